@@ -1,0 +1,1 @@
+"""What an instructor uses to write an assignment: templates made from the reference."""

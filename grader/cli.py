@@ -1,0 +1,237 @@
+"""The command `grade`: the only file that prints or exits."""
+
+import argparse
+import os
+import platform
+import shutil
+import signal
+import sys
+import threading
+import _thread
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from grader import __version__, pipeline
+from grader import assignment as assignments
+from grader import submission as submissions
+from grader.authoring import template
+from grader.errors import GraderError, UsageError
+from grader.home import REFERENCES, SUITES, TEMPLATES
+from grader.model import Report
+from grader.pipeline import Settings
+from grader.report import json_report, junit, markdown, terminal
+from grader.runner import container, intake_stream
+from grader.suite.inputs import PUBLIC_SECRET
+from grader.versions import versions
+
+_DEFAULT_WIDTH = 80
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run one command and exit: 0 full marks, 1 points lost, 2 bad usage, 3 the grader failed."""
+    options = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        sys.exit(options.command(options))
+    except GraderError as error:
+        print(f"grade: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        print("grade: interrupted; nothing was graded", file=sys.stderr)
+        sys.exit(GraderError.exit_code)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="grade", description="Mark a distributed machine-learning assignment."
+    )
+    parser.add_argument("--version", action=_PrintVersions, nargs=0, help="what would grade")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    check = commands.add_parser("check", help="grade a folder here, without Docker")
+    check.set_defaults(command=_check)
+    check.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
+    run = commands.add_parser("run", help="grade a folder in the container, sealed")
+    run.set_defaults(command=_run)
+    run.add_argument("--image", default="grade", help="the image to grade in (default: grade)")
+    for command in (check, run):
+        _add_grading_options(command)
+    commands.add_parser("list", help="list the assignments and their parts").set_defaults(
+        command=_list
+    )
+    write = commands.add_parser("template", help="write the files a student starts from")
+    write.set_defaults(command=_template)
+    write.add_argument("assignment", metavar="ASSIGNMENT")
+    write.add_argument("output", metavar="FOLDER", type=Path)
+    return parser
+
+
+def _add_grading_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("submission", metavar="DIR", type=Path, nargs="?")
+    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
+    command.add_argument("--part", metavar="NAME", action="append", help="grade only this part")
+    command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
+    command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
+    command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
+    command.add_argument(
+        "--min-score", metavar="N", type=float, help="exit 0 from this score on, 1 below it"
+    )
+    command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
+    command.add_argument("--verbose", action="store_true", help="show every test")
+
+
+class _PrintVersions(argparse.Action):
+    def __call__(self, *_: object) -> None:
+        found = versions()
+        print(f"grade {__version__}")
+        print(f"source {found.source_digest}")
+        print(f"lock {found.lock_digest}")
+        print(f"python {platform.python_version()}")
+        for name, version in found.packages.items():
+            print(f"{name} {version}")
+        sys.exit(0)
+
+
+def _check(options: argparse.Namespace) -> int:
+    progress = _progress(options)
+    sealed = os.environ.get("GRADER_SEALED") == "1" and os.geteuid() == 0
+    settings = Settings(
+        door="container" if sealed else "check",
+        sealed=sealed,
+        secret=_secret(),
+        parts=options.part,
+        progress=progress,
+    )
+    if options.from_stdin:
+        report = _grade_stdin(options, settings)
+    else:
+        report = pipeline.grade(
+            _named(options), assignment=options.assignment, settings=settings
+        )
+    progress("")
+    return _finish(report, options)
+
+
+def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
+    """Grade what the client sends; end when the client goes away."""
+    found = intake_stream.read_submission(sys.stdin.buffer)
+    threading.Thread(target=_end_with_the_client, daemon=True).start()
+    known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
+    wanted = [file for each in known for file in each.handed_in]
+    origin = str(options.submission or "the submission")
+    submission = submissions.from_files(origin, found, wanted)
+    chosen = pipeline.choose(submission, known, options.assignment)
+    return pipeline.grade_submission(submission, chosen, settings)
+
+
+def _end_with_the_client() -> None:
+    while sys.stdin.buffer.read(4096):
+        pass
+    _thread.interrupt_main()
+
+
+def _run(options: argparse.Namespace) -> int:
+    forwarded = []
+    for name, values in (("--assignment", [options.assignment]), ("--part", options.part or [])):
+        for value in values:
+            forwarded += [name, value] if value is not None else []
+    folder = _named(options)
+    progress = _progress(options)
+    data = container.grade_in_container(
+        folder, image=options.image, options=forwarded, on_progress=progress
+    )
+    progress("")
+    return _finish(json_report.parse(data), options)
+
+
+def _named(options: argparse.Namespace) -> Path:
+    if options.submission is None:
+        raise UsageError("name the folder to grade, such as `grade check .`")
+    path: Path = options.submission
+    return path
+
+
+def _finish(report: Report, options: argparse.Namespace) -> int:
+    """Write what was asked for; return the exit code."""
+    if options.junit:
+        _write(options.junit, junit.render(report))
+    if options.markdown:
+        _write(options.markdown, markdown.render(report))
+    if options.json and options.json != "-":
+        _write(Path(options.json), json_report.render(report))
+    if options.json == "-":
+        print(json_report.render(report))
+    else:
+        is_terminal = sys.stdout.isatty()
+        width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns if is_terminal else 80
+        colour = is_terminal and not options.plain and not os.environ.get("NO_COLOR")
+        print(
+            terminal.render(
+                report,
+                colour=colour,
+                width=min(width, 100),
+                plain=options.plain,
+                verbose=options.verbose,
+            )
+        )
+    if options.min_score is not None and report.score is not None:
+        return 0 if report.score >= options.min_score else 1
+    return report.exit_code
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        file.write_text(text + "\n")
+    except OSError as error:
+        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+
+
+def _progress(options: argparse.Namespace) -> Callable[[str], None]:
+    """Return what shows a long run's progress: one line that is overwritten, or a line a part."""
+    if sys.stderr.isatty():
+        return lambda text: print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+
+    def show(text: str) -> None:
+        if text.endswith(": starting"):
+            print(f"grading {text.removesuffix(': starting')}", file=sys.stderr, flush=True)
+
+    return show
+
+
+def _secret() -> bytes:
+    file = os.environ.get("GRADER_SECRET_FILE")
+    if not file:
+        return PUBLIC_SECRET
+    try:
+        secret = Path(file).read_bytes().strip()
+    except OSError as error:
+        raise GraderError(f"the course secret {file} cannot be read: {error.strerror}") from None
+    if not secret:
+        raise GraderError(f"the course secret {file} is empty")
+    return secret
+
+
+def _list(options: argparse.Namespace) -> int:
+    for name in assignments.names(SUITES):
+        found = assignments.load(name, SUITES)
+        print(f"{name}: {found.title}")
+        for part in found.parts:
+            print(f"  {part.name:<20} {part.points:>4g} points  {', '.join(part.files)}")
+        for manual in found.manual:
+            print(f"  {manual.name:<20} {manual.points:>4g} points  {manual.file}, by a person")
+    return 0
+
+
+def _template(options: argparse.Namespace) -> int:
+    """Write a template: from the reference where it is installed, else the ready one."""
+    assignments.load(options.assignment, SUITES)
+    output: Path = options.output
+    if output.exists() and any(output.iterdir()):
+        raise UsageError(f"{output} is not empty; name a new folder, so that nothing is overwritten")
+    reference = REFERENCES / options.assignment
+    if reference.is_dir():
+        template.generate(reference, output)
+    else:
+        shutil.copytree(TEMPLATES / options.assignment, output, dirs_exist_ok=True)
+    print(f"{output}: ready; `grade check {output}` shows what is left to do")
+    return 0

@@ -1,0 +1,17 @@
+"""What can go wrong with the grader itself or with how it was called, one class per exit code."""
+
+
+class GraderError(Exception):
+    """The grader, its sandbox, Docker or its image failed: never the student's fault (exit code 3)."""
+
+    exit_code = 3
+
+
+class UsageError(GraderError):
+    """The command line or the folder it names cannot be graded (exit code 2)."""
+
+    exit_code = 2
+
+
+class LaunchError(GraderError):
+    """The machine failed to start the ranks: retried once, never charged to the student."""

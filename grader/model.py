@@ -1,0 +1,200 @@
+"""The nouns of a grading: verdicts, what a run showed, and the report made of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from grader.trace.calls import Trace
+
+
+class Verdict(str, Enum):
+    """What became of a test or a part; `severity` orders them for the headline of a part."""
+
+    ACCEPTED = "ACCEPTED"
+    WRONG_ANSWER = "WRONG_ANSWER"
+    RULE_VIOLATION = "RULE_VIOLATION"
+    DEADLOCK = "DEADLOCK"
+    RUN_TIME_ERROR = "RUN_TIME_ERROR"
+    TIME_LIMIT_EXCEEDED = "TIME_LIMIT_EXCEEDED"
+    MEMORY_LIMIT_EXCEEDED = "MEMORY_LIMIT_EXCEEDED"
+    OUTPUT_LIMIT_EXCEEDED = "OUTPUT_LIMIT_EXCEEDED"
+    NOT_ATTEMPTED = "NOT_ATTEMPTED"
+    SKIPPED = "SKIPPED"
+    NOT_PROVEN = "NOT_PROVEN"
+    JUDGE_ERROR = "JUDGE_ERROR"
+
+    @property
+    def severity(self) -> int:
+        """Return the rank of this verdict when one has to speak for several; higher wins."""
+        return _BY_SEVERITY.index(self)
+
+
+_BY_SEVERITY = [
+    Verdict.ACCEPTED,
+    Verdict.SKIPPED,
+    Verdict.NOT_PROVEN,
+    Verdict.RULE_VIOLATION,
+    Verdict.WRONG_ANSWER,
+    Verdict.OUTPUT_LIMIT_EXCEEDED,
+    Verdict.TIME_LIMIT_EXCEEDED,
+    Verdict.MEMORY_LIMIT_EXCEEDED,
+    Verdict.RUN_TIME_ERROR,
+    Verdict.DEADLOCK,
+    Verdict.NOT_ATTEMPTED,
+    Verdict.JUDGE_ERROR,
+]
+
+
+@dataclass(frozen=True)
+class Array:
+    """A result that must be exactly this: anything else is refused before it is compared."""
+
+    dtype: str
+    shape: tuple[int | None, ...]
+    """None for a length the judge cannot know beforehand."""
+    finite: bool = True
+    max_num_bytes: int = 64 << 20
+
+
+@dataclass(frozen=True)
+class Text:
+    """A result that is a short text."""
+
+    max_num_chars: int = 4096
+
+
+@dataclass(frozen=True)
+class RunFailure:
+    """Why a run ended before all its cases were answered."""
+
+    verdict: Verdict
+    message: str
+    """One sentence for the student: evidence, rank, file and line."""
+    detail: str = ""
+    """Traceback, and the last output lines of each rank."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One case of a run: what went into each rank and what came back."""
+
+    label: str
+    ranks: int
+    inputs: tuple[Mapping[str, Any], ...]
+    """Per rank: the arrays and JSON values its probe was called with."""
+    results: tuple[Mapping[str, Any], ...]
+    """Per rank: numpy arrays, or JSON values, exactly of the announced shape and type."""
+    trace: Trace
+    """The MPI calls of this case that the student's code made."""
+    wall_time_s: float
+    """From `inputs released` to the last rank's `finished`, on the judge's clock."""
+
+    def __getitem__(self, name: str) -> list[Any]:
+        """Return the result `name` of every rank, in rank order."""
+        return [result[name] for result in self.results]
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """One test of a suite: all its parameters or nothing."""
+
+    name: str
+    sentence: str
+    verdict: Verdict
+    points: float
+    max_points: float
+    message: str = ""
+    detail: str = ""
+    where: str = ""
+    """The parameters that failed first, such as `ranks=4`; empty when none failed."""
+
+
+@dataclass(frozen=True)
+class PartResult:
+    """One gradable piece of an assignment."""
+
+    name: str
+    title: str
+    verdict: Verdict
+    points: float
+    max_points: float
+    message: str
+    tests: tuple[TestResult, ...]
+    notes: tuple[str, ...] = ()
+    """Things worth saying that cost nothing: advice, graded again with our version, ..."""
+    wall_time_s: float = 0.0
+    num_launches: int = 0
+
+
+@dataclass(frozen=True)
+class ManualPart:
+    """A part that a person marks; pending until then, never zero."""
+
+    name: str
+    title: str
+    max_points: float
+    found: str
+    """What was handed in for it, such as `report.pdf, 3 pages` or `nothing handed in`."""
+
+
+@dataclass(frozen=True)
+class Versions:
+    """What graded, so that a mark can be reproduced."""
+
+    grader: str
+    source_digest: str
+    lock_digest: str
+    packages: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything a grading found."""
+
+    assignment: str
+    title: str
+    submission: str
+    """The folder as the user named it."""
+    submission_digest: str
+    door: str
+    """`check` or `container`."""
+    parts: tuple[PartResult, ...]
+    manual_parts: tuple[ManualPart, ...]
+    versions: Versions
+    wall_time_s: float
+    started_at: str
+    """ISO 8601, UTC."""
+    notes: tuple[str, ...] = ()
+    """About the grading as a whole: missing protections, files ignored, ..."""
+
+    @property
+    def score(self) -> float | None:
+        """Return the points gained, or None when the grader itself failed on a part."""
+        if any(part.verdict is Verdict.JUDGE_ERROR for part in self.parts):
+            return None
+        return sum(part.points for part in self.parts)
+
+    @property
+    def max_score(self) -> float:
+        """Return the points of all parts that are graded automatically."""
+        return sum(part.max_points for part in self.parts)
+
+    @property
+    def pending_points(self) -> float:
+        """Return the points that a person still has to give."""
+        return sum(part.max_points for part in self.manual_parts)
+
+    @property
+    def review(self) -> bool:
+        """Return whether a person has to look at evidence that did not agree."""
+        return any(part.verdict is Verdict.NOT_PROVEN for part in self.parts)
+
+    @property
+    def exit_code(self) -> int:
+        """Return 0 for full marks, 1 for points lost, 3 when no mark can be given."""
+        if self.score is None or self.review:
+            return 3
+        return 0 if self.score == self.max_score else 1

@@ -1,0 +1,11 @@
+"""Start of a rank: `python -I <this file> SOCKET`, from a copy of this folder with nothing beside it."""
+
+import importlib
+import sys
+from pathlib import Path
+
+folder = Path(__file__).resolve().parent
+sys.path.insert(0, str(folder.parent))
+main = importlib.import_module(f"{folder.name}.harness").main
+del sys.path[0]
+main(sys.argv[1])

@@ -1,0 +1,56 @@
+"""An exception of student code, told so that the student finds the line."""
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+_MAX_TEXT = 4000
+
+
+def describe(error: BaseException, submission: Path) -> dict[str, Any]:
+    """Return what the judge is told: kind, type, message, file, line and the student's traceback.
+
+    Frames before the first one in the submission (ours) are left out.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    first = next(
+        (i for i, frame in enumerate(frames) if Path(frame.filename).parent == submission), None
+    )
+    # When no frame is the student's (a wrong signature, a missing name), the last one tells nothing.
+    theirs = frames[first:] if first is not None else []
+    inner = next(
+        (frame for frame in reversed(theirs) if Path(frame.filename).parent == submission), None
+    )
+    file, line = (Path(inner.filename).name, inner.lineno) if inner else ("", 0)
+    if isinstance(error, SyntaxError) and error.filename:
+        file, line = Path(error.filename).name, error.lineno or 0
+    message = _text_of(error)
+    text = "".join(traceback.format_list(theirs)) + f"{type(error).__name__}: {message}"
+    return {
+        "kind": _kind(error),
+        "type": type(error).__name__[:100],
+        "message": message,
+        "file": file,
+        "line": line,
+        "traceback": text.replace(f"{submission}/", "")[-_MAX_TEXT:],
+    }
+
+
+def _kind(error: BaseException) -> str:
+    if isinstance(error, NotImplementedError):
+        return "not_attempted"
+    if isinstance(error, MemoryError):
+        return "memory"
+    if isinstance(error, SystemExit):
+        return "exit"
+    return "exception"
+
+
+def _text_of(error: BaseException) -> str:
+    """Return str(error), surviving a student's own __str__."""
+    try:
+        if isinstance(error, SyntaxError):
+            return str(error.msg)[:_MAX_TEXT]
+        return str(error)[:_MAX_TEXT]
+    except Exception:
+        return "(its text could not be read)"

@@ -1,0 +1,76 @@
+"""The student's files as a probe sees them: modules, functions, scripts, and the phase under test."""
+
+import contextlib
+import importlib
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+class NotDefined(Exception):
+    """A file does not define the function or class that the assignment asks for."""
+
+
+class Student:
+    """One submission, imported at most once in this process."""
+
+    def __init__(self, mark_phase: Any) -> None:
+        """mark_phase: callable(level) that tells the interposer which phase begins."""
+        self._mark_phase = mark_phase
+
+    def module(self, file: str) -> ModuleType:
+        """Return the module of a handed-in file such as `my_ring_allreduce.py`."""
+        return importlib.import_module(Path(file).stem)
+
+    def function(self, file: str, name: str) -> Any:
+        """Return what the student's file calls `name`.
+
+        Raises NotDefined when the file has no such name or it cannot be called.
+        """
+        module = self.module(file)
+        found = getattr(module, name, None)
+        if not callable(found):
+            defined = sorted(
+                key
+                for key, value in vars(module).items()
+                if callable(value) and getattr(value, "__module__", None) == module.__name__
+            )
+            raise NotDefined(
+                f"{file} defines no {name}; it defines {', '.join(defined) or 'nothing'}"
+            )
+        return found
+
+    def script(self, file: str, *arguments: str) -> dict[str, Any]:
+        """Run a handed-in file as `python file arguments...` does; return its globals at the end."""
+        path = next(
+            str(folder / file)
+            for folder in map(Path, reversed(sys.path))
+            if (folder / file).is_file()
+        )
+        before = sys.argv
+        sys.argv = [path, *arguments]
+        try:
+            return runpy.run_path(path, run_name="__main__")
+        finally:
+            sys.argv = before
+
+    @contextlib.contextmanager
+    def phase(self) -> Iterator[None]:
+        """Mark the calls that the rules of the part count."""
+        self._mark_phase(1)
+        try:
+            yield
+        finally:
+            self._mark_phase(0)
+
+    @contextlib.contextmanager
+    def outside(self) -> Iterator[None]:
+        """Inside a phase: let the probe itself communicate or wait, unseen by the rules."""
+        self._mark_phase(2)
+        try:
+            yield
+        finally:
+            self._mark_phase(1)

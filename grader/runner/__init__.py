@@ -1,0 +1,1 @@
+"""Starts the ranks, talks to them, watches them from outside, and leaves nothing of them behind."""

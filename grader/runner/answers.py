@@ -1,0 +1,117 @@
+"""Turns what ranks sent into outcomes, or into the sentence that says what was wrong with it."""
+
+import signal
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from grader.model import Array, RunFailure, Text, Verdict
+from grader.runner.wire import Frame
+
+_MAX_MESSAGE_CHARS = 600
+
+
+def refuse(
+    rank: int, expected: Mapping[str, Array | Text], frame: Frame
+) -> tuple[dict[str, Any], str]:
+    """Return the results of one rank as announced, and why they are refused (empty: they are not)."""
+    texts = frame.values.get("texts")
+    texts = texts if isinstance(texts, dict) else {}
+    results: dict[str, Any] = {}
+    for name, form in expected.items():
+        if isinstance(form, Text):
+            text = texts.get(name)
+            if not isinstance(text, str) or len(text) > form.max_num_chars:
+                return {}, f"rank {rank}: {name} should be a text, which was not returned"
+            results[name] = text
+            continue
+        array = frame.arrays.get(name)
+        if array is None:
+            found = texts.get(name)
+            is_text = isinstance(found, str)
+            return {}, f"rank {rank}: {name} is {found if is_text else 'missing'}; " + (
+                f"expected an array of {form.dtype}"
+            )
+        problem = _array_problem(array, form)
+        if problem:
+            return {}, f"rank {rank}: {name} {problem}"
+        results[name] = array
+    return results, ""
+
+
+def _array_problem(array: np.ndarray[Any, Any], form: Array) -> str:
+    fits = len(array.shape) == len(form.shape) and all(
+        wanted is None or wanted == got
+        for wanted, got in zip(form.shape, array.shape, strict=True)
+    )
+    if not fits:
+        wanted = str(form.shape).replace("None", "any")
+        return f"has shape {array.shape}; expected {wanted}"
+    if array.dtype != np.dtype(form.dtype):
+        return f"is an array of {array.dtype}; expected {form.dtype}"
+    if array.nbytes > form.max_num_bytes:
+        return f"has {array.nbytes} bytes; at most {form.max_num_bytes} are taken"
+    if form.finite and array.dtype.kind in "fc" and not np.isfinite(array).all():
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        place = f"[{', '.join(map(str, index))}]" if index else ""
+        return f"holds a value that is not a finite number: {place or 'it'} is {array[index]}"
+    return ""
+
+
+def failure_of_problem(rank: int, values: Mapping[str, Any], entry: str) -> RunFailure:
+    """Return the failure that a student's exception on `rank` stands for."""
+    kind = values.get("kind")
+    name, message = _text(values, "type"), _text(values, "message")
+    file, line = _text(values, "file"), values.get("line")
+    where = f" at {file}:{line}" if file and type(line) is int else ""
+    detail = _text(values, "traceback", 8000)
+    if kind == "not_attempted":
+        return RunFailure(
+            Verdict.NOT_ATTEMPTED, f"not attempted: {message or 'NotImplementedError'}{where}"
+        )
+    if kind == "memory":
+        return RunFailure(
+            Verdict.MEMORY_LIMIT_EXCEEDED,
+            f"rank {rank} asked for more memory than one process may have{where}",
+            detail,
+        )
+    if name in ("SyntaxError", "IndentationError", "TabError"):
+        return RunFailure(
+            Verdict.RUN_TIME_ERROR, f"{file}:{line} is not valid Python: {message}", detail
+        )
+    if name == "NotDefined":
+        return RunFailure(Verdict.RUN_TIME_ERROR, f"{message}; the part asks for {entry}")
+    if kind == "exit":
+        return RunFailure(
+            Verdict.RUN_TIME_ERROR,
+            f"rank {rank} called sys.exit({message}){where} instead of returning",
+            detail,
+        )
+    asked = "" if file else f"; the part asks for {entry}"
+    return RunFailure(
+        Verdict.RUN_TIME_ERROR, f"rank {rank} raised {name}: {message}{where}{asked}", detail
+    )
+
+
+def failure_of_silence(
+    rank: int, exit_status: int | None, place: tuple[str, int] | None
+) -> RunFailure:
+    """Return the failure of a rank whose process ended without an answer."""
+    where = f" at {place[0]}:{place[1]}" if place else ""
+    how = "its process ended"
+    if exit_status is not None and exit_status > 128:
+        try:
+            how = f"its process was ended by {signal.Signals(exit_status - 128).name}"
+        except ValueError:
+            how = f"its process ended with status {exit_status}"
+    elif exit_status is not None:
+        how = f"its process ended with status {exit_status}"
+    return RunFailure(
+        Verdict.RUN_TIME_ERROR, f"rank {rank} gave no answer: {how}{where} before it returned"
+    )
+
+
+def _text(values: Mapping[str, Any], name: str, length: int = _MAX_MESSAGE_CHARS) -> str:
+    value = values.get(name)
+    return value[:length] if isinstance(value, str) else ""

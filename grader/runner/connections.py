@@ -1,0 +1,168 @@
+"""The sockets between the judge and the ranks of one run."""
+
+import selectors
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grader.errors import LaunchError
+from grader.runner.wire import CLOSED, Frame, FrameReader, ProtocolError, encode
+
+_CHUNK_NUM_BYTES = 1 << 20
+_PEER_CREDENTIALS = struct.Struct("3i")
+
+
+class RankSocket:
+    """One rank's connection: never blocks the judge, whatever the rank does or does not read."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        connection.setblocking(False)
+        self.connection = connection
+        self.pid = _peer(connection)[0]
+        self.unsent: deque[memoryview] = deque()
+        self._reader = FrameReader()
+
+    def read(self) -> list[Frame]:
+        """Return the frames that have arrived; CLOSED when the rank has gone or broke the rules."""
+        try:
+            data = self.connection.recv(_CHUNK_NUM_BYTES)
+            return self._reader.feed(data) if data else [CLOSED]
+        except BlockingIOError:
+            return []
+        except OSError:
+            return [CLOSED]
+        except ProtocolError as error:
+            return [Frame("broken", {"message": str(error)}, {})]
+
+    def write(self) -> None:
+        """Send as much as the rank takes now."""
+        try:
+            while self.unsent:
+                sent = self.connection.send(self.unsent[0][:_CHUNK_NUM_BYTES])
+                self.unsent[0] = self.unsent[0][sent:]
+                if not self.unsent[0]:
+                    self.unsent.popleft()
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.unsent.clear()
+
+
+class Connections:
+    """All ranks of a run, each claimed once."""
+
+    def __init__(self, socket_path: Path, ranks: int, uid: int) -> None:
+        """uid: the only user whose processes may connect."""
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(str(socket_path))
+        socket_path.chmod(0o666)
+        self._listener.listen(ranks)
+        self._ranks = ranks
+        self._uid = uid
+        self._sockets: dict[int, RankSocket] = {}
+        self._selector = selectors.DefaultSelector()
+
+    def accept_all(self, deadline_s: float, still_starting: Callable[[], bool]) -> None:
+        """Wait until every rank has connected and said hello, then listen no more.
+
+        Raises LaunchError when time is up or `still_starting` says that mpirun has ended.
+        """
+        waiting: list[RankSocket] = []
+        self._listener.settimeout(0.02)
+        while len(self._sockets) < self._ranks:
+            if time.monotonic() > deadline_s or not still_starting():
+                raise LaunchError(f"{len(self._sockets)} of {self._ranks} ranks started")
+            try:
+                connection, _ = self._listener.accept()
+                if _peer(connection)[1] != self._uid:
+                    connection.close()
+                    continue
+                waiting.append(RankSocket(connection))
+            except TimeoutError:
+                pass
+            waiting = [candidate for candidate in waiting if not self._claimed(candidate)]
+        self._listener.close()
+        for rank, rank_socket in self._sockets.items():
+            self._selector.register(rank_socket.connection, selectors.EVENT_READ, rank)
+
+    def _claimed(self, candidate: RankSocket) -> bool:
+        """Return whether the candidate has named its rank (or has to be forgotten)."""
+        for frame in candidate.read():
+            rank = frame.values.get("rank")
+            if frame.kind == "hello" and type(rank) is int and 0 <= rank < self._ranks:
+                if rank not in self._sockets:
+                    self._sockets[rank] = candidate
+                    return True
+            candidate.connection.close()
+            return True
+        return False
+
+    def pids(self) -> list[int]:
+        """Return the process of each rank, as the kernel told it."""
+        return [self._sockets[rank].pid for rank in range(self._ranks)]
+
+    def pass_descriptors(self, rank: int, descriptors: Sequence[int]) -> None:
+        """Hand file descriptors to a rank; raises LaunchError when it has already gone."""
+        try:
+            socket.send_fds(self._sockets[rank].connection, [b"F"], list(descriptors))
+        except OSError as error:
+            raise LaunchError(f"rank {rank} went away while starting ({error})") from None
+
+    def send(
+        self,
+        rank: int,
+        kind: str,
+        values: Mapping[str, Any] | None = None,
+        arrays: Mapping[str, np.ndarray[Any, Any]] | None = None,
+    ) -> None:
+        """Queue one frame for a rank and start sending it."""
+        rank_socket = self._sockets[rank]
+        rank_socket.unsent.extend(map(memoryview, encode(kind, values or {}, arrays or {})))
+        rank_socket.write()
+        self._watch(rank)
+
+    def poll(self, timeout_s: float) -> list[tuple[int, Frame]]:
+        """Move bytes both ways for at most timeout_s; return what has arrived."""
+        arrived = []
+        for key, events in self._selector.select(timeout_s):
+            rank = key.data
+            if events & selectors.EVENT_WRITE:
+                self._sockets[rank].write()
+                self._watch(rank)
+            if events & selectors.EVENT_READ:
+                frames = self._sockets[rank].read()
+                arrived += [(rank, frame) for frame in frames]
+                if any(frame.kind in ("closed", "broken") for frame in frames):
+                    self._selector.unregister(self._sockets[rank].connection)
+        return arrived
+
+    def _watch(self, rank: int) -> None:
+        """Ask the selector for writing only while something is left to write."""
+        rank_socket = self._sockets[rank]
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if rank_socket.unsent else 0)
+        if rank_socket.connection in self._selector.get_map():
+            self._selector.modify(rank_socket.connection, wanted, rank)
+
+    def close(self) -> None:
+        """Close everything."""
+        self._selector.close()
+        self._listener.close()
+        for rank_socket in self._sockets.values():
+            rank_socket.connection.close()
+
+
+def _peer(connection: socket.socket) -> tuple[int, int]:
+    """Return pid and uid of the process at the other end, as the kernel knows them."""
+    raw = connection.getsockopt(
+        socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size
+    )
+    pid, uid, _ = _PEER_CREDENTIALS.unpack(raw)
+    return pid, uid
+
+

@@ -1,0 +1,231 @@
+"""One mpirun from start to end: its ranks go through the cases in lockstep, on the judge's clock."""
+
+import time
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+
+from grader.errors import GraderError, LaunchError
+from grader.model import Outcome, RunFailure, Verdict
+from grader.runner import answers
+from grader.runner.connections import Connections
+from grader.runner.plan import CaseCall, Launched, Plan
+from grader.runner.rank_files import RankFiles
+from grader.runner.sandbox import Sandbox
+from grader.runner.watch import Watch
+from grader.runner.wire import Frame
+from grader.trace import build
+from grader.trace.calls import Trace
+
+_TICK_S = 0.05
+_SETTLE_S = 2.0
+"""How long the other ranks may take to show what they know after one has failed."""
+_SETTLED_S = 0.3
+_LAST_WORDS_S = 1.0
+
+
+class RunEnded(Exception):
+    """The run is over before its last case was answered."""
+
+    def __init__(self, failure: RunFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+def launch(plan: Plan, *, uid: int | None = None) -> Launched:
+    """Start the ranks, put every case to them, end them.
+
+    uid: the user the ranks run as; None for the one we are.
+    Raises GraderError when the machine cannot start them twice in a row.
+    """
+    try:
+        return _launch_once(plan, uid)
+    except LaunchError:
+        pass
+    try:
+        return _launch_once(plan, uid)
+    except LaunchError as error:
+        raise GraderError(
+            f"mpirun could not start {plan.ranks} ranks, twice in a row: {error}; "
+            "this is the machine's fault, not the submission's"
+        ) from None
+
+
+def _launch_once(plan: Plan, uid: int | None) -> Launched:
+    with ExitStack() as stack:
+        files = [RankFiles.create() for _ in range(plan.ranks)]
+        for rank_files in files:
+            stack.callback(rank_files.close)
+        sandbox = stack.enter_context(Sandbox(uid=uid, limits=plan.limits))
+        sandbox.fill(submission=plan.submission, support=plan.support)
+        connections = Connections(sandbox.socket_path, plan.ranks, sandbox.ranks_uid)
+        stack.callback(connections.close)
+        sandbox.start(plan.ranks, build.library())
+        run = _Run(plan, sandbox, connections, files)
+        outcomes: list[Outcome | RunFailure] = []
+        failure = None
+        try:
+            run.begin()
+            for case in plan.cases:
+                outcomes.append(run.answer(case))
+        except RunEnded as ended:
+            failure = run.with_last_words(ended.failure)
+        tails = tuple(rank_files.output_tail() for rank_files in files)
+        return Launched(tuple(outcomes), failure, tails)
+
+
+class _Run:
+    """The judge's side of one run."""
+
+    def __init__(
+        self, plan: Plan, sandbox: Sandbox, connections: Connections, files: list[RankFiles]
+    ) -> None:
+        self._plan = plan
+        self._sandbox = sandbox
+        self._connections = connections
+        self._files = files
+        self._student_has_run = False
+
+    def begin(self) -> None:
+        """Meet every rank and tell it what it needs.
+
+        Raises LaunchError when one does not come.
+        """
+        plan = self._plan
+        deadline_s = time.monotonic() + plan.limits.start_s
+        try:
+            self._connections.accept_all(deadline_s, lambda: self._sandbox.ended() is None)
+        except LaunchError as error:
+            raise LaunchError(f"{error}. {self._sandbox.log()}".strip()) from None
+        submission = self._sandbox.folder / "submission"
+        setup = {
+            "probes": plan.probes,
+            "mpi_init": plan.mpi_init,
+            "genuine": plan.genuine,
+            "submission": str(submission),
+            "support": str(self._sandbox.folder / "support"),
+        }
+        for rank, rank_files in enumerate(self._files):
+            self._connections.pass_descriptors(rank, rank_files.descriptors)
+            self._connections.send(rank, "setup", setup)
+        self._watch = Watch(self._files, self._connections.pids(), plan.limits, submission)
+
+    def answer(self, case: CaseCall) -> Outcome | RunFailure:
+        """Put one case to all ranks; return what they answer, or why the answer is refused.
+
+        Raises RunEnded when they do not answer.
+        """
+        for rank, inputs in enumerate(case.inputs):
+            arrays = {k: v for k, v in inputs.items() if isinstance(v, np.ndarray)}
+            values = {k: v for k, v in inputs.items() if k not in arrays}
+            self._connections.send(rank, "case", {"probe": case.probe, "values": values}, arrays)
+        self._collect("ready")
+        self._check_interposer()
+        for rank_files in self._files:
+            rank_files.trace.set_synchronous_sends(case.synchronous_sends)
+        self._watch.begin_case()
+        started_s = time.monotonic()
+        self._student_has_run = True
+        for rank in range(self._plan.ranks):
+            self._connections.send(rank, "go")
+        frames, finished_s = self._collect("result")
+        trace = self._watch.trace()
+        results = []
+        for rank, expected in enumerate(case.expected):
+            result, problem = answers.refuse(rank, expected, frames[rank])
+            if problem:
+                return RunFailure(Verdict.WRONG_ANSWER, problem)
+            results.append(result)
+        return Outcome(
+            label=case.label,
+            ranks=self._plan.ranks,
+            inputs=case.inputs,
+            results=tuple(results),
+            trace=trace if self._plan.genuine else _inside_phase(trace),
+            wall_time_s=finished_s - started_s,
+        )
+
+    def _check_interposer(self) -> None:
+        """Refuse to grade when a preload failed: it does so silently."""
+        if self._plan.genuine:
+            return
+        for rank, rank_files in enumerate(self._files):
+            if not rank_files.trace.read(0).attached:
+                raise GraderError(
+                    f"the interposer is not active in rank {rank}: no call would be seen"
+                )
+
+    def _collect(self, kind: str) -> tuple[dict[int, Frame], float]:
+        """Wait for one frame of `kind` from each rank; return them and when the last finished."""
+        answers_by_rank: dict[int, Frame] = {}
+        returned: set[int] = set()
+        troubled: dict[int, Frame] = {}
+        finished_s = started_s = time.monotonic()
+        settle_until_s = 0.0
+        while len(answers_by_rank) < self._plan.ranks:
+            for rank, frame in self._connections.poll(_TICK_S):
+                if frame.kind == "finished":
+                    finished_s = time.monotonic()
+                    returned.add(rank)
+                elif frame.kind == kind:
+                    answers_by_rank[rank] = frame
+                elif rank not in troubled:
+                    troubled[rank] = frame
+                    settle_until_s = settle_until_s or time.monotonic() + _SETTLE_S
+            now_s = time.monotonic()
+            gone = frozenset(returned | set(answers_by_rank) | set(troubled))
+            if troubled:
+                settled = len(gone) == self._plan.ranks or self._watch.still_s(gone) > _SETTLED_S
+                if settled or now_s > settle_until_s:
+                    raise RunEnded(self._failure_of(troubled))
+                continue
+            failure = self._watch.look(gone)
+            if failure is None and now_s - started_s > self._plan.limits.case_s:
+                failure = self._watch.out_of_time(gone)
+            if failure is not None:
+                raise RunEnded(failure)
+        return answers_by_rank, finished_s
+
+    def _failure_of(self, troubled: dict[int, Frame]) -> RunFailure:
+        """Return why the run cannot go on, from what its ranks last said."""
+        if not self._student_has_run:
+            raise LaunchError(f"rank {min(troubled)} ended while starting. {self._sandbox.log()}")
+        said = {rank: frame for rank, frame in troubled.items() if frame.kind == "problem"}
+        if said:
+            rank = min(said)
+            return answers.failure_of_problem(rank, said[rank].values, self._plan.entry)
+        broken = {rank: frame for rank, frame in troubled.items() if frame.kind != "closed"}
+        if broken:
+            rank = min(broken)
+            return RunFailure(
+                Verdict.RUN_TIME_ERROR, f"rank {rank} sent the judge something it cannot read"
+            )
+        patience_s = time.monotonic() + _LAST_WORDS_S
+        while self._sandbox.ended() is None and time.monotonic() < patience_s:
+            time.sleep(_TICK_S)
+        submission = str(self._sandbox.folder / "submission")
+        places = {rank: self._files[rank].place(submission) for rank in troubled}
+        # A rank that crashed has dumped its stack; the others were ended because of it.
+        rank = min(troubled, key=lambda rank: (places[rank] is None, rank))
+        return answers.failure_of_silence(rank, self._sandbox.ended(), places[rank])
+
+    def with_last_words(self, failure: RunFailure) -> RunFailure:
+        """Return the failure with the last lines that each rank printed."""
+        said = [
+            f"last output of rank {rank}:\n{tail}"
+            for rank, rank_files in enumerate(self._files)
+            if (tail := rank_files.output_tail())
+        ]
+        return replace(failure, detail="\n\n".join(filter(None, [failure.detail, *said])))
+
+
+def _inside_phase(trace: Trace) -> Trace:
+    """Return the trace without the calls that are not the student's."""
+    return Trace(
+        tuple(
+            replace(rank, calls=tuple(call for call in rank.calls if call.phase == 1))
+            for rank in trace.ranks
+        )
+    )
+

@@ -1,0 +1,66 @@
+"""What a launch is asked to do, and what it brings back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.model import Array, Outcome, RunFailure, Text
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use before the judge ends it."""
+
+    start_s: float = 30.0
+    """From mpirun to the last rank's first word; exceeding it is the machine's fault."""
+    case_s: float = 10.0
+    memory_num_bytes: int = 4 << 30
+    """All ranks together, resident."""
+    rank_memory_num_bytes: int = 2 << 30
+    """Private writable memory of one process (RLIMIT_DATA)."""
+    output_num_bytes: int = 8 << 20
+    """What one rank may print."""
+
+
+@dataclass(frozen=True)
+class CaseCall:
+    """One case, ready to be sent to the ranks."""
+
+    label: str
+    probe: str
+    synchronous_sends: bool
+    inputs: tuple[Mapping[str, Any], ...]
+    """Per rank: numpy arrays and JSON values."""
+    expected: tuple[Mapping[str, Array | Text], ...]
+    """Per rank: the form its results must have."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One mpirun: who takes part, and the cases they go through in lockstep."""
+
+    ranks: int
+    cases: tuple[CaseCall, ...]
+    probes: str
+    """Source of the rank-side code."""
+    mpi_init: str
+    """`harness`, or `student` when the submission itself calls MPI.Init and MPI.Finalize."""
+    genuine: bool
+    """Leave MPI to the submission altogether; exactly one case."""
+    entry: str
+    """The call the part asks for, as the handout writes it."""
+    submission: Mapping[str, bytes]
+    support: Mapping[str, bytes]
+    limits: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What came of a launch: the outcomes of the cases that were answered, in order."""
+
+    outcomes: tuple[Outcome | RunFailure, ...]
+    """A RunFailure in here is the case's alone: an answer of the wrong form."""
+    failure: RunFailure | None
+    """Why the run ended early; the cases after the outcomes have no answer."""
+    output_tails: Sequence[str] = ()
+    """The last lines that each rank printed."""

@@ -1,0 +1,68 @@
+"""What the judge hands each rank and can read at any moment: trace, output and stack dumps."""
+
+import os
+from dataclasses import dataclass
+
+from grader.trace.memory import TraceMemory
+
+_MAX_TAIL_NUM_BYTES = 4000
+_MAX_TAIL_LINES = 12
+_NUM_TRACE_RECORDS = 1 << 15
+
+
+@dataclass(frozen=True)
+class RankFiles:
+    """Memory of one rank that outlives it."""
+
+    trace: TraceMemory
+    output: int
+    """Descriptor of what the rank printed."""
+    stacks: int
+    """Descriptor of what faulthandler wrote."""
+
+    @classmethod
+    def create(cls) -> "RankFiles":
+        """Make all three, empty."""
+        return cls(
+            TraceMemory.create(_NUM_TRACE_RECORDS),
+            os.memfd_create("output"),
+            os.memfd_create("stacks"),
+        )
+
+    @property
+    def descriptors(self) -> list[int]:
+        """Return what is passed to the rank, in the order its harness expects."""
+        return [self.trace.fd, self.output, self.stacks]
+
+    def output_num_bytes(self) -> int:
+        """Return how much the rank has printed."""
+        return os.fstat(self.output).st_size
+
+    def output_tail(self) -> str:
+        """Return the last lines the rank printed."""
+        text = _tail(self.output)
+        return "\n".join(text.splitlines()[-_MAX_TAIL_LINES:])
+
+    def place(self, folder: str) -> tuple[str, int] | None:
+        """Return file and line of the innermost frame in `folder` of the last stack dump."""
+        found = None
+        for line in _tail(self.stacks).splitlines():
+            if line.startswith(("Thread ", "Current thread ", "Fatal Python error")):
+                found = None
+            path, _, rest = line.strip().removeprefix('File "').partition('", line ')
+            number = rest.split(" ", 1)[0]
+            if found is None and path.startswith(folder + "/") and number.isdigit():
+                found = (path.removeprefix(folder + "/"), int(number))
+        return found
+
+    def close(self) -> None:
+        """Give the memory back."""
+        self.trace.close()
+        os.close(self.output)
+        os.close(self.stacks)
+
+
+def _tail(descriptor: int) -> str:
+    size = os.fstat(descriptor).st_size
+    start = max(0, size - _MAX_TAIL_NUM_BYTES)
+    return os.pread(descriptor, _MAX_TAIL_NUM_BYTES, start).decode(errors="replace")

@@ -1,0 +1,118 @@
+"""Looks at a run from outside, a few times a second: does it still move, does it use too much?"""
+
+import os
+import signal
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.judge.deadlock import explain_deadlock
+from grader.model import RunFailure, Verdict
+from grader.runner.plan import Limits
+from grader.runner.rank_files import RankFiles
+from grader.trace.calls import Trace
+
+_STILL_S = 0.5
+"""How long nothing may have moved before the run is examined for a deadlock."""
+_STACK_DUMP_S = 0.3
+
+
+class Watch:
+    """The judge's eyes on one run."""
+
+    def __init__(
+        self, files: Sequence[RankFiles], pids: Sequence[int], limits: Limits, submission: Path
+    ) -> None:
+        self._files = files
+        self._pids = pids
+        self._limits = limits
+        self._submission = submission
+        self._first_sequences = [0] * len(files)
+        self._seen: list[tuple[int, int, bool]] = []
+        self._still_since = time.monotonic()
+
+    def begin_case(self) -> None:
+        """Remember where each rank's calls of the next case start."""
+        self._first_sequences = [files.trace.snapshot().head for files in self._files]
+        self._still_since = time.monotonic()
+
+    def trace(self) -> Trace:
+        """Return the calls since the case began."""
+        return Trace(
+            tuple(
+                files.trace.read(first)
+                for files, first in zip(self._files, self._first_sequences, strict=True)
+            )
+        )
+
+    def still_s(self, returned: frozenset[int]) -> float:
+        """Return for how long every rank but those returned has hung in MPI; 0 if one moves."""
+        seen = []
+        stuck = True
+        for rank, files in enumerate(self._files):
+            now = files.trace.snapshot()
+            seen.append((now.progress, now.inside, now.polling))
+            stuck = stuck and (rank in returned or now.inside >= 0 or now.polling)
+        if seen != self._seen or not stuck:
+            self._seen = seen
+            self._still_since = time.monotonic()
+        return time.monotonic() - self._still_since
+
+    def look(self, returned: frozenset[int]) -> RunFailure | None:
+        """Return what ends the run now, if anything does."""
+        return self._excess() or self._deadlock(returned)
+
+    def _excess(self) -> RunFailure | None:
+        for rank, files in enumerate(self._files):
+            if files.output_num_bytes() > self._limits.output_num_bytes:
+                return RunFailure(
+                    Verdict.OUTPUT_LIMIT_EXCEEDED,
+                    f"rank {rank} printed more than {self._limits.output_num_bytes >> 20} MiB; "
+                    "remove the prints inside loops",
+                )
+        used = sum(map(_resident_num_bytes, self._pids))
+        if used > self._limits.memory_num_bytes:
+            return RunFailure(
+                Verdict.MEMORY_LIMIT_EXCEEDED,
+                f"the {len(self._pids)} ranks used {used >> 20} MiB of memory together; "
+                f"{self._limits.memory_num_bytes >> 20} MiB are allowed",
+            )
+        return None
+
+    def _deadlock(self, returned: frozenset[int]) -> RunFailure | None:
+        if len(returned) == len(self._files) or self.still_s(returned) < _STILL_S:
+            return None
+        explanation = explain_deadlock(self.trace(), returned)
+        # What we read while the ranks moved on would prove nothing.
+        if explanation is None or self.still_s(returned) < _STILL_S:
+            return None
+        return RunFailure(Verdict.DEADLOCK, explanation)
+
+    def out_of_time(self, returned: frozenset[int]) -> RunFailure:
+        """Return the failure of a case whose time is up, saying where each late rank is."""
+        late = [rank for rank in range(len(self._files)) if rank not in returned]
+        for rank in late:
+            try:
+                os.kill(self._pids[rank], signal.SIGUSR1)
+            except OSError:
+                continue
+        time.sleep(_STACK_DUMP_S)
+        places = []
+        for rank in late[:4]:
+            place = self._files[rank].place(str(self._submission))
+            where = f" at {place[0]}:{place[1]}" if place else ""
+            inside = "in MPI" if self._files[rank].trace.snapshot().inside >= 0 else "computing"
+            places.append(f"rank {rank} is still {inside}{where}")
+        more = f"; so are {len(late) - 4} more" if len(late) > 4 else ""
+        return RunFailure(
+            Verdict.TIME_LIMIT_EXCEEDED,
+            f"no answer after {self._limits.case_s:g} s: {'; '.join(places)}{more}",
+        )
+
+
+def _resident_num_bytes(pid: int) -> int:
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,121 @@
+"""The judge's end of the wire: every byte a rank sends is parsed as if a student had written it."""
+
+import json
+import math
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_HEAD_LENGTH = struct.Struct(">I")
+_MAX_HEAD_NUM_BYTES = 1 << 20
+_MAX_PAYLOAD_NUM_BYTES = 512 << 20
+_DTYPES = {
+    np.dtype(name).str: np.dtype(name)
+    for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
+}
+
+
+class ProtocolError(Exception):
+    """A rank sent something that our harness never sends."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One message of a rank: `hello`, `ready`, `finished`, `result`, `problem`; or `closed`."""
+
+    kind: str
+    values: Mapping[str, Any]
+    arrays: Mapping[str, np.ndarray[Any, Any]]
+
+
+CLOSED = Frame("closed", {}, {})
+
+
+def encode(
+    kind: str, values: Mapping[str, Any], arrays: Mapping[str, np.ndarray[Any, Any]]
+) -> list[bytes]:
+    """Return the pieces of one frame for a rank, in the order in which they are to be written."""
+    announced = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
+    head = json.dumps({"kind": kind, "values": values, "arrays": announced}).encode()
+    return [_HEAD_LENGTH.pack(len(head)), head, *(array.tobytes() for array in arrays.values())]
+
+
+class FrameReader:
+    """Turns the bytes of one rank into frames; holds no more than one frame's worth of them."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+        self._head: tuple[str, dict[str, Any], list[tuple[str, np.dtype[Any], tuple[int, ...]]]]
+        self._needed = _HEAD_LENGTH.size
+        self._state = "length"
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """Return the frames that `data` completes.
+
+        Raises ProtocolError on a head or a payload that is malformed or too large.
+        """
+        self._buffer += data
+        frames = []
+        while len(self._buffer) >= self._needed:
+            piece = bytes(self._buffer[: self._needed])
+            del self._buffer[: self._needed]
+            if self._state == "length":
+                (self._needed,) = _HEAD_LENGTH.unpack(piece)
+                if not 0 < self._needed <= _MAX_HEAD_NUM_BYTES:
+                    raise ProtocolError(f"a frame head of {self._needed} bytes")
+                self._state = "head"
+            elif self._state == "head":
+                self._head = _parse_head(piece)
+                self._needed = sum(_num_bytes(dtype, shape) for _, dtype, shape in self._head[2])
+                if self._needed > _MAX_PAYLOAD_NUM_BYTES:
+                    raise ProtocolError(f"a payload of {self._needed} bytes")
+                self._state = "payload"
+            else:
+                frames.append(_frame(*self._head, piece))
+                self._needed = _HEAD_LENGTH.size
+                self._state = "length"
+        return frames
+
+
+def _num_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
+    return dtype.itemsize * math.prod(shape)
+
+
+def _parse_head(
+    piece: bytes,
+) -> tuple[str, dict[str, Any], list[tuple[str, np.dtype[Any], tuple[int, ...]]]]:
+    try:
+        head = json.loads(piece)
+        kind, values = head["kind"], head["values"]
+        arrays = [(name, _DTYPES[dtype], tuple(shape)) for name, dtype, shape in head["arrays"]]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ProtocolError(f"a frame head that cannot be read ({type(error).__name__})") from None
+    lengths = [length for _, _, shape in arrays for length in shape]
+    if not (
+        isinstance(kind, str)
+        and isinstance(values, dict)
+        and all(isinstance(name, str) for name, _, _ in arrays)
+        and all(type(length) is int and 0 <= length < 1 << 40 for length in lengths)
+        and all(len(shape) <= 32 for _, _, shape in arrays)
+        and len(arrays) <= 1000
+    ):
+        raise ProtocolError("a frame head with a field of the wrong type")
+    return kind, values, arrays
+
+
+def _frame(
+    kind: str,
+    values: dict[str, Any],
+    announced: list[tuple[str, np.dtype[Any], tuple[int, ...]]],
+    payload: bytes,
+) -> Frame:
+    arrays = {}
+    offset = 0
+    for name, dtype, shape in announced:
+        count = math.prod(shape)
+        arrays[name] = np.frombuffer(payload, dtype, count, offset).reshape(shape)
+        offset += _num_bytes(dtype, shape)
+    return Frame(kind, values, arrays)

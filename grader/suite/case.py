@@ -1,0 +1,34 @@
+"""What a suite says of one input to one call: what goes into each rank, what must come back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grader.model import Array, Text
+
+__all__ = ["Array", "Case", "Text"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One seeded input to one call of a probe; subclasses add their own hashable fields."""
+
+    probe: str
+    """The function of probes.py that makes the call."""
+    synchronous_sends: bool = False
+    """Rendezvous mode: every standard-mode send waits for its receive."""
+
+    @property
+    def label(self) -> str:
+        """Return the words that name this case to a student; unique within one run."""
+        raise NotImplementedError
+
+    def inputs(self, random: np.random.Generator, ranks: int) -> Sequence[Mapping[str, Any]]:
+        """Return, for each rank, the keyword arguments of its probe: numpy arrays or JSON values."""
+        raise NotImplementedError
+
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
+        """Return what the probe of `rank` must give back."""
+        raise NotImplementedError

@@ -1,0 +1,61 @@
+"""One pytest session in the judge's own process: one suite file, one grading."""
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.errors import GraderError
+from grader.model import TestResult
+from grader.suite.judge_mode import Grading, JudgeMode
+
+
+def grade_suite(suite: Path, grading: Grading) -> tuple[tuple[TestResult, ...], int]:
+    """Run the suite against the grading's submission; return its results and the launches used.
+
+    Raises GraderError when pytest itself could not run the suite.
+    """
+    plugin = JudgeMode(grading)
+    arguments = [
+        str(suite),
+        *("-c", os.devnull, "--rootdir", str(suite.parent), "--confcutdir", str(suite.parent)),
+        *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q"),
+        *("--strict-markers", "--capture=no"),
+    ]
+    said = io.StringIO()
+    with _alone(suite.parent), contextlib.redirect_stdout(said):
+        code = pytest.main(arguments, plugins=[plugin])
+    if code == pytest.ExitCode.INTERRUPTED and not plugin.problems:
+        raise KeyboardInterrupt
+    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or plugin.problems:
+        reason = (plugin.problems or [said.getvalue()[-2000:]])[0]
+        raise GraderError(f"the suite {suite.name} could not be run: {reason}")
+    return plugin.results(), plugin.num_launches
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep installed plugins, the user's pytest settings and other suites' modules out."""
+    settings = {
+        name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
+    }
+    settings["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    path, writes_bytecode = list(sys.path), sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        yield
+    finally:
+        sys.path[:], sys.dont_write_bytecode = path, writes_bytecode
+        for name, value in settings.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+        for name, module in list(sys.modules.items()):
+            file = getattr(module, "__file__", None)
+            if file and Path(file).parent == folder:
+                del sys.modules[name]
