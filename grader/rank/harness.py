@@ -59,13 +59,17 @@ def _answer(
         wire.send(connection, "problem", problem.describe(error, submission))
         return
     wire.send(connection, "finished")
+    wire.send(connection, "result", *sort_results(results))
+
+
+def sort_results(results: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a probe's results as (values, arrays); what is neither array nor text is named."""
     texts = {name: value for name, value in results.items() if isinstance(value, str)}
     arrays = {name: np.asarray(value) for name, value in results.items() if name not in texts}
-    strange = sorted(name for name, array in arrays.items() if array.dtype.kind not in "biufc")
-    for name in strange:
+    for name in [name for name, array in arrays.items() if array.dtype.kind not in "biufc"]:
         texts[name] = f"an object of type {type(results[name]).__name__}"
         del arrays[name]
-    wire.send(connection, "result", {"texts": texts, "strange": strange}, arrays)
+    return {"texts": texts}, arrays
 
 
 class _World:

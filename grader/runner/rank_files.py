@@ -7,7 +7,7 @@ from grader.trace.memory import TraceMemory
 
 _MAX_TAIL_NUM_BYTES = 4000
 _MAX_TAIL_LINES = 12
-_NUM_TRACE_RECORDS = 1 << 15
+NUM_TRACE_RECORDS = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class RankFiles:
     def create(cls) -> "RankFiles":
         """Make all three, empty."""
         return cls(
-            TraceMemory.create(_NUM_TRACE_RECORDS),
+            TraceMemory.create(NUM_TRACE_RECORDS),
             os.memfd_create("output"),
             os.memfd_create("stacks"),
         )

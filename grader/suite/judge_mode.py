@@ -13,6 +13,7 @@ from grader.runner.plan import Launched, Limits, Plan
 from grader.suite.case import Case
 from grader.suite.inputs import case_calls
 from grader.suite.launch_view import Launch, RunFailed, make_launch
+from grader.suite.mode import SuiteMode, function_of, words
 
 _ENDS_THE_PART = {
     Verdict.DEADLOCK,
@@ -42,12 +43,12 @@ class Grading:
     progress: Callable[[str], None] = field(default=lambda text: None)
 
 
-class JudgeMode:
+class JudgeMode(SuiteMode):
     """The pytest plugin of one grading; read `results()` after the session."""
 
     def __init__(self, grading: Grading) -> None:
+        super().__init__()
         self._grading = grading
-        self._launches: dict[Any, Launch] = {}
         self._ended: RunFailure | None = None
         self._tests: dict[str, list[pytest.Item]] = {}
         self._failed: dict[str, TestResult] = {}
@@ -55,22 +56,15 @@ class JudgeMode:
         self.num_launches = 0
         self.problems: list[str] = []
 
-    # What suites use -----------------------------------------------------------------------
+    def launch(
+        self, item: pytest.Item, ranks: int, cases: tuple[Case, ...], genuine: bool
+    ) -> Launch:
+        """Start mpirun, unless the part has already ended.
 
-    @pytest.fixture
-    def run(self) -> Callable[..., Launch]:
-        """Return `run(ranks, cases, genuine=False)`: one mpirun for each different call."""
-        return self._run
-
-    def _run(self, ranks: int, cases: tuple[Case, ...], genuine: bool = False) -> Launch:
-        key = (ranks, cases, genuine)
-        if key not in self._launches:
-            if self._ended is not None:
-                pytest.skip(f"not run: the part had already ended with {self._ended.verdict.value}")
-            self._launches[key] = self._launch(ranks, cases, genuine)
-        return self._launches[key]
-
-    def _launch(self, ranks: int, cases: tuple[Case, ...], genuine: bool) -> Launch:
+        Raises GraderError when the machine cannot.
+        """
+        if self._ended is not None:
+            pytest.skip(f"not run: the part had already ended with {self._ended.verdict.value}")
         grading = self._grading
         grading.progress(f"{grading.part}: {ranks} rank{'s' if ranks > 1 else ''}")
         calls = case_calls(
@@ -98,8 +92,6 @@ class JudgeMode:
             self._ended = launched.failure
         return make_launch(cases, launched.outcomes, launched.failure, ranks)
 
-    # pytest's hooks ------------------------------------------------------------------------
-
     def pytest_configure(self, config: pytest.Config) -> None:
         """Make the marks of a suite known; `mpi` is pytest-mpi's, which is not loaded here."""
         for mark in ("mpi", "part(name)", "points(number, requires, own)"):
@@ -107,24 +99,17 @@ class JudgeMode:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember which tests there are, in the order of the file."""
+        super().pytest_collection_finish(session)
         for item in session.items:
-            self._tests.setdefault(_function_of(item), []).append(item)
-
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Skip what requires a test that did not hold."""
-        required = _points(item).kwargs.get("requires")
-        if required is not None and required not in self._tests:
-            raise GraderError(f"{item.name} requires {required}, which is not in the suite")
-        if required in self._failed:
-            pytest.skip(f"not run: it requires that {_words(required)}")
+            self._tests.setdefault(function_of(item), []).append(item)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Iterator[Any]:
         """Turn what a test raised into a verdict."""
-        report = yield
-        name = _function_of(item)
+        report = yield from super().pytest_runtest_makereport(item, call)
+        name = function_of(item)
         if call.excinfo is not None and name not in self._failed:
             self._failed[name] = self._judge(item, call.excinfo.value, call.when)
         elif call.when == "call" and call.excinfo is None:
@@ -135,8 +120,6 @@ class JudgeMode:
         """Keep what made a suite unreadable: the grader's own failure."""
         if report.failed:
             self.problems.append(str(report.longrepr)[-2000:])
-
-    # Verdicts ------------------------------------------------------------------------------
 
     def _judge(self, item: pytest.Item, error: BaseException, when: str) -> TestResult:
         verdict, detail = Verdict.JUDGE_ERROR, ""
@@ -158,7 +141,7 @@ class JudgeMode:
         else:
             message = f"the grader failed: {type(error).__name__}: {message}"
         return TestResult(
-            name=_function_of(item),
+            name=function_of(item),
             sentence=_sentence(item),
             verdict=verdict,
             points=0,
@@ -199,10 +182,6 @@ class JudgeMode:
         return tuple(results)
 
 
-def _function_of(item: pytest.Item) -> str:
-    return getattr(item, "originalname", None) or item.name
-
-
 def _points(item: pytest.Item) -> pytest.Mark:
     mark = item.get_closest_marker("points")
     if mark is None:
@@ -211,12 +190,8 @@ def _points(item: pytest.Item) -> pytest.Mark:
 
 
 def _sentence(item: pytest.Item) -> str:
-    text = getattr(item.obj, "__doc__", None) or _words(_function_of(item))  # type: ignore[attr-defined]
+    text = getattr(item.obj, "__doc__", None) or words(function_of(item))  # type: ignore[attr-defined]
     return " ".join(text.strip().split("\n\n")[0].split())
-
-
-def _words(name: str) -> str:
-    return name.removeprefix("test_").replace("_", " ")
 
 
 def _parameters(item: pytest.Item) -> str:

@@ -1,0 +1,81 @@
+"""What both modes of a suite share: the `run` fixture, its memory, and `requires`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from grader.errors import GraderError
+from grader.suite.case import Case
+from grader.suite.launch_view import Launch
+
+
+class SuiteMode(ABC):
+    """A pytest plugin that gives the tests of a suite their `run`."""
+
+    def __init__(self) -> None:
+        self._launches: dict[Any, Launch] = {}
+        self._functions: set[str] = set()
+        self._failed_functions: set[str] = set()
+
+    @pytest.fixture
+    def run(self, request: pytest.FixtureRequest) -> Callable[..., Launch]:
+        """Return `run(ranks, cases, genuine=False)`: one launch for each different call."""
+        return partial(self._run, request.node)
+
+    def _run(
+        self, item: pytest.Item, ranks: int, cases: tuple[Case, ...], genuine: bool = False
+    ) -> Launch:
+        key = (part_of(item), ranks, cases, genuine)
+        if key not in self._launches:
+            self._launches[key] = self.launch(item, ranks, cases, genuine)
+        return self._launches[key]
+
+    @abstractmethod
+    def launch(
+        self, item: pytest.Item, ranks: int, cases: tuple[Case, ...], genuine: bool
+    ) -> Launch:
+        """Put the cases to `ranks` ranks; `genuine` leaves MPI to the submission."""
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Remember which test functions there are."""
+        self._functions.update(function_of(item) for item in session.items)
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Skip what requires a test that did not hold."""
+        mark = item.get_closest_marker("points")
+        required = mark.kwargs.get("requires") if mark is not None else None
+        if required is not None and required not in self._functions:
+            raise GraderError(f"{item.name} requires {required}, which is not in the suite")
+        if required in self._failed_functions:
+            pytest.skip(f"not run: it requires that {words(required)}")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Iterator[Any]:
+        """Remember which functions did not hold."""
+        report = yield
+        if call.excinfo is not None:
+            self._failed_functions.add(function_of(item))
+        return report
+
+
+def part_of(item: pytest.Item) -> str:
+    """Return the part that a test grades."""
+    mark = item.get_closest_marker("part")
+    if mark is None:
+        raise GraderError(f"{item.name} grades no part; set pytestmark = [part(NAME), ...]")
+    return str(mark.args[0])
+
+
+def function_of(item: pytest.Item) -> str:
+    """Return the name of a test without its parameters."""
+    return str(getattr(item, "originalname", None) or item.name)
+
+
+def words(name: str) -> str:
+    """Return a test's name as words."""
+    return name.removeprefix("test_").replace("_", " ")

@@ -1,0 +1,157 @@
+"""The suite in the open: every rank runs every test, `run` calls the probe in this very process.
+
+For debugging with print and pdb. Nothing is sealed here, and a hang stays a hang, but for a rank
+that raises while the others wait: that ends the job.
+"""
+
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grader import assignment as assignments
+from grader.home import SUITES, TEMPLATES
+from grader.model import Outcome, RunFailure, Verdict
+from grader.rank import own_mpi, problem
+from grader.rank.harness import sort_results
+from grader.rank.student import Student
+from grader.runner import answers
+from grader.runner.plan import CaseCall
+from grader.runner.wire import Frame
+from grader.suite.case import Case
+from grader.suite.inputs import PUBLIC_SECRET, case_calls
+from grader.suite.launch_view import Launch, make_launch
+from grader.suite.mode import SuiteMode, part_of
+from grader.trace.calls import RankTrace, Trace
+from grader.trace.memory import TraceMemory
+
+_PATIENCE_S = 10.0
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What one rank has to say about a case."""
+
+    frame: Frame | None
+    problem: Mapping[str, Any] | None
+    trace: RankTrace
+    wall_time_s: float
+
+
+class OpenMode(SuiteMode):
+    """The plugin of one rank of an open session."""
+
+    def __init__(self, submission: Path, trace_fd: int) -> None:
+        super().__init__()
+        self._submission = submission.resolve()
+        self._trace = TraceMemory.from_fd(trace_fd)
+        from mpi4py import MPI
+
+        self._mpi = MPI
+        self._shared = own_mpi.install(sys.modules["mpi4py.MPI"])
+        self._world = MPI.COMM_WORLD.Dup()
+        self._student = Student(MPI.Pcontrol)
+        self._probes: dict[Path, ModuleType] = {}
+
+    def launch(
+        self, item: pytest.Item, ranks: int, cases: tuple[Case, ...], genuine: bool
+    ) -> Launch:
+        """Run the cases on the first `ranks` ranks of this job; every rank gets the outcomes."""
+        if ranks > self._world.size:
+            pytest.skip(f"needs {ranks} ranks; start with mpirun -n {ranks}")
+        folder = item.path.parent
+        assignment = assignments.load(folder.name, SUITES)
+        part = next(each for each in assignment.parts if each.name == part_of(item))
+        self._find_modules(TEMPLATES / assignment.name)
+        calls = case_calls(
+            cases, ranks, secret=PUBLIC_SECRET, assignment=assignment.name, part=part.name
+        )
+        taking_part = self._world.rank < ranks
+        group = self._world.Split(0 if taking_part else self._mpi.UNDEFINED)
+        outcomes: list[Outcome | RunFailure] = []
+        failure = None
+        for call in calls:
+            said = self._answer(call, group, self._probes_of(folder)) if taking_part else None
+            everyone = self._gather(said)[:ranks]
+            raised = [rank for rank, each in enumerate(everyone) if each.problem is not None]
+            if raised:
+                told = everyone[raised[0]].problem
+                failure = answers.failure_of_problem(raised[0], told or {}, part.entry)
+                break
+            outcomes.append(_outcome(call, everyone))
+        return make_launch(cases, outcomes, failure, ranks)
+
+    def _find_modules(self, support: Path) -> None:
+        for folder in (str(support), str(self._submission)):
+            if folder not in sys.path:
+                sys.path.append(folder)
+
+    def _probes_of(self, folder: Path) -> ModuleType:
+        if folder not in self._probes:
+            probes = ModuleType("probes")
+            source = (folder / "probes.py").read_text()
+            exec(compile(source, "probes.py", "exec"), probes.__dict__)  # noqa: S102 - ours
+            self._probes[folder] = probes
+        return self._probes[folder]
+
+    def _answer(self, call: CaseCall, group: Any, probes: ModuleType) -> _Said:
+        """Run one case in this rank."""
+        communicator = group.Dup()
+        self._shared.begin_case(communicator)
+        inputs = {
+            name: value.copy() if isinstance(value, np.ndarray) else value
+            for name, value in call.inputs[group.rank].items()
+        }
+        self._trace.set_synchronous_sends(call.synchronous_sends)
+        first = self._trace.snapshot().head
+        started_s = time.monotonic()
+        frame, told = None, None
+        try:
+            results = getattr(probes, call.probe)(self._student, communicator, **inputs)
+            frame = Frame("result", *sort_results(results))
+        except Exception as error:
+            told = problem.describe(error, self._submission)
+        wall_time_s = time.monotonic() - started_s
+        self._trace.set_synchronous_sends(False)
+        trace = self._trace.read(first)
+        counted = replace(trace, calls=tuple(call for call in trace.calls if call.phase == 1))
+        return _Said(frame, told, counted, wall_time_s)
+
+    def _gather(self, said: _Said | None) -> list[_Said]:
+        """Return what every rank says; end the job when one has raised and others never come."""
+        if said is not None and said.problem is not None:
+            arrived = self._world.Ibarrier()
+            until_s = time.monotonic() + _PATIENCE_S
+            while not arrived.Test():
+                if time.monotonic() > until_s:
+                    print(said.problem["traceback"], file=sys.stderr, flush=True)
+                    self._world.Abort(1)
+                time.sleep(0.01)
+        else:
+            self._world.Ibarrier().Wait()
+        everyone: list[_Said] = self._world.allgather(said)
+        return everyone
+
+
+def _outcome(call: CaseCall, everyone: list[_Said]) -> Outcome | RunFailure:
+    results = []
+    for rank, (said, expected) in enumerate(zip(everyone, call.expected, strict=True)):
+        assert said.frame is not None
+        result, refused = answers.refuse(rank, expected, said.frame)
+        if refused:
+            return RunFailure(Verdict.WRONG_ANSWER, refused)
+        results.append(result)
+    return Outcome(
+        label=call.label,
+        ranks=len(everyone),
+        inputs=call.inputs,
+        results=tuple(results),
+        trace=Trace(tuple(said.trace for said in everyone)),
+        wall_time_s=max(said.wall_time_s for said in everyone),
+    )

@@ -1,0 +1,67 @@
+"""The installed pytest plugin: open mode, for `mpirun -n N python -m pytest --with-mpi SUITE`.
+
+Does nothing unless --submission is given. Each rank restarts itself once with the interposer
+preloaded, before MPI has started; from then on pytest runs in every rank as usual.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from grader.errors import GraderError
+
+_RESTARTED = "GRADER_OPEN_MODE_TRACE"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that turns open mode on."""
+    group = parser.getgroup("grader", "grading a submission openly, inside mpirun")
+    group.addoption("--submission", metavar="DIR", help="folder of the submission to test")
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
+    """Restart with the interposer, before pytest captures output and before MPI starts."""
+    if early_config.known_args_namespace.submission and _RESTARTED not in os.environ:
+        _restart_traced()
+    return (yield)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marks of a suite known, and turn open mode on where it was asked for."""
+    for mark in ("part(name)", "points(number, requires, own)"):
+        config.addinivalue_line("markers", mark)
+    folder = config.getoption("--submission")
+    if folder:
+        from grader.suite.open_mode import OpenMode
+
+        if not Path(folder).is_dir():
+            raise pytest.UsageError(f"--submission {folder}: there is no such folder")
+        config.pluginmanager.register(OpenMode(Path(folder), int(os.environ[_RESTARTED])))
+
+
+def _restart_traced() -> None:
+    """Execute this very command again, with the interposer in front of MPI."""
+    from grader.runner.rank_files import NUM_TRACE_RECORDS
+    from grader.trace import build
+    from grader.trace.memory import TraceMemory
+
+    try:
+        library = build.library()
+    except GraderError as error:
+        raise pytest.UsageError(str(error)) from None
+    memory = TraceMemory.create(NUM_TRACE_RECORDS)
+    # One descriptor for the interposer, which closes it, and one for us.
+    given, kept = os.dup(memory.fd), os.dup(memory.fd)
+    os.set_inheritable(given, True)
+    os.set_inheritable(kept, True)
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": str(library),
+        "GRADER_TRACE_FD": str(given),
+        _RESTARTED: str(kept),
+    }
+    os.execve(sys.executable, sys.orig_argv, environment)  # noqa: S606 - the same command again

