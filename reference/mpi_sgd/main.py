@@ -1,0 +1,99 @@
+"""Train the network on handwritten digits and print run time and accuracy.
+
+python main.py serial
+mpirun -n 4 python main.py collective
+mpirun -n 4 python main.py sync
+mpirun -n 4 python main.py async 2          (2 masters, 2 workers)
+"""
+
+import argparse
+import os
+import random
+import time
+
+# One thread per process: the processes share the cores, and a run time by number of processes
+# would otherwise compare threads. Must be set before numpy is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from collect import load_mnist
+
+SIZES = [784, 128, 64, 10]
+
+
+def make_network(arguments, rank):
+    """Return the network to train; all ranks get equal weights, but draw different batches."""
+    settings = {
+        "sizes": SIZES,
+        "learning_rate": 0.1,
+        "mini_batch_size": 16,
+        "number_of_batches": arguments.batches,
+        "epochs": arguments.epochs,
+    }
+    np.random.seed(arguments.seed)
+    random.seed(1000 * arguments.seed + rank)
+    # Each way imports its own file only: one that does not work yet is in nobody's way.
+    if arguments.way == "async":
+        from async_network import AsynchronicNeuralNetwork
+
+        return AsynchronicNeuralNetwork(**settings, number_of_masters=arguments.masters)
+    if arguments.way == "sync":
+        from sync_network import SynchronicNeuralNetwork
+
+        return SynchronicNeuralNetwork(**settings)
+    if arguments.way == "collective":
+        from sync_network_collective import SynchronicNeuralNetwork
+
+        return SynchronicNeuralNetwork(**settings)
+    from network import NeuralNetwork
+
+    return NeuralNetwork(**settings)
+
+
+def read_arguments():
+    """Return what the command line asks for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("way", choices=["serial", "collective", "sync", "async"])
+    parser.add_argument("masters", type=int, nargs="?", default=1, help="for async (default 1)")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batches", type=int, default=632, help="per epoch (default 632)")
+    parser.add_argument("--seed", type=int, default=0, help="of weights and batches (default 0)")
+    return parser.parse_args()
+
+
+def started_by_mpirun(name):
+    """Return RANK or SIZE as mpirun set it, None without mpirun.
+
+    MPI itself cannot be asked: it is up only within fit.
+    """
+    for variable in (f"OMPI_COMM_WORLD_{name}", f"PMI_{name}"):
+        if variable in os.environ:
+            return int(os.environ[variable])
+    return None
+
+
+def main():
+    """Train, and let process 0, which holds the whole network in every way, say how it went."""
+    arguments = read_arguments()
+    rank, size = started_by_mpirun("RANK") or 0, started_by_mpirun("SIZE") or 1
+    network = make_network(arguments, rank)
+    training, validation, test = load_mnist()
+
+    begin_s = time.perf_counter()
+    network.fit(training, validation if rank == 0 else None)
+    run_time_s = time.perf_counter() - begin_s
+
+    if rank == 0:
+        accuracy = network.validate(test) / len(test[0])
+        masters = f" (masters: {arguments.masters})" if arguments.way == "async" else ""
+        print(
+            f"{arguments.way}{masters}, processes: {size}: {run_time_s:.2f} s, "
+            f"{accuracy:.1%} of the test images right"
+        )
+
+
+if __name__ == "__main__":
+    main()
