@@ -53,19 +53,18 @@ def main() -> None:
         command = [mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
         command += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm"]
         command += ["--mca", "mpi_yield_when_idle", "1", "-n", ranks]
-        done = subprocess.run(
-            [*command, sys.executable, "-c", JOB], capture_output=True, text=True
-        )
+        done = subprocess.run([*command, sys.executable, "-c", JOB], capture_output=True, text=True)
         if done.returncode != 0:
             sys.exit(done.stderr)
         print(f"{ranks} ranks, microseconds (best)")
-        print(f"{'bytes':>10} {'MPI':>10} {'ring':>10} {'naive':>10} {'ring/MPI':>9} {'naive/ring':>10}")
+        columns = ("bytes", "MPI", "ring", "naive", "ring/MPI", "naive/ring")
+        print(" ".join(f"{column:>10}" for column in columns))
         for line in done.stdout.splitlines():
             num_bytes, best = json.loads(line)
             mpi, ring, naive = (1e6 * best[name] for name in ("mpi", "ring", "naive"))
             print(
                 f"{num_bytes:>10} {mpi:>10.1f} {ring:>10.1f} {naive:>10.1f} "
-                f"{ring / mpi:>9.2f} {naive / ring:>10.2f}"
+                f"{ring / mpi:>10.2f} {naive / ring:>10.2f}"
             )
 
 

@@ -51,7 +51,9 @@ def _open_mode(ranks: int) -> None:
         cwd=ROOT,
     )
     if done.returncode != 0:
-        sys.exit(f"open mode with {ranks} ranks failed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
+        sys.exit(
+            f"open mode with {ranks} ranks failed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The command `grade`: the only file that prints or exits."""
 
+import _thread
 import argparse
 import os
 import platform
@@ -7,7 +8,6 @@ import shutil
 import signal
 import sys
 import threading
-import _thread
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -105,9 +105,7 @@ def _check(options: argparse.Namespace) -> int:
     if options.from_stdin:
         report = _grade_stdin(options, settings)
     else:
-        report = pipeline.grade(
-            _named(options), assignment=options.assignment, settings=settings
-        )
+        report = pipeline.grade(_named(options), assignment=options.assignment, settings=settings)
     progress("")
     return _finish(report, options)
 
@@ -227,7 +225,9 @@ def _template(options: argparse.Namespace) -> int:
     assignments.load(options.assignment, SUITES)
     output: Path = options.output
     if output.exists() and any(output.iterdir()):
-        raise UsageError(f"{output} is not empty; name a new folder, so that nothing is overwritten")
+        raise UsageError(
+            f"{output} is not empty; name a new folder, so that nothing is overwritten"
+        )
     reference = REFERENCES / options.assignment
     if reference.is_dir():
         template.generate(reference, output)

@@ -2,7 +2,7 @@
 
 
 class GraderError(Exception):
-    """The grader, its sandbox, Docker or its image failed: never the student's fault (exit code 3)."""
+    """The grader, its sandbox, Docker or its image failed: not the student (exit code 3)."""
 
     exit_code = 3
 

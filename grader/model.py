@@ -2,15 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
-
-import numpy as np
 
 from grader.trace.calls import Trace
 
 
-class Verdict(str, Enum):
+class Verdict(StrEnum):
     """What became of a test or a part; `severity` orders them for the headline of a part."""
 
     ACCEPTED = "ACCEPTED"

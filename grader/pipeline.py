@@ -55,9 +55,7 @@ def grade(
     return grade_submission(submission, choose(submission, known, assignment), settings)
 
 
-def choose(
-    submission: Submission, known: Sequence[Assignment], name: str | None
-) -> Assignment:
+def choose(submission: Submission, known: Sequence[Assignment], name: str | None) -> Assignment:
     """Return the assignment a submission is for: the one named, else the one whose files it has."""
     if name is not None:
         return assignments.load(name, SUITES)
@@ -72,9 +70,7 @@ def choose(
     return best
 
 
-def grade_submission(
-    submission: Submission, assignment: Assignment, settings: Settings
-) -> Report:
+def grade_submission(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
     """Grade every part of one submission."""
     started_s, started_at = time.monotonic(), datetime.now(UTC)
     selected = [part for part in assignment.parts if _is_selected(part, assignment, settings)]
@@ -147,7 +143,8 @@ def _grade_part(
         own_part_replaced=part.builds_on if stand_in else None,
         progress=settings.progress,
     )
-    tests, num_launches, problem = (), 0, ""
+    tests: tuple[TestResult, ...] = ()
+    num_launches, problem = 0, ""
     try:
         tests, num_launches = grade_suite(assignment.folder / part.suite, grading)
         maximum = sum(test.max_points for test in tests)

@@ -42,11 +42,8 @@ def read(path: Path, wanted: Iterable[str]) -> Submission:
     """
     if not path.exists():
         raise UsageError(f"{path} does not exist; name the folder with the submission's files")
-    if path.is_file():
-        found = list(_from_zip(path))
-    else:
-        found = list(_from_folder(path))
-    return from_files(str(path), found, wanted)
+    found = _from_zip(path) if path.is_file() else _from_folder(path)
+    return from_files(str(path), list(found), wanted)
 
 
 def from_files(

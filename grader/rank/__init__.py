@@ -1,1 +1,1 @@
-"""The untrusted side: what runs in each rank around the student's code. Imports nothing of grader."""
+"""The untrusted side, around the student's code in each rank. Imports nothing of grader."""

@@ -1,4 +1,4 @@
-"""Start of a rank: `python -I <this file> SOCKET`, from a copy of this folder with nothing beside it."""
+"""Start of a rank: `python -I <this file> SOCKET`, from a copy with nothing beside it."""
 
 import importlib
 import sys

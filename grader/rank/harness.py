@@ -1,4 +1,4 @@
-"""The process around the probe in each rank: asks the judge for cases, runs them, sends bytes back."""
+"""The process around the probe in each rank: takes cases, runs them, sends bytes back."""
 
 import faulthandler
 import os

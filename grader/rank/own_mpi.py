@@ -1,4 +1,4 @@
-"""A stand-in for the mpi4py.MPI module, so that one process can run many fits that each "initialise" MPI."""
+"""A stand-in for mpi4py.MPI: one process runs many fits that each "initialise" MPI."""
 
 import sys
 from types import ModuleType

@@ -16,7 +16,7 @@ def describe(error: BaseException, submission: Path) -> dict[str, Any]:
     first = next(
         (i for i, frame in enumerate(frames) if Path(frame.filename).parent == submission), None
     )
-    # When no frame is the student's (a wrong signature, a missing name), the last one tells nothing.
+    # No frame is the student's when the signature is wrong or a name is missing.
     theirs = frames[first:] if first is not None else []
     inner = next(
         (frame for frame in reversed(theirs) if Path(frame.filename).parent == submission), None

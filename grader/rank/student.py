@@ -1,4 +1,4 @@
-"""The student's files as a probe sees them: modules, functions, scripts, and the phase under test."""
+"""The student's files as a probe sees them: modules, scripts, and the phase under test."""
 
 import contextlib
 import importlib
@@ -44,7 +44,7 @@ class Student:
         return found
 
     def script(self, file: str, *arguments: str) -> dict[str, Any]:
-        """Run a handed-in file as `python file arguments...` does; return its globals at the end."""
+        """Run a handed-in file as `python file arguments...` does; return its globals."""
         path = next(
             str(folder / file)
             for folder in map(Path, reversed(sys.path))

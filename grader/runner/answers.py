@@ -15,7 +15,7 @@ _MAX_MESSAGE_CHARS = 600
 def refuse(
     rank: int, expected: Mapping[str, Array | Text], frame: Frame
 ) -> tuple[dict[str, Any], str]:
-    """Return the results of one rank as announced, and why they are refused (empty: they are not)."""
+    """Return the results of one rank as announced, and why they are refused (empty if not)."""
     texts = frame.values.get("texts")
     texts = texts if isinstance(texts, dict) else {}
     results: dict[str, Any] = {}
@@ -42,8 +42,7 @@ def refuse(
 
 def _array_problem(array: np.ndarray[Any, Any], form: Array) -> str:
     fits = len(array.shape) == len(form.shape) and all(
-        wanted is None or wanted == got
-        for wanted, got in zip(form.shape, array.shape, strict=True)
+        wanted is None or wanted == got for wanted, got in zip(form.shape, array.shape, strict=True)
     )
     if not fits:
         wanted = str(form.shape).replace("None", "any")

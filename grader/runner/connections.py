@@ -95,10 +95,10 @@ class Connections:
         """Return whether the candidate has named its rank (or has to be forgotten)."""
         for frame in candidate.read():
             rank = frame.values.get("rank")
-            if frame.kind == "hello" and type(rank) is int and 0 <= rank < self._ranks:
-                if rank not in self._sockets:
-                    self._sockets[rank] = candidate
-                    return True
+            known = type(rank) is int and 0 <= rank < self._ranks
+            if frame.kind == "hello" and known and rank not in self._sockets:
+                self._sockets[rank] = candidate
+                return True
             candidate.connection.close()
             return True
         return False
@@ -159,10 +159,6 @@ class Connections:
 
 def _peer(connection: socket.socket) -> tuple[int, int]:
     """Return pid and uid of the process at the other end, as the kernel knows them."""
-    raw = connection.getsockopt(
-        socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size
-    )
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
     pid, uid, _ = _PEER_CREDENTIALS.unpack(raw)
     return pid, uid
-
-

@@ -1,13 +1,15 @@
 """Parent of one mpirun: ends all its processes when told to, and also when the judge has died.
 
 Run as `python -I -S guardian.py RUN_DIR UID MEMORY_NUM_BYTES -- COMMAND...`; UID is `-` to stay
-who we are. Standard input is the lifeline: whatever closes it, the judge or its death, ends the run. Standard output
-tells the judge `exited STATUS` when COMMAND ended by itself. Imports nothing of grader.
+who we are. Standard input is the lifeline: whatever closes it, the judge or its death, ends the
+run. Standard output tells the judge `exited STATUS` when COMMAND ended by itself. Imports nothing
+of grader.
 
 Killing: as another uid, everything that has this uid (kill(-1), which no fork can outrun); as the
 student's own user, never by uid but every descendant, which a child subreaper keeps in one tree.
 """
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -80,7 +82,7 @@ def _become_command(command: list[str], uid: int | None, prctl: Callable[..., in
     os.dup2(2, 1)
     os.closerange(3, 65536)
     try:
-        os.execvp(command[0], command)
+        os.execvp(command[0], command)  # noqa: S606 - starting it is what we are for
     except OSError as error:
         os.write(2, f"{command[0]}: {error.strerror}\n".encode())
         os._exit(127)
@@ -103,16 +105,12 @@ def _kill_all(uid: int | None) -> None:
     """Kill until nobody is left."""
     while True:
         if uid is not None:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         victims = _processes_of(uid) if uid is not None else _descendants()
         for victim in victims:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         _reap()
         if not victims:
             return
@@ -130,14 +128,13 @@ def _reap() -> None:
 def _status_fields() -> list[tuple[int, str, int]]:
     """Return (pid, state, parent pid) of every process that still exists."""
     found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
             try:
-                with open(f"/proc/{entry}/stat", "rb") as stat:
-                    fields = stat.read().rpartition(b")")[2].split()
+                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
             except OSError:
                 continue
-            found.append((int(entry), fields[0].decode(), int(fields[1])))
+            found.append((int(entry.name), fields[0].decode(), int(fields[1])))
     return found
 
 
@@ -160,7 +157,7 @@ def _processes_of(uid: int) -> list[int]:
     found = []
     for pid, state, _ in _status_fields():
         try:
-            owner = os.stat(f"/proc/{pid}").st_uid
+            owner = Path(f"/proc/{pid}").stat().st_uid
         except OSError:
             continue
         if owner == uid and pid != os.getpid() and state not in "ZX":

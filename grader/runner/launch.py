@@ -1,4 +1,4 @@
-"""One mpirun from start to end: its ranks go through the cases in lockstep, on the judge's clock."""
+"""One mpirun from start to end: its ranks go through the cases in lockstep."""
 
 import time
 from contextlib import ExitStack
@@ -228,4 +228,3 @@ def _inside_phase(trace: Trace) -> Trace:
             for rank in trace.ranks
         )
     )
-

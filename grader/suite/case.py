@@ -26,7 +26,7 @@ class Case:
         raise NotImplementedError
 
     def inputs(self, random: np.random.Generator, ranks: int) -> Sequence[Mapping[str, Any]]:
-        """Return, for each rank, the keyword arguments of its probe: numpy arrays or JSON values."""
+        """Return each rank's keyword arguments for the probe: numpy arrays or JSON values."""
         raise NotImplementedError
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:

@@ -64,7 +64,9 @@ class JudgeMode(SuiteMode):
         Raises GraderError when the machine cannot.
         """
         if self._ended is not None:
-            pytest.skip(f"not run: the part had already ended with {self._ended.verdict.value}")
+            raise pytest.skip.Exception(
+                f"not run: the part had already ended with {self._ended.verdict.value}"
+            )
         grading = self._grading
         grading.progress(f"{grading.part}: {ranks} rank{'s' if ranks > 1 else ''}")
         calls = case_calls(

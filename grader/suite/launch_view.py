@@ -70,9 +70,7 @@ def make_launch(
     ranks: int,
 ) -> Launch:
     """Return the view of a run over all its cases."""
-    return Launch(
-        tuple(cases), tuple(outcomes), failure, frozenset(range(len(cases))), ranks
-    )
+    return Launch(tuple(cases), tuple(outcomes), failure, frozenset(range(len(cases))), ranks)
 
 
 def _ranks_text(ranks: int) -> str:

@@ -40,9 +40,7 @@ def grade_suite(suite: Path, grading: Grading) -> tuple[tuple[TestResult, ...], 
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Keep installed plugins, the user's pytest settings and other suites' modules out."""
-    settings = {
-        name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")
-    }
+    settings = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
     settings["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     path, writes_bytecode = list(sys.path), sys.dont_write_bytecode

@@ -1,4 +1,4 @@
-"""Small plans for the tests of the runner: a probe that calls `go(comm)` of a one-file submission."""
+"""Small plans for tests of the runner: a probe calls `go(comm)` of a one-file submission."""
 
 import textwrap
 

@@ -1,6 +1,5 @@
 """One launch against submissions that end in every way there is."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -156,9 +155,7 @@ def test_buffered_sends_deadlock_only_with_synchronous_sends():
             comm.Recv(other, source=1 - comm.rank)
             return other.sum()
         """
-    launched = run(
-        source, cases=(case("eager"), case("rendezvous", synchronous_sends=True))
-    )
+    launched = run(source, cases=(case("eager"), case("rendezvous", synchronous_sends=True)))
     assert values(launched) == [3.0, 3.0]
     assert launched.failure is not None
     assert launched.failure.verdict is Verdict.DEADLOCK
@@ -261,7 +258,7 @@ def test_nothing_of_a_run_is_left():
     assert set(Path("/dev/shm").iterdir()) - before == set()
     alive = [
         pid
-        for pid in os.listdir("/proc")
+        for pid in (entry.name for entry in Path("/proc").iterdir())
         if pid.isdigit() and b"time.sleep(1000)" in _command_line(pid)
     ]
     assert alive == []

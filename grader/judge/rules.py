@@ -1,0 +1,186 @@
+"""What a part demands of the way to its result, read off the calls that were made."""
+
+from collections.abc import Collection, Iterable
+
+from grader.judge.counting import assert_not_truncated, calls_by_rank, messages_sent, sends_of
+from grader.judge.findings import RuleViolation
+from grader.judge.functions import (
+    ALL,
+    BLOCKING_POINT_TO_POINT,
+    COMPLETION,
+    NEUTRAL,
+    NONBLOCKING_POINT_TO_POINT,
+)
+from grader.judge.wording import at, listed, name_of, ranks_text
+from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Trace
+
+_NONBLOCKING = NONBLOCKING_POINT_TO_POINT | COMPLETION | NEUTRAL
+_POINT_TO_POINT = _NONBLOCKING | BLOCKING_POINT_TO_POINT
+
+
+def assert_only_point_to_point(trace: Trace, *, may_be_silent: bool = False) -> None:
+    """Assert that nothing but point-to-point messages, blocking or not, carried data.
+
+    may_be_silent: accept that no rank sends anything, as when there is nothing to send.
+    Raises RuleViolation for a collective, one-sided, file or spawning call, or for silence;
+    NotProven for a trace that is incomplete.
+    """
+    _assert_only(trace, _POINT_TO_POINT, "point-to-point calls only")
+    _assert_evidence(trace, may_be_silent)
+
+
+def assert_only_nonblocking(trace: Trace, *, may_be_silent: bool = False) -> None:
+    """Assert that messages were sent, received and probed by non-blocking calls; waits may block.
+
+    Raises RuleViolation, NotProven: as assert_only_point_to_point.
+    """
+    allowed = "non-blocking point-to-point calls (Isend, Irecv, ...) and waits only"
+    _assert_only(trace, _NONBLOCKING, allowed)
+    _assert_evidence(trace, may_be_silent)
+
+
+def assert_buffers_not_pickles(trace: Trace, *, may_be_silent: bool = False) -> None:
+    """Assert that no array was pickled: upper-case mpi4py calls send the array's own memory.
+
+    Raises RuleViolation, NotProven: as assert_only_point_to_point.
+    """
+    pickled = [(rank, call) for rank, call in calls_by_rank(trace) if call.pickled]
+    if pickled:
+        rank, call = pickled[0]
+        raise RuleViolation(
+            f"rank {rank} sends a pickled object by {name_of(call)}{at(call)}, as lower-case calls "
+            f"do ({_times(len(pickled))} in all); this part asks for the upper-case calls "
+            "(Isend, Irecv, ...), which send the array's memory itself"
+        )
+    _assert_evidence(trace, may_be_silent)
+
+
+def assert_requests_completed(trace: Trace, *, may_be_silent: bool = False) -> None:
+    """Assert that every request made in the phase was completed in it, or cancelled.
+
+    A request freed before it was complete leaves nobody who knows when its array may be used.
+    Raises RuleViolation, NotProven: as assert_only_point_to_point.
+    """
+    left = [
+        (rank, call)
+        for rank, call in calls_by_rank(trace)
+        if call.creates_request and not call.completed_ns and not call.cancelled and not call.error
+    ]
+    if left:
+        rank, call = left[0]
+        how = "was never completed (no Wait or successful Test)"
+        if call.request_freed:
+            how = "was freed before it was complete, so nobody knows when its array may be used"
+        noun = "request" if len(left) == 1 else "requests"
+        raise RuleViolation(
+            f"rank {rank}: the {name_of(call)}{_partner(call)}{at(call)} {how}; "
+            f"{len(left)} {noun} in all"
+        )
+    _assert_evidence(trace, may_be_silent)
+
+
+def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
+    """Assert that each rank sends to one neighbour only, all ranks in the same direction.
+
+    The neighbours of rank r of n are (r + 1) mod n and (r - 1) mod n; of two ranks both are the
+    same, and a single rank has none.
+    Raises RuleViolation, NotProven: as assert_only_point_to_point.
+    """
+    num_ranks = len(trace.ranks)
+    silent = [rank for rank, number in enumerate(messages_sent(trace)) if not number]
+    first: tuple[int, int, Call] | None = None
+    for rank in range(num_ranks):
+        for call in sends_of(trace, rank):
+            step = (call.peer - rank) % num_ranks
+            if step not in (1, num_ranks - 1):
+                raise RuleViolation(
+                    f"rank {rank} sends to rank {call.peer}{at(call)}, which is not its "
+                    f"neighbour; in a ring of {num_ranks} it talks to rank "
+                    f"{(rank + 1) % num_ranks} only, or to rank {(rank - 1) % num_ranks} only"
+                )
+            first = first or (step, rank, call)
+            if step != first[0]:
+                raise RuleViolation(
+                    f"rank {first[1]} sends to rank {first[2].peer}{at(first[2])}, but rank {rank} "
+                    f"to rank {call.peer}{at(call)}; in a ring all messages go to the same side, "
+                    "each rank has one neighbour to send to"
+                )
+    if num_ranks > 1 and silent and not may_be_silent:
+        sends = "sends" if len(silent) == 1 else "send"
+        raise RuleViolation(
+            f"{ranks_text(silent)} {sends} nothing; in a ring every rank sends to one neighbour"
+        )
+    assert_not_truncated(trace)
+
+
+def assert_uses_collective(trace: Trace, names: Collection[str]) -> None:
+    """Assert that every rank makes one of these collectives, unless it is alone.
+
+    names: blocking forms, such as `Allreduce`; Iallreduce and a started Allreduce_init count too.
+    Raises RuleViolation, NotProven.
+    """
+    accepted = {form for name in names for form in (name, f"I{name.lower()}", f"{name}_init")}
+    without = [
+        rank
+        for rank, seen in enumerate(trace.ranks)
+        if not any(call.function in accepted and not call.error for call in seen.calls)
+    ]
+    if len(trace.ranks) > 1 and without:
+        verb = "calls" if len(without) == 1 else "call"
+        raise RuleViolation(
+            f"{ranks_text(without)} {verb} no MPI collective that could do the work; this part "
+            f"asks for one, such as {_one_of(names)}; {_made(trace, without[0])}"
+        )
+    assert_not_truncated(trace)
+
+
+def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> None:
+    others = [
+        (rank, call)
+        for rank, call in calls_by_rank(trace)
+        if call.function in ALL and call.function not in allowed
+    ]
+    if not others:
+        return
+    rank, call = others[0]
+    hint = ""
+    if call.function in ("Mprobe", "Mrecv"):
+        hint = " (the lower-case recv of pickled objects makes this call)"
+    more = f" ({len(others)} such calls in all)" if len(others) > 1 else ""
+    raise RuleViolation(
+        f"rank {rank} calls {name_of(call)}{at(call)}{hint}; this part allows {allowed_text}{more}"
+    )
+
+
+def _assert_evidence(trace: Trace, may_be_silent: bool) -> None:
+    """Raise unless the trace is complete and shows that the ranks worked together at all."""
+    assert_not_truncated(trace)
+    if len(trace.ranks) > 1 and not any(messages_sent(trace)) and not may_be_silent:
+        raise RuleViolation(
+            f"none of the {len(trace.ranks)} ranks sent a message; whatever the result came from, "
+            "it did not come from the other ranks by MPI"
+        )
+
+
+def _partner(call: Call) -> str:
+    if call.peer == NO_PEER or not (call.is_send or call.is_receive):
+        return ""
+    to = "to" if call.is_send else "from"
+    return f" {to} " + {ANY_SOURCE: "any rank", PROC_NULL: "PROC_NULL"}.get(
+        call.peer, f"rank {call.peer}"
+    )
+
+
+def _made(trace: Trace, rank: int) -> str:
+    made = dict.fromkeys(
+        name_of(call) for call in trace.ranks[rank].calls if call.function not in NEUTRAL
+    )
+    return f"rank {rank} called {listed(list(made)[:4])}" if made else f"rank {rank} called none"
+
+
+def _one_of(names: Iterable[str]) -> str:
+    return " or ".join(sorted(names))
+
+
+def _times(number: int) -> str:
+    return "1 time" if number == 1 else f"{number} times"

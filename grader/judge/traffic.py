@@ -1,0 +1,27 @@
+"""What suites ask of a trace, in one place: the counts, the rules and the volumes."""
+
+from grader.judge.counting import assert_not_truncated, bytes_sent, messages, messages_sent
+from grader.judge.rules import (
+    assert_buffers_not_pickles,
+    assert_one_neighbour,
+    assert_only_nonblocking,
+    assert_only_point_to_point,
+    assert_requests_completed,
+    assert_uses_collective,
+)
+from grader.judge.volume import assert_naive_volume, assert_ring_volume
+
+__all__ = [
+    "assert_buffers_not_pickles",
+    "assert_naive_volume",
+    "assert_not_truncated",
+    "assert_one_neighbour",
+    "assert_only_nonblocking",
+    "assert_only_point_to_point",
+    "assert_requests_completed",
+    "assert_ring_volume",
+    "assert_uses_collective",
+    "bytes_sent",
+    "messages",
+    "messages_sent",
+]

@@ -1,0 +1,194 @@
+"""Compares what ranks returned with the oracle, and says where and how it differs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from grader.judge.findings import WrongAnswer
+from grader.judge.wording import listed, ranks_text
+
+Values = NDArray[Any]
+
+_EXACT_KINDS = "biu"
+_FEWEST_DIGITS = 6
+_MOST_DIGITS = 17
+_MAX_GROUPS = 3
+
+
+def assert_every_rank(
+    arrays: Sequence[Values],
+    equals: Values | Sequence[Values],
+    *,
+    name: str = "recv",
+    rtol: float = 0.0,
+    atol: float | Values = 0.0,
+    label: str = "",
+) -> None:
+    """Assert that every rank's array is the expected one, element by element.
+
+    arrays: one a rank, of any equal or different shapes.
+    equals: one array for all ranks, or a list or tuple with one for each rank.
+    rtol, atol: an element x passes for e when |x - e| <= atol + rtol |e|; whole numbers and bools
+        are always compared exactly, NaN never passes, an infinity only for the same infinity.
+        atol may be an array that broadcasts to the expected ones.
+    label: words that name the case, put before the message.
+    Raises WrongAnswer with rank, index, both values, how much differs and which ranks agree with
+    each other; ValueError when the suite asks for something that cannot be.
+    """
+    per_rank = isinstance(equals, (list, tuple))
+    expected = [np.asarray(each) for each in (equals if per_rank else [equals] * len(arrays))]
+    if not arrays or len(expected) != len(arrays):
+        raise ValueError(f"{len(expected)} expected arrays for {len(arrays)} ranks")
+    tolerance = np.asarray(atol, dtype=np.float64)
+    if not (np.isfinite(tolerance).all() and (tolerance >= 0).all() and 0 <= rtol < np.inf):
+        raise ValueError(f"a tolerance must be finite and not negative: {rtol=}, {atol=}")
+    problems = {
+        rank: problem
+        for rank, (got, wanted) in enumerate(zip(arrays, expected, strict=True))
+        if (problem := _problem(np.asarray(got), wanted, rtol, tolerance, name))
+    }
+    if problems:
+        first = min(problems)
+        others = _others(arrays, expected, sorted(problems))
+        prefix = f"{label}: " if label else ""
+        raise WrongAnswer(f"{prefix}rank {first}: {problems[first]}{others}")
+
+
+def assert_unchanged(
+    arrays: Sequence[Values], originals: Sequence[Values], name: str = "send", *, label: str = ""
+) -> None:
+    """Assert that each rank's array still is what went in, element by element (NaN stays NaN).
+
+    Raises WrongAnswer with rank, index and both values; ValueError when the suite gives unequal
+    numbers of arrays.
+    """
+    if len(arrays) != len(originals):
+        raise ValueError(f"{len(originals)} originals for {len(arrays)} ranks")
+    prefix = f"{label}: " if label else ""
+    for rank, (got, original) in enumerate(zip(arrays, originals, strict=True)):
+        now, before = np.asarray(got), np.asarray(original)
+        if now.shape != before.shape:
+            raise WrongAnswer(
+                f"{prefix}rank {rank}: {name} has shape {now.shape} after the call; it had "
+                f"{before.shape}"
+            )
+        changed = (now != before) & ~((now != now) & (before != before))
+        if changed.any():
+            index = _first(changed)
+            is_now, was = shortest_different(now[index], before[index])
+            raise WrongAnswer(
+                f"{prefix}rank {rank}: {name}{_index_text(index)} is {is_now} after the call, it "
+                f"was {was} before{_extent(changed, 'changed')}; the call must leave {name} as "
+                "it is"
+            )
+
+
+def reduction_tolerance(num_terms: int, dtype: DTypeLike, magnitudes: Values) -> Values:
+    """Return how far a sum may be from another sum of the same terms in another order.
+
+    Each of the two is at most (n - 1) u sum|x| from the exact one to first order, u = eps / 2
+    (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 4.2): they differ by
+    at most (n - 1) eps sum|x|. Zero for whole numbers.
+
+    num_terms: n. dtype: what was added in. magnitudes: sum|x| for every element, any shape.
+    """
+    kind = np.dtype(dtype)
+    epsilon = 0.0 if kind.kind in _EXACT_KINDS else float(np.finfo(kind).eps)
+    scale = np.abs(np.asarray(magnitudes)).astype(np.float64)
+    return np.asarray(max(num_terms - 1, 0) * epsilon * scale, dtype=np.float64)
+
+
+def shortest_different(one: Any, other: Any) -> tuple[str, str]:
+    """Return two numbers in at least 6 significant digits, and in as many as tell them apart."""
+    if all(isinstance(each, (np.bool_, np.integer)) for each in (one, other)):
+        return str(one), str(other)
+    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
+        texts = tuple(_short(each, digits) for each in (one, other))
+        if texts[0] != texts[1]:
+            return texts[0], texts[1]
+    return repr(one), repr(other)
+
+
+def _short(value: Any, digits: int) -> str:
+    return str(value) if isinstance(value, (np.bool_, np.integer)) else f"{value:.{digits}g}"
+
+
+def _problem(got: Values, wanted: Values, rtol: float, atol: Values, name: str) -> str:
+    """Return what is wrong with one rank's array, or nothing."""
+    if got.shape != wanted.shape:
+        return f"{name} has shape {got.shape}, expected {wanted.shape}"
+    wrong = ~_close(got, wanted, rtol, atol)
+    if not wrong.any():
+        return ""
+    index = _first(wrong)
+    is_now, should_be = shortest_different(got[index], wanted[index])
+    return f"{name}{_index_text(index)} is {is_now}, expected {should_be}{_extent(wrong, 'differ')}"
+
+
+def _close(got: Values, wanted: Values, rtol: float, atol: Values) -> NDArray[np.bool_]:
+    """Return for each element whether it passes."""
+    exact = [each.dtype.kind in _EXACT_KINDS for each in (got, wanted)]
+    if all(exact):
+        return np.asarray(got == wanted)
+    if any(exact) and not rtol and not atol.any():
+        # Comparing int64 with float64 rounds the former; Python compares the two exactly.
+        return np.asarray(got.astype(object) == wanted.astype(object), dtype=bool)
+    with np.errstate(all="ignore"):
+        wide = np.result_type(got.dtype, wanted.dtype, np.float64)
+        x, e = got.astype(wide), wanted.astype(wide)
+        near = np.abs(x - e) <= atol + rtol * np.abs(e)
+        # An infinite expectation would make any relative tolerance infinite as well.
+        return np.asarray((near & np.isfinite(e)) | (x == e))
+
+
+def _others(arrays: Sequence[Values], expected: Sequence[Values], wrong: Sequence[int]) -> str:
+    """Return what is to be said of the ranks beside the first wrong one."""
+    if len(arrays) == 1:
+        return ""
+    if len(set(map(_content, expected))) > 1:
+        right = sorted(set(range(len(arrays))) - set(wrong))
+        verb = "is" if len(right) == 1 else "are"
+        return f"; {ranks_text(right)} {verb} right" if right else "; no rank is right"
+    groups: dict[Any, list[int]] = {}
+    for rank, array in enumerate(arrays):
+        groups.setdefault(_content(np.asarray(array)), []).append(rank)
+    if len(groups) == 1:
+        return f"; all {len(arrays)} ranks agree with each other"
+    said = ""
+    if len(wrong) == len(arrays):
+        said = "; no rank is right"
+    elif len(wrong) > 1:
+        said = f"; {ranks_text(wrong[1:])} {'is' if len(wrong) == 2 else 'are'} wrong too"
+    agreeing = sorted((group for group in groups.values() if len(group) > 1), key=len)[::-1]
+    if not agreeing:
+        return f"{said}; no two ranks agree with each other"
+    texts = [ranks_text(group) for group in agreeing[:_MAX_GROUPS]]
+    each = " each" if len(texts) > 1 else ""
+    return f"{said}; {listed(texts)} agree with each other{each and ', group by group'}"
+
+
+def _content(array: Values) -> tuple[Any, ...]:
+    return array.shape, array.dtype.str, array.tobytes()
+
+
+def _first(mask: Values) -> tuple[int, ...]:
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
+
+
+def _index_text(index: tuple[int, ...]) -> str:
+    return f"[{', '.join(map(str, index))}]" if index else ""
+
+
+def _extent(mask: Values, verb: str) -> str:
+    """Return how many elements are meant, and their range when they are in one piece."""
+    number, size = int(np.count_nonzero(mask)), mask.size
+    if size == 1:
+        return ""
+    places = np.flatnonzero(mask)
+    in_one_piece = mask.ndim == 1 and 1 < number < size and places[-1] - places[0] == number - 1
+    where = f": {places[0]} to {places[-1]}" if in_one_piece else ""
+    if number == 1 and verb == "differ":
+        verb = "differs"
+    return f" ({number} of {size} elements {verb}{where})"

@@ -1,0 +1,76 @@
+"""How ranks, calls and places are written in what a student reads."""
+
+from collections.abc import Iterable, Sequence
+
+from grader.judge.functions import COLLECTIVES, ROOTED_COLLECTIVES
+from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call
+
+_MAX_NAME_CHARS = 60
+_MANY_RANKS = 6
+
+
+def ranks_text(ranks: Iterable[int]) -> str:
+    """Return `rank 2`, `ranks 0, 1 and 3`, or for many `ranks 0-7, 9 and 12-15`."""
+    ordered = sorted(set(ranks))
+    noun = "rank" if len(ordered) == 1 else "ranks"
+    short = len(ordered) <= _MANY_RANKS
+    return f"{noun} {listed(map(str, ordered) if short else _runs(ordered))}"
+
+
+def listed(items: Iterable[str]) -> str:
+    """Return `a`, `a and b`, or `a, b and c`."""
+    *most, last = items
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _runs(ordered: Sequence[int]) -> list[str]:
+    runs: list[list[int]] = []
+    for rank in ordered:
+        if runs and rank == runs[-1][-1] + 1:
+            runs[-1].append(rank)
+        else:
+            runs.append([rank])
+    return [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+
+
+def name_of(call: Call) -> str:
+    """Return the function of a call; what came out of a rank's memory may hold anything."""
+    return _printable(call.function) or "a call without a name"
+
+
+def place_of(call: Call) -> str:
+    """Return `ring.py:31`, or nothing when the line is not known."""
+    file = _printable(call.file.rpartition("/")[2])
+    return f"{file}:{call.line}" if file else ""
+
+
+def at(call: Call) -> str:
+    """Return ` at ring.py:31`, or nothing when the line is not known."""
+    place = place_of(call)
+    return f" at {place}" if place else ""
+
+
+def signature_of(call: Call) -> str:
+    """Return a call with what its partner must fit: `Recv(source=3, tag=0)`, `Bcast(root=0)`."""
+    name = name_of(call)
+    if call.function in COLLECTIVES:
+        rooted = call.function in ROOTED_COLLECTIVES and call.peer >= 0
+        return f"{name}(root={call.peer})" if rooted else name
+    if call.peer == NO_PEER:
+        return name
+    role = "dest" if call.is_send else "source"
+    return f"{name}({role}={_peer_text(call.peer)}, tag={tag_text(call.tag)})"
+
+
+def tag_text(tag: int) -> str:
+    """Return the tag as a student writes it."""
+    return "ANY_TAG" if tag == ANY_TAG else str(tag)
+
+
+def _peer_text(peer: int) -> str:
+    return {ANY_SOURCE: "ANY_SOURCE", PROC_NULL: "PROC_NULL"}.get(peer, str(peer))
+
+
+def _printable(text: str) -> str:
+    shown = "".join(c if c.isprintable() else "?" for c in text[:_MAX_NAME_CHARS])
+    return shown.strip()

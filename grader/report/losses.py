@@ -1,0 +1,125 @@
+"""What was lost, where and why, in the order in which a student wants to read it."""
+
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grader.model import PartResult, Report, TestResult, Verdict
+from grader.report.safe_text import visible
+
+_MOUNTED_SUBMISSION = "/submission"
+"""Where the container sees the submission, whatever folder of the host that is."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One reason, and the tests that it cost."""
+
+    verdict: Verdict
+    message: str
+    detail: str
+    tests: tuple[TestResult, ...]
+    """None when the part failed as a whole."""
+
+    @property
+    def points(self) -> float:
+        """Return the points lost by it."""
+        return sum(test.max_points - test.points for test in self.tests)
+
+
+def reading_order(parts: Iterable[PartResult]) -> list[PartResult]:
+    """Return the parts, the worst first.
+
+    What the grader failed on comes before all; then what was tried and lost points, the most
+    points first; then what was not tried; what was accepted comes last.
+    """
+    return sorted(parts, key=_badness, reverse=True)
+
+
+def _badness(part: PartResult) -> tuple[int, float, int]:
+    group = {Verdict.JUDGE_ERROR: 3, Verdict.NOT_ATTEMPTED: 1, Verdict.ACCEPTED: 0}
+    return (
+        group.get(part.verdict, 2),
+        part.max_points - part.points,
+        part.verdict.severity,
+    )
+
+
+def losses(part: PartResult) -> list[Loss]:
+    """Return why a part lost points, the worst first; the same reason is told once."""
+    by_reason: dict[tuple[Verdict, str], list[TestResult]] = {}
+    for test in part.tests:
+        if test.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED):
+            by_reason.setdefault((test.verdict, test.message), []).append(test)
+    found = [
+        Loss(
+            verdict, message, next((test.detail for test in tests if test.detail), ""), tuple(tests)
+        )
+        for (verdict, message), tests in by_reason.items()
+    ]
+    found.sort(key=lambda loss: (loss.verdict.severity, loss.points), reverse=True)
+    told = any(test.message == part.message for test in part.tests)
+    if part.message and not told and part.verdict is not Verdict.ACCEPTED:
+        return [Loss(part.verdict, part.message, "", ()), *found]
+    return found
+
+
+def not_run(part: PartResult) -> list[Loss]:
+    """Return why tests of a part were skipped: one entry for each reason."""
+    by_reason: dict[str, list[TestResult]] = {}
+    for test in part.tests:
+        if test.verdict is Verdict.SKIPPED:
+            by_reason.setdefault(test.message, []).append(test)
+    return [
+        Loss(Verdict.SKIPPED, message, "", tuple(tests)) for message, tests in by_reason.items()
+    ]
+
+
+def held(part: PartResult) -> list[TestResult]:
+    """Return the tests of a part that hold."""
+    return [test for test in part.tests if test.verdict is Verdict.ACCEPTED]
+
+
+def worst_verdict(report: Report) -> Verdict:
+    """Return the verdict that speaks for the whole report."""
+    verdicts = (part.verdict for part in report.parts)
+    return max(verdicts, key=lambda verdict: verdict.severity, default=Verdict.ACCEPTED)
+
+
+def named(report: Report, verdict: Verdict) -> str:
+    """Return the names of the parts with this verdict, as text."""
+    return ", ".join(visible(part.name) for part in report.parts if part.verdict is verdict)
+
+
+def command_again(report: Report, part: PartResult, *, option: str = "") -> str:
+    """Return the command that grades this part alone, the way it was graded."""
+    command = "check" if report.door == "check" else "run"
+    is_mount = report.door != "check" and report.submission == _MOUNTED_SUBMISSION
+    folder = "DIR" if is_mount else shlex.quote(visible(report.submission))
+    return f"grade {command} {folder} --part {visible(part.name)}{option}"
+
+
+def number_text(number: float) -> str:
+    """Return points as a person writes them: `3`, `2.5`."""
+    return f"{number:g}"
+
+
+def points_text(points: float) -> str:
+    """Return `1 point`, `2.5 points`."""
+    return f"{number_text(points)} point{'' if points == 1 else 's'}"
+
+
+def score_sentence(report: Report) -> str:
+    """Return the total in words."""
+    if report.score is None:
+        return (
+            f"no score: the grader itself failed on {named(report, Verdict.JUDGE_ERROR)}. "
+            "This is not the submission's fault; nothing is lost. "
+            "Please pass this report on to the course."
+        )
+    text = f"score {number_text(report.score)} of {number_text(report.max_score)}"
+    if report.pending_points:
+        text += f", {points_text(report.pending_points)} pending"
+    if report.review:
+        text += f"; a person has to look at {named(report, Verdict.NOT_PROVEN)} first"
+    return text

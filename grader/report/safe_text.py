@@ -1,0 +1,57 @@
+"""Makes text that may stem from a submission safe to show: nothing hidden, nothing that commands.
+
+Whatever a terminal, a log viewer or a CI runner would obey is shown as an escape such as `\\x1b`:
+control characters, bidirectional overrides, invisible characters, and the beginnings of the
+commands that CI runners look for in what a job prints.
+"""
+
+import re
+import unicodedata
+
+_MAX_MARKS = 3
+"""Combining marks on one letter; real writing needs two, and stacks of them cover other lines."""
+_COMMAND_ANYWHERE = re.compile(r"#(?=#(?:\[|vso\[|teamcity\[))")
+_COMMAND_AT_START = re.compile(r"^(\s*):(?=:)")
+_TAB_NUM_COLUMNS = 4
+_MAX_SENTENCE_CHARS = 2000
+_MAX_LINE_CHARS = 400
+
+
+def visible(text: str) -> str:
+    """Return the text with every character that shows nothing as its escape, newlines included."""
+    shown = []
+    num_marks = 0
+    for char in text:
+        num_marks = num_marks + 1 if unicodedata.combining(char) else 0
+        shown.append(char if char.isprintable() and num_marks <= _MAX_MARKS else _escape(char))
+    return _COMMAND_ANYWHERE.sub(_escape("#"), "".join(shown))
+
+
+def one_line(text: str, max_num_chars: int = _MAX_SENTENCE_CHARS) -> str:
+    """Return a sentence as one visible line of at most about `max_num_chars` characters."""
+    return shorten(visible(" ".join(text.split())), max_num_chars)
+
+
+def visible_lines(text: str) -> list[str]:
+    """Return the lines of an output or traceback, each visible and of bearable length."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return [shorten(visible(line.expandtabs(_TAB_NUM_COLUMNS)), _MAX_LINE_CHARS) for line in lines]
+
+
+def shorten(text: str, max_num_chars: int) -> str:
+    """Return the text, or its beginning and how much is left out."""
+    if len(text) <= max_num_chars:
+        return text
+    return f"{text[:max_num_chars]}... ({len(text) - max_num_chars} more characters)"
+
+
+def disarm(line: str) -> str:
+    """Return a visible line such that a CI runner does not take it for a command."""
+    return _COMMAND_AT_START.sub(lambda match: match[1] + _escape(":"), line)
+
+
+def _escape(char: str) -> str:
+    code = ord(char)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,0 +1,134 @@
+"""The sealed door: a submission goes into a fresh container, a report comes out of it."""
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from grader import assignment as assignments
+from grader import submission as submissions
+from grader.errors import GraderError, UsageError
+from grader.home import SUITES
+from grader.runner import intake_stream
+from grader.runner.container_output import Output, Source, listen
+
+_KILLED = 137
+
+
+@dataclass(frozen=True)
+class ContainerLimits:
+    """What a container may use; all of it holds the judge and the ranks together."""
+
+    memory_num_bytes: int = 4 << 30
+    shared_memory_num_bytes: int = 256 << 20
+    num_processes: int = 256
+    time_s: float = 1800.0
+
+
+class Connection(Source, Protocol):
+    """The standard streams of a container."""
+
+    def sendall(self, data: bytes, /) -> None:
+        """Send to standard input; it ends when the connection is closed."""
+
+    def close(self) -> None:
+        """Close both directions."""
+
+
+class Engine(Protocol):
+    """What is needed of Docker. Every method raises GraderError with one clear sentence."""
+
+    def create(self, image: str, command: Sequence[str], limits: ContainerLimits) -> str:
+        """Make a hardened container that removes itself when it ends; return its id."""
+
+    def attach(self, container: str, limits: ContainerLimits) -> Connection:
+        """Connect to the streams of a container that has not started yet."""
+
+    def start(self, container: str) -> Callable[[], int | None]:
+        """Start it; return a function that waits for its end and gives the exit code."""
+
+    def remove(self, container: str) -> None:
+        """Kill and remove it, if it is still there."""
+
+
+def grade_in_container(
+    submission: Path,
+    *,
+    image: str,
+    options: Sequence[str],
+    on_progress: Callable[[str], None],
+    limits: ContainerLimits | None = None,
+    engine: Engine | None = None,
+) -> bytes:
+    """Grade a folder or zip in a container of `image`; return the JSON report it prints.
+
+    options: further options of `grade check`, such as `--part NAME`.
+    on_progress: gets each line of progress as it comes.
+    Raises UsageError when the submission cannot be graded, GraderError when Docker, the image or
+    the grader inside fails. Whatever happens, the container is gone afterwards.
+    """
+    limits = limits or ContainerLimits()
+    package = intake_stream.pack(_files_that_count(submission))
+    if engine is None:
+        from grader.runner.docker_engine import DockerEngine
+
+        engine = DockerEngine.connect()
+    command = ["check", "--from-stdin", "--json", "-", *options]
+    container = engine.create(image, command, limits)
+    try:
+        connection = engine.attach(container, limits)
+        try:
+            exit_code_at_end = engine.start(container)
+            # In a thread: a container that fails early never reads, and one that talks while it
+            # reads needs us to listen.
+            sender = threading.Thread(target=_send, args=(connection, package), daemon=True)
+            sender.start()
+            output = _listen(connection, on_progress, limits)
+            return _report(output, exit_code_at_end(), limits)
+        finally:
+            connection.close()
+    finally:
+        engine.remove(container)
+
+
+def _files_that_count(submission: Path) -> dict[str, bytes]:
+    known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
+    wanted = [file for each in known for file in each.handed_in]
+    return dict(submissions.read(submission, wanted).files)
+
+
+def _send(connection: Connection, package: bytes) -> None:
+    # Why the container stopped reading is told by its exit code and its last words.
+    with suppress(OSError):
+        connection.sendall(package)
+
+
+def _listen(
+    connection: Connection, on_progress: Callable[[str], None], limits: ContainerLimits
+) -> Output:
+    try:
+        return listen(connection, on_progress)
+    except TimeoutError:
+        raise GraderError(
+            f"the grading container said nothing for {limits.time_s:.0f} s and was removed"
+        ) from None
+    except OSError as error:
+        raise GraderError(f"the connection to the grading container broke: {error}") from None
+
+
+def _report(output: Output, exit_code: int | None, limits: ContainerLimits) -> bytes:
+    """Return the report; nothing short of a whole one from an orderly end counts."""
+    if exit_code == _KILLED:
+        raise GraderError(
+            "the grading container was killed (exit code 137), most likely because it needed more "
+            f"than its {limits.memory_num_bytes / (1 << 30):.3g} GiB of memory"
+        )
+    if exit_code == UsageError.exit_code:
+        raise UsageError(output.error or "the grader in the container refused the submission")
+    report = output.report.strip()
+    if exit_code in (0, 1, GraderError.exit_code) and report:
+        return report
+    ended = "an unknown exit code" if exit_code is None else f"exit code {exit_code}"
+    raise GraderError(output.error or f"the grading container ended with {ended} and no report")

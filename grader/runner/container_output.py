@@ -1,0 +1,106 @@
+"""What a container says, out of Docker's multiplexed stream: a report, and lines of progress."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from grader.errors import GraderError
+
+MAX_REPORT_NUM_BYTES = 32 << 20
+MAX_LINE_NUM_BYTES = 4096
+_CHUNK_NUM_BYTES = 64 << 10
+_HEADER_NUM_BYTES = 8
+_STDOUT, _STDERR = 1, 2
+_ERROR_PREFIX = "grade: "
+"""How the command line inside begins the one sentence that says why there is no report."""
+
+
+class Source(Protocol):
+    """Where the output of a container comes from, in Docker's multiplexed format."""
+
+    def recv(self, max_num_bytes: int, /) -> bytes:
+        """Return some output, nothing at its end. Raises TimeoutError after the time limit."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """All that a container said."""
+
+    report: bytes
+    """Its standard output."""
+    error: str
+    """Why there is no report, when it said so."""
+
+
+def listen(source: Source, on_progress: Callable[[str], None]) -> Output:
+    """Take everything until the end; pass each line of progress on as it comes.
+
+    Raises GraderError when the output is too long, broken off, or not what Docker sends.
+    """
+    report = bytearray()
+    lines = _Lines(on_progress)
+    for stream, data in _pieces(source):
+        if stream == _STDERR:
+            lines.take(data)
+            continue
+        report += data
+        if len(report) > MAX_REPORT_NUM_BYTES:
+            raise GraderError(
+                "the grading container printed more than a report can hold "
+                f"({MAX_REPORT_NUM_BYTES >> 20} MiB)"
+            )
+    lines.take(b"\n")
+    return Output(bytes(report), lines.error)
+
+
+def _pieces(source: Source) -> Iterator[tuple[int, bytes]]:
+    """Yield (stream, data) as it comes, out of Docker's frames."""
+    while header := _header(source):
+        stream, missing = header[0], int.from_bytes(header[4:], "big")
+        if stream not in (_STDOUT, _STDERR) or any(header[1:4]):
+            raise GraderError("Docker's answer is not in its multiplexed format; was a TTY set?")
+        while missing:
+            data = source.recv(min(missing, _CHUNK_NUM_BYTES))
+            if not data:
+                raise GraderError("the output of the grading container broke off")
+            missing -= len(data)
+            yield stream, data
+
+
+def _header(source: Source) -> bytes:
+    """Return the next frame's header, nothing at the end."""
+    data = b""
+    while len(data) < _HEADER_NUM_BYTES:
+        more = source.recv(_HEADER_NUM_BYTES - len(data))
+        if not more:
+            if data:
+                raise GraderError("the output of the grading container broke off")
+            break
+        data += more
+    return data
+
+
+class _Lines:
+    """Standard error, line by line; what would steer a terminal is left out."""
+
+    def __init__(self, on_progress: Callable[[str], None]) -> None:
+        self._on_progress = on_progress
+        self._line = bytearray()
+        self.error = ""
+
+    def take(self, data: bytes) -> None:
+        for piece in data.splitlines(keepends=True):
+            room = MAX_LINE_NUM_BYTES - len(self._line)
+            self._line += piece.rstrip(b"\r\n")[:room]
+            if piece.endswith((b"\n", b"\r")):
+                self._end_line()
+
+    def _end_line(self) -> None:
+        text = self._line.decode(errors="replace")
+        self._line.clear()
+        # Progress may repeat a student's words.
+        text = "".join(character for character in text if character.isprintable())
+        if text.startswith(_ERROR_PREFIX):
+            self.error = text.removeprefix(_ERROR_PREFIX)
+        elif text:
+            self._on_progress(text)

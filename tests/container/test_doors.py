@@ -1,0 +1,225 @@
+"""The container doors, with a real Docker: one verdict from all three, and nothing left behind.
+
+Needs the images that `make image` builds. Without a Docker daemon these tests are skipped, but not
+where CI=true: there a skipped container test is a failure.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import docker
+import pytest
+from docker.errors import DockerException
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = ROOT / "reference" / "mpi_sgd"
+TEMPLATE = ROOT / "student_template" / "mpi_sgd"
+IMAGE, STUDENT_IMAGE = "grade", "grade-student"
+LIMIT_S = 300
+
+
+@pytest.fixture(scope="module")
+def engine():
+    try:
+        client = docker.from_env()
+        client.images.get(IMAGE)
+        client.images.get(STUDENT_IMAGE)
+    except DockerException as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no Docker, or `make image` has not been run: {error}")
+        pytest.skip(f"no Docker, or `make image` has not been run: {error}")
+    return client
+
+
+def grade(*arguments) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "grader", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=LIMIT_S,
+    )
+
+
+def docker_run(submission: Path, *arguments: str, image: str = IMAGE, flags=()):
+    """Run the image as the README says."""
+    return subprocess.run(
+        [
+            *("docker", "run", "--rm", "--network", "none", *flags),
+            *("-v", f"{submission}:/submission:ro", image, *arguments),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+
+
+def without_measured(value):
+    if isinstance(value, dict):
+        return {k: without_measured(v) for k, v in value.items() if k != "measured"}
+    if isinstance(value, list):
+        return [without_measured(each) for each in value]
+    return value
+
+
+def test_plain_docker_run_gives_the_reference_full_marks(engine):
+    """`docker run --rm -v "$PWD:/submission:ro" grade` prints the report and exits 0."""
+    done = docker_run(REFERENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "100" in done.stdout
+
+
+def test_grade_run_and_docker_run_and_check_agree(engine):
+    """One verdict from all three doors, down to every message."""
+    submission = ROOT / "tests/submissions/deadlock/mpi_sgd"
+    folder = sorted(path.parent for path in submission.glob("*/my_ring_allreduce.py"))[0]
+    options = ("--part", "ring_allreduce", "--json", "-")
+    reports = [
+        json.loads(grade("check", folder, *options).stdout),
+        json.loads(grade("run", folder, *options).stdout),
+        json.loads(docker_run(folder, "check", "/submission", *options).stdout),
+    ]
+    parts = [without_measured(report["parts"]) for report in reports]
+    assert parts[0] == parts[1] == parts[2]
+    assert parts[0][0]["verdict"] == "DEADLOCK"
+
+
+def test_grade_run_gives_the_reference_full_marks(engine):
+    """The sealed door: hardened flags, submission over the client's stream."""
+    done = grade("run", REFERENCE, "--json", "-")
+    report = json.loads(done.stdout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert report["score"] == report["max_score"] == 100
+    assert report["door"] == "container"
+
+
+def test_a_folder_only_its_owner_may_read_is_graded(engine, tmp_path):
+    """The container's root may not read it; the client may."""
+    folder = tmp_path / "private"
+    shutil.copytree(TEMPLATE, folder)
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    tmp_path.chmod(0o700)
+    done = grade("run", folder, "--json", "-")
+    assert {part["verdict"] for part in json.loads(done.stdout)["parts"]} == {"NOT_ATTEMPTED"}
+
+
+SNOOPING_RING = """
+import os
+def ringallreduce(send, recv, comm, op):
+    found = [f"uid {os.getuid()}"]
+    for path in ("/opt/grader", "/opt/grader/reference", "/opt/grader/tests/suites", "/judge",
+                 "/opt/grader/grader/judge/values.py", "/proc/1/environ"):
+        try:
+            os.listdir(path) if os.path.isdir(path) else open(path).read()
+            found.append("can read " + path)
+        except OSError:
+            pass
+    for pid in os.listdir("/proc"):
+        if pid.isdigit() and os.stat("/proc/" + pid).st_uid == 0:
+            try:
+                os.kill(int(pid), 0)
+                found.append("can signal a process of root")
+            except OSError:
+                pass
+    raise ValueError("; ".join(found))
+"""
+
+
+@pytest.mark.parametrize("door", ["grade run", "docker run"])
+def test_student_code_is_another_user_and_reads_nothing_of_ours(engine, tmp_path, door):
+    """Judge, suites and references are out of reach of the student's processes."""
+    (tmp_path / "my_ring_allreduce.py").write_text(SNOOPING_RING)
+    options = ("--part", "ring_allreduce", "--json", "-")
+    if door == "grade run":
+        done = grade("run", tmp_path, *options)
+    else:
+        done = docker_run(tmp_path, "check", "/submission", *options)
+    (part,) = json.loads(done.stdout)["parts"]
+    assert part["verdict"] == "RUN_TIME_ERROR"
+    assert "can " not in part["message"], part["message"]
+    uid = int(part["message"].split("uid ")[1].split()[0].rstrip(";"))
+    assert uid >= 10_000
+
+
+def test_the_student_image_holds_no_reference(engine):
+    """Neither a path nor a line of a reference solution is in the student image."""
+    container = engine.containers.create(STUDENT_IMAGE)
+    try:
+        names = subprocess.run(
+            f"docker export {container.id} | tar -t", shell=True, capture_output=True, text=True
+        ).stdout.splitlines()
+    finally:
+        container.remove()
+    assert any("student_template/mpi_sgd/my_ring_allreduce.py" in name for name in names)
+    assert not [name for name in names if "/reference/" in name or name.startswith("reference/")]
+
+
+def test_the_student_image_grades_like_the_course_image(engine):
+    """On the visible tests both images give one verdict."""
+    done = docker_run(TEMPLATE, "check", "/submission", "--json", "-", image=STUDENT_IMAGE)
+    report = json.loads(done.stdout)
+    assert (report["score"], report["max_score"]) == (0, 100)
+    assert {part["verdict"] for part in report["parts"]} == {"NOT_ATTEMPTED"}
+
+
+def test_a_missing_image_is_one_clear_sentence(engine):
+    """Exit 3 and what to do."""
+    done = grade("run", TEMPLATE, "--image", "no-such-image-here")
+    assert done.returncode == 3
+    assert "no-such-image-here" in done.stderr and "make image" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_no_daemon_is_one_clear_sentence():
+    """Exit 3 and what to do, with no Docker needed to show it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "run", str(TEMPLATE)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "DOCKER_HOST": "unix:///nowhere/docker.sock"},
+    )
+    assert done.returncode == 3
+    assert done.stderr.count("\n") == 1 and "Docker" in done.stderr
+
+
+HANGING_RING = """
+import time
+def ringallreduce(send, recv, comm, op):
+    time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_the_container_ends_with_its_client(engine, tmp_path, how):
+    """Ctrl-C or a killed client: no container and no process stays."""
+    (tmp_path / "my_ring_allreduce.py").write_text(HANGING_RING)
+    before = {container.id for container in engine.containers.list()}
+    client = subprocess.Popen(
+        [sys.executable, "-m", "grader", "run", str(tmp_path), "--part", "ring_allreduce"],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    (started,) = wait_for(lambda: [c for c in engine.containers.list() if c.id not in before])
+    wait_for(lambda: "grader_rank" in str(started.top()))
+    client.send_signal(how)
+    client.wait(60)
+    wait_for(lambda: started.id not in {c.id for c in engine.containers.list(all=True)})
+
+
+def wait_for(found, limit_s: float = 60):
+    until_s = time.monotonic() + limit_s
+    while time.monotonic() < until_s:
+        value = found()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")

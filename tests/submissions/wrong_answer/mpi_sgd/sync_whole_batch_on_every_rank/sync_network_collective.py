@@ -1,0 +1,22 @@
+from network import *
+import numpy as np
+import mpi4py
+mpi4py.rc(initialize=False, finalize=False)
+from mpi4py import MPI
+
+
+class SynchronicNeuralNetwork(NeuralNetwork):
+    def fit(self, training_data, validation_data=None):
+        MPI.Init()
+        comm = MPI.COMM_WORLD
+        for epoch in range(self.epochs):
+            data, labels = training_data
+            for x, y in self.create_batches(data, labels, self.mini_batch_size):
+                self.forward_prop(x)
+                my_nabla_b, my_nabla_w = self.back_prop(y)
+                for nabla in my_nabla_b + my_nabla_w:
+                    comm.Allreduce(MPI.IN_PLACE, nabla, op=MPI.SUM)
+                self.weights = [w - self.eta * dw for w, dw in zip(self.weights, my_nabla_w)]
+                self.biases = [b - self.eta * db for b, db in zip(self.biases, my_nabla_b)]
+            self.print_progress(validation_data, epoch)
+        MPI.Finalize()

@@ -1,0 +1,1 @@
+"""The suites of mpi_sgd: synchronous and asynchronous training over MPI."""

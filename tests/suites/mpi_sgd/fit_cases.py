@@ -1,0 +1,198 @@
+"""What the three training parts are called with, and what their networks were trained on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.judge.findings import WrongAnswer
+from grader.model import Outcome
+from grader.suite.case import Array, Case
+
+from . import serial
+
+Rows = NDArray[np.int64]
+
+RTOL = 1e-9
+"""Far above what the order of a sum can change in these short trainings, far below any mistake."""
+
+_NUM_ROWS = 96
+_NUM_UNSEEN_ROWS = 4
+_SLOW_PATIENCE_S = 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fit(Case):
+    """One training: start weights, data and the batches of every rank are given."""
+
+    file: str
+    class_name: str
+    sizes: tuple[int, ...]
+    number_of_batches: int
+    epochs: int
+    mini_batch_size: int
+    num_masters: int = 0
+    """0 for synchronous training, where every rank is the same."""
+    purpose: str = "values"
+    """`values`, `slow worker`, or one of `yardstick` and `timing`, which are compared."""
+    number: int = 0
+    """Tells cases apart that only differ in being measured again."""
+    group: str = ""
+    """A word of the suite's own to select cases by."""
+    learning_rate: float = 0.3
+
+    @property
+    def is_asynchronous(self) -> bool:
+        """Return whether some ranks are masters."""
+        return self.num_masters > 0
+
+    @property
+    def num_steps(self) -> int:
+        """Return how many batches one process would train on."""
+        return self.epochs * self.number_of_batches
+
+    @property
+    def moves_data(self) -> bool:
+        """Return whether the rules on traffic can be judged by this case."""
+        return self.purpose == "values" and not self.synchronous_sends
+
+    @property
+    def label(self) -> str:
+        """Return the network, the number of batches, and what is special."""
+        masters = f"{self.num_masters} master{'s' * (self.num_masters > 1)}, "
+        return (
+            (masters if self.is_asynchronous else "")
+            + f"layers {'-'.join(map(str, self.sizes))}, "
+            + f"{self.epochs} epoch{'s' * (self.epochs > 1)} of {self.number_of_batches} batches"
+            + (f", {self.purpose} {self.number}" if self.purpose != "values" else "")
+            + (", no buffering" if self.synchronous_sends else "")
+        )
+
+    def inputs(self, random: np.random.Generator, ranks: int) -> Sequence[Mapping[str, Any]]:
+        """Return the same data and start weights for every rank, and each its own batches."""
+        data = random.standard_normal((_NUM_ROWS + _NUM_UNSEEN_ROWS, self.sizes[0]))
+        labels = np.eye(self.sizes[-1])[random.integers(self.sizes[-1], size=len(data))]
+        same: dict[str, Any] = {
+            "file": self.file,
+            "class_name": self.class_name,
+            "options": {"number_of_masters": self.num_masters} if self.is_asynchronous else {},
+            "sizes": list(self.sizes),
+            "learning_rate": self.learning_rate,
+            "mini_batch_size": self.mini_batch_size,
+            "number_of_batches": self.number_of_batches,
+            "epochs": self.epochs,
+            "record_weights": self._records_weights,
+            "start": _start(random, self.sizes),
+            "data": data[:_NUM_ROWS],
+            "labels": labels[:_NUM_ROWS],
+            "unseen": data[_NUM_ROWS:],
+            "unseen_labels": labels[_NUM_ROWS:],
+        }
+        if self.purpose == "yardstick":
+            same["options"] = {}
+        if self.purpose == "slow worker":
+            same["slow_rank"] = self.num_masters
+            same["first_worker"] = self.num_masters
+            same["patience_s"] = _SLOW_PATIENCE_S
+        return [{**same, "script": self._script(random)} for _ in range(ranks)]
+
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array]:
+        """Return the form of the weights and biases, and of what was trained on."""
+        if self.purpose == "yardstick":
+            return {}
+        num_seen = serial.num_parameters(self.sizes) if self._records_weights else 0
+        told = {
+            "rows": Array("int64", (None,)),
+            "rows_per_batch": Array("int64", (None,)),
+            "seen": Array("float64", (None, num_seen)),
+        }
+        if self.purpose == "slow worker":
+            told["others_went_on"] = Array("int64", (1,))
+        trained = {name: Array("float64", shape) for name, shape in self.shapes.items()}
+        return {**trained, **told}
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shape of every array of the network by name."""
+        return serial.shapes(self.sizes)
+
+    @property
+    def _records_weights(self) -> bool:
+        return self.is_asynchronous and self.purpose == "values"
+
+    def _script(self, random: np.random.Generator) -> Rows:
+        """Return rows of the data for every epoch and batch; none comes twice in a batch."""
+        shape = (self.epochs, self.number_of_batches, _NUM_ROWS)
+        rows = np.broadcast_to(np.arange(_NUM_ROWS), shape)
+        return random.permuted(rows, axis=-1)[..., : self.mini_batch_size].copy()
+
+
+def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
+    """Return the rows of every batch that a rank trained on, in order.
+
+    Raises WrongAnswer when they are not rows of the training data, or far too many.
+    """
+    rows, lengths = outcome["rows"][rank], outcome["rows_per_batch"][rank]
+    if len(lengths) > 4 * case.num_steps:
+        raise WrongAnswer(
+            f"rank {rank} trained on {len(lengths)} batches; number_of_batches x epochs is "
+            f"{case.num_steps}"
+        )
+    if (lengths < 0).any() or lengths.sum() != len(rows):
+        raise WrongAnswer(f"rank {rank}: the batches it trained on do not fit together")
+    if (rows < 0).any() or (rows >= _NUM_ROWS).any():
+        raise WrongAnswer(
+            f"rank {rank} trained on inputs that are not rows of training_data: give forward_prop "
+            "the inputs of a batch as create_batches made it"
+        )
+    ends = np.cumsum(lengths)
+    return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+
+def assert_batch_size(case: Fit, outcome: Outcome, rank: int, expected: int, formula: str) -> None:
+    """Assert that every batch a rank trained on has `expected` rows.
+
+    Raises WrongAnswer, naming the formula.
+    """
+    for number, batch in enumerate(trained_batches(case, outcome, rank)):
+        if len(batch) != expected:
+            raise WrongAnswer(
+                f"rank {rank}: batch {number} has {len(batch)} rows, expected {expected} "
+                f"({formula})"
+            )
+
+
+def examples(outcome: Outcome, rank: int, rows: Rows) -> tuple[serial.Vector, serial.Vector]:
+    """Return inputs and labels of the given rows."""
+    given = outcome.inputs[rank]
+    return given["data"][rows], given["labels"][rows]
+
+
+def timed(file: str, class_name: str, num_masters: int, purpose: str, attempt: int) -> list[Fit]:
+    """Return cases on the network of the handout, to be timed; more of them at later attempts."""
+    return [
+        Fit(
+            "serial_fit" if purpose == "yardstick" else "fit",
+            file=file,
+            class_name=class_name,
+            sizes=(784, 128, 64, 10),
+            number_of_batches=12,
+            epochs=1,
+            mini_batch_size=16,
+            num_masters=num_masters,
+            purpose=purpose,
+            number=10 * attempt + i,
+        )
+        for i in range(5 if attempt else 3)
+    ]
+
+
+def _start(random: np.random.Generator, sizes: Sequence[int]) -> serial.Vector:
+    """Return packed start weights under which no sigmoid is flat."""
+    arrays = {
+        name: random.uniform(-1, 1, shape) / np.sqrt(shape[0] if len(shape) == 2 else 4)
+        for name, shape in serial.shapes(sizes).items()
+    }
+    return serial.packed(arrays, sizes)

@@ -1,0 +1,135 @@
+"""Reads off the bytes of a trace which master owns which layers of an asynchronous network.
+
+The networks of the suite are chosen so that no two sets of layers have nearly the same size:
+what a worker sends to a master in a batch then names the layers, whether it travels in one packed
+message, in two per layer, or pickled.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+from grader.judge.findings import RuleViolation
+from grader.trace.calls import Trace
+
+Layers = frozenset[int]
+
+FLOAT64_NUM_BYTES = 8
+ALLOWANCE_NUM_BYTES = 3000
+"""Per batch: what the two dummies, pickle headers and a message with a count may add."""
+
+
+def num_bytes_sent(trace: Trace, source: int, destination: int) -> int:
+    """Return how many bytes one rank sent to another, point to point."""
+    return sum(
+        call.num_bytes
+        for call in trace.ranks[source].calls
+        if call.is_send and call.peer == destination
+    )
+
+
+def layer_num_bytes(sizes: Sequence[int]) -> dict[int, int]:
+    """Return the size of every layer, weights and biases together."""
+    return {
+        layer: FLOAT64_NUM_BYTES * sizes[layer] * (sizes[layer - 1] + 1)
+        for layer in range(1, len(sizes))
+    }
+
+
+def layers_of_size(num_bytes: float, sizes: Sequence[int]) -> Layers | None:
+    """Return the only set of layers that makes a message of about num_bytes; None if none does."""
+    by_layer = layer_num_bytes(sizes)
+    for number in range(len(by_layer) + 1):
+        for layers in combinations(by_layer, number):
+            extra = num_bytes - sum(by_layer[layer] for layer in layers)
+            if 0 <= extra <= ALLOWANCE_NUM_BYTES:
+                return frozenset(layers)
+    return None
+
+
+def assert_one_owner_per_layer(
+    trace: Trace, sizes: Sequence[int], num_masters: int, num_batches: Mapping[int, int]
+) -> dict[int, Layers]:
+    """Return the layers of every master, as the gradients that workers sent it show.
+
+    num_batches: of every worker, by rank.
+    Raises RuleViolation when a worker sends a master no whole layers, a layer to two masters or
+    none, or when the reply does not hold the layers whose gradients were sent.
+    """
+    owned: dict[int, Layers] = {}
+    for worker, batches in num_batches.items():
+        if batches == 0:
+            continue
+        for master in range(num_masters):
+            there = num_bytes_sent(trace, worker, master)
+            layers = _layers_per_batch(there, batches, sizes, f"rank {worker}", f"rank {master}")
+            if owned.setdefault(master, layers) != layers:
+                raise RuleViolation(
+                    f"rank {worker} sends rank {master} the gradients of {_told(layers)}; another "
+                    f"worker sends it those of {_told(owned[master])}"
+                )
+            _assert_replied(trace, sizes, worker, master, layers, batches)
+    _assert_cover(owned, sizes)
+    return owned
+
+
+def assert_gathered(trace: Trace, sizes: Sequence[int], owned: Mapping[int, Layers]) -> None:
+    """Assert that every master sent all its layers to process 0.
+
+    Raises RuleViolation with the bytes.
+    """
+    by_layer = layer_num_bytes(sizes)
+    for master, layers in owned.items():
+        needed = sum(by_layer[layer] for layer in layers)
+        sent = num_bytes_sent(trace, master, 0)
+        if master != 0 and sent < needed:
+            raise RuleViolation(
+                f"master rank {master} sent {sent:,} bytes to process 0, expected at least the "
+                f"{needed:,} bytes of {_told(layers)}, once at the end"
+            )
+
+
+def _layers_per_batch(
+    num_bytes: int, num_batches: int, sizes: Sequence[int], source: str, destination: str
+) -> Layers:
+    layers = layers_of_size(num_bytes / num_batches, sizes)
+    if layers is None:
+        told = ", ".join(f"layer {i}: {n:,}" for i, n in layer_num_bytes(sizes).items())
+        raise RuleViolation(
+            f"{source} sent {destination} {num_bytes / num_batches:,.0f} bytes a batch "
+            f"({num_bytes:,} in {num_batches} batches), which is no set of whole layers, weights "
+            f"and biases together ({told} bytes)"
+        )
+    return layers
+
+
+def _assert_replied(
+    trace: Trace, sizes: Sequence[int], worker: int, master: int, layers: Layers, num_batches: int
+) -> None:
+    """One reply more than batches is taken for start weights."""
+    back = num_bytes_sent(trace, master, worker)
+    if layers_of_size(back / num_batches, sizes) == layers:
+        return
+    if layers_of_size(back / (num_batches + 1), sizes) == layers:
+        return
+    one = sum(layer_num_bytes(sizes)[layer] for layer in layers)
+    raise RuleViolation(
+        f"master rank {master} sent rank {worker} {back:,} bytes in {num_batches} batches; the "
+        f"weights and biases of {_told(layers)}, sent back once a batch, are {num_batches * one:,}"
+    )
+
+
+def _assert_cover(owned: Mapping[int, Layers], sizes: Sequence[int]) -> None:
+    for layer in range(1, len(sizes)):
+        owners = [master for master, layers in owned.items() if layer in layers]
+        if owned and len(owners) != 1:
+            told = " and ".join(map(str, owners)) if owners else "no master"
+            raise RuleViolation(
+                f"the gradients of layer {layer} are sent to {'masters ' * bool(owners)}{told}; "
+                "every layer belongs to exactly one master"
+            )
+
+
+def _told(layers: Layers) -> str:
+    if not layers:
+        return "no layer"
+    return f"layer{'s' * (len(layers) > 1)} {', '.join(map(str, sorted(layers)))}"

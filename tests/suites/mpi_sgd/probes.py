@@ -1,0 +1,205 @@
+"""Rank-side calls of the student's functions for mpi_sgd; knows no right answer."""
+
+import time
+
+import numpy as np
+
+
+def reduce_once(student, comm, *, file, function, send, fill, op):
+    """Call the student's all-reduce once; recv starts as garbage."""
+    all_reduce = student.function(file, function)
+    recv = np.full_like(send, fill)
+    with student.phase():
+        all_reduce(send, recv, comm, _operations()[op])
+    return {"recv": recv, "send": send}
+
+
+def reduce_repeatedly(student, comm, *, file, function, block, num_blocks, repeats, op):
+    """Call the student's all-reduce again and again on a long array: the judge takes the time."""
+    all_reduce = student.function(file, function)
+    send = np.tile(block, num_blocks)
+    recv = np.full_like(send, -1)
+    operation = _operations()[op]
+    with student.phase():
+        for _ in range(repeats):
+            all_reduce(send, recv, comm, operation)
+    return {"recv": recv}
+
+
+def mpi_reduces_repeatedly(student, comm, *, block, num_blocks, repeats):
+    """Do the work of reduce_repeatedly with MPI's own all-reduce: the yardstick."""
+    send = np.tile(block, num_blocks)
+    recv = np.full_like(send, -1)
+    for _ in range(repeats):
+        comm.Allreduce(send, recv)
+    return {}
+
+
+def fit(student, comm, **case):
+    """Train the student's network on scripted batches from given start weights."""
+    network, log = _student_network(student, case)
+    with student.phase():
+        network.fit((case["data"], case["labels"]), (case["unseen"], case["unseen_labels"]))
+    return _trained(network, log, case)
+
+
+def serial_fit(student, comm, **case):
+    """Train the support file's own serial network on the same batches: the yardstick."""
+    serial = student.function("network.py", "NeuralNetwork")
+    network, log = _scripted(serial, case)
+    network.fit((case["data"], case["labels"]), (case["unseen"], case["unseen_labels"]))
+    return _trained(network, log, case)
+
+
+def fit_beside_a_slow_worker(student, comm, *, slow_rank, first_worker, patience_s, **case):
+    """Hold one worker in its first batch until another has gone through three, or time is up.
+
+    Which of the two happened is the result; how long it took is not.
+    """
+    from mpi4py import MPI
+
+    network, log = _student_network(student, case)
+    private = comm.Dup()
+    rank = comm.Get_rank()
+    others = [worker for worker in range(first_worker, comm.Get_size()) if worker != slow_rank]
+    word = np.zeros(1)
+    said = []
+
+    def before_forward(num_batches_done):
+        if rank == slow_rank and num_batches_done == 0:
+            with student.outside():
+                give_up_s = time.monotonic() + patience_s
+                while not (heard := private.Iprobe(source=MPI.ANY_SOURCE)):
+                    if time.monotonic() > give_up_s:
+                        break
+                    time.sleep(0.001)
+                log.others_went_on = heard
+        elif rank in others and num_batches_done == 3:
+            with student.outside():
+                said.append(private.Isend(word, dest=slow_rank))
+
+    log.before_forward = before_forward
+    with student.phase():
+        network.fit((case["data"], case["labels"]), (case["unseen"], case["unseen_labels"]))
+    if rank in others and not said:
+        said.append(private.Isend(word, dest=slow_rank))
+    if rank == slow_rank:
+        for worker in others:
+            private.Recv(word, source=worker)
+    MPI.Request.Waitall(said)
+    private.Free()
+    return {
+        **_trained(network, log, case),
+        "others_went_on": np.array([log.others_went_on], dtype=np.int64),
+    }
+
+
+def _operations():
+    """Return what a student may get as `op`; MPI is only touched where the harness has begun it."""
+    from mpi4py import MPI
+
+    return {
+        "np.add": np.add,
+        "lambda x, y: x + y": lambda x, y: x + y,
+        "MPI.SUM": MPI.SUM,
+        "np.maximum": np.maximum,
+        "np.multiply": np.multiply,
+        "np.bitwise_xor": np.bitwise_xor,
+        "lambda x, y: x + y + x * y": lambda x, y: x + y + x * y,
+    }
+
+
+class _Log:
+    """What the network of this rank was trained on."""
+
+    def __init__(self, data):
+        self.row_of = {row.tobytes(): number for number, row in enumerate(data)}
+        self.batches = []
+        self.seen = []
+        self.pending = None
+        self.before_forward = lambda num_batches_done: None
+        self.others_went_on = False
+
+
+def _student_network(student, case):
+    return _scripted(student.function(case["file"], case["class_name"]), case)
+
+
+def _scripted(base, case):
+    """Return a network of class `base` that trains on the case's batches, and what it logs.
+
+    A batch counts as trained on when back_prop follows its forward_prop: validation does not.
+    """
+    script, record_weights = case["script"], case["record_weights"]
+    log = _Log(case["data"])
+
+    class Scripted(base):
+        epochs_begun = 0
+
+        def create_batches(self, data, labels, batch_size):
+            epoch = script[self.epochs_begun % len(script)]
+            self.epochs_begun += 1
+            rows = [epoch[i % len(epoch)][:batch_size] for i in range(self.number_of_batches)]
+            return [(data[batch], labels[batch]) for batch in rows]
+
+        def forward_prop(self, x):
+            x = np.asarray(x)
+            if x.ndim == 2 and x.shape[1] == case["data"].shape[1]:
+                rows = [log.row_of.get(row.tobytes(), -1) for row in x]
+                if any(row >= 0 for row in rows):
+                    log.before_forward(len(log.batches))
+                seen = _packed(self) if record_weights else np.zeros(0)
+                log.pending = (rows, seen)
+            return super().forward_prop(x)
+
+        def back_prop(self, y):
+            if log.pending is not None:
+                rows, seen = log.pending
+                log.batches.append(rows)
+                log.seen.append(seen)
+                log.pending = None
+            return super().back_prop(y)
+
+    network = Scripted(
+        sizes=list(case["sizes"]),
+        learning_rate=case["learning_rate"],
+        mini_batch_size=case["mini_batch_size"],
+        number_of_batches=case["number_of_batches"],
+        epochs=case["epochs"],
+        **case["options"],
+    )
+    _set_parameters(network, case["sizes"], case["start"])
+    return network, log
+
+
+def _set_parameters(network, sizes, packed):
+    """Give the network the weights and biases in `packed`; leave its dummies at index 0 alone."""
+    rest = packed.copy()
+    for layer in range(1, len(sizes)):
+        mine, rest = np.split(rest, [sizes[layer - 1] * sizes[layer]])
+        network.weights[layer] = mine.reshape(sizes[layer - 1], sizes[layer]).copy()
+    for layer in range(1, len(sizes)):
+        mine, rest = np.split(rest, [sizes[layer]])
+        network.biases[layer] = mine.copy()
+
+
+def _packed(network):
+    """Return all weights, then all biases, as one vector (index 0, the dummy, left out)."""
+    arrays = [*network.weights[1:], *network.biases[1:]]
+    return np.concatenate([np.asarray(array, dtype=np.float64).ravel() for array in arrays])
+
+
+def _trained(network, log, case):
+    trained = {
+        f"{kind}[{layer}]": array
+        for kind in ("weights", "biases")
+        for layer, array in enumerate(getattr(network, kind))
+        if layer > 0
+    }
+    num_parameters = len(case["start"]) if case["record_weights"] else 0
+    return {
+        **trained,
+        "rows": np.array([row for batch in log.batches for row in batch], dtype=np.int64),
+        "rows_per_batch": np.array([len(batch) for batch in log.batches], dtype=np.int64),
+        "seen": np.array(log.seen, dtype=np.float64).reshape(len(log.batches), num_parameters),
+    }

@@ -1,0 +1,92 @@
+"""Every labelled submission gets the verdict of its folder, and for the reason its label gives."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader import pipeline
+from grader.model import PartResult, Verdict
+
+SUBMISSIONS = Path(__file__).parent / "submissions"
+FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label:
+    """What `expected.toml` says of the submission it lies in."""
+
+    about: str
+    part: str
+    verdict: Verdict
+    message: str
+    points: str | float
+    deterministic: bool = False
+    """The failure is the same each time, also on a busy machine: `make acceptance` repeats it."""
+    failing_tests: tuple[str, ...] | None = None
+    """The only tests that may fail; None when the label does not say."""
+
+    @classmethod
+    def of(cls, folder: Path) -> "Label":
+        """Read the label of a submission; raises TypeError on a key that is missing or unknown."""
+        data: dict[str, Any] = tomllib.loads((folder / "expected.toml").read_text())
+        data["verdict"] = Verdict(data["verdict"])
+        if "failing_tests" in data:
+            data["failing_tests"] = tuple(data["failing_tests"])
+        return cls(**data)
+
+
+def name(folder: Path) -> str:
+    """Return `<verdict>/<assignment>/<the_bug>`."""
+    return folder.relative_to(SUBMISSIONS).as_posix()
+
+
+def account(result: PartResult) -> str:
+    """Return what the grading found, for the reader of a failed test."""
+    lines = [f"{result.name}: {result.verdict.value}, {result.points:g}/{result.max_points:g}"]
+    lines += [f"  {result.message}"]
+    for test in result.tests:
+        if test.verdict is not Verdict.ACCEPTED:
+            lines += [f"  {test.verdict.value} {test.name} [{test.where}]: {test.message}"]
+            lines += [f"    {line}" for line in test.detail.splitlines()]
+    return "\n".join(lines)
+
+
+def pays(rule: str | float, result: PartResult) -> bool:
+    """Return whether the points of a part are as the label says: all, some, or a number."""
+    if rule == "all":
+        return result.points == result.max_points
+    if rule == "some":
+        return 0 < result.points < result.max_points
+    return result.points == rule
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name)
+def test_label_is_complete_and_agrees_with_its_folder(folder):
+    """A submission without a right label would be graded for nothing."""
+    label = Label.of(folder)
+
+    assert label.verdict.value == folder.parent.parent.name.upper()
+    assert label.points in ("all", "some") or isinstance(label.points, int | float)
+    assert label.message or label.verdict is Verdict.ACCEPTED, "a failure has a reason"
+    re.compile(label.message)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=name)
+def test_submission_gets_its_verdict_for_the_right_reason(folder):
+    """Grades the part that the submission was written for, through the whole straight line."""
+    label = Label.of(folder)
+
+    report = pipeline.grade(folder, assignment=folder.parent.name, parts=[label.part])
+
+    (result,) = report.parts
+    failing = [t for t in result.tests if t.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED)]
+    messages = [result.message, *(test.message for test in failing)]
+    assert result.verdict is label.verdict, account(result)
+    assert any(re.search(label.message, message) for message in messages), account(result)
+    assert pays(label.points, result), account(result)
+    if label.failing_tests is not None:
+        assert {test.name for test in failing} == set(label.failing_tests), account(result)

@@ -1,0 +1,272 @@
+"""The sealed door, against a Docker daemon that is only an API: what goes in, what may come out."""
+
+import socket
+import threading
+from pathlib import Path
+
+import docker
+import docker.errors
+import pytest
+import requests.exceptions
+from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
+
+from grader.errors import GraderError, UsageError
+from grader.runner import container_output
+from grader.runner.container import ContainerLimits, grade_in_container
+from grader.runner.docker_engine import DockerEngine
+from grader.runner.intake_stream import read_submission
+
+RING = "my_ring_allreduce.py"
+
+
+@pytest.fixture
+def submission(tmp_path: Path) -> Path:
+    folder = tmp_path / "anna"
+    folder.mkdir(mode=0o700)
+    (folder / RING).write_text("# a ring\n")
+    (folder / RING).chmod(0o600)
+    return folder
+
+
+@pytest.fixture
+def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    daemons = []
+
+    def start(process) -> FakeDaemon:
+        daemons.append(FakeDaemon(tmp_path, process))
+        monkeypatch.setenv("DOCKER_HOST", daemons[-1].url)
+        return daemons[-1]
+
+    yield start
+    for each in daemons:
+        each.close()
+
+
+def grade(submission: Path, *options: str, image: str = "grade", **more) -> tuple[bytes, list[str]]:
+    lines: list[str] = []
+    report = grade_in_container(
+        submission, image=image, options=options, on_progress=lines.append, **more
+    )
+    return report, lines
+
+
+def says(exit_code: int, *said: tuple[int, bytes]):
+    """Return a process that reads its submission, says something and ends."""
+
+    def process(streams: Streams) -> int:
+        read_submission(streams.stdin)
+        for stream, data in said:
+            streams.write(stream, data)
+        return exit_code
+
+    return process
+
+
+def test_the_files_go_in_and_the_report_comes_out(submission, daemon):
+    """A folder only its owner may read arrives whole; progress is passed on line by line."""
+    arrived = []
+
+    def process(streams: Streams) -> int:
+        arrived.extend(read_submission(streams.stdin))
+        streams.write(STDERR, b"grading ring_all")
+        streams.write(STDERR, b"reduce\ngrading sync_ring\n")
+        streams.write(STDOUT, b'{"score": ')
+        streams.write(STDOUT, b"3}\n")
+        return 1
+
+    running = daemon(process)
+    report, lines = grade(submission, "--part", "ring_allreduce")
+    assert report == b'{"score": 3}'
+    assert lines == ["grading ring_allreduce", "grading sync_ring"]
+    assert arrived == [(RING, b"# a ring\n")]
+    assert running.created["Cmd"] == [
+        *("check", "--from-stdin", "--json", "-"),
+        *("--part", "ring_allreduce"),
+    ]
+
+
+def test_a_large_submission_goes_in_while_the_container_talks(submission, daemon):
+    """Neither side waits for the other: more than any buffer holds, in both directions."""
+    (submission / "report.pdf").write_bytes(bytes(3 << 20))
+
+    def process(streams: Streams) -> int:
+        for _ in range(64):
+            streams.write(STDERR, b"x" * 65535 + b"\n")
+        found = dict(read_submission(streams.stdin))
+        streams.write(STDOUT, str(len(found["report.pdf"])).encode())
+        return 0
+
+    daemon(process)
+    report, lines = grade(submission)
+    assert report == str(3 << 20).encode()
+    assert [len(line) for line in lines] == [container_output.MAX_LINE_NUM_BYTES] * 64
+
+
+def test_the_container_gets_nothing_it_does_not_need(submission, daemon):
+    """The hardened flags arrive at the daemon."""
+    running = daemon(says(0, (STDOUT, b"{}")))
+    grade(submission, limits=ContainerLimits(memory_num_bytes=1 << 30))
+    config, host = running.created, running.created["HostConfig"]
+    assert (config["OpenStdin"], config["StdinOnce"], config["Tty"]) == (True, True, False)
+    assert host["NetworkMode"] == "none"
+    assert host["IpcMode"] == "private"
+    assert host["ReadonlyRootfs"] is True
+    assert host["AutoRemove"] is True
+    assert host["Init"] is True
+    assert host["CapDrop"] == ["ALL"]
+    assert host["CapAdd"] == ["SETUID", "SETGID", "KILL"]
+    assert host["SecurityOpt"] == ["no-new-privileges"]
+    assert host["PidsLimit"] == 256
+    assert host["Memory"] == host["MemorySwap"] == 1 << 30
+    assert {limit["Name"]: limit["Hard"] for limit in host["Ulimits"]} == {
+        "core": 0,
+        "nofile": 1024,
+    }
+    assert host["LogConfig"]["Type"] == "none"
+    assert "mode=0700" in host["Tmpfs"]["/judge"]
+    assert not {"Binds", "Mounts", "Devices", "Privileged"} & {
+        key for key, value in host.items() if value
+    }
+
+
+def test_a_steered_terminal_stays_unsteered(submission, daemon):
+    """Escape sequences in progress are left out."""
+    daemon(says(0, (STDERR, b"\x1b]0;title\x07part \x1b[31mred\xff\r\n"), (STDOUT, b"{}")))
+    assert grade(submission)[1] == ["]0;titlepart [31mred\ufffd"]
+
+
+@pytest.mark.parametrize(
+    ("process", "kind", "sentence"),
+    [
+        (says(2, (STDERR, b"grade: there is no part 'x'\n")), UsageError, "there is no part 'x'"),
+        (says(3, (STDERR, b"grade: no secret\n")), GraderError, "no secret"),
+        (says(3), GraderError, "ended with exit code 3 and no report"),
+        (says(0), GraderError, "ended with exit code 0 and no report"),
+        (says(126, (STDOUT, b'{"score": 100}')), GraderError, "exit code 126 and no report"),
+        (says(137, (STDOUT, b'{"score": 100}')), GraderError, "more than its 4 GiB of memory"),
+    ],
+)
+def test_nothing_short_of_an_orderly_end_is_a_report(submission, daemon, process, kind, sentence):
+    """Each other end is one clear sentence, and the container is removed."""
+    running = daemon(process)
+    with pytest.raises(GraderError, match=sentence) as raised:
+        grade(submission)
+    assert type(raised.value) is kind
+    assert running.removed.is_set()
+
+
+def test_a_report_with_the_graders_own_failure_is_a_report(submission, daemon):
+    """Exit code 3 with a document on standard output is passed on."""
+    daemon(says(3, (STDOUT, b'{"score": null}')))
+    assert grade(submission)[0] == b'{"score": null}'
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        (b"\x01\0\0", "broke off"),
+        (b"\x01\0\0\0\0\0\0\x09only", "broke off"),
+        (b"hello, I am a terminal", "not in its multiplexed format"),
+    ],
+)
+def test_broken_output_is_never_a_report(submission, daemon, raw, sentence):
+    """Output that ends inside a frame, or is none, is the grader's failure."""
+
+    def process(streams: Streams) -> int:
+        read_submission(streams.stdin)
+        streams.write_raw(raw)
+        return 0
+
+    daemon(process)
+    with pytest.raises(GraderError, match=sentence):
+        grade(submission)
+
+
+def test_a_flood_is_cut_off(submission, daemon, monkeypatch):
+    """More output than a report can hold ends the container."""
+    monkeypatch.setattr(container_output, "MAX_REPORT_NUM_BYTES", 1000)
+    running = daemon(says(0, (STDOUT, b"x" * 1001)))
+    with pytest.raises(GraderError, match="more than a report can hold"):
+        grade(submission)
+    assert running.removed.is_set()
+
+
+def test_a_silent_container_is_removed(submission, daemon):
+    """A container that says nothing until the limit is ended, not waited for."""
+    running = daemon(lambda streams: len(streams.stdin.read()) and 0)
+    with pytest.raises(GraderError, match="said nothing for 0 s and was removed"):
+        grade(submission, limits=ContainerLimits(time_s=0.05))
+    assert running.removed.is_set()
+
+
+def test_an_interrupt_ends_the_container(submission, daemon):
+    """Ctrl-C closes its standard input and removes it."""
+    input_ended = threading.Event()
+
+    def process(streams: Streams) -> int:
+        read_submission(streams.stdin)
+        streams.write(STDERR, b"grading\n")
+        assert streams.stdin.read() == b""
+        input_ended.set()
+        return 3
+
+    def interrupt(line: str) -> None:
+        raise KeyboardInterrupt
+
+    running = daemon(process)
+    with pytest.raises(KeyboardInterrupt):
+        grade_in_container(submission, image="grade", options=[], on_progress=interrupt)
+    assert running.removed.is_set()
+    assert input_ended.wait(10)
+
+
+def test_a_missing_image_says_how_to_build_it(submission, daemon):
+    """The next step is in the sentence."""
+    daemon(says(0))
+    with pytest.raises(GraderError, match="no image 'nowhere' here: build it with `make image`"):
+        grade(submission, image="nowhere")
+
+
+@pytest.mark.parametrize(
+    ("installed", "sentence"),
+    [(None, "Docker is not installed"), ("/bin/docker", "its daemon does not answer: start it")],
+)
+def test_no_daemon(submission, tmp_path, monkeypatch, installed, sentence):
+    """Not installed and not running are told apart."""
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'nothing.sock'}")
+    monkeypatch.setattr("shutil.which", lambda name: installed)
+    with pytest.raises(GraderError, match=sentence) as raised:
+        grade(submission)
+    assert "grade check DIR" in str(raised.value)
+    assert raised.value.exit_code == 3
+
+
+def test_a_dead_daemon(submission, tmp_path, monkeypatch):
+    """A socket file that nobody listens on is a daemon that is not running."""
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(tmp_path / "dead.sock"))
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'dead.sock'}")
+    monkeypatch.setattr("shutil.which", lambda name: "/bin/docker")
+    with pytest.raises(GraderError, match="its daemon does not answer"):
+        grade(submission)
+
+
+def test_a_forbidden_daemon(submission, monkeypatch):
+    """Lack of permission names the group."""
+
+    def refuse() -> None:
+        inner = requests.exceptions.ConnectionError(
+            OSError("Connection aborted.", PermissionError(13, "Permission denied"))
+        )
+        raise docker.errors.DockerException("Error while fetching server API version") from inner
+
+    monkeypatch.setattr(docker, "from_env", refuse)
+    with pytest.raises(GraderError, match="added to the group `docker`"):
+        DockerEngine.connect()
+
+
+def test_bad_usage_needs_no_docker(tmp_path, monkeypatch):
+    """A folder that is not there is said so before any daemon is asked."""
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
+    with pytest.raises(UsageError, match="does not exist"):
+        grade(tmp_path / "none")

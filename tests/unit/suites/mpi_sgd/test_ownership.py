@@ -1,0 +1,153 @@
+"""Layers are read off bytes, whatever style the messages have."""
+
+from itertools import combinations
+
+import pytest
+from mpi_sgd import async_cases, ownership
+
+from grader.judge.findings import RuleViolation
+from grader.trace.calls import Call, RankTrace, Trace
+
+SIZES = async_cases.FOUR_LAYERS
+BY_LAYER = ownership.layer_num_bytes(SIZES)
+BATCHES = {2: 3, 3: 2}
+
+
+@pytest.mark.parametrize("sizes", [async_cases.THREE_LAYERS, async_cases.FOUR_LAYERS])
+def test_no_two_sets_of_layers_can_be_taken_for_each_other(sizes: tuple[int, ...]) -> None:
+    by_layer = ownership.layer_num_bytes(sizes)
+    sets = [set(c) for n in range(len(by_layer) + 1) for c in combinations(by_layer, n)]
+    totals = sorted(sum(by_layer[layer] for layer in layers) for layers in sets)
+    assert min(b - a for a, b in zip(totals, totals[1:], strict=False)) > (
+        ownership.ALLOWANCE_NUM_BYTES
+    )
+    dummies_num_bytes = 8 + 8 * sizes[0]
+    assert dummies_num_bytes < ownership.ALLOWANCE_NUM_BYTES
+
+
+@pytest.mark.parametrize("extra", [0, 8 + 8 * SIZES[0], 8 * 150])
+def test_a_message_names_its_layers_with_dummies_and_pickle_headers(extra: int) -> None:
+    assert ownership.layers_of_size(BY_LAYER[2] + BY_LAYER[4] + extra, SIZES) == {2, 4}
+    assert ownership.layers_of_size(extra, SIZES) == frozenset()
+
+
+def test_a_message_with_half_a_layer_names_none() -> None:
+    assert ownership.layers_of_size(BY_LAYER[4] / 2, SIZES) is None
+    assert ownership.layers_of_size(BY_LAYER[1] - 8, SIZES) is None
+
+
+def test_alternate_layers_of_two_masters_are_read_off() -> None:
+    trace = traffic({0: {2, 4}, 1: {1, 3}})
+    owned = ownership.assert_one_owner_per_layer(trace, SIZES, 2, BATCHES)
+    assert owned == {0: {2, 4}, 1: {1, 3}}
+    ownership.assert_gathered(trace, SIZES, owned)
+
+
+def test_a_worker_without_batches_tells_nothing() -> None:
+    trace = traffic({0: {1, 2, 3, 4}, 1: set()})
+    owned = ownership.assert_one_owner_per_layer(trace, SIZES, 2, {**BATCHES, 4: 0})
+    assert owned == {0: {1, 2, 3, 4}, 1: set()}
+
+
+def test_all_layers_sent_to_all_masters_are_a_violation() -> None:
+    every = {1, 2, 3, 4}
+    with pytest.raises(RuleViolation, match="layer 1 are sent to masters 0 and 1"):
+        ownership.assert_one_owner_per_layer(traffic({0: every, 1: every}), SIZES, 2, BATCHES)
+
+
+def test_a_layer_without_master_is_a_violation() -> None:
+    with pytest.raises(RuleViolation, match="layer 3 are sent to no master"):
+        ownership.assert_one_owner_per_layer(traffic({0: {2, 4}, 1: {1}}), SIZES, 2, BATCHES)
+
+
+def test_weights_without_biases_are_a_violation() -> None:
+    trace = traffic({0: {2, 4}, 1: {1, 3}}, lost_num_bytes=8 * 27)
+    with pytest.raises(RuleViolation, match="no set of whole layers"):
+        ownership.assert_one_owner_per_layer(trace, SIZES, 2, BATCHES)
+
+
+def test_replies_that_lack_a_layer_are_a_violation() -> None:
+    trace = traffic({0: {2, 4}, 1: {1, 3}}, replies={0: {2}, 1: {1, 3}})
+    with pytest.raises(RuleViolation, match="master rank 0 sent rank 2"):
+        ownership.assert_one_owner_per_layer(trace, SIZES, 2, BATCHES)
+
+
+def test_start_weights_sent_before_the_first_batch_are_allowed() -> None:
+    trace = traffic({0: {2, 4}, 1: {1, 3}}, num_replies_more=1)
+    ownership.assert_one_owner_per_layer(trace, SIZES, 2, BATCHES)
+
+
+def test_a_missing_gather_is_a_violation() -> None:
+    trace = traffic({0: {2, 4}, 1: {1, 3}}, gathered=False)
+    with pytest.raises(RuleViolation, match="master rank 1 sent 0 bytes to process 0"):
+        ownership.assert_gathered(trace, SIZES, {0: frozenset({2, 4}), 1: frozenset({1, 3})})
+
+
+def traffic(
+    owned: dict[int, set[int]],
+    replies: dict[int, set[int]] | None = None,
+    num_replies_more: int = 0,
+    gathered: bool = True,
+    lost_num_bytes: int = 0,
+) -> Trace:
+    """Return a trace of 2 masters and 3 workers, of which rank 4 has no batch."""
+    sends: dict[int, list[tuple[int, int]]] = {rank: [] for rank in range(5)}
+    for master, layers in owned.items():
+        size = sum(BY_LAYER[layer] for layer in layers)
+        back = sum(BY_LAYER[layer] for layer in (replies or owned)[master])
+        for worker, batches in BATCHES.items():
+            sends[worker] += [(master, size - lost_num_bytes)] * batches
+            sends[master] += [(worker, back)] * (batches + num_replies_more)
+        if master != 0 and gathered:
+            sends[master].append((0, size))
+    return Trace(tuple(rank_trace(rank, messages) for rank, messages in sends.items()))
+
+
+def rank_trace(rank: int, messages: list[tuple[int, int]]) -> RankTrace:
+    calls = tuple(
+        isend(number, peer, num_bytes) for number, (peer, num_bytes) in enumerate(messages)
+    )
+    return RankTrace(
+        rank=rank,
+        calls=calls,
+        attached=True,
+        initialised=True,
+        finalised=False,
+        inside=-1,
+        polling=False,
+        progress=len(calls),
+        num_failed_polls=0,
+        truncated=False,
+    )
+
+
+def isend(sequence: int, peer: int, num_bytes: int) -> Call:
+    return Call(
+        sequence=sequence,
+        function="Isend",
+        peer=peer,
+        tag=0,
+        communicator=1,
+        communicator_size=5,
+        num_elements=num_bytes // 8,
+        num_bytes=num_bytes,
+        entered_ns=1,
+        left_ns=2,
+        completed_ns=2,
+        is_send=True,
+        is_receive=False,
+        creates_request=True,
+        request_freed=False,
+        cancelled=False,
+        synchronous=False,
+        pickled=False,
+        matched_source=-3,
+        matched_tag=0,
+        received_num_bytes=-1,
+        failed_polls=0,
+        waits_for=(),
+        phase=1,
+        error=0,
+        file="async_network.py",
+        line=1,
+    )
