@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grader.judge.findings import WrongAnswer
-from grader.judge.wording import listed, ranks_text
+from grader.judge.wording import ranks_text
 
 Values = NDArray[Any]
 
@@ -108,7 +108,7 @@ def shortest_different(one: Any, other: Any) -> tuple[str, str]:
         texts = tuple(_short(each, digits) for each in (one, other))
         if texts[0] != texts[1]:
             return texts[0], texts[1]
-    return repr(one), repr(other)
+    return str(one), str(other)
 
 
 def _short(value: Any, digits: int) -> str:
@@ -149,24 +149,36 @@ def _others(arrays: Sequence[Values], expected: Sequence[Values], wrong: Sequenc
         return ""
     if len(set(map(_content, expected))) > 1:
         right = sorted(set(range(len(arrays))) - set(wrong))
-        verb = "is" if len(right) == 1 else "are"
-        return f"; {ranks_text(right)} {verb} right" if right else "; no rank is right"
+        return f"; {ranks_text(right)} {_are(right)} right" if right else "; no rank is right"
     groups: dict[Any, list[int]] = {}
     for rank, array in enumerate(arrays):
         groups.setdefault(_content(np.asarray(array)), []).append(rank)
     if len(groups) == 1:
-        return f"; all {len(arrays)} ranks agree with each other"
-    said = ""
-    if len(wrong) == len(arrays):
-        said = "; no rank is right"
+        both = "both ranks" if len(arrays) == 2 else f"all {len(arrays)} ranks"
+        return f"; {both} agree with each other"
+    right = sorted(set(range(len(arrays))) - set(wrong))
+    agreeing = sorted((group for group in groups.values() if len(group) > 1), key=_largest_first)
+    said = []
+    if not right:
+        said.append("no rank is right")
     elif len(wrong) > 1:
-        said = f"; {ranks_text(wrong[1:])} {'is' if len(wrong) == 2 else 'are'} wrong too"
-    agreeing = sorted((group for group in groups.values() if len(group) > 1), key=len)[::-1]
-    if not agreeing:
-        return f"{said}; no two ranks agree with each other"
-    texts = [ranks_text(group) for group in agreeing[:_MAX_GROUPS]]
-    each = " each" if len(texts) > 1 else ""
-    return f"{said}; {listed(texts)} agree with each other{each and ', group by group'}"
+        said.append(f"{ranks_text(wrong[1:])} {_are(wrong[1:])} wrong too")
+    elif not agreeing:
+        said.append(f"{ranks_text(right)} {_are(right)} right")
+    if agreeing:
+        first, *more = [ranks_text(group) for group in agreeing[:_MAX_GROUPS]]
+        said.append(", and so do ".join([f"{first} agree with each other", *more]))
+    elif not right and len(arrays) > 2:
+        said.append("no two ranks agree with each other")
+    return "".join(f"; {clause}" for clause in said)
+
+
+def _are(ranks: Sequence[int]) -> str:
+    return "is" if len(ranks) == 1 else "are"
+
+
+def _largest_first(group: Sequence[int]) -> tuple[int, int]:
+    return -len(group), group[0]
 
 
 def _content(array: Values) -> tuple[Any, ...]:

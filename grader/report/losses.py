@@ -112,14 +112,15 @@ def points_text(points: float) -> str:
 def score_sentence(report: Report) -> str:
     """Return the total in words."""
     if report.score is None:
-        return (
-            f"no score: the grader itself failed on {named(report, Verdict.JUDGE_ERROR)}. "
-            "This is not the submission's fault; nothing is lost. "
-            "Please pass this report on to the course."
+        text = (
+            f"No score: the grader itself failed on {named(report, Verdict.JUDGE_ERROR)}. "
+            "That is not the submission's fault; please pass this report on to the course."
         )
-    text = f"score {number_text(report.score)} of {number_text(report.max_score)}"
-    if report.pending_points:
-        text += f", {points_text(report.pending_points)} pending"
+    else:
+        full = ": full marks" if report.score == report.max_score else ""
+        text = f"Score {number_text(report.score)} of {number_text(report.max_score)}{full}."
     if report.review:
-        text += f"; a person has to look at {named(report, Verdict.NOT_PROVEN)} first"
+        text += f" A person has to look at {named(report, Verdict.NOT_PROVEN)}."
+    if report.pending_points:
+        text += f" Pending: {points_text(report.pending_points)}, which a person gives."
     return text

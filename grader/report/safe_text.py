@@ -24,7 +24,7 @@ def visible(text: str) -> str:
     for char in text:
         num_marks = num_marks + 1 if unicodedata.combining(char) else 0
         shown.append(char if char.isprintable() and num_marks <= _MAX_MARKS else _escape(char))
-    return _COMMAND_ANYWHERE.sub(_escape("#"), "".join(shown))
+    return _COMMAND_ANYWHERE.sub(lambda match: _escape(match[0]), "".join(shown))
 
 
 def one_line(text: str, max_num_chars: int = _MAX_SENTENCE_CHARS) -> str:

@@ -212,6 +212,8 @@ class _Run:
 
     def with_last_words(self, failure: RunFailure) -> RunFailure:
         """Return the failure with the last lines that each rank printed."""
+        if failure.verdict is Verdict.NOT_ATTEMPTED:
+            return failure
         said = [
             f"last output of rank {rank}:\n{tail}"
             for rank, rank_files in enumerate(self._files)

@@ -23,6 +23,7 @@ from grader.rank.harness import sort_results
 from grader.rank.student import Student
 from grader.runner import answers
 from grader.runner.plan import CaseCall
+from grader.runner.rank_files import NUM_TRACE_RECORDS
 from grader.runner.wire import Frame
 from grader.suite.case import Case
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
@@ -50,7 +51,7 @@ class OpenMode(SuiteMode):
     def __init__(self, submission: Path, trace_fd: int) -> None:
         super().__init__()
         self._submission = submission.resolve()
-        self._trace = TraceMemory.from_fd(trace_fd)
+        self._trace = TraceMemory(trace_fd, NUM_TRACE_RECORDS)
         from mpi4py import MPI
 
         self._mpi = MPI

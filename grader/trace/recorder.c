@@ -217,6 +217,17 @@ struct details message(uint32_t function, uint32_t flags, const void *sent, int 
     return details;
 }
 
+void set_elements(struct details *details, int64_t count, MPI_Datatype datatype)
+{
+    details->num_elements = count;
+    details->datatype = datatype;
+}
+
+bool is_own_rank(MPI_Comm comm, int rank)
+{
+    return is_recording() && communicator_of(comm)->own_rank == rank;
+}
+
 /*
  * A pickle of protocol 2 or later begins with its version and ends with a full stop. The
  * lower-case calls of mpi4py send such bytes.
@@ -273,6 +284,7 @@ static void append_waits(struct record *record, struct waited waited)
     atomic_thread_fence(memory_order_release);
     for (size_t i = 0; i < waited.number; i++)
         memory.waits[(end + i) & (memory.num_waits - 1)] = waited.sequences[i];
+    atomic_thread_fence(memory_order_release);
     record->num_waits += (uint32_t)waited.number;
 }
 

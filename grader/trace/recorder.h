@@ -51,6 +51,10 @@ struct details message(uint32_t function, uint32_t flags, const void *sent, int 
 /* A call on a communicator that moves no message of its own: a probe, a barrier. */
 struct details call_on(uint32_t function, MPI_Comm comm, int peer, int tag);
 
+/* Adds what a collective call moves. */
+void set_elements(struct details *details, int64_t count, MPI_Datatype datatype);
+bool is_own_rank(MPI_Comm comm, int rank);
+
 /* ---- attaching ---- */
 
 /* Maps the judge's memory, if the environment names one; before MPI_Init is called. */

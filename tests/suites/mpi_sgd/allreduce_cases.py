@@ -29,8 +29,8 @@ SEVERAL_RANKS = RANKS[1:]
 _GARBAGE = 777
 _NETWORK_SIZED = (784, 128)
 _BLOCK_LENGTH = 4096
-_TIMED_NUM_BLOCKS = 128
-"""4 MiB of float64: long enough for the copying, not the starting of messages, to take the time."""
+_TIMED_NUM_BLOCKS = 64
+"""2 MiB of float64: long enough for the copying, not the starting of messages, to take the time."""
 _REPEATS = 3
 FIRST_TIMES = 3
 MORE_TIMES = 5

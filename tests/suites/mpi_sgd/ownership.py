@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from grader.judge.findings import RuleViolation
+from grader.judge.traffic import messages
 from grader.trace.calls import Trace
 
 Layers = frozenset[int]
@@ -20,11 +21,7 @@ ALLOWANCE_NUM_BYTES = 3000
 
 def num_bytes_sent(trace: Trace, source: int, destination: int) -> int:
     """Return how many bytes one rank sent to another, point to point."""
-    return sum(
-        call.num_bytes
-        for call in trace.ranks[source].calls
-        if call.is_send and call.peer == destination
-    )
+    return sum(call.num_bytes for call in messages(trace, source, destination))
 
 
 def layer_num_bytes(sizes: Sequence[int]) -> dict[int, int]:

@@ -3,6 +3,39 @@
 from collections.abc import Callable
 from typing import Any
 
-from grader.judge.budgets import assert_within_budget, compare_times
+from grader.judge.budgets import Comparison, assert_within_factor, compare_times
 from grader.model import Outcome
 from grader.suite.launch_view import Launch
+
+MAX_ATTEMPTS = 3
+
+
+def assert_keeps_up(
+    measure: Callable[[int], Launch],
+    *,
+    check: Callable[[Any, Outcome], None],
+    factor: float,
+    what: str,
+    yardstick: str,
+) -> None:
+    """Assert that the cases of purpose `timing` take at most `factor` times the `yardstick` ones.
+
+    Too slow is believed when it was measured twice, a doubtful ratio when it was measured three
+    times: another program on the same cores must not cost points.
+    measure: returns the launch of attempt 0, 1, 2. check: raises when a timed case is not right,
+    for only work that was done can be timed. what, yardstick: words for the message.
+    Raises BudgetExceeded, and what `check` raises.
+    """
+    for attempt in range(MAX_ATTEMPTS):
+        launch = measure(attempt)
+        yardstick_s = [outcome.wall_time_s for _, outcome in launch.having(purpose="yardstick")]
+        student_s = []
+        for case, outcome in launch.having(purpose="timing"):
+            check(case, outcome)
+            student_s.append(outcome.wall_time_s)
+        found = compare_times(student_s, yardstick_s, factor)
+        if found is Comparison.WITHIN:
+            return
+        if found is Comparison.OVER and attempt > 0:
+            break
+    assert_within_factor(student_s, yardstick_s, factor, what=what, yardstick=yardstick)

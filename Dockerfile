@@ -1,0 +1,92 @@
+# Two images: `grade` for the course, `grade-student` without solutions and hidden tests.
+# Build with `make image`.
+
+ARG BASE=debian:bookworm-slim
+
+FROM ${BASE} AS python
+# tini reaps what a student's processes leave behind, also where docker runs without --init.
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3 tini \
+    && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
+
+FROM scratch AS downloads
+# The wheelhouse is there when `make image` could fill it.
+COPY requirements.lock wheelhouse* /
+
+FROM python AS packages
+RUN apt-get update \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        ca-certificates gcc libc6-dev python3-venv
+RUN --mount=type=bind,from=downloads,target=/downloads --mount=type=secret,id=ca \
+    python3 -m venv /opt/venv \
+    && if [ -s /run/secrets/ca ]; then export PIP_CERT=/run/secrets/ca; fi \
+    && if ls /downloads/*.whl >/dev/null 2>&1; then \
+        grep -v '^--' /downloads/requirements.lock >/tmp/requirements.lock; \
+        set -- --no-index --find-links /downloads -r /tmp/requirements.lock; \
+    else set -- -r /downloads/requirements.lock; fi \
+    && /opt/venv/bin/pip install -q --no-cache-dir --no-compile --require-hashes "$@" \
+    && /opt/venv/bin/pip uninstall -q -y pip \
+    # What is only for compiling against the packages, or for testing them.
+    && cd /opt/venv/lib/python3.11/site-packages \
+    && rm -rf torch/include torch/share \
+    && find torch/bin -type f ! -name torch_shm_manager -delete \
+    && find numpy scipy sklearn sympy networkx joblib -type d -name tests -prune -exec rm -rf {} + \
+    # A read-only file system cannot cache bytecode; without checks nothing asks for the sources.
+    && python3 -m compileall -q -j 0 -x 'py31[2-9]' --invalidation-mode unchecked-hash .
+
+FROM packages AS interposer
+WORKDIR /build
+COPY grader/__init__.py grader/errors.py grader/
+COPY grader/trace grader/trace
+RUN mkdir /opt/interposer \
+    && /opt/venv/bin/python -m grader.trace.build /opt/interposer/interposer.so
+
+# Everything a student must not read: only root may enter.
+FROM python AS course
+COPY grader /layout/opt/grader/grader
+COPY tests/suites /layout/opt/grader/tests/suites
+COPY student_template /layout/opt/grader/student_template
+COPY reference /layout/opt/grader/reference
+COPY requirements.lock /layout/opt/grader/
+RUN mkdir -p /layout/usr/local/bin \
+    && printf '%s\n' '#!/opt/venv/bin/python -I' 'import sys' \
+        'sys.path.insert(0, "/opt/grader")' 'from grader.cli import main' 'main()' \
+        >/layout/usr/local/bin/grade \
+    && python3 -m compileall -q -s /layout --invalidation-mode unchecked-hash /layout/opt/grader \
+    && chmod -R u=rwX,go= /layout/opt/grader \
+    && chmod 0755 /layout/usr/local/bin/grade
+
+FROM course AS student
+RUN cd /layout/opt/grader \
+    && rm -rf reference \
+    && find tests/suites \( -name 'hidden*' -o -name 'test_hidden*' -o -name stand_ins \) \
+        -prune -exec rm -rf {} +
+
+FROM python AS runtime
+COPY --from=packages /opt/venv /opt/venv
+COPY --from=interposer /opt/interposer /opt/interposer
+ENV GRADER_SEALED=1 \
+    GRADER_INTERPOSER=/opt/interposer/interposer.so \
+    LANG=C.UTF-8 \
+    TMPDIR=/tmp \
+    PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONDONTWRITEBYTECODE=1 \
+    OMPI_MCA_pml=ob1 \
+    OMPI_MCA_btl=self,sm \
+    OMP_NUM_THREADS=1
+WORKDIR /submission
+ENTRYPOINT ["tini", "-s", "--", "grade"]
+CMD ["check", "/submission"]
+ARG SOURCE_DIGEST=unknown
+LABEL org.opencontainers.image.title="grader" \
+    org.opencontainers.image.description="Marks distributed machine-learning assignments" \
+    org.opencontainers.image.licenses="MIT" \
+    grader.source-digest="${SOURCE_DIGEST}"
+
+FROM runtime AS grade-student
+COPY --from=student /layout /
+LABEL grader.edition="student"
+
+FROM runtime AS grade
+COPY --from=course /layout /
+LABEL grader.edition="course"

@@ -1,0 +1,108 @@
+# make demo   sets everything up and grades a bundled submission
+# make test   sets everything up, checks, builds the images and runs all tests
+# make setup  leaves .venv with `grade` in it
+
+BIN := .venv/bin
+DEMO ?= tests/submissions/wrong_answer/mpi_sgd/$(notdir $(firstword $(sort $(wildcard tests/submissions/wrong_answer/mpi_sgd/*))))
+BASE ?= debian:bookworm-slim
+
+# The lock holds hashes for these; torch has no builds for others.
+PYTHON ?= $(shell for python in python3.11 python3 python3.12 python3.13 python3.14; do \
+	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' \
+	2>/dev/null && { echo $$python; break; }; done)
+
+# The first client on the PATH that can build: BuildKit is part of the client until Docker 22 and
+# needs the plugin buildx from 23 on.
+DOCKER ?= $(shell for docker in $$(which -a docker 2>/dev/null); do \
+	major=$$($$docker version --format '{{.Client.Version}}' 2>/dev/null | cut -d. -f1); \
+	if $$docker buildx version >/dev/null 2>&1 || [ "$${major:-99}" -lt 23 ]; then \
+	echo $$docker; break; fi; done)
+ANSWERS = [ -n "$(DOCKER)" ] && $(DOCKER) info >/dev/null 2>&1
+BUILD = DOCKER_BUILDKIT=1 $(DOCKER) build --network=host --build-arg BASE=$(BASE) \
+	--build-arg SOURCE_DIGEST=$$($(BIN)/grade --version | sed -n 's/^source //p') \
+	$(if $(wildcard $(SSL_CERT_FILE)),--secret id=ca$(comma)src=$(SSL_CERT_FILE))
+comma := ,
+
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := setup
+.PHONY: setup demo test check image acceptance bench lock
+
+setup: .venv/.ready
+	@# Elsewhere `grade` itself says what needs Linux.
+	@test "$$(uname -s)" != Linux || $(BIN)/python -m grader.trace.build \
+	>.venv/interposer.log 2>&1 || { tail -n 1 .venv/interposer.log | sed 's/^[A-Za-z.]*Error: //'; \
+	exit 1; }
+
+.venv/.ready: requirements.lock pyproject.toml
+	@test -n "$(PYTHON)" || { echo "grader needs Python 3.11, 3.12, 3.13 or 3.14; install one" \
+	"(Debian: apt install python3 python3-venv) or name it: make setup PYTHON=/path/to/python3"; \
+	exit 1; }
+	@echo "making .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) cannot make a virtual environment; install its" \
+	"venv module (Debian: apt install python3-venv) and try again"; exit 1; }
+	@echo "installing what requirements.lock names, about 250 MB to download"
+	@# One try first: where an index cannot be reached, a mirror the user has set up answers.
+	@$(BIN)/python -m pip install -qq --retries 1 --require-hashes -r requirements.lock \
+	2>/dev/null || $(BIN)/python -m pip install -q --require-hashes -r requirements.lock || \
+	{ echo "the packages of requirements.lock could not be installed; the lines above say why"; \
+	exit 1; }
+	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv/.ready-to-develop: .venv/.ready requirements-dev.lock
+	@$(BIN)/python -m pip install -q --require-hashes -r requirements-dev.lock
+	@touch $@
+
+demo: setup
+	@if $(ANSWERS); then \
+	echo "A Docker daemon answers: grading $(DEMO) in the container."; \
+	$(MAKE) image && $(BIN)/grade run $(DEMO) || test $$? -eq 1; \
+	else \
+	echo "No Docker daemon answers: grading $(DEMO) on this machine."; \
+	$(BIN)/grade check $(DEMO) || test $$? -eq 1; \
+	fi
+
+check: .venv/.ready-to-develop
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: setup check
+	@if $(ANSWERS); then $(MAKE) image; \
+	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, and CI needs one"; exit 1; \
+	else echo "No Docker daemon answers: the container tests will be skipped."; fi
+	@$(BIN)/python -m pytest
+
+image: setup wheelhouse
+	@$(ANSWERS) || { echo "no Docker client on the PATH can build and reach a daemon: install" \
+	"Docker, or start it (on most machines: sudo systemctl start docker)"; exit 1; }
+	$(BUILD) --target grade --tag grade .
+	$(BUILD) --target grade-student --tag grade-student .
+
+# The image is built from what this machine's pip fetches, so that its mirrors and certificates
+# serve the build as well. A machine unlike the image leaves the fetching to the build.
+wheelhouse: requirements.lock | .venv/.ready
+	@rm -rf $@ && mkdir $@
+	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' && \
+	[ "$$(uname -s)" = Linux ]; then \
+	$(BIN)/python -m pip download -qq --retries 1 --require-hashes -r requirements.lock -d $@ \
+	2>/dev/null || { rm -rf $@/*; echo "the wheels could not be fetched; the build will try"; }; fi
+
+acceptance: setup
+	$(BIN)/python benchmarks/acceptance.py
+
+bench: setup
+	@for script in $(filter-out benchmarks/acceptance.py,$(wildcard benchmarks/*.py)); do \
+	echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+# Needs uv (pip install uv). The lock is universal: one for Linux and macOS, Python 3.11 to 3.14.
+LOCK = uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
+	--generate-hashes --no-header --upgrade
+TORCH_INDEX := https://download.pytorch.org/whl/cpu
+lock:
+	$(LOCK) --extra-index-url $(TORCH_INDEX) --index-strategy unsafe-best-match \
+	requirements.in --output-file requirements.lock
+	sed -i '1i # From requirements.in, by `make lock`; each file is checked against its hash.\n--extra-index-url $(TORCH_INDEX)\n' requirements.lock
+	$(LOCK) requirements-dev.in --output-file requirements-dev.lock
+	sed -i '1i # From requirements-dev.in, by `make lock`.\n' requirements-dev.lock

@@ -1,0 +1,75 @@
+"""Compares wall times of a call with those of a yardstick measured beside it."""
+
+from collections.abc import Sequence
+from enum import Enum
+from math import isfinite
+from statistics import median
+
+from grader.judge.findings import BudgetExceeded
+
+_DOUBT = 2.0
+"""A program that has to share its core with one other takes twice as long."""
+
+
+class Comparison(Enum):
+    """What measured times say about a budget."""
+
+    WITHIN = "within"
+    OVER = "over"
+    INCONCLUSIVE = "inconclusive"
+
+
+def compare_times(
+    student_s: Sequence[float], yardstick_s: Sequence[float], factor: float
+) -> Comparison:
+    """Return whether the median time is within `factor` times the yardstick's median.
+
+    A ratio above the factor, but by less than twice, is inconclusive: on a machine that does other
+    work as well, a neighbour on the same core explains it. It should be measured again before it
+    costs points. A ratio up to the factor is within, for doubt speaks for the student.
+
+    student_s, yardstick_s: wall times in seconds, best taken in turn, not empty. factor: above 0.
+    Raises ValueError for times that no clock shows.
+    """
+    ratio = time_ratio(student_s, yardstick_s)
+    if ratio <= factor:
+        return Comparison.WITHIN
+    return Comparison.OVER if ratio >= _DOUBT * factor else Comparison.INCONCLUSIVE
+
+
+def assert_within_factor(
+    student_s: Sequence[float],
+    yardstick_s: Sequence[float],
+    factor: float,
+    *,
+    what: str = "the call",
+    yardstick: str = "the yardstick",
+) -> None:
+    """Assert that the median time is at most `factor` times the yardstick's: the last word.
+
+    An inconclusive ratio fails here, so ask compare_times first and measure again.
+    what, yardstick: words for the two in the message.
+    Raises BudgetExceeded; ValueError for times that no clock shows.
+    """
+    ratio = time_ratio(student_s, yardstick_s)
+    if ratio > factor:
+        raise BudgetExceeded(
+            f"{what} takes {_duration(median(student_s))}, {ratio:.3g} times the "
+            f"{_duration(median(yardstick_s))} of {yardstick} (medians of {len(student_s)} and "
+            f"{len(yardstick_s)} runs); this part allows {factor:g} times"
+        )
+
+
+def time_ratio(student_s: Sequence[float], yardstick_s: Sequence[float]) -> float:
+    """Return the median time over the yardstick's median time.
+
+    Raises ValueError for no times, or times that are not finite and above 0.
+    """
+    for times in (student_s, yardstick_s):
+        if not times or not all(isfinite(each) and each > 0 for each in times):
+            raise ValueError(f"not wall times in seconds: {list(times)}")
+    return median(student_s) / median(yardstick_s)
+
+
+def _duration(time_s: float) -> str:
+    return f"{time_s:.3g} s" if time_s >= 1 else f"{1000 * time_s:.3g} ms"

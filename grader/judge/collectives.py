@@ -1,0 +1,94 @@
+"""Which ranks have entered which collective call, and what keeps the others of it waiting."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import pairwise
+
+from grader.judge.functions import COLLECTIVES, COMMUNICATORS_BY_ALL, ROOTED_COLLECTIVES
+from grader.trace.calls import Call, Trace
+
+_WORLD = 0
+
+
+@dataclass(frozen=True)
+class Gathering:
+    """One collective call, as far as the ranks of its communicator have come to it.
+
+    Ranks that have come with another function or root than the first are in it as well.
+    """
+
+    calls: dict[int, Call]
+    """By rank: the call it has entered, or another one it has made in its place."""
+    missing: frozenset[int]
+    """Ranks of the communicator that have not come."""
+    num_unknown: int
+    """Members of the communicator of which it is not known which ranks they are."""
+    number: int
+    """How many collective calls on the communicator came before this one."""
+    num_made: dict[int, int]
+    """By missing rank: how many it has made."""
+
+    @property
+    def agrees(self) -> bool:
+        """Return whether all ranks that have come called the same function with the same root."""
+        calls = [self.calls[rank] for rank in sorted(self.calls)]
+        return all(_fit(one, other) for one, other in pairwise(calls))
+
+    @property
+    def is_complete(self) -> bool:
+        """Return whether every rank has come, to the same call."""
+        return not self.missing and not self.num_unknown and self.agrees
+
+    def keeping_waiting(self, rank: int) -> frozenset[int]:
+        """Return the ranks that have not come, or came to another call than `rank` did."""
+        own = self.calls.get(rank)
+        others = {other for other, call in self.calls.items() if own and not _fit(own, call)}
+        return self.missing | others
+
+
+class Gatherings:
+    """All collective calls of a run, in their order on each communicator."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._num_ranks = len(trace.ranks)
+        self._calls: dict[int, dict[int, list[Call]]] = defaultdict(lambda: defaultdict(list))
+        self._users: dict[int, set[int]] = defaultdict(set)
+        for rank, seen in enumerate(trace.ranks):
+            for call in seen.calls:
+                self._users[call.communicator].add(rank)
+                if is_collective(call):
+                    self._calls[call.communicator][rank].append(call)
+
+    def of(self, rank: int, call: Call) -> Gathering | None:
+        """Return what a collective call of `rank` is part of; None if the trace does not tell."""
+        known_size = 0 < call.communicator_size <= self._num_ranks
+        if call.communicator < _WORLD or not known_size:
+            return None
+        by_rank = self._calls[call.communicator]
+        number = next(i for i, each in enumerate(by_rank[rank]) if each is call)
+        members = self._members(call)
+        return Gathering(
+            calls={m: by_rank[m][number] for m in members if len(by_rank[m]) > number},
+            missing=frozenset(m for m in members if len(by_rank[m]) <= number),
+            num_unknown=max(call.communicator_size - len(members), 0),
+            number=number,
+            num_made={m: len(by_rank[m]) for m in members if len(by_rank[m]) <= number},
+        )
+
+    def _members(self, call: Call) -> list[int]:
+        """Return the ranks known to be of the communicator: all, or those that have used it."""
+        if call.communicator == _WORLD or call.communicator_size == self._num_ranks:
+            return list(range(self._num_ranks))
+        return sorted(self._users[call.communicator])
+
+
+def is_collective(call: Call) -> bool:
+    """Return whether no rank leaves, or completes, this call before all have made it."""
+    prepares_only = call.function.endswith("_init") and not call.creates_request
+    known = call.function in COLLECTIVES or call.function in COMMUNICATORS_BY_ALL
+    return known and not prepares_only and not call.error
+
+
+def _fit(one: Call, other: Call) -> bool:
+    rooted = one.function in ROOTED_COLLECTIVES and min(one.peer, other.peer) >= 0
+    return one.function == other.function and (one.peer == other.peer or not rooted)

@@ -1,0 +1,41 @@
+"""Decides whether a run hangs for ever; if so, says who waits for whom."""
+
+from grader.judge.collectives import Gatherings
+from grader.judge.matching import match
+from grader.judge.needs import Need, needs_of
+from grader.judge.reasons import sentence
+from grader.judge.situation import Situation
+from grader.trace.calls import Trace
+
+
+def explain_deadlock(trace: Trace, returned: frozenset[int] = frozenset()) -> str | None:
+    """Return one sentence that says why no rank will ever go on; None while any may.
+
+    A rank may go on while it computes outside MPI, is in a call that waits for nobody, or waits
+    for something that may still come: a message and a receive that fit by communicator, source
+    and tag in MPI's order, a collective that all ranks of its communicator have entered. A send
+    counts as waiting for its receive whether or not MPI might buffer it, and a collective as
+    waiting for all its ranks: look only at a run that has stood still for a while. What the trace
+    leaves open (a request it does not know, a rank that does not exist, calls that were lost) may
+    always come, so that bad evidence never proves a hang.
+
+    trace: all calls of every rank since the case began, in all phases.
+    returned: ranks that have left the student's code and will make no MPI call any more.
+    """
+    ranks = trace.ranks
+    finalised = {rank for rank, seen in enumerate(ranks) if seen.finalised}
+    gone = frozenset(finalised | (returned & set(range(len(ranks)))))
+    needs: dict[int, tuple[Need, ...]] = {}
+    for rank, seen in enumerate(ranks):
+        if seen.truncated or not seen.attached:
+            return None
+        if rank in gone:
+            continue
+        waiting = needs_of(rank, seen)
+        if waiting is None:
+            return None
+        needs[rank] = waiting
+    if not needs:
+        return None
+    situation = Situation(trace, needs, gone, match(trace), Gatherings(trace))
+    return None if situation.can_move() else sentence(situation)

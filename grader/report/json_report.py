@@ -1,0 +1,130 @@
+"""The report as JSON: what docs/json.md specifies and report.schema.json holds it to.
+
+What differs between two gradings of the same submission lies under keys named `measured` alone.
+The text is ASCII, so that no viewer obeys what a submission put in.
+"""
+
+import json
+from typing import Any
+
+from grader.errors import GraderError
+from grader.model import PartResult, Report
+from grader.report import reading
+from grader.report.losses import worst_verdict
+
+SCHEMA_VERSION = 1
+_UNREADABLE = "the grading gave a report that cannot be read"
+
+
+def render(report: Report) -> str:
+    """Return the report as JSON; the keys always come in the same order."""
+    return json.dumps(_report(report), indent=2, allow_nan=False)
+
+
+def parse(text: str | bytes) -> Report:
+    """Return the report that `render` wrote, when the grading ran in a container.
+
+    Raises GraderError when the text is anything else.
+    """
+    try:
+        data = json.loads(text)
+        _refuse_other_versions(data)
+        report = reading.report(data)
+        if _report(report) != data:
+            raise ValueError("it has keys or sums that do not belong there")
+    except KeyError as error:
+        raise GraderError(f"{_UNREADABLE}: it has no {error}") from None
+    except (AttributeError, TypeError, ValueError, RecursionError) as error:
+        raise GraderError(f"{_UNREADABLE}: {error}") from None
+    return report
+
+
+def _refuse_other_versions(data: Any) -> None:
+    version = data.get("schema_version", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        raise GraderError(
+            f"the report has schema_version {version!r:.20}, this grader reads {SCHEMA_VERSION}; "
+            "take the image and the grader of one release"
+        )
+
+
+def _report(report: Report) -> dict[str, Any]:
+    versions = report.versions
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "assignment": _text(report.assignment),
+        "title": _text(report.title),
+        "submission": _text(report.submission),
+        "submission_digest": report.submission_digest,
+        "door": report.door,
+        "score": None if report.score is None else _number(report.score, 6),
+        "max_score": _number(report.max_score, 6),
+        "pending_points": _number(report.pending_points, 6),
+        "verdict": worst_verdict(report).value,
+        "review": report.review,
+        "exit_code": report.exit_code,
+        "parts": [_part(part) for part in report.parts],
+        "manual_parts": [
+            {
+                "name": part.name,
+                "title": _text(part.title),
+                "max_points": _number(part.max_points),
+                "found": _text(part.found),
+            }
+            for part in report.manual_parts
+        ],
+        "notes": [_text(note) for note in report.notes],
+        "versions": {
+            "grader": versions.grader,
+            "source_digest": versions.source_digest,
+            "lock_digest": versions.lock_digest,
+            "packages": dict(sorted(versions.packages.items())),
+        },
+        "measured": {
+            "started_at": report.started_at,
+            "wall_time_s": round(report.wall_time_s, 3),
+        },
+    }
+
+
+def _part(part: PartResult) -> dict[str, Any]:
+    return {
+        "name": part.name,
+        "title": _text(part.title),
+        "verdict": part.verdict.value,
+        "points": _number(part.points),
+        "max_points": _number(part.max_points),
+        "message": _text(part.message),
+        "tests": [
+            {
+                "name": test.name,
+                "sentence": _text(test.sentence),
+                "verdict": test.verdict.value,
+                "points": _number(test.points),
+                "max_points": _number(test.max_points),
+                "message": _text(test.message),
+                "detail": _text(test.detail),
+                "where": _text(test.where),
+            }
+            for test in part.tests
+        ],
+        "notes": [_text(note) for note in part.notes],
+        "measured": {
+            "wall_time_s": round(part.wall_time_s, 3),
+            "num_launches": part.num_launches,
+        },
+    }
+
+
+def _text(text: str) -> str:
+    """Return the text without lone surrogates, which are no valid JSON: shown as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _number(number: float, num_decimals: int = 9) -> float:
+    """Return points without the noise of binary fractions, as an integer where they are one.
+
+    Sums are rounded to fewer decimals than their terms, so that rounded terms have the same sum.
+    """
+    rounded = round(float(number), num_decimals)
+    return int(rounded) if rounded.is_integer() else rounded

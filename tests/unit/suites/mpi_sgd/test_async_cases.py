@@ -1,0 +1,156 @@
+"""Asynchronous fits: a simulated parameter server holds, its usual bugs are told."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from mpi_sgd import async_cases, serial
+from mpi_sgd.async_cases import (
+    assert_batches,
+    assert_others_went_on,
+    assert_process_0_holds_the_result,
+    assert_replays,
+    assert_trained_as_one_process,
+)
+from mpi_sgd.fit_cases import Fit
+
+from grader.judge.findings import RuleViolation, WrongAnswer
+from grader.model import Outcome
+
+from .outcomes import inputs_of, outcome
+
+CASES = async_cases.cases_by_ranks()
+EVERY_CASE = [
+    (ranks, case) for ranks, cases in CASES.items() for case in cases if case.purpose == "values"
+]
+
+
+def shares(case: Fit, num_workers: int) -> list[int]:
+    share, rest = divmod(case.number_of_batches, num_workers)
+    return [share + (worker < rest) for worker in range(num_workers)]
+
+
+def serve(
+    case: Fit,
+    ranks: int,
+    *,
+    batches_of: Callable[[Fit, int], Sequence[int]] = shares,
+    step_factor: float = 1.0,
+    gathers: bool = True,
+    seed: int = 0,
+) -> Outcome:
+    """Simulate one parameter server for all layers, workers arriving at random."""
+    random = np.random.default_rng(seed)
+    inputs = inputs_of(case, ranks)
+    workers = range(case.num_masters, ranks)
+    parameters = start = inputs[0]["start"]
+    numbers = batches_of(case, len(workers))
+    todo: dict[int, list[np.ndarray]] = {
+        worker: list(inputs[worker]["script"][:, :number].reshape(-1, case.mini_batch_size))
+        for worker, number in zip(workers, numbers, strict=True)
+    }
+    held = dict.fromkeys(range(ranks), start)
+    seen: dict[int, list[Any]] = {rank: [] for rank in range(ranks)}
+    rows: dict[int, list[Any]] = {rank: [] for rank in range(ranks)}
+    while any(todo.values()):
+        worker = random.choice([worker for worker, left in todo.items() if left])
+        batch = todo[worker].pop(0)
+        data, labels = inputs[0]["data"][batch], inputs[0]["labels"][batch]
+        gradient = serial.gradient(held[worker], case.sizes, data, labels)
+        seen[worker].append(held[worker])
+        rows[worker].append(batch)
+        parameters = parameters - step_factor * case.learning_rate * gradient
+        held[worker] = parameters
+    held[0] = parameters if gathers else start
+    results = [
+        {
+            **serial.unpacked(held[rank], case.sizes),
+            "rows": np.array([row for batch in rows[rank] for row in batch], dtype=np.int64),
+            "rows_per_batch": np.array([len(batch) for batch in rows[rank]], dtype=np.int64),
+            "seen": np.array(seen[rank]).reshape(len(seen[rank]), len(start)),
+        }
+        for rank in range(ranks)
+    ]
+    return outcome(case, inputs, results)
+
+
+@pytest.mark.parametrize(
+    ("ranks", "case"), EVERY_CASE, ids=lambda each: getattr(each, "label", str(each))
+)
+def test_a_right_server_holds_in_every_case(ranks: int, case: Fit) -> None:
+    for seed in range(2):
+        found = serve(case, ranks, seed=seed)
+        assert_batches(case, found)
+        assert_process_0_holds_the_result(case, found)
+
+
+def test_every_step_is_far_larger_than_the_tolerance() -> None:
+    """Else two updates could change places unseen."""
+    for ranks, case in EVERY_CASE:
+        found = serve(case, ranks)
+        for update in async_cases._updates(case, found):
+            for name in case.shapes:
+                step = case.learning_rate * np.abs(update.gradient[name]).max()
+                assert step > 100 * async_cases.RTOL, (case.label, name)
+
+
+def uneven() -> Fit:
+    return next(case for case in CASES[4] if case.group == async_cases.ANY_SHAPE)
+
+
+def test_a_floor_division_loses_batches() -> None:
+    case = uneven()
+    found = serve(case, 4, batches_of=lambda case, n: [case.number_of_batches // n] * n)
+    with pytest.raises(WrongAnswer, match=r"18 batches \(rank 1: 6, rank 2: 6, rank 3: 6\).*= 22"):
+        assert_batches(case, found)
+
+
+def test_averaging_over_the_workers_is_told_by_its_factor() -> None:
+    case = uneven()
+    with pytest.raises(WrongAnswer, match=r"was changed by -0\.333333 times"):
+        assert_replays(case, serve(case, 4, step_factor=1 / 3))
+
+
+def test_without_the_final_gather_only_process_0_is_wrong() -> None:
+    case = uneven()
+    found = serve(case, 4, gathers=False)
+    assert_replays(case, found)
+    with pytest.raises(WrongAnswer, match=r"start values of weights\[1\]"):
+        assert_process_0_holds_the_result(case, found)
+
+
+@pytest.mark.parametrize(("heard", "holds"), [(1, True), (0, False)])
+def test_only_a_server_that_waits_for_the_slow_worker_is_blamed(heard: int, holds: bool) -> None:
+    case = next(case for case in CASES[4] if case.purpose == "slow worker")
+    results = [{"others_went_on": np.array([heard])} for _ in range(4)]
+    found = outcome(case, inputs_of(case, 4), results)
+    if holds:
+        assert_others_went_on(case, found)
+    else:
+        with pytest.raises(RuleViolation, match="fixed order"):
+            assert_others_went_on(case, found)
+
+
+def test_a_single_worker_goes_the_way_of_one_process() -> None:
+    (case,) = (case for case in CASES[2] if case.purpose == "values")
+    assert_trained_as_one_process(case, serve(case, 2))
+    with pytest.raises(WrongAnswer, match=r"rank 0: weights\[1\]"):
+        assert_trained_as_one_process(case, serve(case, 2, step_factor=0.9))
+
+
+@pytest.mark.parametrize("ranks", CASES)
+def test_labels_differ_and_masters_leave_workers(ranks: int) -> None:
+    labels = [case.label for case in CASES[ranks]]
+    assert len(set(labels)) == len(labels)
+    assert all(1 <= case.num_masters < ranks for case in CASES[ranks])
+
+
+def test_masters_and_shares_are_covered() -> None:
+    shapes = {(case.num_masters, ranks - case.num_masters) for ranks, case in EVERY_CASE}
+    assert {masters for masters, _ in shapes} == {1, 2, 4}
+    assert {1, 2, 3, 4, 7, 12, 15} <= {workers for _, workers in shapes}
+    left_over = [
+        case for ranks, case in EVERY_CASE if min(shares(case, ranks - case.num_masters)) == 0
+    ]
+    assert left_over, "no case has more workers than batches"

@@ -1,0 +1,167 @@
+"""The probes give a network the scripted batches, and log what it was really trained on."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import mpi4py
+import numpy as np
+import pytest
+from mpi_sgd import allreduce_cases, serial
+from mpi_sgd.fit_cases import Fit
+from mpi_sgd.sync_cases import cases_by_ranks
+
+from .outcomes import inputs_of
+
+ROOT = Path(__file__).parents[4]
+FILE = "sync_network.py"
+
+
+class FakeStudent:
+    """Knows one class, whatever file is asked for."""
+
+    def __init__(self, found: Any) -> None:
+        self._found = found
+
+    def function(self, file: str, name: str) -> Any:
+        return self._found
+
+    @contextlib.contextmanager
+    def phase(self) -> Iterator[None]:
+        yield
+
+
+@pytest.fixture
+def probes(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    # Loads MPI, as the ops need it, without starting it in the process that pytest runs in.
+    monkeypatch.setattr(mpi4py.rc, "initialize", False)
+    monkeypatch.setattr(mpi4py.rc, "finalize", False)
+    module = ModuleType("probes")
+    source = (ROOT / "tests" / "suites" / "mpi_sgd" / "probes.py").read_text()
+    exec(compile(source, "probes.py", "exec"), module.__dict__)
+    return module
+
+
+@pytest.fixture
+def network_class(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    monkeypatch.syspath_prepend(str(ROOT / "reference" / "mpi_sgd"))
+    import network
+
+    yield network.NeuralNetwork
+    for name in ("network", "utils"):
+        sys.modules.pop(name, None)
+
+
+def first_case() -> Fit:
+    return cases_by_ranks(FILE)[1][0]
+
+
+def test_the_support_network_trains_as_the_oracle_does(probes, network_class) -> None:
+    for case in cases_by_ranks(FILE)[1]:
+        (given,) = inputs_of(case, ranks=1)
+        found = probes.fit(FakeStudent(network_class), None, **given)
+        rows = np.split(found["rows"], np.cumsum(found["rows_per_batch"])[:-1])
+        batches = [(given["data"][batch], given["labels"][batch]) for batch in rows]
+        expected = serial.train(given["start"], case.sizes, case.learning_rate, batches)
+        held = serial.packed({name: found[name] for name in case.shapes}, case.sizes)
+        np.testing.assert_allclose(held, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_the_batches_are_those_of_the_script_in_order(probes, network_class) -> None:
+    case = first_case()
+    (given,) = inputs_of(case, ranks=1)
+    found = probes.fit(FakeStudent(network_class), None, **given)
+    np.testing.assert_array_equal(found["rows"], given["script"].ravel())
+    assert list(found["rows_per_batch"]) == [case.mini_batch_size] * case.num_steps
+
+
+def test_what_is_returned_has_the_announced_form(probes, network_class) -> None:
+    case = first_case()
+    (given,) = inputs_of(case, ranks=1)
+    found = probes.fit(FakeStudent(network_class), None, **given)
+    announced = case.results(0, 1)
+    assert set(found) == set(announced)
+    for name, form in announced.items():
+        array = np.asarray(found[name])
+        assert array.dtype == np.dtype(form.dtype)
+        assert all(
+            wanted in (None, got) for wanted, got in zip(form.shape, array.shape, strict=True)
+        )
+
+
+def test_weights_are_recorded_as_each_forward_pass_saw_them(probes, network_class) -> None:
+    case = first_case()
+    (given,) = inputs_of(case, ranks=1)
+    found = probes.fit(FakeStudent(network_class), None, **{**given, "record_weights": True})
+    np.testing.assert_array_equal(found["seen"][0], given["start"])
+    assert len(found["seen"]) == case.num_steps
+    rows = found["rows"][: case.mini_batch_size]
+    step = serial.gradient(given["start"], case.sizes, given["data"][rows], given["labels"][rows])
+    after = given["start"] - case.learning_rate * step
+    np.testing.assert_allclose(found["seen"][1], after, rtol=1e-12, atol=1e-14)
+
+
+def test_validation_is_not_taken_for_training(probes, network_class) -> None:
+    class Validating(network_class):
+        def fit(self, training_data, validation_data=None):
+            self.print_progress(validation_data, 0)
+            self.validate(training_data)
+            for x, y in self.create_batches(*training_data, 2)[:1]:
+                self.forward_prop(x)
+                self.back_prop(y)
+            self.print_progress(validation_data, 1)
+
+    (given,) = inputs_of(first_case(), ranks=1)
+    found = probes.fit(FakeStudent(Validating), None, **given)
+    assert list(found["rows_per_batch"]) == [2]
+    np.testing.assert_array_equal(found["rows"], given["script"][0, 0, :2])
+
+
+def test_inputs_that_are_no_rows_of_the_data_are_marked(probes, network_class) -> None:
+    class Scaling(network_class):
+        def fit(self, training_data, validation_data=None):
+            for x, y in self.create_batches(*training_data, 2)[:1]:
+                self.forward_prop(2 * x)
+                self.back_prop(y)
+
+    (given,) = inputs_of(first_case(), ranks=1)
+    found = probes.fit(FakeStudent(Scaling), None, **given)
+    assert list(found["rows"]) == [-1, -1]
+
+
+def test_a_share_of_the_batches_is_what_number_of_batches_says(probes, network_class) -> None:
+    class Sharing(network_class):
+        def fit(self, training_data, validation_data=None):
+            self.number_of_batches = 2
+            super().fit(training_data, validation_data)
+
+    case = first_case()
+    (given,) = inputs_of(case, ranks=1)
+    found = probes.fit(FakeStudent(Sharing), None, **given)
+    assert len(found["rows_per_batch"]) == 2 * case.epochs
+    np.testing.assert_array_equal(
+        found["rows"].reshape(case.epochs, 2, case.mini_batch_size), given["script"][:, :2]
+    )
+
+
+def test_an_all_reduce_gets_garbage_in_recv_and_its_send_back(probes) -> None:
+    def adds_one_rank(send, recv, comm, op) -> None:
+        assert (recv == 777).all()
+        recv[...] = op(send, np.zeros_like(send))
+
+    send = np.arange(6.0).reshape(2, 3)
+    found = probes.reduce_once(
+        FakeStudent(adds_one_rank), None, file="", function="", send=send, fill=777, op="np.add"
+    )
+    np.testing.assert_array_equal(found["recv"], send)
+    np.testing.assert_array_equal(found["send"], np.arange(6.0).reshape(2, 3))
+
+
+@pytest.mark.parametrize("name", ["np.add", "MPI.SUM", "lambda x, y: x + y + x * y", "np.maximum"])
+def test_ops_reduce_arrays_of_any_dimension(probes, name: str) -> None:
+    x, y = np.arange(6.0).reshape(2, 3), np.ones((2, 3))
+    found = probes._operations()[name](x, y)
+    np.testing.assert_array_equal(found, allreduce_cases._SERIAL[name](x, y))

@@ -1,0 +1,125 @@
+"""Runs small MPI programs under the interposer, and is their judge."""
+
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from grader.trace.calls import Call, RankTrace
+from grader.trace.memory import Snapshot, TraceMemory
+
+_PRELUDE = """
+import os, socket, sys
+judge = socket.socket(socket.AF_UNIX)
+judge.connect(sys.argv[1])
+judge.send(bytes([int(os.environ["OMPI_COMM_WORLD_RANK"])]))
+os.environ["GRADER_TRACE_FD"] = str(socket.recv_fds(judge, 1, 1)[1][0])
+with open(sys.argv[2]) as program:
+    code = compile(program.read(), sys.argv[2], "exec")
+exec(code, {"judge": judge, "__name__": "__main__"})
+"""
+_OPTIONS = (
+    *("--allow-run-as-root", "--oversubscribe", "--bind-to", "none"),
+    *("--mca", "pml", "ob1", "--mca", "btl", "self,sm", "--mca", "mpi_yield_when_idle", "1"),
+)
+LIMIT_S = 60.0
+"""Far beyond what any of these programs takes, so that a busy machine fails no test."""
+
+
+class Launch:
+    """One mpirun whose ranks have got their memories over a socket. Use as a context manager."""
+
+    def __init__(
+        self,
+        folder: Path,
+        interposer: Path,
+        program: str,
+        ranks: int,
+        *,
+        synchronous_sends: bool = False,
+        num_records: int = 1 << 12,
+    ) -> None:
+        self.memories = [TraceMemory.create(num_records) for _ in range(ranks)]
+        for memory in self.memories:
+            memory.set_synchronous_sends(synchronous_sends)
+        self.program = folder / "program.py"
+        self.program.write_text(textwrap.dedent(program))
+        prelude = folder / "prelude.py"
+        prelude.write_text(_PRELUDE)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(folder / "judge.sock"))
+        self._listener.listen(ranks)
+        self._listener.settimeout(LIMIT_S)
+        self._output = (folder / "output").open("w+")
+        mpirun = shutil.which("mpirun", path=Path(sys.executable).parent) or "mpirun"
+        self._mpirun = subprocess.Popen(
+            [
+                *(mpirun, *_OPTIONS, "-n", str(ranks), "-x", f"LD_PRELOAD={interposer}"),
+                *(sys.executable, "-I", str(prelude), str(folder / "judge.sock")),
+                str(self.program),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "TMPDIR": "/tmp"},
+        )
+        self.pids = [0] * ranks
+        self._connections = [self._serve() for _ in range(ranks)]
+
+    def _serve(self) -> socket.socket:
+        connection, _ = self._listener.accept()
+        rank = connection.recv(1)[0]
+        socket.send_fds(connection, [b"F"], [self.memories[rank].fd])
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        self.pids[rank] = struct.unpack("3i", raw)[0]
+        return connection
+
+    def finish(self) -> list[RankTrace]:
+        """Wait for the program; fail if it failed; return what each rank did."""
+        status = self._mpirun.wait(LIMIT_S)
+        self._output.seek(0)
+        printed = self._output.read()
+        assert status == 0, printed
+        assert "grader:" not in printed, printed
+        return self.read()
+
+    def read(self) -> list[RankTrace]:
+        """Return what each rank has done so far."""
+        return [memory.read() for memory in self.memories]
+
+    def until(self, condition: Callable[[list[Snapshot]], bool]) -> None:
+        """Look at all ranks until the condition holds of them."""
+        deadline = time.monotonic() + LIMIT_S
+        while not condition([memory.snapshot() for memory in self.memories]):
+            assert time.monotonic() < deadline, [memory.snapshot() for memory in self.memories]
+            time.sleep(0.01)
+
+    def __enter__(self) -> "Launch":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._mpirun.poll() is None:
+            for pid in self.pids:
+                if pid:
+                    os.kill(pid, signal.SIGKILL)
+            self._mpirun.wait(LIMIT_S)
+        for closed in (*self._connections, self._listener, self._output, *self.memories):
+            closed.close()
+
+
+def named(trace: RankTrace, *functions: str) -> list[Call]:
+    """Return the calls of these functions."""
+    return [call for call in trace.calls if call.function in functions]
