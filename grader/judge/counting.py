@@ -25,7 +25,8 @@ def assert_not_truncated(trace: Trace) -> None:
             if call.function not in ALL or (_is_message(call) and not _is_readable(call, trace)):
                 raise NotProven(
                     f"the record of what rank {rank} called{at(call)} makes no sense "
-                    f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes): nothing is proven"
+                    f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes): nothing is "
+                    "proven"
                 )
 
 

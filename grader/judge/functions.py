@@ -1,4 +1,4 @@
-"""Every MPI function, named without its prefix, in exactly one class: what rules and waits go by."""
+"""Every MPI function, named without its prefix, in exactly one class: what rules go by."""
 
 
 def _names(text: str) -> frozenset[str]:

@@ -44,6 +44,10 @@ class Situation:
             if not self.may_complete(rank, call)
         ]
 
+    def all_stuck_calls(self) -> list[tuple[int, Call]]:
+        """Return the same for every rank, with the rank."""
+        return [(rank, call) for rank in sorted(self.needs) for call in self.stuck_calls(rank)]
+
     def may_complete(self, rank: int, call: Call) -> bool:
         """Return whether a send, receive, probe or collective of `rank` may come to its end.
 

@@ -21,10 +21,6 @@ _MAX_TRACEBACK_LINES = 12
 _MAX_OUTPUT_LINES = 5
 _MAX_OUTPUTS = 4
 _MAX_LOSSES = 4
-_WHAT_IT_MEANS = {
-    Verdict.JUDGE_ERROR: "The grader failed here, not the submission.",
-    Verdict.NOT_PROVEN: "A person has to look at this; its points are withheld until then.",
-}
 
 
 def failed_part(page: Page, report: Report, part: PartResult) -> list[str]:
@@ -46,9 +42,11 @@ def failed_part(page: Page, report: Report, part: PartResult) -> list[str]:
 def _loss(page: Page, loss: Loss, *, is_marked: bool, is_only: bool, index: int) -> list[list[str]]:
     """Return why points were lost, which tests that cost, and the evidence."""
     reason = [] if is_only else [f"{INDENT}{page.verdict(loss.verdict)}"]
-    reason += _message(page, one_line(loss.message))
-    if loss.verdict in _WHAT_IT_MEANS:
-        reason += page.paragraph(_WHAT_IT_MEANS[loss.verdict])
+    message, clauses = loss.told()
+    reason += page.paragraph(message)
+    for clause in clauses:
+        reason += page.paragraph(clause, first=INDENT * 2)
+    reason += page.paragraph(loss.meaning)
     tests = []
     for test in loss.tests:
         sign = "-" if is_marked else ""
@@ -59,17 +57,6 @@ def _loss(page: Page, loss: Loss, *, is_marked: bool, is_only: bool, index: int)
     return blocks
 
 
-def _message(page: Page, message: str) -> list[str]:
-    """Return a sentence; one about a deadlock with a line for each rank that waits."""
-    before, found, chain = message.partition("deadlock: ")
-    if not found or "; " not in chain:
-        return page.paragraph(message)
-    lines = page.paragraph(f"{before}deadlock:")
-    for clause in chain.split("; "):
-        lines += page.paragraph(clause, first=f"{INDENT}  ")
-    return lines
-
-
 def _test(page: Page, test: TestResult, points: str) -> list[str]:
     where = f" ({one_line(test.where)})" if test.where else ""
     return page.paragraph(f"{one_line(test.sentence)}{where}", first=f"{INDENT}{points:>3}  ")
@@ -78,7 +65,9 @@ def _test(page: Page, test: TestResult, points: str) -> list[str]:
 def _evidence(page: Page, pieces: Sequence[Evidence]) -> list[str]:
     """Return what was printed; of long or many outputs the end and the first ones."""
     outputs = [piece for piece in pieces if piece.is_output]
-    shown = pieces if page.verbose else [*pieces[: len(pieces) - len(outputs)], *outputs[:_MAX_OUTPUTS]]
+    shown = (
+        pieces if page.verbose else [*pieces[: len(pieces) - len(outputs)], *outputs[:_MAX_OUTPUTS]]
+    )
     lines = []
     for piece in shown:
         limit = _MAX_OUTPUT_LINES if piece.is_output else _MAX_TRACEBACK_LINES

@@ -11,6 +11,7 @@ from grader.errors import GraderError
 from grader.model import PartResult, Report
 from grader.report import reading
 from grader.report.losses import worst_verdict
+from grader.report.safe_text import one_line
 
 SCHEMA_VERSION = 1
 _UNREADABLE = "the grading gave a report that cannot be read"
@@ -34,12 +35,14 @@ def parse(text: str | bytes) -> Report:
             raise ValueError("it has keys or sums that do not belong there")
     except KeyError as error:
         raise GraderError(f"{_UNREADABLE}: it has no {error}") from None
-    except (AttributeError, TypeError, ValueError, RecursionError) as error:
-        raise GraderError(f"{_UNREADABLE}: {error}") from None
+    except (OverflowError, RecursionError, TypeError, ValueError) as error:
+        raise GraderError(f"{_UNREADABLE}: {one_line(str(error), 200)}") from None
     return report
 
 
 def _refuse_other_versions(data: Any) -> None:
+    if not isinstance(data, dict):
+        raise TypeError("it is no JSON object")
     version = data.get("schema_version", SCHEMA_VERSION)
     if version != SCHEMA_VERSION:
         raise GraderError(

@@ -17,11 +17,13 @@ def render(report: Report) -> str:
     """Return the report as XML; points and score are properties of the suites."""
     suites = [_suite(report, part) for part in report.parts]
     suites += [_manual_suite(report, part) for part in report.manual_parts]
-    root = ET.Element("testsuites", name=one_line(report.assignment), **_sums(suites))
+    root = ET.Element("testsuites", name=one_line(report.assignment))
+    root.attrib |= _sums(suites)
     root.set("time", f"{report.wall_time_s:.3f}")
     root.extend(suites)
     ET.indent(root)
-    return ET.tostring(root, encoding="us-ascii", xml_declaration=True).decode("ascii")
+    xml: bytes = ET.tostring(root, encoding="us-ascii", xml_declaration=True)
+    return xml.decode("ascii")
 
 
 def _suite(report: Report, part: PartResult) -> ET.Element:
@@ -60,11 +62,10 @@ def _filled(
 ) -> ET.Element:
     """Return the suite with its cases, their sums, and what is to know of it and of the report."""
     suite.set("timestamp", one_line(report.started_at))
-    for name, number in _sums(cases).items():
-        suite.set(name, number)
+    suite.attrib |= _sums(cases)
     whole = {
-        "score": "" if report.score is None else number_text(report.score),
-        "max_score": number_text(report.max_score),
+        "total_score": "" if report.score is None else number_text(report.score),
+        "total_max_score": number_text(report.max_score),
         "submission_digest": one_line(report.submission_digest),
     }
     element = ET.SubElement(suite, "properties")

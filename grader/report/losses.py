@@ -5,10 +5,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.model import PartResult, Report, TestResult, Verdict
-from grader.report.safe_text import visible
+from grader.report.safe_text import one_line, visible
 
 _MOUNTED_SUBMISSION = "/submission"
 """Where the container sees the submission, whatever folder of the host that is."""
+
+_WHAT_IT_MEANS = {
+    Verdict.JUDGE_ERROR: "The grader failed here, not the submission.",
+    Verdict.NOT_PROVEN: "A person has to look at this; its points are withheld until then.",
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,20 @@ class Loss:
     def points(self) -> float:
         """Return the points lost by it."""
         return sum(test.max_points - test.points for test in self.tests)
+
+    @property
+    def meaning(self) -> str:
+        """Return what a verdict that is not about the submission means; empty for the others."""
+        return _WHAT_IT_MEANS.get(self.verdict, "")
+
+    def told(self) -> tuple[str, list[str]]:
+        """Return the message, and apart from it what each rank of a deadlock waits for."""
+        message = one_line(self.message)
+        before, found, chain = message.partition("deadlock: ")
+        clauses = chain.split("; ")
+        if not found or len(clauses) == 1:
+            return message, []
+        return f"{before}deadlock:", clauses
 
 
 def reading_order(parts: Iterable[PartResult]) -> list[PartResult]:
@@ -91,12 +110,12 @@ def named(report: Report, verdict: Verdict) -> str:
     return ", ".join(visible(part.name) for part in report.parts if part.verdict is verdict)
 
 
-def command_again(report: Report, part: PartResult, *, option: str = "") -> str:
+def command_again(report: Report, part: PartResult) -> str:
     """Return the command that grades this part alone, the way it was graded."""
     command = "check" if report.door == "check" else "run"
     is_mount = report.door != "check" and report.submission == _MOUNTED_SUBMISSION
     folder = "DIR" if is_mount else shlex.quote(visible(report.submission))
-    return f"grade {command} {folder} --part {visible(part.name)}{option}"
+    return f"grade {command} {folder} --part {visible(part.name)}"
 
 
 def number_text(number: float) -> str:

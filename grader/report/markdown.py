@@ -27,12 +27,12 @@ _MAX_TRACEBACK_LINES = 40
 _MAX_OUTPUT_LINES = 20
 _MAX_OUTPUTS = 4
 _BRIEF = (Verdict.ACCEPTED, Verdict.NOT_ATTEMPTED)
-_MARKUP = re.compile(r"([\\`*_\[\](){}<>|~&:$#!.+=^-])")
+_MARKUP = re.compile(r"([\\`*_\[\](){}<>|~&:$#!.+=^/-])")
 _MENTION = re.compile(r"(@+)")
 _BACKTICKS = re.compile(r"`+")
 _SIGNS = {
     Verdict.ACCEPTED: "✅",
-    Verdict.SKIPPED: "➖",
+    Verdict.SKIPPED: "⏭️",
     Verdict.NOT_ATTEMPTED: "⚪",
     Verdict.NOT_PROVEN: "❔",
     Verdict.JUDGE_ERROR: "⚠️",
@@ -51,7 +51,7 @@ def render(report: Report) -> str:
 def escape(text: str) -> str:
     """Return a sentence as Markdown that shows it as it is, in one line.
 
-    A mention goes into a code span: a slash before `@` does not keep it from being one.
+    A mention goes into a code span: a backslash before `@` does not keep it from being one.
     """
     return _MENTION.sub(r"`\1`", _MARKUP.sub(r"\\\1", one_line(text)))
 
@@ -77,9 +77,10 @@ def _document(report: Report, *, with_evidence: bool) -> str:
     if report.notes:
         blocks.append("\n".join(f"- {escape(note)}" for note in report.notes))
     versions = report.versions
+    submitted, source = map(_hexadecimal, (report.submission_digest, versions.source_digest))
     blocks.append(
-        f"Submission {escape(report.submission)}, digest `{_hexadecimal(report.submission_digest)}`; "
-        f"grader {escape(versions.grader)}, source `{_hexadecimal(versions.source_digest)}`."
+        f"Submission {escape(report.submission)}, digest `{submitted}`; "
+        f"grader {escape(versions.grader)}, source `{source}`."
     )
     return "\n\n".join(blocks)
 
@@ -101,7 +102,10 @@ def _failed_part(report: Report, part: PartResult, *, with_evidence: bool) -> It
     found = losses(part)
     for loss in found:
         prefix = f"**{loss.verdict.value}**: " if len(found) > 1 else ""
-        yield prefix + escape(loss.message)
+        message, clauses = loss.told()
+        yield "\n".join([prefix + escape(message), *(f"- {escape(each)}" for each in clauses)])
+        if loss.meaning:
+            yield loss.meaning
         if loss.tests:
             yield "\n".join(f"- {_test(test)}" for test in loss.tests)
     yield from (f"{_tests_text(loss)} {escape(loss.message)}" for loss in not_run(part))

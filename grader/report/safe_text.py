@@ -1,6 +1,6 @@
-"""Makes text that may stem from a submission safe to show: nothing hidden, nothing that commands.
+r"""Makes text that may stem from a submission safe to show: nothing hidden, nothing that commands.
 
-Whatever a terminal, a log viewer or a CI runner would obey is shown as an escape such as `\\x1b`:
+Whatever a terminal, a log viewer or a CI runner would obey is shown as an escape such as `\x1b`:
 control characters, bidirectional overrides, invisible characters, and the beginnings of the
 commands that CI runners look for in what a job prints.
 """

@@ -19,9 +19,7 @@ _DOORS = {
 }
 
 
-def render(
-    report: Report, *, colour: bool, width: int, plain: bool, verbose: bool = False
-) -> str:
+def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bool = False) -> str:
     """Return the report in lines of at most `width` columns, but for commands to be copied.
 
     width: columns; taken as 50 where it is less.

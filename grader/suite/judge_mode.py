@@ -13,7 +13,7 @@ from grader.runner.plan import Launched, Limits, Plan
 from grader.suite.case import Case
 from grader.suite.inputs import case_calls
 from grader.suite.launch_view import Launch, RunFailed, make_launch
-from grader.suite.mode import SuiteMode, function_of, words
+from grader.suite.mode import NOT_RUN, SuiteMode, function_of, words
 
 _ENDS_THE_PART = {
     Verdict.DEADLOCK,
@@ -65,7 +65,7 @@ class JudgeMode(SuiteMode):
         """
         if self._ended is not None:
             raise pytest.skip.Exception(
-                f"not run: the part had already ended with {self._ended.verdict.value}"
+                f"{NOT_RUN}the part had already ended with {self._ended.verdict.value}"
             )
         grading = self._grading
         grading.progress(f"{grading.part}: {ranks} rank{'s' if ranks > 1 else ''}")
@@ -138,7 +138,7 @@ class JudgeMode(SuiteMode):
             verdict = Verdict.NOT_PROVEN
         elif isinstance(error, AssertionError):
             verdict = Verdict.WRONG_ANSWER
-        elif isinstance(error, pytest.skip.Exception) and message.startswith("not run: "):
+        elif isinstance(error, pytest.skip.Exception) and message.startswith(NOT_RUN):
             verdict = Verdict.SKIPPED
         else:
             message = f"the grader failed: {type(error).__name__}: {message}"

@@ -11,6 +11,9 @@ from grader.errors import GraderError
 from grader.suite.case import Case
 from grader.suite.launch_view import Launch
 
+NOT_RUN = "not run: "
+"""How the reason of every skip begins that follows from what the submission did."""
+
 
 class SuiteMode(ABC):
     """A pytest plugin that gives the tests of a suite their `run`."""
@@ -50,7 +53,7 @@ class SuiteMode(ABC):
         if required is not None and required not in self._functions:
             raise GraderError(f"{item.name} requires {required}, which is not in the suite")
         if required in self._failed_functions:
-            pytest.skip(f"not run: it requires that {words(required)}")
+            pytest.skip(f"{NOT_RUN}it requires that {words(required)}")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -58,9 +61,14 @@ class SuiteMode(ABC):
     ) -> Iterator[Any]:
         """Remember which functions did not hold."""
         report = yield
-        if call.excinfo is not None:
+        if call.excinfo is not None and not _is_for_another_world(call.excinfo.value):
             self._failed_functions.add(function_of(item))
         return report
+
+
+def _is_for_another_world(error: BaseException) -> bool:
+    """Return whether a test was skipped only because this job has too few ranks."""
+    return isinstance(error, pytest.skip.Exception) and not str(error).startswith(NOT_RUN)
 
 
 def part_of(item: pytest.Item) -> str:

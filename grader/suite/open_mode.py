@@ -5,6 +5,7 @@ that raises while the others wait: that ends the job.
 """
 
 import sys
+import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -59,6 +60,7 @@ class OpenMode(SuiteMode):
         self._world = MPI.COMM_WORLD.Dup()
         self._student = Student(MPI.Pcontrol)
         self._probes: dict[Path, ModuleType] = {}
+        self._support: dict[str, tempfile.TemporaryDirectory[str]] = {}
 
     def launch(
         self, item: pytest.Item, ranks: int, cases: tuple[Case, ...], genuine: bool
@@ -69,7 +71,7 @@ class OpenMode(SuiteMode):
         folder = item.path.parent
         assignment = assignments.load(folder.name, SUITES)
         part = next(each for each in assignment.parts if each.name == part_of(item))
-        self._find_modules(TEMPLATES / assignment.name)
+        self._find_modules(assignment)
         calls = case_calls(
             cases, ranks, secret=PUBLIC_SECRET, assignment=assignment.name, part=part.name
         )
@@ -88,10 +90,20 @@ class OpenMode(SuiteMode):
             outcomes.append(_outcome(call, everyone))
         return make_launch(cases, outcomes, failure, ranks)
 
-    def _find_modules(self, support: Path) -> None:
-        for folder in (str(support), str(self._submission)):
-            if folder not in sys.path:
-                sys.path.append(folder)
+    def _find_modules(self, assignment: assignments.Assignment) -> None:
+        """Let imports find our support files first, then the submission."""
+        if assignment.name not in self._support:
+            support = tempfile.TemporaryDirectory(prefix="grader-support-")
+            for file in assignment.support:
+                source = TEMPLATES / assignment.name / file
+                (Path(support.name) / file).symlink_to(source)
+            self._support[assignment.name] = support
+            sys.path += [support.name, str(self._submission)]
+
+    def pytest_unconfigure(self) -> None:
+        """Remove the folders of support files."""
+        for support in self._support.values():
+            support.cleanup()
 
     def _probes_of(self, folder: Path) -> ModuleType:
         if folder not in self._probes:

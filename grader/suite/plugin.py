@@ -26,6 +26,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
     """Restart with the interposer, before pytest captures output and before MPI starts."""
     if early_config.known_args_namespace.submission and _RESTARTED not in os.environ:
+        if early_config.known_args_namespace.capture != "no":
+            _leave_reporting_to_rank_0()
         _restart_traced()
     return (yield)
 
@@ -41,6 +43,14 @@ def pytest_configure(config: pytest.Config) -> None:
         if not Path(folder).is_dir():
             raise pytest.UsageError(f"--submission {folder}: there is no such folder")
         config.pluginmanager.register(OpenMode(Path(folder), int(os.environ[_RESTARTED])))
+
+
+def _leave_reporting_to_rank_0() -> None:
+    """Silence the other ranks: all assert on the same outcomes. With `-s` everybody may print."""
+    if os.environ.get("OMPI_COMM_WORLD_RANK", "0") != "0":
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
 
 
 def _restart_traced() -> None:

@@ -1,0 +1,106 @@
+"""Texts that a submission may put into a report, and reports full of them."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
+
+from .example import usual
+
+TEXTS = (
+    "\x1b[2J\x1b[1;1H\x1b]0;owned\x07 cleared",
+    "\x9b31m eight-bit CSI",
+    "full marks \u202e 001/001 \u2066 bidi",
+    "zero\u200bwidth\u00ad \ufeff \U000e0041 tags",
+    "null \x00, \x08\x08 backspaces, \r carriage return, \x7f",
+    "lone \udc80 surrogates \ud800, no character \uffff \ufffe",
+    "```\n</details><script>alert(1)</script>\n````\n~~~",
+    "</details> <img src=x onerror=alert(1)> <!-- <pre>",
+    "![image](https://evil.invalid/x.png) [link](javascript:alert(1)) <https://evil.invalid>",
+    "https://evil.invalid www.evil.invalid a@evil.invalid @everyone @@all",
+    "a | b | c\n|---|\n# heading\n- list\n> quote\n=====\n1. one\n    code",
+    "::set-output name=x::y\n  ::add-mask::a\n::stop-commands::x",
+    "words ::error::here ##[error]there ##vso[task.setvariable]x ##teamcity[x] #" + "##[group]",
+    "]]> & &amp; &#64; <a b='c' \"d\">",
+    "x" * 9000,
+    "::" + ":" * 3000,
+    "日本語" * 300,
+    "e" + "\u0301" * 500,
+    "\\ \\` `` ` `@` \\@ $x$ ^y^ ~z~ {{ x }} /approve",
+    "last output of rank 3:\n\nlast output of rank 7:\nnot from rank 7",
+    "=HYPERLINK(1)",
+    "",
+    " \t\n ",
+)
+
+texts = st.one_of(
+    st.sampled_from(TEXTS),
+    st.text(st.characters(), max_size=60),
+    st.text("`<>|:#@[]()!*_~\\&\n\r\t -=+.1ab\x1b\u202e\ud800", max_size=60),
+)
+verdicts = st.sampled_from(list(Verdict))
+points = st.integers(0, 80).map(lambda quarters: quarters / 4)
+names = st.from_regex(r"[a-z][a-z_0-9]{0,30}", fullmatch=True)
+
+tests = st.builds(
+    TestResult,
+    name=names,
+    sentence=texts,
+    verdict=verdicts,
+    points=points,
+    max_points=points,
+    message=texts,
+    detail=texts,
+    where=texts,
+)
+parts = st.builds(
+    PartResult,
+    name=names,
+    title=texts,
+    verdict=verdicts,
+    points=points,
+    max_points=points,
+    message=texts,
+    tests=st.lists(tests, max_size=4).map(tuple),
+    notes=st.lists(texts, max_size=2).map(tuple),
+    wall_time_s=st.floats(0, 1000),
+    num_launches=st.integers(0, 40),
+)
+manual_parts = st.builds(ManualPart, name=names, title=texts, max_points=points, found=texts)
+reports = st.builds(
+    Report,
+    assignment=names,
+    title=texts,
+    submission=texts,
+    submission_digest=st.just("ab" * 32),
+    door=st.sampled_from(["check", "container"]),
+    parts=st.lists(parts, max_size=3).map(tuple),
+    manual_parts=st.lists(manual_parts, max_size=2).map(tuple),
+    versions=st.just(usual().versions),
+    wall_time_s=st.floats(0, 1000),
+    started_at=st.just("2026-03-02T01:58:11+00:00"),
+    notes=st.lists(texts, max_size=2).map(tuple),
+)
+
+
+def everywhere(text: str) -> Report:
+    """Return a report in which every text that may stem from a submission is this one."""
+    lost = TestResult("test_a", text, Verdict.WRONG_ANSWER, 0, 2, text, text, text)
+    unrun = TestResult("test_b", text, Verdict.SKIPPED, 0, 1, text, text, text)
+    whole = PartResult("part_a", text, Verdict.WRONG_ANSWER, 0, 3, text, (lost, unrun), (text,))
+    parts = (
+        whole,
+        replace(whole, name="part_b", verdict=Verdict.ACCEPTED),
+        replace(whole, name="part_c", verdict=Verdict.NOT_ATTEMPTED),
+        replace(whole, name="part_d", tests=()),
+    )
+    manual = ManualPart("manual_a", text, 5, text)
+    return replace(
+        usual(), title=text, submission=text, parts=parts, manual_parts=(manual,), notes=(text,)
+    )
+
+
+def flat(text: str) -> str:
+    """Return the text with its white space as single spaces."""
+    return " ".join(text.split())

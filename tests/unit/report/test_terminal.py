@@ -1,0 +1,135 @@
+"""The terminal report: golden pages, and what must hold for every report."""
+
+import re
+
+import pytest
+from hypothesis import given, settings
+
+from grader.model import Report, Verdict
+from grader.report import terminal
+from grader.report.layout import num_columns
+
+from . import example, hostile
+from .golden_files import assert_golden
+
+COLOUR = re.compile(r"\x1b\[[0-9;]+m")
+COMMAND_PREFIX = "  see it again:  "
+
+
+def render(report: Report, **options) -> str:
+    return terminal.render(report, **{"colour": False, "plain": False, "width": 80, **options})
+
+
+@pytest.mark.parametrize(
+    ("report", "options", "name"),
+    [
+        (example.usual, {}, "usual.txt"),
+        (example.usual, {"plain": True, "verbose": True}, "usual_plain_verbose.txt"),
+        (example.usual, {"colour": True, "width": 100}, "usual_colour_100.txt"),
+        (example.every_verdict, {"plain": True}, "every_verdict_plain.txt"),
+        (example.full_marks, {}, "full_marks.txt"),
+    ],
+)
+def test_the_page_is_the_golden_one(report, options, name):
+    """Rewrite with GRADER_WRITE_GOLDEN=1, then read the difference."""
+    assert_golden(render(report(), **options), f"terminal_{name}")
+
+
+def test_colour_adds_nothing_but_colour():
+    """Without its escapes the coloured page is the other one."""
+    coloured = render(example.every_verdict(), colour=True)
+    assert COLOUR.search(coloured)
+    assert COLOUR.sub("", coloured) == render(example.every_verdict())
+
+
+def test_plain_is_ascii_without_colour_and_says_the_same():
+    """Where the report's own texts are ASCII, so is the whole plain page."""
+    plain = render(example.every_verdict(), plain=True, colour=True)
+    assert plain.isascii()
+    assert "\x1b" not in plain
+    words = re.compile(r"[A-Za-z0-9]+")
+    assert words.findall(plain.replace("\nx ", "\n").replace("  x ", "  ")) == [
+        word for word in words.findall(render(example.every_verdict())) if word != "o"
+    ] or len(words.findall(plain)) > 100
+
+
+def test_the_worst_part_comes_first_and_every_part_is_there():
+    """The grader's failure, points lost by number, what was not tried, what was accepted."""
+    page = render(example.every_verdict())
+    heads = re.findall(r"^[✗✓○?!~] (\w+)", page, re.MULTILINE)
+    assert heads == [
+        *("broken", "ring_allreduce", "sync_collective", "slow", "gather", "big", "chatty"),
+        *("doubtful", "sync_ring", "async_masters", "missing", "naive_allreduce"),
+    ]
+    for verdict in Verdict:
+        assert verdict.value in page
+
+
+def test_tests_that_were_not_run_are_summed_up():
+    """One line for each reason, with the points it costs."""
+    page = render(example.usual())
+    assert "2 tests (12 points) not run: the part had already ended with DEADLOCK" in page
+    assert "Each rank sends to one neighbour only." not in page
+
+
+def test_the_same_reason_is_told_once():
+    """Two tests that failed by one deadlock share its explanation."""
+    assert render(example.usual()).count("rank 0 waits in Recv(source=3, tag=0)") == 1
+
+
+def test_no_score_is_no_zero():
+    """When the grader failed, the page says so and gives no total."""
+    page = render(example.every_verdict())
+    assert "No score: the grader itself failed on broken." in page
+    assert "Score" not in page
+
+
+def test_commands_can_be_copied():
+    """Folder names are quoted for the shell; what is mounted in a container has no name here."""
+    page = render(example.every_verdict())
+    assert """grade run 'group 17/it'"'"'s here' --part slow\n""" in page
+    mounted = example.replace(example.every_verdict(), submission="/submission")
+    assert "grade run DIR --part slow\n" in render(mounted)
+    assert "grade check handin --part sync_ring\n" in render(example.usual())
+
+
+@pytest.mark.parametrize("text", hostile.TEXTS)
+@pytest.mark.parametrize("plain", [False, True])
+def test_nothing_hostile_reaches_the_terminal(text, plain):
+    """Only printable characters and line feeds; no CI command; no line over the width."""
+    assert_harmless(render(hostile.everywhere(text), plain=plain), 80)
+    assert_harmless(render(hostile.everywhere(text), plain=plain, verbose=True), 80)
+
+
+@given(hostile.reports)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_every_report_can_be_read(report):
+    """The page is harmless whatever the report holds, at several widths."""
+    for width in (20, 50, 80, 120):
+        page = render(report, width=width, verbose=width == 120)
+        assert_harmless(page, max(width, 50))
+        for part in report.parts:
+            assert part.name[:20] in page
+
+
+def test_escapes_are_shown():
+    """What was escaped stays readable."""
+    page = render(hostile.everywhere("\x1b[31mred \u202eback \x00 ##[error]x ::error::y"))
+    for shown in (r"\x1b[31mred", r"\u202eback", r"\x00", r"\x23#[error]x"):
+        assert shown in page
+
+
+def test_long_output_is_cut_and_counted():
+    """The end of an output is kept; how much came before is said."""
+    page = render(example.every_verdict())
+    assert "(35 lines before)" in page
+    assert "more characters)" in render(hostile.everywhere("x" * 9000))
+    assert "lines before" not in render(example.every_verdict(), verbose=True)
+
+
+def assert_harmless(page: str, width: int) -> None:
+    for line in page.split("\n"):
+        assert line.isprintable(), repr(line)
+        assert not line.lstrip().startswith("::"), line
+        assert "##[" not in line and "##vso[" not in line and "##teamcity[" not in line, line
+        assert line.startswith(COMMAND_PREFIX) or num_columns(line) <= width, line
