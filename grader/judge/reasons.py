@@ -103,7 +103,7 @@ def _disagreement(gathering: Gathering) -> str:
     for rank, call in sorted(gathering.calls.items()):
         left = f"{at(call)}, which it has left" if call.left_ns else ""
         by_call[signature_of(call) + left].append(rank)
-    texts = []
+    texts: list[str] = []
     for call_text, ranks in list(by_call.items())[:_MOST_ITEMS]:
         verb = "" if texts else " is" if len(ranks) == 1 else " are"
         texts.append(f"{ranks_text(ranks)}{verb} in {call_text}")

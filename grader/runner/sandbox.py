@@ -45,8 +45,9 @@ class Sandbox:
 
     def fill(self, *, submission: Mapping[str, bytes], support: Mapping[str, bytes]) -> None:
         """Lay out what the ranks may read: the harness, the support files, the submission."""
+        # A level of its own, because our folder cannot be listed, which imports need.
         shutil.copytree(
-            RANK_SOURCE, self.folder / "grader_rank", ignore=shutil.ignore_patterns("__pycache__")
+            RANK_SOURCE, self._harness, ignore=shutil.ignore_patterns("__pycache__")
         )
         for name, files in (("submission", submission), ("support", support)):
             (self.folder / name).mkdir()
@@ -94,7 +95,7 @@ class Sandbox:
         for name, value in options.items():
             command += ["--mca", name, value]
         command += ["-x", f"LD_PRELOAD={interposer}"]
-        entry = self.folder / "grader_rank" / "__main__.py"
+        entry = self._harness / "__main__.py"
         return [*command, sys.executable, "-I", str(entry), str(self.socket_path)]
 
     def _environment(self) -> dict[str, str]:
@@ -107,6 +108,10 @@ class Sandbox:
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
+
+    @property
+    def _harness(self) -> Path:
+        return self.folder / "harness" / "grader_rank"
 
     @property
     def socket_path(self) -> Path:

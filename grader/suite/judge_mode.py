@@ -1,5 +1,6 @@
 """The suite in the judge: `run` starts mpirun, and each test's exception becomes a verdict."""
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -142,6 +143,8 @@ class JudgeMode(SuiteMode):
             verdict = Verdict.SKIPPED
         else:
             message = f"the grader failed: {type(error).__name__}: {message}"
+            known = isinstance(error, GraderError)
+            detail = str(error) if known else "".join(traceback.format_exception(error))[-4000:]
         return TestResult(
             name=function_of(item),
             sentence=_sentence(item),

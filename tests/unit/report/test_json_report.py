@@ -1,0 +1,226 @@
+"""The JSON report: held to its schema and its page, equal but for `measured`, read back."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+
+from grader.errors import GraderError
+from grader.model import Report, Verdict
+from grader.report import json_report
+
+from . import example, hostile
+from .golden_files import IS_WRITING, assert_golden
+
+ROOT = Path(__file__).resolve().parents[3]
+SCHEMA_FILE = ROOT / "grader" / "report" / "report.schema.json"
+SCHEMA = json.loads(SCHEMA_FILE.read_text())
+VALIDATOR = Draft202012Validator(SCHEMA, format_checker=Draft202012Validator.FORMAT_CHECKER)
+PAGE = ROOT / "docs" / "json.md"
+EXAMPLE = re.compile(r"(?<=^```json\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
+REPORTS = [example.usual, example.every_verdict, example.full_marks, example.small]
+
+
+def data_of(report: Report) -> dict:
+    return json.loads(json_report.render(report))
+
+
+def test_the_text_is_the_golden_one():
+    """Rewrite with GRADER_WRITE_GOLDEN=1, then read the difference."""
+    assert_golden(json_report.render(example.every_verdict()), "every_verdict.json")
+
+
+def test_the_schema_is_one():
+    """The schema itself is valid and knows exactly the verdicts there are."""
+    Draft202012Validator.check_schema(SCHEMA)
+    assert SCHEMA["$defs"]["verdict"]["enum"] == [verdict.value for verdict in Verdict]
+
+
+def test_every_object_of_the_schema_is_closed_and_complete():
+    """No key may be added or left out; only packages are named freely."""
+    for path, schema in objects().items():
+        assert schema["additionalProperties"] is False, path
+        assert schema["required"] == list(schema["properties"]), path
+
+
+@pytest.mark.parametrize("make", REPORTS)
+def test_reports_fit_the_schema(make):
+    """Every example validates."""
+    VALIDATOR.validate(data_of(make()))
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: data.update(extra=1),
+        lambda data: data.pop("notes"),
+        lambda data: data.update(score=None),
+        lambda data: data["parts"][0].update(verdict="FINE"),
+        lambda data: data["parts"][0]["tests"][0].update(points=-1),
+        lambda data: data["versions"].update(source_digest="short"),
+        lambda data: data["measured"].update(num_launches=1),
+    ],
+)
+def test_the_schema_refuses_other_data(spoil):
+    """What the page does not specify does not validate."""
+    data = data_of(example.usual())
+    spoil(data)
+    assert not VALIDATOR.is_valid(data)
+
+
+def test_a_judge_error_has_no_score():
+    """The schema wants null, never zero, where the grader failed."""
+    data = data_of(example.every_verdict())
+    assert (data["score"], data["exit_code"], data["verdict"]) == (None, 3, "JUDGE_ERROR")
+    assert not VALIDATOR.is_valid({**data, "score": 0})
+    assert not VALIDATOR.is_valid({**data, "exit_code": 1})
+
+
+@given(hostile.reports)
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_every_report_fits_the_schema_and_reads_back(report):
+    """Any report validates, is ASCII, and is the same after a way through JSON."""
+    text = json_report.render(report)
+    assert text.isascii()
+    VALIDATOR.validate(json.loads(text))
+    assert json_report.render(json_report.parse(text)) == text
+
+
+def test_reading_back_gives_the_report():
+    """What parse returns equals the report, times aside, which are rounded."""
+    for make in REPORTS:
+        report = replace(make(), wall_time_s=31.25)
+        assert json_report.parse(json_report.render(report).encode()) == report
+
+
+@pytest.mark.parametrize("text", hostile.TEXTS)
+def test_hostile_texts_come_back_as_they_were(text):
+    """JSON keeps every text, but for lone surrogates, which it cannot hold."""
+    found = json_report.parse(json_report.render(hostile.everywhere(text)))
+    kept = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    assert found == hostile.everywhere(kept)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda data: data.update(extra=1), "keys or sums that do not belong"),
+        (lambda data: data.update(score=100), "keys or sums that do not belong"),
+        (lambda data: data.update(exit_code=0), "keys or sums that do not belong"),
+        (lambda data: data.pop("notes"), "it has no 'notes'"),
+        (lambda data: data.update(title=7), "title is 7; expected str"),
+        (lambda data: data.update(parts=[3]), "3 stands where an object with measured is"),
+        (lambda data: data.update(notes=[3]), "notes holds something that is no text"),
+        (lambda data: data["parts"][0].update(points=-1), "points is -1; expected a number"),
+        (lambda data: data["parts"][0].update(points=True), "points is True; expected a number"),
+        (lambda data: data["parts"][0].update(points=10**400), "cannot be read: int too large"),
+        (lambda data: data["parts"][0].update(verdict="\x1b"), "is not a valid Verdict"),
+        (lambda data: data.update(schema_version=2), "has schema_version 2, this grader reads 1"),
+    ],
+)
+def test_anything_but_a_report_is_refused(spoil, sentence):
+    """One clear sentence, the grader's failure, and no character a terminal obeys."""
+    data = data_of(example.usual())
+    spoil(data)
+    with pytest.raises(GraderError) as caught:
+        json_report.parse(json.dumps(data))
+    assert sentence in str(caught.value)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize("text", ["", "[]", "3", "{}", b"\xff", "[" * 100_000, "NaN", "{"])
+def test_other_texts_are_refused(text):
+    """What is no JSON, or no object, is the grader's failure too."""
+    with pytest.raises(GraderError, match="a report that cannot be read"):
+        json_report.parse(text)
+
+
+def test_two_gradings_differ_in_measured_alone():
+    """Times and launches lie under keys named `measured`, nowhere else."""
+    report = example.every_verdict()
+    later = replace(
+        report,
+        wall_time_s=99.0,
+        started_at="2027-01-01T00:00:00+00:00",
+        parts=tuple(replace(part, wall_time_s=1.5, num_launches=9) for part in report.parts),
+    )
+    one, other = data_of(report), data_of(later)
+    assert one != other
+    assert without_measured(one) == without_measured(other)
+
+
+def test_keys_always_come_in_the_order_of_the_schema():
+    """Whatever order the packages were found in, the text is the same."""
+    report = example.usual()
+    turned = dict(reversed(report.versions.packages.items()))
+    again = replace(report, versions=replace(report.versions, packages=turned))
+    assert json_report.render(again) == json_report.render(report)
+    assert list(data_of(report)) == list(SCHEMA["$defs"]["report"]["properties"])
+
+
+def test_points_are_written_without_noise():
+    """Sums of decimal points are the decimals a person expects; whole points are integers."""
+    part = replace(example.usual().parts[1], points=0.1 + 0.2, max_points=7.0)
+    data = data_of(replace(example.usual(), parts=(part,)))
+    assert repr(data["score"]) == repr(data["parts"][0]["points"]) == "0.3"
+    assert repr(data["max_score"]) == "7"
+
+
+def test_the_page_specifies_every_key_and_no_other():
+    """docs/json.md has a table for each object of the schema, with its keys in order."""
+    assert documented() == {path: list(schema["properties"]) for path, schema in objects().items()}
+
+
+def test_the_page_specifies_every_verdict():
+    """The verdicts stand in the order of their severity."""
+    section = PAGE.read_text().partition("## Verdicts")[2].partition("## ")[0]
+    found = re.findall(r"^\| `([A-Z_]+)` \|", section, re.MULTILINE)
+    assert found == [v.value for v in sorted(Verdict, key=lambda verdict: verdict.severity)]
+
+
+def test_the_page_shows_a_true_example():
+    """The example is what the grader writes; GRADER_WRITE_GOLDEN=1 rewrites it."""
+    text = json_report.render(example.small()) + "\n"
+    if IS_WRITING:
+        PAGE.write_text(EXAMPLE.sub(lambda _: text, PAGE.read_text()))
+    assert EXAMPLE.findall(PAGE.read_text()) == [text]
+
+
+def objects() -> dict[str, dict]:
+    """Return the schema of every object with fixed keys by the path it has in a report."""
+    found = {}
+
+    def visit(path: str, schema: dict) -> None:
+        schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        if "items" in schema:
+            visit(f"{path}[]", schema["items"])
+        if "properties" in schema:
+            found[path] = schema
+            for key, value in schema["properties"].items():
+                visit(f"{path}.{key}".lstrip("."), value)
+
+    visit("", SCHEMA)
+    return found
+
+
+def documented() -> dict[str, list[str]]:
+    """Return the keys of every table of the page by the path in its heading."""
+    found = {}
+    for section in PAGE.read_text().split("\n## ")[1:]:
+        heading, _, text = section.partition("\n")
+        path = "" if heading == "The report" else heading.strip("`")
+        if keys := re.findall(r"^\| `([a-z_]+)` \|", text, re.MULTILINE):
+            found[path] = keys
+    return {path: found[path] for path in objects() if path in found} | found
+
+
+def without_measured(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: without_measured(each) for key, each in value.items() if key != "measured"}
+    if isinstance(value, list):
+        return [without_measured(each) for each in value]
+    return value
