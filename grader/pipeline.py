@@ -13,7 +13,7 @@ from grader.errors import GraderError, UsageError
 from grader.home import REFERENCES, SUITES, TEMPLATES
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, TestResult, Verdict
-from grader.runner.launch import launch
+from grader.runner.launch import check_machine, launch
 from grader.runner.plan import Launched, Limits, Plan
 from grader.submission import Submission
 from grader.suite.inputs import PUBLIC_SECRET
@@ -73,6 +73,7 @@ def choose(submission: Submission, known: Sequence[Assignment], name: str | None
 def grade_submission(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
     """Grade every part of one submission."""
     started_s, started_at = time.monotonic(), datetime.now(UTC)
+    check_machine()
     selected = [part for part in assignment.parts if _is_selected(part, assignment, settings)]
     results: dict[str, PartResult] = {}
     for part in selected:
@@ -217,7 +218,11 @@ def _grade_again(
         f"graded again with our {part.builds_on}, because yours did not hold in its own part: "
         f"{first.message}"
     )
-    return replace(again, notes=(note,), num_launches=used, wall_time_s=time_s)
+    again = replace(again, notes=(note,), num_launches=used, wall_time_s=time_s)
+    if again.verdict is Verdict.SKIPPED:
+        # All that is left unpaid is what only the student's own version can show.
+        return replace(again, verdict=first.verdict, message=first.message)
+    return again
 
 
 def _support_files(assignment: Assignment) -> dict[str, bytes]:

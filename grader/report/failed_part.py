@@ -45,7 +45,7 @@ def _loss(page: Page, loss: Loss, *, is_marked: bool, is_only: bool, index: int)
     message, clauses = loss.told()
     reason += page.paragraph(message)
     for clause in clauses:
-        reason += page.paragraph(clause, first=INDENT * 2)
+        reason += page.paragraph(clause, first=INDENT * 2, later=INDENT * 3)
     reason += page.paragraph(loss.meaning)
     tests = []
     for test in loss.tests:

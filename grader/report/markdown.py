@@ -26,6 +26,7 @@ _MAX_NUM_BYTES = 900_000
 _MAX_TRACEBACK_LINES = 40
 _MAX_OUTPUT_LINES = 20
 _MAX_OUTPUTS = 4
+_TOO_LONG = "What each part lost is too long to be shown here; the other reports have all of it."
 _BRIEF = (Verdict.ACCEPTED, Verdict.NOT_ATTEMPTED)
 _MARKUP = re.compile(r"([\\`*_\[\](){}<>|~&:$#!.+=^/-])")
 _MENTION = re.compile(r"(@+)")
@@ -41,11 +42,24 @@ _FAILED = "❌"
 
 
 def render(report: Report) -> str:
-    """Return the report as Markdown; without the outputs where it would be too long with them."""
-    text = _document(report, with_evidence=True)
-    if len(text.encode("utf-8", "replace")) <= _MAX_NUM_BYTES:
-        return text
-    return _document(report, with_evidence=False)
+    """Return the report as Markdown; the table alone where all of it is too long for a summary."""
+    parts = reading_order(report.parts)
+    head = [
+        f"## {escape(report.assignment)}: {escape(report.title)}",
+        f"**{escape(score_sentence(report))}**",
+        _table(parts),
+    ]
+    tail = [*_manual(report.manual_parts), *_notes(report), _versions(report)]
+    failed = [
+        block
+        for part in parts
+        if part.verdict not in _BRIEF
+        for block in _failed_part(report, part)
+    ]
+    text = "\n\n".join([*head, *failed, *tail])
+    if len(text.encode()) > _MAX_NUM_BYTES:
+        return "\n\n".join([*head, _TOO_LONG, *tail])
+    return text
 
 
 def escape(text: str) -> str:
@@ -63,28 +77,6 @@ def fenced(lines: Sequence[str], language: str) -> str:
     return "\n".join([f"{fence}{language}", *map(disarm, lines), fence])
 
 
-def _document(report: Report, *, with_evidence: bool) -> str:
-    parts = reading_order(report.parts)
-    blocks = [
-        f"## {escape(report.assignment)}: {escape(report.title)}",
-        f"**{escape(score_sentence(report))}**",
-        _table(parts),
-    ]
-    for part in parts:
-        if part.verdict not in _BRIEF:
-            blocks += _failed_part(report, part, with_evidence=with_evidence)
-    blocks += _manual(report.manual_parts)
-    if report.notes:
-        blocks.append("\n".join(f"- {escape(note)}" for note in report.notes))
-    versions = report.versions
-    submitted, source = map(_hexadecimal, (report.submission_digest, versions.source_digest))
-    blocks.append(
-        f"Submission {escape(report.submission)}, digest `{submitted}`; "
-        f"grader {escape(versions.grader)}, source `{source}`."
-    )
-    return "\n\n".join(blocks)
-
-
 def _table(parts: Sequence[PartResult]) -> str:
     rows = ["| | Part | Verdict | Points |", "|---|---|---|---:|"]
     for part in parts:
@@ -96,7 +88,7 @@ def _table(parts: Sequence[PartResult]) -> str:
     return "\n".join(rows)
 
 
-def _failed_part(report: Report, part: PartResult, *, with_evidence: bool) -> Iterator[str]:
+def _failed_part(report: Report, part: PartResult) -> Iterator[str]:
     """Yield the paragraphs of one part."""
     yield f"### {escape(part.name)}: {part.verdict.value}, {_points(part)}"
     found = losses(part)
@@ -112,7 +104,7 @@ def _failed_part(report: Report, part: PartResult, *, with_evidence: bool) -> It
     holding = held(part)
     if holding:
         yield f"{_tests_text(Loss(Verdict.ACCEPTED, '', '', tuple(holding)))} passed"
-    if with_evidence and found:
+    if found:
         yield from _evidence(evidence(found[0].detail))
     yield from (f"Note: {escape(note)}" for note in part.notes)
     yield "To see it again:\n\n" + fenced([command_again(report, part)], "sh")
@@ -133,6 +125,20 @@ def _manual(parts: Sequence[ManualPart]) -> Iterator[str]:
             points = number_text(part.max_points)
             rows.append(f"| {escape(part.title)} | {escape(part.found)} | {points} |")
         yield "\n".join(rows)
+
+
+def _notes(report: Report) -> Iterator[str]:
+    if report.notes:
+        yield "\n".join(f"- {escape(note)}" for note in report.notes)
+
+
+def _versions(report: Report) -> str:
+    submitted = _hexadecimal(report.submission_digest)
+    source = _hexadecimal(report.versions.source_digest)
+    return (
+        f"Submission {escape(report.submission)}, digest `{submitted}`; "
+        f"grader {escape(report.versions.grader)}, source `{source}`."
+    )
 
 
 def _points(part: PartResult) -> str:

@@ -68,7 +68,7 @@ class Page:
         )
 
     def paragraph(self, text: str, first: str = INDENT, later: str = "") -> list[str]:
-        """Return wrapped text behind `first`, its later lines behind as many spaces or `later`."""
+        """Return wrapped text behind `first`, later lines behind `later` or as many spaces."""
         later = later or " " * num_columns(first)
         width = self.width - max(num_columns(first), num_columns(later))
         lines = wrap(text, width)

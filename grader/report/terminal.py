@@ -45,7 +45,8 @@ def _head(page: Page, report: Report) -> list[str]:
     door = _DOORS.get(report.door, one_line(report.door))
     return [
         *(page.paint(line, BOLD) for line in title),
-        *page.paragraph(f"{one_line(report.submission)}, {door}", first=""),
+        *page.paragraph(one_line(report.submission), first=""),
+        *page.paragraph(door, first=""),
     ]
 
 

@@ -14,6 +14,7 @@ from grader.home import SUITES
 from grader.runner import intake_stream
 from grader.runner.container_output import Output, Source, listen
 
+_NOT_STARTED = (126, 127)
 _KILLED = 137
 
 
@@ -86,7 +87,7 @@ def grade_in_container(
             sender = threading.Thread(target=_send, args=(connection, package), daemon=True)
             sender.start()
             output = _listen(connection, on_progress, limits)
-            return _report(output, exit_code_at_end(), limits)
+            return _report(output, exit_code_at_end(), image, limits)
         finally:
             connection.close()
     finally:
@@ -118,12 +119,16 @@ def _listen(
         raise GraderError(f"the connection to the grading container broke: {error}") from None
 
 
-def _report(output: Output, exit_code: int | None, limits: ContainerLimits) -> bytes:
+def _report(output: Output, exit_code: int | None, image: str, limits: ContainerLimits) -> bytes:
     """Return the report; nothing short of a whole one from an orderly end counts."""
     if exit_code == _KILLED:
         raise GraderError(
             "the grading container was killed (exit code 137), most likely because it needed more "
             f"than its {limits.memory_num_bytes / (1 << 30):.3g} GiB of memory"
+        )
+    if exit_code in _NOT_STARTED:
+        raise GraderError(
+            f"there is no `grade` in the image {image!r}: name one that `make image` has built"
         )
     if exit_code == UsageError.exit_code:
         raise UsageError(output.error or "the grader in the container refused the submission")

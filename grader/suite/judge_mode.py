@@ -106,6 +106,13 @@ class JudgeMode(SuiteMode):
         for item in session.items:
             self._tests.setdefault(function_of(item), []).append(item)
 
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Skip what needs the student's own version of a part that is replaced here."""
+        super().pytest_runtest_setup(item)
+        replaced = self._grading.own_part_replaced
+        if replaced is not None and _points(item).kwargs.get("own") == replaced:
+            pytest.skip(f"{NOT_RUN}it needs your own {replaced}")
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
@@ -167,13 +174,9 @@ class JudgeMode(SuiteMode):
                 results.append(self._failed[name])
                 continue
             complete = self._passed.get(name, 0) == len(items)
-            replaced = self._grading.own_part_replaced
-            unpaid = replaced is not None and _points(items[0]).kwargs.get("own") == replaced
-            maximum = self._max_points(items[0])
             verdict = Verdict.ACCEPTED if complete else Verdict.JUDGE_ERROR
             message = "" if complete else "the grader failed: not every parameter was run"
-            if complete and unpaid:
-                verdict, message = Verdict.SKIPPED, f"needs your own {replaced}"
+            maximum = self._max_points(items[0])
             results.append(
                 TestResult(
                     name=name,
