@@ -2,6 +2,7 @@
 
 import _thread
 import argparse
+import io
 import os
 import platform
 import shutil
@@ -32,6 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit: 0 full marks, 1 points lost, 2 bad usage, 3 the grader failed."""
     options = _parser().parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         sys.exit(options.command(options))
     except GraderError as error:
@@ -172,14 +175,14 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
                 verbose=options.verbose,
             )
         )
-    if options.min_score is not None and report.score is not None:
+    if options.min_score is not None and report.score is not None and not report.review:
         return 0 if report.score >= options.min_score else 1
     return report.exit_code
 
 
 def _write(file: Path, text: str) -> None:
     try:
-        file.write_text(text + "\n")
+        file.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror}") from None
 

@@ -53,7 +53,7 @@ class SuiteMode(ABC):
         if required is not None and required not in self._functions:
             raise GraderError(f"{item.name} requires {required}, which is not in the suite")
         if required in self._failed_functions:
-            pytest.skip(f"{NOT_RUN}it requires that {words(required)}")
+            pytest.skip(f"{NOT_RUN}this failed: {words(required)}")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

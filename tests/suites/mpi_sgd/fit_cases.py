@@ -18,6 +18,8 @@ Rows = NDArray[np.int64]
 RTOL = 1e-9
 """Far above what the order of a sum can change in these short trainings, far below any mistake."""
 
+FLOAT64_NUM_BYTES = 8
+
 _NUM_ROWS = 96
 _NUM_UNSEEN_ROWS = 4
 _SLOW_PATIENCE_S = 4.0

@@ -12,9 +12,10 @@ from grader.judge.findings import RuleViolation
 from grader.judge.traffic import messages
 from grader.trace.calls import Trace
 
+from .fit_cases import FLOAT64_NUM_BYTES
+
 Layers = frozenset[int]
 
-FLOAT64_NUM_BYTES = 8
 ALLOWANCE_NUM_BYTES = 3000
 """Per batch: what the two dummies, pickle headers and a message with a count may add."""
 

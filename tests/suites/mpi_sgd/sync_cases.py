@@ -10,14 +10,20 @@ from grader.judge.values import assert_every_rank
 from grader.model import Outcome
 
 from . import serial
-from .fit_cases import RTOL, Fit, assert_batch_size, examples, timed, trained_batches
+from .fit_cases import (
+    FLOAT64_NUM_BYTES,
+    RTOL,
+    Fit,
+    assert_batch_size,
+    examples,
+    timed,
+    trained_batches,
+)
 from .wording import naming
 
 RANKS = [1, 2, 3, 4, 5, 8, 16]
 SEVERAL_RANKS = RANKS[1:]
 CLASS_NAME = "SynchronicNeuralNetwork"
-FLOAT64_NUM_BYTES = 8
-
 _ATOL = 1e-11
 
 

@@ -8,13 +8,12 @@ from .sync_cases import (
     RANKS,
     SEVERAL_RANKS,
     assert_batches,
-    assert_collectives_carry_gradients,
-    assert_gradients_given_once,
     assert_trained_as_one_process,
     cases_by_ranks,
     genuine_cases,
     timing_cases,
 )
+from .summing import assert_collectives_carry_gradients, assert_gradients_given_once
 from .timing import assert_keeps_up
 from .wording import naming
 

@@ -1,0 +1,116 @@
+"""Whether MPI collectives summed the gradients of a synchronous fit, read off its trace."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from grader.judge.findings import RuleViolation
+from grader.judge.functions import BLOCKING_POINT_TO_POINT
+from grader.judge.traffic import assert_not_truncated, messages
+from grader.judge.wording import at, name_of, ranks_text
+from grader.model import Outcome
+from grader.trace.calls import Call, Trace
+
+from .fit_cases import FLOAT64_NUM_BYTES, Fit
+
+_BRINGS_TOGETHER = (
+    *("Allreduce", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"),
+    *("Allgather", "Allgatherv", "Gather", "Gatherv", "Alltoall", "Alltoallv", "Alltoallw"),
+)
+_HANDS_OUT = ("Bcast",)
+_PICKLE_NUM_BYTES = 512
+"""More than the pickle of an array adds to it."""
+
+
+def assert_collectives_carry_gradients(case: Fit, outcome: Outcome) -> None:
+    """Assert that every rank took part in collectives, and none sent its gradients by hand.
+
+    Lower-case calls count: mpi4py makes them of messages on a communicator of its own.
+    Raises RuleViolation, NotProven.
+    """
+    trace = outcome.trace
+    assert_not_truncated(trace)
+    accepted = _forms_of(*_BRINGS_TOGETHER, *_HANDS_OUT)
+    without = [
+        rank
+        for rank, seen in enumerate(trace.ranks)
+        if not any(call.function in accepted for call in seen.calls)
+    ]
+    by_hand = _sent_by_hand(trace)
+    evidence = f"; rank {by_hand[0][0]} calls {_told(by_hand[0][1])}" if by_hand else ""
+    if without:
+        verb = "calls" if len(without) == 1 else "call"
+        raise RuleViolation(
+            f"{ranks_text(without)} {verb} no MPI collective that could sum the gradients, such as "
+            f"Allreduce{evidence}"
+        )
+    sent_num_bytes = sum(call.num_bytes for _, call in by_hand)
+    needed_num_bytes = (outcome.ranks - 1) * case.num_steps * _gradient_num_bytes(case)
+    if sent_num_bytes >= needed_num_bytes / 2:
+        raise RuleViolation(
+            f"the ranks send each other {sent_num_bytes:,} bytes in messages of their own"
+            f"{evidence}; an MPI collective, such as Allreduce, is to bring the gradients together"
+        )
+
+
+def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
+    """Assert that a rank gives the collectives its gradients once a step: half as much again at most.
+
+    Raises RuleViolation with the bytes of the first rank that gives more.
+    """
+    contributing = _forms_of(*_BRINGS_TOGETHER)
+    dummies_num_bytes = FLOAT64_NUM_BYTES * (1 + case.sizes[0])
+    once = case.num_steps * (_gradient_num_bytes(case) + dummies_num_bytes)
+    for rank, seen in enumerate(outcome.trace.ranks):
+        own = _communicators_of_mpi4py(seen.calls)
+        given = [
+            call
+            for call in seen.calls
+            if call.function in contributing or (call.is_send and call.communicator in own)
+        ]
+        pickles = _PICKLE_NUM_BYTES * sum(call.pickled for call in given)
+        num_bytes = sum(max(call.num_bytes, 0) for call in given)
+        if num_bytes > 1.5 * once + pickles:
+            raise RuleViolation(
+                f"rank {rank} gives collectives {num_bytes:,} bytes in {case.num_steps} steps "
+                f"({len(given)} calls, the first is {_told(given[0])}); the gradients of these "
+                f"steps have {once:,} bytes and are to be summed once"
+            )
+
+
+def _gradient_num_bytes(case: Fit) -> int:
+    return FLOAT64_NUM_BYTES * sum(int(np.prod(shape)) for shape in case.shapes.values())
+
+
+def _sent_by_hand(trace: Trace) -> list[tuple[int, Call]]:
+    """Return the messages that the student's code sent itself, each with its rank."""
+    found = []
+    for source, seen in enumerate(trace.ranks):
+        own = _communicators_of_mpi4py(seen.calls)
+        for destination in range(len(trace.ranks)):
+            sent = messages(trace, source, destination)
+            found += [(source, call) for call in sent if call.communicator not in own]
+    return found
+
+
+def _communicators_of_mpi4py(calls: tuple[Call, ...]) -> set[int]:
+    """Return the communicators that lower-case calls such as allreduce made for themselves.
+
+    mpi4py duplicates the communicator on the first such call and uses the copy at once: both calls
+    have one source line.
+    """
+    return {
+        after.communicator
+        for before, after in pairwise(calls)
+        if before.function == "Comm_dup"
+        and after.function in BLOCKING_POINT_TO_POINT | {"Bcast"}
+        and (before.file, before.line) == (after.file, after.line)
+    }
+
+
+def _forms_of(*names: str) -> set[str]:
+    return {form for name in names for form in (name, f"I{name.lower()}", f"{name}_init")}
+
+
+def _told(call: Call) -> str:
+    return f"{name_of(call)}{at(call)}"

