@@ -1,0 +1,123 @@
+"""The judge's end of the wire: everything a rank sends is hostile until parsed."""
+
+import contextlib
+import json
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader.model import Array, Text
+from grader.runner.answers import failure_of_problem, refuse
+from grader.runner.wire import Frame, FrameReader, ProtocolError, encode
+
+
+def bytes_of(head: object, payload: bytes = b"") -> bytes:
+    text = json.dumps(head).encode()
+    return struct.pack(">I", len(text)) + text + payload
+
+
+def test_what_is_encoded_is_read_back_in_any_pieces():
+    """Frames arrive cut anywhere."""
+    arrays = {"a": np.arange(6, dtype="<f8").reshape(2, 3), "b": np.zeros((0, 4), "<i8")}
+    data = b"".join(encode("result", {"x": [1, None]}, arrays)) * 2
+    for size in (1, 3, 7, len(data)):
+        reader, frames = FrameReader(), []
+        for start in range(0, len(data), size):
+            frames += reader.feed(data[start : start + size])
+        assert [frame.kind for frame in frames] == ["result", "result"]
+        for frame in frames:
+            assert frame.values == {"x": [1, None]}
+            assert all(np.array_equal(frame.arrays[name], arrays[name]) for name in arrays)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        struct.pack(">I", 0),
+        struct.pack(">I", 1 << 30),
+        struct.pack(">I", 3) + b"\xff\xfe\xfd",
+        struct.pack(">I", 100_000) + b"[" * 100_000,
+        bytes_of([]),
+        bytes_of({"kind": "result"}),
+        bytes_of({"kind": 3, "values": {}, "arrays": []}),
+        bytes_of({"kind": "result", "values": [], "arrays": []}),
+        bytes_of({"kind": "result", "values": {}, "arrays": [["a", "O", [1]]]}),
+        bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8", [-1]]]}),
+        bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8", [1.5]]]}),
+        bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8", [True]]]}),
+        bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8", [1 << 39]]]}),
+        bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8", [1] * 100]]}),
+        bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8"]]}),
+        bytes_of({"kind": "result", "values": {}, "arrays": [[3, "<f8", [1]]]}),
+    ],
+)
+def test_malformed_frames_are_refused(data):
+    """Nothing is guessed, allocated or unpickled."""
+    with pytest.raises(ProtocolError):
+        FrameReader().feed(data)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=400))
+def test_garbage_never_crashes_the_judge(data):
+    """Any bytes give frames or a ProtocolError."""
+    with contextlib.suppress(ProtocolError):
+        FrameReader().feed(data)
+
+
+RESULT = {"recv": np.zeros(3)}
+
+
+@pytest.mark.parametrize(
+    ("array", "form", "words"),
+    [
+        (np.zeros(4), Array("float64", (3,)), "has shape (4,); expected (3,)"),
+        (np.zeros((3, 1)), Array("float64", (3,)), "has shape (3, 1); expected (3,)"),
+        (np.zeros(3, "f4"), Array("float64", (3,)), "is an array of float32; expected float64"),
+        (np.array([0, np.nan]), Array("float64", (2,)), "[1] is nan"),
+        (np.array(np.inf), Array("float64", ()), "it is inf"),
+        (np.zeros(9), Array("float64", (None,), max_num_bytes=8), "has 72 bytes; at most 8"),
+    ],
+)
+def test_results_of_another_form_are_refused(array, form, words):
+    """Exactly the announced dtype, shape and finite numbers."""
+    results, problem = refuse(2, {"recv": form}, Frame("result", {}, {"recv": array}))
+    assert results == {}
+    assert problem.startswith("rank 2: recv ") and words in problem
+
+
+def test_results_of_the_announced_form_pass():
+    """NaN where it is allowed, any length where the length is open, texts as texts."""
+    frame = Frame("result", {"texts": {"said": "hi"}}, {"a": np.array([np.nan]), "b": np.ones(5)})
+    forms = {
+        "a": Array("float64", (1,), finite=False),
+        "b": Array("float64", (None,)),
+        "said": Text(),
+    }
+    results, problem = refuse(0, forms, frame)
+    assert problem == ""
+    assert results["said"] == "hi" and len(results["b"]) == 5
+
+
+@pytest.mark.parametrize("texts", [None, 3, {"recv": "an object of type list"}])
+def test_a_missing_result_is_told(texts):
+    """An object that is no array is named by its type."""
+    _, problem = refuse(1, {"recv": Array("float64", (3,))}, Frame("result", {"texts": texts}, {}))
+    assert problem.startswith("rank 1: recv is ")
+    assert "expected an array of float64" in problem
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["kind", "type", "message", "file", "line", "traceback"]),
+        st.none() | st.integers() | st.text(max_size=20) | st.lists(st.integers(), max_size=2),
+    )
+)
+def test_any_problem_gives_one_short_sentence(values):
+    """What a rank says of its exception is a claim; it cannot break the judge."""
+    failure = failure_of_problem(0, values, "go()")
+    assert failure.message and len(failure.message) < 2000
