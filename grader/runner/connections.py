@@ -94,10 +94,9 @@ class Connections:
     def _claimed(self, candidate: RankSocket) -> bool:
         """Return whether the candidate has named its rank (or has to be forgotten)."""
         for frame in candidate.read():
-            rank = frame.values.get("rank")
-            known = type(rank) is int and 0 <= rank < self._ranks
-            if frame.kind == "hello" and known and rank not in self._sockets:
-                self._sockets[rank] = candidate
+            claim = frame.values.get("rank") if frame.kind == "hello" else None
+            if isinstance(claim, int) and claim in set(range(self._ranks)) - set(self._sockets):
+                self._sockets[claim] = candidate
                 return True
             candidate.connection.close()
             return True

@@ -1,7 +1,7 @@
 """The suite in the judge: `run` starts mpirun, and each test's exception becomes a verdict."""
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,7 +116,7 @@ class JudgeMode(SuiteMode):
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Iterator[Any]:
+    ) -> Generator[None, Any, Any]:
         """Turn what a test raised into a verdict."""
         report = yield from super().pytest_runtest_makereport(item, call)
         name = function_of(item)

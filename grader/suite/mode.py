@@ -1,7 +1,7 @@
 """What both modes of a suite share: the `run` fixture, its memory, and `requires`."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any
 
@@ -58,7 +58,7 @@ class SuiteMode(ABC):
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
-    ) -> Iterator[Any]:
+    ) -> Generator[None, Any, Any]:
         """Remember which functions did not hold."""
         report = yield
         if call.excinfo is not None and not _is_for_another_world(call.excinfo.value):
