@@ -49,7 +49,10 @@ COPY student_template /layout/opt/grader/student_template
 COPY reference /layout/opt/grader/reference
 COPY requirements.lock /layout/opt/grader/
 RUN mkdir -p /layout/usr/local/bin \
-    && printf '%s\n' '#!/opt/venv/bin/python -I' 'import sys' \
+    && printf '%s\n' '#!/opt/venv/bin/python -I' 'import os, sys' \
+        'if os.geteuid() != 0:' \
+        '    print("grade: this image grades as root; run it without --user", file=sys.stderr)' \
+        '    sys.exit(3)' \
         'sys.path.insert(0, "/opt/grader")' 'from grader.cli import main' 'main()' \
         >/layout/usr/local/bin/grade \
     && python3 -m compileall -q -s /layout --invalidation-mode unchecked-hash /layout/opt/grader \
@@ -59,7 +62,7 @@ RUN mkdir -p /layout/usr/local/bin \
 FROM course AS student
 RUN cd /layout/opt/grader \
     && rm -rf reference \
-    && find tests/suites \( -name 'hidden*' -o -name 'test_hidden*' -o -name stand_ins \) \
+    && find tests/suites \( -name 'hidden*' -o -name 'test_hidden*' \) \
         -prune -exec rm -rf {} +
 
 FROM python AS runtime

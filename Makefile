@@ -3,7 +3,7 @@
 # make setup  leaves .venv with `grade` in it
 
 BIN := .venv/bin
-DEMO ?= tests/submissions/wrong_answer/mpi_sgd/$(notdir $(firstword $(sort $(wildcard tests/submissions/wrong_answer/mpi_sgd/*))))
+DEMO ?= tests/submissions/deadlock/mpi_sgd/ring_receives_from_the_wrong_side
 BASE ?= debian:bookworm-slim
 
 # The lock holds hashes for these; torch has no builds for others.
@@ -46,11 +46,11 @@ setup: .venv/.ready
 	2>/dev/null || $(BIN)/python -m pip install -q --require-hashes -r requirements.lock || \
 	{ echo "the packages of requirements.lock could not be installed; the lines above say why"; \
 	exit 1; }
-	@$(BIN)/python -m pip install -q --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/.ready-to-develop: .venv/.ready requirements-dev.lock
-	@$(BIN)/python -m pip install -q --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install -qq --require-hashes -r requirements-dev.lock
 	@touch $@
 
 demo: setup

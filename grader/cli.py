@@ -8,8 +8,8 @@ import platform
 import shutil
 import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -115,20 +115,16 @@ def _check(options: argparse.Namespace) -> int:
 
 def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
     """Grade what the client sends; end when the client goes away."""
+    secret = intake_stream.read_secret(sys.stdin.buffer)
     found = intake_stream.read_submission(sys.stdin.buffer)
-    threading.Thread(target=_end_with_the_client, daemon=True).start()
+    intake_stream.when_client_leaves(sys.stdin.fileno(), _thread.interrupt_main)
+    settings = replace(settings, secret=secret or settings.secret)
     known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
     wanted = [file for each in known for file in each.handed_in]
     origin = str(options.submission or "the submission")
     submission = submissions.from_files(origin, found, wanted)
     chosen = pipeline.choose(submission, known, options.assignment)
     return pipeline.grade_submission(submission, chosen, settings)
-
-
-def _end_with_the_client() -> None:
-    while sys.stdin.buffer.read(4096):
-        pass
-    _thread.interrupt_main()
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -138,8 +134,14 @@ def _run(options: argparse.Namespace) -> int:
             forwarded += [name, value] if value is not None else []
     folder = _named(options)
     progress = _progress(options)
+    # The container's client is no terminal: what it says comes in whole lines.
+    secret = _secret()
     data = container.grade_in_container(
-        folder, image=options.image, options=forwarded, on_progress=progress
+        folder,
+        image=options.image,
+        options=[*forwarded, "--", str(folder)],
+        on_progress=progress if sys.stderr.isatty() else _say,
+        secret=b"" if secret == PUBLIC_SECRET else secret,
     )
     progress("")
     return _finish(json_report.parse(data), options)
@@ -197,6 +199,10 @@ def _progress(options: argparse.Namespace) -> Callable[[str], None]:
             print(f"grading {text.removesuffix(': starting')}", file=sys.stderr, flush=True)
 
     return show
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
 
 
 def _secret() -> bytes:

@@ -118,7 +118,8 @@ def need_text(need: Need, stuck: frozenset[int] = frozenset()) -> str:
     if need.call.function in BLOCKING_EXCHANGES:
         halves = sorted(need.calls, key=lambda call: not call.is_send)
         return f"{verb} {' with '.join(map(signature_of, halves))}{at(need.call)}"
-    calls = sorted(need.calls, key=lambda call: call.sequence not in stuck)
+    # A send may have been buffered, a receive without a message surely hangs: name that first.
+    calls = sorted(need.calls, key=lambda call: (call.sequence not in stuck, call.is_send))
     named = [_named(call, need.call) for call in calls[:_MOST_SHOWN]]
     link = " and " if need.all_needed else " or "
     more = f"{link}{len(calls) - _MOST_SHOWN} more" if len(calls) > _MOST_SHOWN else ""

@@ -61,7 +61,7 @@ def _gone(situation: Situation) -> Iterator[str]:
             half_done.setdefault(receive.rank, posted)
         if call.function == "Finalize":
             unfinished |= situation.not_finalizing(rank) & situation.gone
-        else:
+        elif not is_collective(call):
             waited |= situation.gone if call.peer == ANY_SOURCE else situation.targets(rank, call)
     finalised = {rank for rank in situation.gone if situation.trace.ranks[rank].finalised}
     returned = (waited & situation.gone) - finalised - unfinished - set(half_done)
@@ -90,7 +90,7 @@ def _gatherings(situation: Situation) -> Iterator[str]:
         if not gathering.agrees:
             yield _disagreement(gathering)
         if gathering.missing:
-            yield _absence(gathering, call)
+            yield _absence(gathering, call, situation.gone)
         if gathering.num_unknown:
             yield (
                 f"only {len(gathering.calls)} of the {call.communicator_size} ranks of the "
@@ -110,17 +110,23 @@ def _disagreement(gathering: Gathering) -> str:
     return ", ".join(texts)
 
 
-def _absence(gathering: Gathering, call: Call) -> str:
-    have = _have(gathering.missing)
-    if not gathering.number:
-        return f"{have} not called {name_of(call)}"
-    by_number: dict[int, list[int]] = defaultdict(list)
+def _absence(gathering: Gathering, call: Call, gone: frozenset[int]) -> str:
+    by_state: dict[tuple[int, bool], list[int]] = defaultdict(list)
     for rank, number in sorted(gathering.num_made.items()):
-        by_number[number].append(rank)
-    made = [f"{_have(ranks)} made only {number}" for number, ranks in sorted(by_number.items())]
+        by_state[number, rank in gone].append(rank)
+    texts = []
+    for (number, is_gone), ranks in list(by_state.items())[:_MOST_ITEMS]:
+        if gathering.number:
+            how = f"returned after {number}" if is_gone else f"made only {number}"
+        else:
+            how = ("returned without calling" if is_gone else "not called") + f" {name_of(call)}"
+        texts.append(f"{_have(ranks)} {how}")
+    if not gathering.number:
+        return listed(texts)
+    number = gathering.number + 1
     return (
-        f"this {name_of(call)} is collective call number {gathering.number + 1} on its "
-        f"communicator, but {listed(made[:_MOST_ITEMS])}"
+        f"this {name_of(call)} is collective call number {number} on its communicator, but "
+        f"{listed(texts)}"
     )
 
 

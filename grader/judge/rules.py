@@ -100,10 +100,11 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
                 )
             first = first or (step, rank, call)
             if step != first[0]:
+                here = f"to rank {call.peer}{at(call)}"
                 raise RuleViolation(
-                    f"rank {first[1]} sends to rank {first[2].peer}{at(first[2])}, but rank {rank} "
-                    f"to rank {call.peer}{at(call)}; in a ring all messages go to the same side, "
-                    "each rank has one neighbour to send to"
+                    f"rank {first[1]} sends to rank {first[2].peer}{at(first[2])}, "
+                    f"{f'but rank {rank}' if rank != first[1] else 'and'} {here}; in a ring all "
+                    "messages go to the same side, each rank has one neighbour to send to"
                 )
     if num_ranks > 1 and silent and not may_be_silent:
         sends = "sends" if len(silent) == 1 else "send"
@@ -146,7 +147,7 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
     hint = ""
     if call.function in ("Mprobe", "Mrecv"):
         hint = " (the lower-case recv of pickled objects makes this call)"
-    more = f" ({len(others)} such calls in all)" if len(others) > 1 else ""
+    more = f" ({len(others)} other calls in all)" if len(others) > 1 else ""
     raise RuleViolation(
         f"rank {rank} calls {name_of(call)}{at(call)}{hint}; this part allows {allowed_text}{more}"
     )

@@ -62,6 +62,9 @@ class Situation:
             return gathering is None or gathering.is_complete
         if not (call.peer == ANY_SOURCE or 0 <= call.peer < len(self.trace.ranks)):
             return True
+        receiver = call.peer if call.is_send else rank
+        if (receiver, call.communicator) in self.matches.unclear:
+            return True
         if call.function in PROBES:
             return self.matches.finds(rank, call)
         key = rank, call.sequence

@@ -1,6 +1,8 @@
 """How many elements an all-reduce sends: what was counted against the closed form."""
 
-from grader.judge.counting import assert_not_truncated, bytes_sent, sends_of
+from collections.abc import Sequence
+
+from grader.judge.counting import assert_not_truncated, bytes_sent, messages_sent, sends_of
 from grader.judge.findings import RuleViolation
 from grader.trace.calls import Trace
 
@@ -9,25 +11,35 @@ _PICKLE_NUM_BYTES = 512
 those that ask how much is sent."""
 
 
-def assert_ring_volume(trace: Trace, num_elements: int, item_num_bytes: int) -> None:
+def assert_ring_volume(
+    trace: Trace, num_elements: int, item_num_bytes: int, *, grain: int = 1
+) -> None:
     """Assert that a ring's share was sent, whichever way the array was cut into chunks.
 
     A ring all-reduce (reduce-scatter, then all-gather; Patarasuk and Yuan 2009) of L elements on n
     ranks sends 2 (n - 1) L in all. With chunks padded to equal length it is 2 (n - 1) n ceil(L / n)
-    in all, 2 (n - 1) ceil(L / n) by each rank, which also bounds every unpadded ring. In how many
-    messages does not matter.
+    in all, 2 (n - 1) ceil(L / n) by each rank, which also bounds every unpadded ring. Who cuts the
+    array into segments and sends each around the ring by itself may add an element to each message,
+    on some ranks, at the cost of others. The number of messages is free.
 
     num_elements: L; with 0 nothing need be sent. item_num_bytes: the size of one element.
+    grain: how many elements may be kept together, such as the length of a row.
     Raises RuleViolation, or NotProven for a trace that is incomplete.
     """
     n, length = len(trace.ranks), num_elements
-    padded = -(-length // n) if n else 0
+    padded = -(-length // (n * grain)) * grain if n else 0
+    num_hops = 2 * (n - 1)
+    rounded = [max(number - num_hops, 0) * grain for number in messages_sent(trace)]
     _assert_volume(
         trace,
         item_num_bytes,
-        by_each=(0, 2 * (n - 1) * padded),
-        by_each_formula=f"2 (n - 1) ceil(L / n) with n = {n} ranks and L = {length} elements",
-        in_all=(2 * (n - 1) * length, 2 * (n - 1) * n * padded),
+        by_each=[(0, num_hops * padded + more) for more in rounded],
+        by_each_formula=(
+            f"2 (n - 1) ceil(L / n) with n = {n} ranks and L = {length} elements"
+            f"{f' in pieces of {grain}' if grain > 1 else ''}"
+            f"{', and one more for each further message' if any(rounded) else ''}"
+        ),
+        in_all=(num_hops * length, num_hops * n * padded),
         in_all_formula=f"2 (n - 1) L with n = {n} ranks and L = {length} elements",
         algorithm="a ring",
     )
@@ -44,7 +56,7 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
     _assert_volume(
         trace,
         item_num_bytes,
-        by_each=(by_each, by_each),
+        by_each=[(by_each, by_each)] * n,
         by_each_formula=f"(n - 1) L with n = {n} ranks and L = {length} elements",
         in_all=(n * by_each, n * by_each),
         in_all_formula=f"n (n - 1) L with n = {n} ranks and L = {length} elements",
@@ -56,40 +68,40 @@ def _assert_volume(
     trace: Trace,
     item_num_bytes: int,
     *,
-    by_each: tuple[int, int],
+    by_each: Sequence[tuple[int, int]],
     by_each_formula: str,
     in_all: tuple[int, int],
     in_all_formula: str,
     algorithm: str,
 ) -> None:
+    """Assert that each rank, and all together, sent between the two numbers of elements."""
     sent = bytes_sent(trace)
-    slack = [_slack_num_bytes(trace, rank) for rank in range(len(trace.ranks))]
+    headers = [
+        _PICKLE_NUM_BYTES * sum(call.pickled for call in sends_of(trace, rank))
+        for rank in range(len(trace.ranks))
+    ]
     if in_all[0] > 0 and not any(sent):
         raise RuleViolation(
-            f"no rank sent anything; {algorithm} sends {_expected(in_all)} elements in all, "
+            f"no rank sent anything; {algorithm} sends {_between(in_all)} elements in all, "
             f"{in_all_formula}"
         )
     for rank, num_bytes in enumerate(sent):
-        if not _fits(num_bytes, by_each, item_num_bytes, slack[rank]):
-            limit = "at most " if by_each[0] < by_each[1] else ""
+        if not _fits(num_bytes, by_each[rank], item_num_bytes, headers[rank]):
+            limit = "at most " if by_each[rank][0] < by_each[rank][1] else ""
             raise RuleViolation(
                 f"rank {rank} sent {_elements(num_bytes, item_num_bytes)}; {algorithm} sends "
-                f"{limit}{by_each[1]} from each rank, {by_each_formula}"
+                f"{limit}{by_each[rank][1]} from each rank, {by_each_formula}"
             )
-    if not _fits(sum(sent), in_all, item_num_bytes, sum(slack)):
+    if not _fits(sum(sent), in_all, item_num_bytes, sum(headers)):
         raise RuleViolation(
             f"the ranks together sent {_elements(sum(sent), item_num_bytes)}; {algorithm} sends "
-            f"{_expected(in_all)} in all, {in_all_formula}"
+            f"{_between(in_all)} in all, {in_all_formula}"
         )
     assert_not_truncated(trace)
 
 
-def _slack_num_bytes(trace: Trace, rank: int) -> int:
-    return _PICKLE_NUM_BYTES * sum(call.pickled for call in sends_of(trace, rank))
-
-
-def _fits(num_bytes: int, bounds: tuple[int, int], item_num_bytes: int, slack: int) -> bool:
-    return bounds[0] * item_num_bytes <= num_bytes <= bounds[1] * item_num_bytes + slack
+def _fits(num_bytes: int, bounds: tuple[int, int], item_num_bytes: int, headers: int) -> bool:
+    return bounds[0] * item_num_bytes <= num_bytes <= bounds[1] * item_num_bytes + headers
 
 
 def _elements(num_bytes: int, item_num_bytes: int) -> str:
@@ -99,7 +111,7 @@ def _elements(num_bytes: int, item_num_bytes: int) -> str:
     return f"{number} elements ({num_bytes} bytes)"
 
 
-def _expected(bounds: tuple[int, int]) -> str:
+def _between(bounds: tuple[int, int]) -> str:
     if bounds[0] == bounds[1]:
         return f"{bounds[0]}"
     return f"{bounds[0]} to {bounds[1]} (with chunks padded to equal length)"

@@ -60,18 +60,20 @@ def grade_in_container(
     image: str,
     options: Sequence[str],
     on_progress: Callable[[str], None],
+    secret: bytes = b"",
     limits: ContainerLimits | None = None,
     engine: Engine | None = None,
 ) -> bytes:
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
     options: further options of `grade check`, such as `--part NAME`.
+    secret: the course's, from which the inputs follow; empty for the public ones.
     on_progress: gets each line of progress as it comes.
     Raises UsageError when the submission cannot be graded, GraderError when Docker, the image or
     the grader inside fails. Whatever happens, the container is gone afterwards.
     """
     limits = limits or ContainerLimits()
-    package = intake_stream.pack(_files_that_count(submission))
+    package = intake_stream.pack_secret(secret) + intake_stream.pack(_files_that_count(submission))
     if engine is None:
         from grader.runner.docker_engine import DockerEngine
 

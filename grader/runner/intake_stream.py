@@ -1,4 +1,6 @@
-"""How a submission enters the container: eight bytes of length, a tar, and a client that stays.
+"""How a submission enters the container: the course secret, a tar, and a client that stays.
+
+Both are preceded by their length in eight bytes; without a secret the first length is 0.
 
 The stream is standard input, so that a folder only its owner may read can be graded by a judge
 without that right. It stays open after the tar: its end says that the client has gone.
@@ -16,10 +18,25 @@ from grader.errors import UsageError
 
 MAX_TAR_NUM_BYTES = 128 << 20
 MAX_FILES = 2000
+_MAX_SECRET_NUM_BYTES = 4096
 _MAX_NAME_NUM_BYTES = 255
 _MAX_DEPTH = 8
 _LENGTH = struct.Struct(">Q")
 _NOT_FILES = (tarfile.TarError, EOFError, OverflowError, RecursionError, ValueError)
+
+
+def pack_secret(secret: bytes) -> bytes:
+    """Return what the client sends first. Raises UsageError for a secret that is too long."""
+    if len(secret) > _MAX_SECRET_NUM_BYTES:
+        raise UsageError(
+            f"the course secret has {len(secret)} bytes, at most {_MAX_SECRET_NUM_BYTES} are taken"
+        )
+    return _LENGTH.pack(len(secret)) + secret
+
+
+def read_secret(stream: BinaryIO) -> bytes:
+    """Return the course secret that a client sends first; empty when it has none."""
+    return _read_piece(stream, "course secret", _MAX_SECRET_NUM_BYTES)
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
@@ -53,7 +70,7 @@ def read_submission(stream: BinaryIO) -> list[tuple[str, bytes]]:
     Every entry is distrusted: only regular files with plain relative names, none of them twice and
     none below another, are taken. Raises UsageError for anything else.
     """
-    data = _read_tar(stream)
+    data = _read_piece(stream, "submission", MAX_TAR_NUM_BYTES)
     files: dict[str, bytes] = {}
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
@@ -87,21 +104,18 @@ def when_client_leaves(file_descriptor: int, leave: Callable[[], None]) -> None:
     threading.Thread(target=wait, name="client", daemon=True).start()
 
 
-def _read_tar(stream: BinaryIO) -> bytes:
+def _read_piece(stream: BinaryIO, what: str, max_num_bytes: int) -> bytes:
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise UsageError(
-            "no submission arrived on standard input; --from-stdin is for `grade run DIR`"
+            f"no {what} arrived on standard input; --from-stdin is for `grade run DIR`"
         )
     (num_bytes,) = _LENGTH.unpack(head)
-    if num_bytes > MAX_TAR_NUM_BYTES:
-        raise UsageError(
-            f"the submission is {num_bytes >> 20} MiB large, at most "
-            f"{MAX_TAR_NUM_BYTES >> 20} MiB are graded"
-        )
+    if num_bytes > max_num_bytes:
+        raise UsageError(f"the {what} has {num_bytes} bytes, at most {max_num_bytes} are taken")
     data = stream.read(num_bytes)
     if len(data) < num_bytes:
-        raise UsageError(f"the submission broke off after {len(data)} of {num_bytes} bytes")
+        raise UsageError(f"the {what} broke off after {len(data)} of {num_bytes} bytes")
     return data
 
 

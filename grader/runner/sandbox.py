@@ -46,9 +46,7 @@ class Sandbox:
     def fill(self, *, submission: Mapping[str, bytes], support: Mapping[str, bytes]) -> None:
         """Lay out what the ranks may read: the harness, the support files, the submission."""
         # A level of its own, because our folder cannot be listed, which imports need.
-        shutil.copytree(
-            RANK_SOURCE, self._harness, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(RANK_SOURCE, self._harness, ignore=shutil.ignore_patterns("__pycache__"))
         for name, files in (("submission", submission), ("support", support)):
             (self.folder / name).mkdir()
             for file, content in files.items():

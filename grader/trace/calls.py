@@ -11,7 +11,10 @@ NO_PEER = -3
 
 @dataclass(frozen=True)
 class Call:
-    """One MPI call of one rank; times in nanoseconds of CLOCK_MONOTONIC."""
+    """One MPI call of one rank; times in nanoseconds of CLOCK_MONOTONIC.
+
+    Calls that only ask or describe (Comm_rank, Type_size, Get_count, ...) leave no trace.
+    """
 
     sequence: int
     """0, 1, 2, ... in this rank; never reused."""
@@ -23,6 +26,7 @@ class Call:
     communicator: int
     """The same number on every rank of the communicator; 0 is COMM_WORLD, -1 none."""
     communicator_size: int
+    """All processes of it; of an intercommunicator, those of both sides."""
     num_elements: int
     """Elements of the datatype as counted by the caller; -1 when the call has no count."""
     num_bytes: int
@@ -52,7 +56,8 @@ class Call:
     failed_polls: int
     """How often in a row this Test or Probe came back empty (a run of failed polls is one call)."""
     waits_for: tuple[int, ...]
-    """For waits, tests and Sendrecv halves: sequences of the calls whose requests are waited on."""
+    """For waits, tests and Sendrecv halves: sequences of the calls whose requests are waited on,
+    the first 256 of them."""
     phase: int
     """The level of the last MPI_Pcontrol: 1 inside the student's phase, 0 outside."""
     error: int
@@ -73,7 +78,8 @@ class RankTrace:
     initialised: bool
     finalised: bool
     inside: int
-    """Sequence of the call the rank is in at this moment; -1 when it is outside MPI."""
+    """Sequence of the call the rank is in at this moment; -1 when it is outside MPI, and when
+    several of its threads use MPI, one of which may compute. Of a Sendrecv the receive half."""
     polling: bool
     """The last thing this rank did in MPI was a poll that came back empty."""
     progress: int

@@ -66,8 +66,9 @@ static int64_t next_id(uint64_t digest)
     while (family && family->digest != digest)
         family = family->next;
     if (!family) {
-        family = calloc(1, sizeof *family);
+        family = allocate(sizeof *family);
         family->digest = digest;
+        family->num_made = 0;
         family->next = *bucket;
         *bucket = family;
     }
@@ -82,7 +83,7 @@ static int64_t next_id(uint64_t digest)
 static int *world_ranks(MPI_Group group, int *number)
 {
     real.Group_size(group, number);
-    int *ranks = malloc((size_t)(*number + 1) * 2 * sizeof *ranks);
+    int *ranks = allocate((size_t)(*number + 1) * 2 * sizeof *ranks);
     int *in_world = ranks + *number + 1;
     for (int i = 0; i < *number; i++)
         ranks[i] = i;
@@ -136,7 +137,7 @@ static struct known *find(MPI_Comm handle)
 
 static const struct communicator *remember(MPI_Comm handle, struct communicator communicator)
 {
-    struct known *known = malloc(sizeof *known);
+    struct known *known = allocate(sizeof *known);
     known->communicator = communicator;
     known->handle = handle;
     lock_tables();

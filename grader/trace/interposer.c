@@ -328,7 +328,7 @@ static int synchronous_replace(void *buf, int count, MPI_Datatype datatype, int 
     int error = real.Pack_size(count, datatype, comm, &num_bytes);
     if (error != MPI_SUCCESS)
         return error;
-    void *copy = malloc((size_t)num_bytes + 1);
+    void *copy = allocate((size_t)num_bytes + 1);
     error = real.Pack(buf, count, datatype, copy, num_bytes, &position, comm);
     if (error == MPI_SUCCESS)
         error = synchronous_exchange(copy, position, MPI_PACKED, dest, sendtag, buf, count,

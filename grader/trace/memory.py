@@ -143,7 +143,8 @@ class TraceMemory:
             copied = self._map[records + start * item :]
             copied += self._map[records : records + stop * item]
         # What a copied record refers to was there before it, and is below these two by now.
-        waits_end = waits + min(self._word("num_waits_reserved"), num_waits) * _WORD_NUM_BYTES
+        waits_reserved = self._word("num_waits_reserved")
+        waits_end = waits + min(waits_reserved, num_waits) * _WORD_NUM_BYTES
         names_end = names + min(self._word("num_name_bytes_used"), layout.NAMES_NUM_BYTES)
         copied_waits = self._map[waits:waits_end]
         copied_names = self._map[names:names_end]
@@ -152,6 +153,7 @@ class TraceMemory:
             first=first,
             head=head,
             num_waits=num_waits,
+            waits_reserved=waits_reserved,
             oldest=self._word("num_reserved") - self._num_records,
             oldest_wait=self._word("num_waits_reserved") - num_waits,
             records=copied,

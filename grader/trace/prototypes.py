@@ -62,7 +62,7 @@ def functions(preprocessed: str) -> list[Prototype]:
 
     Raises GraderError when one can neither be understood nor is listed in NOT_WRAPPED.
     """
-    text = re.sub(r"^#.*$", "", preprocessed, flags=re.M)
+    text = re.sub(r'^#.*$|"(?:[^"\\]|\\.)*"', "", preprocessed, flags=re.M)
     text = re.sub(r"__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)|\bextern\b", "", text)
     statements = [" ".join(statement.split()) for statement in text.split(";")]
     declared: dict[str, str] = {}

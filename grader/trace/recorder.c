@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -55,6 +56,16 @@ void lock_tables(void)
 void unlock_tables(void)
 {
     atomic_store_explicit(&spin_lock, 0, memory_order_release);
+}
+
+void *allocate(size_t num_bytes)
+{
+    void *memory_block = malloc(num_bytes ? num_bytes : 1);
+    if (!memory_block) {
+        fputs("grader: out of memory while following MPI calls\n", stderr);
+        abort();
+    }
+    return memory_block;
 }
 
 /* Only threads that use MPI count: the judge must not take one that computes for stuck. */

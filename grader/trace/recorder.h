@@ -126,6 +126,8 @@ void add_flags(uint64_t sequence, uint32_t flags);
 /* ---- for the other files ---- */
 
 uint64_t now_ns(void);
+/* malloc that does not return NULL: where memory is out, the rank ends with a message. */
+void *allocate(size_t num_bytes);
 /* One short lock guards all our tables; never held while MPI or Python runs. */
 void lock_tables(void);
 void unlock_tables(void);

@@ -26,7 +26,9 @@ class Copy:
     head: int
     """Calls there had been when the copy began."""
     num_waits: int
-    """Length of the list of waits, beyond which it begins anew; `waits` is what was used of it."""
+    """Length of the list of waits, beyond which it begins anew."""
+    waits_reserved: int
+    """Entries that had ever been made in it; `waits` holds as many, or all there is room for."""
     oldest: int
     """Records of earlier calls were overwritten before the copy ended."""
     oldest_wait: int
@@ -61,12 +63,9 @@ def _waits_of(
     number, first = record["num_waits"], record["first_wait"]
     if number == 0:
         return ()
-    if number > _MAX_WAITS or first < copy.oldest_wait:
+    if number > _MAX_WAITS or first < copy.oldest_wait or first + number > copy.waits_reserved:
         return None
-    indices = [(first + offset) % copy.num_waits for offset in range(number)]
-    if max(indices) >= len(waits):
-        return None
-    return tuple(int(waits[index]) for index in indices)
+    return tuple(int(waits[(first + offset) % copy.num_waits]) for offset in range(number))
 
 
 class _Names:

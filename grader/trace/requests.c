@@ -6,7 +6,8 @@
 
 struct request {
     MPI_Request handle;
-    const MPI_Request *where; /* the variable it was put in: tells apart equal handles */
+    const MPI_Request *where; /* the variable it was put in and the thread that did so: they */
+    const void *thread;       /* tell apart equal handles */
     uint64_t sequence;        /* NOT_RECORDED while a persistent request is inactive */
     uint64_t send_half;       /* of an exchange, whose sequence is the receive's */
     const struct communicator *communicator;
@@ -39,15 +40,24 @@ static struct request **find_pile(MPI_Request handle)
     return link;
 }
 
-/* Of equal handles, the one that was put in this variable, else the newest. */
+static _Thread_local char this_thread; /* only its address matters */
+
+/*
+ * Of equal handles, the one that was put in this variable; else the newest of this thread; else
+ * the newest. (A Waitall of mpi4py gets copies of the variables.)
+ */
 static struct request **find(MPI_Request handle, const MPI_Request *where)
 {
-    struct request **top = find_pile(handle);
-    struct request **link = top;
-    for (int depth = 0; *link && depth < PILE_DEPTH; depth++, link = &(*link)->below)
+    struct request **newest = find_pile(handle);
+    struct request **newest_of_thread = NULL;
+    struct request **link = newest;
+    for (int depth = 0; *link && depth < PILE_DEPTH; depth++, link = &(*link)->below) {
         if ((*link)->where == where)
             return link;
-    return top;
+        if (!newest_of_thread && (*link)->thread == &this_thread)
+            newest_of_thread = link;
+    }
+    return newest_of_thread ? newest_of_thread : newest;
 }
 
 static void push(struct request *request)
@@ -77,7 +87,7 @@ static struct request *new_request(void)
         spare = request->next;
     unlock_tables();
     if (!request)
-        request = malloc(sizeof *request);
+        request = allocate(sizeof *request);
     memset(request, 0, sizeof *request);
     request->sequence = request->send_half = NOT_RECORDED;
     return request;
@@ -87,6 +97,7 @@ static void add(struct request *request, const MPI_Request *where)
 {
     request->handle = *where;
     request->where = where;
+    request->thread = &this_thread;
     lock_tables();
     push(request);
     unlock_tables();
@@ -134,8 +145,8 @@ void take_requests(struct taken *taken, int number, const MPI_Request requests[]
     taken->requests = taken->few_requests;
     taken->handles = taken->few_handles;
     if (taken->number > few) {
-        taken->requests = malloc(taken->number * sizeof *taken->requests);
-        taken->handles = malloc(taken->number * sizeof *taken->handles);
+        taken->requests = allocate(taken->number * sizeof *taken->requests);
+        taken->handles = allocate(taken->number * sizeof *taken->handles);
     }
     taken->waited.sequences = taken->sequences;
     taken->waited.number = 0;
@@ -270,7 +281,7 @@ static struct matched_message *matched_messages;
 
 void track_message(MPI_Message message, MPI_Comm comm, const MPI_Status *status)
 {
-    struct matched_message *matched = malloc(sizeof *matched);
+    struct matched_message *matched = allocate(sizeof *matched);
     matched->handle = message;
     matched->communicator = communicator_of(comm);
     matched->world_peer = world_peer(matched->communicator, status->MPI_SOURCE);

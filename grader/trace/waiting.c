@@ -24,7 +24,7 @@ static MPI_Status *statuses_for(struct statuses *ours, int number, MPI_Status *c
     if (callers == MPI_STATUSES_IGNORE && number >= 0) {
         ours->array = ours->few;
         if ((size_t)number > sizeof ours->few / sizeof *ours->few)
-            ours->array = ours->allocated = malloc((size_t)number * sizeof *ours->array);
+            ours->array = ours->allocated = allocate((size_t)number * sizeof *ours->array);
     }
     return ours->array;
 }

@@ -106,14 +106,16 @@ def test_the_workflow_hardens_the_container_as_grade_run_does():
     for capability in host["cap_add"]:
         assert f"--cap-add {capability} " in flags
     assert flags.count("--cap-add") == len(host["cap_add"])
-    for flag in ("--init", "--read-only", "--cap-drop ALL", "--rm"):
+    for flag in ("--init", "--read-only", "--cap-drop ALL"):
         assert f"{flag} " in flags
     assert f"--network {host['network_mode']} " in flags
     assert f"--ipc {host['ipc_mode']} " in flags
     assert f"--security-opt {host['security_opt'][0]} " in flags
     assert f"--pids-limit {host['pids_limit']} " in flags
     assert f"--shm-size {host['shm_size'] >> 20}m " in flags
-    assert f"--memory {host['mem_limit'] >> 30}g --memory-swap {host['memswap_limit'] >> 30}g" in flags
+    assert (
+        f"--memory {host['mem_limit'] >> 30}g --memory-swap {host['memswap_limit'] >> 30}g" in flags
+    )
     for limit in host["ulimits"]:
         assert f"--ulimit {limit.name}={limit.soft}" in flags
 

@@ -98,7 +98,7 @@ class Reduction(Case):
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array]:
         """Return the form of recv, and of send where it is looked at again."""
-        form = Array(self.dtype, self.shape)
+        form = Array(self.dtype, self.shape, finite=False)
         if self.purpose == "yardstick":
             return {}
         return {"recv": form, "send": form} if self.purpose == "values" else {"recv": form}

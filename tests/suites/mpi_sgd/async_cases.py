@@ -20,6 +20,8 @@ GROUPS = ONE_MASTER, TWO_MASTERS, ANY_SHAPE = "one master", "two masters", "any 
 
 _EVEN, _UNEVEN = 12, 11
 """Batches an epoch: 12 divide evenly among 1, 2, 3, 4 and 6 workers; 11 among one alone."""
+_MOST_BATCHES = 8
+"""Times those asked for: more are not replayed, the judge has other things to do."""
 
 
 def cases_by_ranks() -> dict[int, tuple[Fit, ...]]:
@@ -85,10 +87,12 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             assert_batch_size(case, outcome, rank, case.mini_batch_size, "mini_batch_size")
         if sum(numbers.values()) != case.num_steps:
             told = ", ".join(f"rank {rank}: {number}" for rank, number in numbers.items())
+            hint = "they share number_of_batches between them; what is left over after an even "
+            hint += "division goes to some of them"
             raise WrongAnswer(
                 f"the workers trained on {sum(numbers.values())} batches ({told}), expected "
                 f"number_of_batches x epochs = {case.number_of_batches} x {case.epochs} = "
-                f"{case.num_steps}; batches that do not divide evenly go to some of the workers"
+                f"{case.num_steps}; {hint}"
             )
 
 
@@ -142,9 +146,14 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
 
 def _updates(case: Fit, outcome: Outcome) -> list[Update]:
     """Return what every worker did, with the gradients it should have found."""
-    updates = []
+    updates: list[Update] = []
     for rank in range(case.num_masters, outcome.ranks):
         batches, seen = trained_batches(case, outcome, rank), outcome["seen"][rank]
+        if len(updates) + len(batches) > _MOST_BATCHES * case.num_steps:
+            raise WrongAnswer(
+                f"the workers trained on more than {_MOST_BATCHES} times the number_of_batches x "
+                f"epochs = {case.num_steps} batches they are to share"
+            )
         if len(seen) != len(batches):
             raise WrongAnswer(f"rank {rank}: the batches it trained on do not fit together")
         held = [*seen, serial.packed(_arrays_of(case, outcome, rank), case.sizes)]
@@ -155,7 +164,7 @@ def _updates(case: Fit, outcome: Outcome) -> list[Update]:
                 serial.unpacked(vector, case.sizes)
                 for vector in (held[number], gradient, held[number + 1])
             )
-            updates.append(Update(rank, number, before, by_name, after))
+                updates.append(Update(rank, number, before, by_name, after))
     return updates
 
 

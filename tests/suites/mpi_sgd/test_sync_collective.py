@@ -4,6 +4,7 @@ import pytest
 
 from grader.suite.marks import part, points
 
+from .summing import assert_collectives_carry_gradients, assert_gradients_given_once
 from .sync_cases import (
     RANKS,
     SEVERAL_RANKS,
@@ -13,7 +14,6 @@ from .sync_cases import (
     genuine_cases,
     timing_cases,
 )
-from .summing import assert_collectives_carry_gradients, assert_gradients_given_once
 from .timing import assert_keeps_up
 from .wording import naming
 
@@ -51,7 +51,7 @@ def test_a_collective_sums_the_gradients(run, ranks):
 @points(1, requires=test_a_collective_sums_the_gradients)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_a_step_sends_the_gradients_once(run, ranks):
-    """A step gives its gradients to the collectives once, and nothing much besides."""
+    """A step gives its gradients to a collective once, and little besides."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
         with naming(case, outcome):
             assert_gradients_given_once(case, outcome)

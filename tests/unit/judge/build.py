@@ -43,7 +43,9 @@ class Run:
 
     # Messages ------------------------------------------------------------------------------
 
-    def send(self, rank: int, to: int, tag: int = 0, *, num_elements: int = 1, **fields: Any) -> int:
+    def send(
+        self, rank: int, to: int, tag: int = 0, *, num_elements: int = 1, **fields: Any
+    ) -> int:
         """Add a blocking send that has returned: its message may still be on its way."""
         message = _message(to, tag, num_elements) | {"is_send": True, "completed_ns": 1}
         return self.call(rank, fields.pop("function", "Send"), **{**message, **fields})
@@ -95,9 +97,7 @@ class Run:
 
     # What becomes of requests --------------------------------------------------------------
 
-    def complete(
-        self, rank: int, sequence: int, source: int = NO_PEER, tag: int = ANY_TAG
-    ) -> int:
+    def complete(self, rank: int, sequence: int, source: int = NO_PEER, tag: int = ANY_TAG) -> int:
         """Note that a message posted earlier is complete, and where it came from."""
         self._clock_ns += 10
         return self.change(

@@ -156,8 +156,7 @@ class Machine:
 
     def _complete(self, number: int, sequence: int, request: Request) -> None:
         received = request.receive and request.receive.message
-        is_receive = self.trace().ranks[number].calls[sequence].is_receive
-        if received and is_receive:
+        if received:
             self._run.complete(number, sequence, received.source, received.tag)
         else:
             self._run.complete(number, sequence)

@@ -112,6 +112,14 @@ def test_a_late_reply_is_an_order_that_is_wrong_while_the_sum_is_right() -> None
     assert "nothing was lost, only the order" in str(failure.value)
 
 
+def test_steps_from_a_stale_value_are_named() -> None:
+    updates, final = serve([1, 2, 3])
+    stepped = {n: START[n] - LEARNING_RATE * updates[2].gradient[n] for n in START}
+    updates[2] = changed(updates[2], after=stepped)
+    with pytest.raises(WrongAnswer, match=r"rank 3's batch 0, the master stepped .* start value"):
+        replayed(updates, final)
+
+
 def test_a_mixture_of_two_workers_messages_is_named() -> None:
     updates, _ = serve([1, 2, 1, 2])
     swapped = {**updates[0].gradient, "biases[1]": updates[1].gradient["biases[1]"]}

@@ -14,7 +14,7 @@ from grader.errors import GraderError, UsageError
 from grader.runner import container_output
 from grader.runner.container import ContainerLimits, grade_in_container
 from grader.runner.docker_engine import DockerEngine
-from grader.runner.intake_stream import read_submission
+from grader.runner.intake_stream import read_secret, read_submission
 
 RING = "my_ring_allreduce.py"
 
@@ -54,6 +54,7 @@ def says(exit_code: int, *said: tuple[int, bytes]):
     """Return a process that reads its submission, says something and ends."""
 
     def process(streams: Streams) -> int:
+        read_secret(streams.stdin)
         read_submission(streams.stdin)
         for stream, data in said:
             streams.write(stream, data)
@@ -65,8 +66,10 @@ def says(exit_code: int, *said: tuple[int, bytes]):
 def test_the_files_go_in_and_the_report_comes_out(submission, daemon):
     """A folder only its owner may read arrives whole; progress is passed on line by line."""
     arrived = []
+    secrets = []
 
     def process(streams: Streams) -> int:
+        secrets.append(read_secret(streams.stdin))
         arrived.extend(read_submission(streams.stdin))
         streams.write(STDERR, b"grading ring_all")
         streams.write(STDERR, b"reduce\ngrading sync_ring\n")
@@ -75,8 +78,9 @@ def test_the_files_go_in_and_the_report_comes_out(submission, daemon):
         return 1
 
     running = daemon(process)
-    report, lines = grade(submission, "--part", "ring_allreduce")
+    report, lines = grade(submission, "--part", "ring_allreduce", secret=b"of the course")
     assert report == b'{"score": 3}'
+    assert secrets == [b"of the course"]
     assert lines == ["grading ring_allreduce", "grading sync_ring"]
     assert arrived == [(RING, b"# a ring\n")]
     assert running.created["Cmd"] == [
@@ -92,6 +96,7 @@ def test_a_large_submission_goes_in_while_the_container_talks(submission, daemon
     def process(streams: Streams) -> int:
         for _ in range(64):
             streams.write(STDERR, b"x" * 65535 + b"\n")
+        read_secret(streams.stdin)
         found = dict(read_submission(streams.stdin))
         streams.write(STDOUT, str(len(found["report.pdf"])).encode())
         return 0
@@ -174,6 +179,7 @@ def test_broken_output_is_never_a_report(submission, daemon, raw, sentence):
     """Output that ends inside a frame, or is none, is the grader's failure."""
 
     def process(streams: Streams) -> int:
+        read_secret(streams.stdin)
         read_submission(streams.stdin)
         streams.write_raw(raw)
         return 0
@@ -205,6 +211,7 @@ def test_an_interrupt_ends_the_container(submission, daemon):
     input_ended = threading.Event()
 
     def process(streams: Streams) -> int:
+        read_secret(streams.stdin)
         read_submission(streams.stdin)
         streams.write(STDERR, b"grading\n")
         assert streams.stdin.read() == b""

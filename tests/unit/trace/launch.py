@@ -1,5 +1,6 @@
 """Runs small MPI programs under the interposer, and is their judge."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -69,27 +70,55 @@ class Launch:
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "TMPDIR": "/tmp"},
         )
         self.pids = [0] * ranks
-        self._connections = [self._serve() for _ in range(ranks)]
+        self._connections = [socket.socket()] * ranks
+        for _ in range(ranks):
+            self._serve()
 
-    def _serve(self) -> socket.socket:
+    def _serve(self) -> None:
         connection, _ = self._listener.accept()
+        connection.settimeout(LIMIT_S)
         rank = connection.recv(1)[0]
         socket.send_fds(connection, [b"F"], [self.memories[rank].fd])
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         self.pids[rank] = struct.unpack("3i", raw)[0]
-        return connection
+        self._connections[rank] = connection
 
     def finish(self) -> list[RankTrace]:
         """Wait for the program; fail if it failed; return what each rank did."""
-        status = self._mpirun.wait(LIMIT_S)
-        self._output.seek(0)
-        printed = self._output.read()
+        status = self.wait()
+        printed = self.output()
         assert status == 0, printed
         assert "grader:" not in printed, printed
         return self.read()
+
+    def output(self) -> str:
+        """Return what the ranks have printed so far."""
+        return Path(self._output.name).read_text()
+
+    def line_of(self, text: str) -> int:
+        """Return the line of the program that holds the text."""
+        lines = self.program.read_text().splitlines()
+        (line,) = (number for number, line in enumerate(lines, 1) if text in line)
+        return line
+
+    def say(self, rank: int) -> None:
+        """Send a byte to a rank, for which its program waits with `judge.recv(1)`."""
+        self._connections[rank].send(b".")
+
+    def hear(self, rank: int) -> None:
+        """Wait for a byte of a rank, which its program sends with `judge.send(b".")`."""
+        assert self._connections[rank].recv(1) == b".", self.output()
+
+    def kill(self, rank: int) -> None:
+        """End a rank as the out-of-memory killer would."""
+        os.kill(self.pids[rank], signal.SIGKILL)
+        self._mpirun.wait(LIMIT_S)
+
+    def wait(self) -> int:
+        """Wait for the program, however it ends; return its exit status."""
+        return self._mpirun.wait(LIMIT_S)
 
     def read(self) -> list[RankTrace]:
         """Return what each rank has done so far."""
@@ -112,8 +141,8 @@ class Launch:
         trace: TracebackType | None,
     ) -> None:
         if self._mpirun.poll() is None:
-            for pid in self.pids:
-                if pid:
+            for pid in filter(None, self.pids):
+                with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
             self._mpirun.wait(LIMIT_S)
         for closed in (*self._connections, self._listener, self._output, *self.memories):

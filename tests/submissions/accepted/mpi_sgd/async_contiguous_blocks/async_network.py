@@ -41,10 +41,8 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
                     for i in block:
                         todo.append(self.comm.Isend(nabla_b[i], master, 10 + i))
                         todo.append(self.comm.Isend(nabla_w[i], master, 1000 + i))
-                MPI.Request.Waitall(todo)
                 new_w = {i: np.empty_like(self.weights[i]) for i in range(1, self.num_layers)}
                 new_b = {i: np.empty_like(self.biases[i]) for i in range(1, self.num_layers)}
-                todo = []
                 for master, block in enumerate(self.blocks):
                     for i in block:
                         todo.append(self.comm.Irecv(new_b[i], master, 10 + i))

@@ -1,4 +1,6 @@
 import numpy as np
+import mpi4py
+mpi4py.rc(initialize=False, finalize=False)
 from mpi4py import MPI
 
 

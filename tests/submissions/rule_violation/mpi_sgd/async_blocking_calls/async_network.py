@@ -33,13 +33,15 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
             for x, y in self.create_batches(training_data[0], training_data[1], self.mini_batch_size):
                 self.forward_prop(x)
                 nabla_b, nabla_w = self.back_prop(y)
-                # layer by layer: send, then wait for the answer
-                for i in range(1, self.num_layers):
-                    self.comm.Send(nabla_w[i], dest=i % self.num_masters, tag=i)
-                    self.comm.Send(nabla_b[i], dest=i % self.num_masters, tag=i)
-                for i in range(1, self.num_layers):
-                    self.comm.Recv(self.weights[i], source=i % self.num_masters, tag=i)
-                    self.comm.Recv(self.biases[i], source=i % self.num_masters, tag=i)
+                # one master after the other: send, then wait for its answer
+                for master in range(self.num_masters):
+                    layers = [i for i in range(1, self.num_layers) if i % self.num_masters == master]
+                    for i in layers:
+                        self.comm.Send(nabla_w[i], dest=master, tag=i)
+                        self.comm.Send(nabla_b[i], dest=master, tag=i)
+                    for i in layers:
+                        self.comm.Recv(self.weights[i], source=master, tag=i)
+                        self.comm.Recv(self.biases[i], source=master, tag=i)
 
     def do_master(self, validation_data):
         mine = [i for i in range(1, self.num_layers) if i % self.num_masters == self.rank]

@@ -1,0 +1,52 @@
+"""Medians decide; a ratio that a busy neighbour explains is inconclusive."""
+
+import math
+
+import pytest
+
+from grader.judge.budgets import Comparison, assert_within_factor, compare_times, time_ratio
+from grader.judge.findings import BudgetExceeded
+
+
+@pytest.mark.parametrize(
+    ("student_s", "expected"),
+    [
+        ([0.5, 0.5, 0.5], Comparison.WITHIN),
+        ([1.0, 1.0, 1.0], Comparison.WITHIN),
+        ([1.001, 1.001, 1.001], Comparison.INCONCLUSIVE),
+        ([1.999, 1.999, 1.999], Comparison.INCONCLUSIVE),
+        ([2.0, 2.0, 2.0], Comparison.OVER),
+        ([0.9, 50.0, 0.9], Comparison.WITHIN),
+        ([50.0, 0.9, 50.0], Comparison.OVER),
+        ([0.9, 2.9], Comparison.INCONCLUSIVE),
+    ],
+)
+def test_the_three_answers(student_s, expected):
+    """Within up to the factor, over from twice the factor; one outlier decides nothing."""
+    assert compare_times(student_s, [0.1, 0.1, 99.0], 10) is expected
+
+
+def test_the_last_word():
+    """What is not within is over the budget, and the message has all numbers."""
+    assert_within_factor([0.02, 0.02], [0.002], 10)
+    with pytest.raises(BudgetExceeded) as caught:
+        assert_within_factor(
+            [1.3, 1.25, 1.2], [0.025, 0.026, 0.024], 10, what="ringallreduce", yardstick="Allreduce"
+        )
+    assert str(caught.value) == (
+        "ringallreduce takes 1.25 s, 50 times the 25 ms of Allreduce (medians of 3 and 3 runs); "
+        "this part allows 10 times"
+    )
+    with pytest.raises(BudgetExceeded):
+        assert_within_factor([1.5], [0.1], 10)
+
+
+@pytest.mark.parametrize("times", [[], [0.0], [-1.0], [math.nan], [math.inf], [1.0, math.nan]])
+def test_times_that_no_clock_shows(times):
+    """A mistake of the grader, never a verdict."""
+    with pytest.raises(ValueError, match="wall times"):
+        time_ratio(times, [1.0])
+    with pytest.raises(ValueError, match="wall times"):
+        compare_times([1.0], times, 2)
+    with pytest.raises(ValueError, match="wall times"):
+        assert_within_factor([1.0], times, 2)

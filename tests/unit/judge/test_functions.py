@@ -1,0 +1,36 @@
+"""The classes of MPI functions against the header of the installed MPI."""
+
+import re
+import sys
+from itertools import combinations
+from pathlib import Path
+
+from grader.judge import functions
+
+
+def _functions_of_header():
+    header = (Path(sys.prefix) / "include" / "mpi.h").read_text()
+    without_comments = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
+    lines = [line for line in without_comments.splitlines() if not line.lstrip().startswith("#")]
+    return set(re.findall(r"OMPI_DECLSPEC[^;{}]*?\bMPI_(\w+)\s*\(", "\n".join(lines)))
+
+
+def test_every_function_of_mpi_is_in_a_class():
+    """A call that the rules do not know would be neither allowed nor forbidden."""
+    declared = _functions_of_header()
+    assert len(declared) > 400
+    assert declared - functions.ALL == set()
+    assert functions.ALL - declared == set()
+
+
+def test_no_function_is_in_two_classes():
+    """Allowed and forbidden at once."""
+    for one, other in combinations(functions.CLASSES, 2):
+        assert not one & other
+
+
+def test_nothing_neutral_carries_data():
+    """Neutral calls pass every rule."""
+    carrying = functions.BLOCKING_POINT_TO_POINT | functions.NONBLOCKING_POINT_TO_POINT
+    carrying |= functions.COLLECTIVES | functions.ONE_SIDED | functions.FILES | functions.PROCESSES
+    assert not functions.NEUTRAL & carrying
