@@ -8,4 +8,7 @@ folder = Path(__file__).resolve().parent
 sys.path.insert(0, str(folder.parent))
 main = importlib.import_module(f"{folder.name}.harness").main
 del sys.path[0]
-main(sys.argv[1])
+# The command line is ours, not the student's.
+socket_path = sys.argv.pop()
+sys.argv[0] = ""
+main(socket_path)

@@ -49,6 +49,12 @@ def test_a_script_runs_as_main_and_its_globals_are_read():
     assert values(launched) == [6.0, 6.0]
 
 
+def test_the_command_line_is_not_the_students():
+    """Nothing of how a rank was started is in sys.argv."""
+    launched = run("import sys\ndef go(comm): return len(sys.argv) + len(sys.argv[0])")
+    assert values(launched) == [1.0, 1.0]
+
+
 def test_an_exception_names_rank_file_and_line():
     """One rank raises while the other waits for it: the run ends with the one's traceback."""
     failure = failure_of(
