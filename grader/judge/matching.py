@@ -4,26 +4,8 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from grader.trace.calls import ANY_SOURCE, ANY_TAG, PROC_NULL, Call, Trace
-
-Key = tuple[int, int]
-"""Rank and sequence: names one call of a run."""
-
-Channel = tuple[int, int]
-"""World rank of the receiver and communicator: where messages and receives meet."""
-
-
-@dataclass(frozen=True)
-class Posted:
-    """A send or a receive that a rank has posted."""
-
-    rank: int
-    call: Call
-
-    @property
-    def key(self) -> Key:
-        """Return what names this call in the run."""
-        return self.rank, self.call.sequence
+from grader.judge.outstanding import Channel, Key, Posted, has_got, messages_of, receives_of
+from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, Trace
 
 
 @dataclass
@@ -65,86 +47,11 @@ def match(trace: Trace) -> Matches:
     in the order they were posted (MPI 4.1, section 3.5).
     """
     matches = Matches()
-    messages = _messages(trace)
-    receives = _receives(trace, messages, matches.delivered)
+    messages = messages_of(trace)
+    receives = receives_of(trace, messages, matches.delivered)
     for channel in sorted(set(messages) | set(receives)):
         _match_channel(matches, channel, messages[channel].left(), receives.get(channel, []))
     return matches
-
-
-class _Lanes:
-    """The messages of one channel, each in the queue of its sender and tag."""
-
-    def __init__(self) -> None:
-        self._lanes: dict[tuple[int, int], deque[Posted]] = defaultdict(deque)
-
-    def add(self, message: Posted) -> None:
-        """Append a message that was sent after all others of its sender."""
-        self._lanes[message.rank, message.call.tag].append(message)
-
-    def take(self, source: int, tag: int) -> Posted | None:
-        """Remove and return the oldest message of a sender with this tag."""
-        lane = self._lanes[source, tag]
-        return lane.popleft() if lane else None
-
-    def left(self) -> list[Posted]:
-        """Return all messages that were not taken."""
-        return [message for lane in self._lanes.values() for message in lane]
-
-
-def _messages(trace: Trace) -> dict[Channel, _Lanes]:
-    messages: dict[Channel, _Lanes] = defaultdict(_Lanes)
-    for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
-            if call.is_send and _is_posted(call):
-                messages[call.peer, call.communicator].add(Posted(rank, call))
-    return messages
-
-
-def _receives(
-    trace: Trace, messages: dict[Channel, _Lanes], delivered: set[Key]
-) -> dict[Channel, list[Posted]]:
-    """Return by channel the receives from the first pending one on.
-
-    What those before it got is certain: it is taken from `messages` and added to `delivered`.
-    """
-    receives: dict[Channel, list[Posted]] = defaultdict(list)
-    for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
-            channel = rank, call.communicator
-            if _has_got(call) and not receives[channel]:
-                message = messages[channel].take(call.matched_source, call.matched_tag)
-                if message is not None:
-                    delivered.add(message.key)
-            elif _has_got(call) or _is_pending(call):
-                receives[channel].append(Posted(rank, call))
-    return receives
-
-
-def _is_posted(call: Call) -> bool:
-    """Return whether the call has put a message or a receive on its way."""
-    prepares_only = call.function.endswith("_init") and not call.creates_request
-    return call.peer != PROC_NULL and not (prepares_only or call.cancelled or call.error)
-
-
-def _is_pending(call: Call) -> bool:
-    """Return whether the call is a receive that still waits for its message."""
-    waits = call.is_receive and not call.completed_ns and not _has_its_message(call)
-    return waits and _is_posted(call)
-
-
-def _has_got(call: Call) -> bool:
-    """Return whether the call removed a message from those that others may receive."""
-    if call.matched_source < 0:
-        return False
-    if call.function in ("Mprobe", "Improbe"):
-        return True
-    return call.is_receive and call.completed_ns > 0 and not _has_its_message(call)
-
-
-def _has_its_message(call: Call) -> bool:
-    """Return whether the message was chosen before, by a matched probe."""
-    return call.function in ("Mrecv", "Imrecv")
 
 
 def _match_channel(
@@ -158,7 +65,7 @@ def _match_channel(
         if pairs is None:
             continue
         for message, receive in pairs:
-            if _has_got(receive.call):
+            if has_got(receive.call):
                 matches.delivered.add(message.key)
             else:
                 matches.partners[message.key].append(receive)
@@ -185,7 +92,8 @@ def _arrival_orders(messages: Iterable[Posted], receives: Iterable[Posted]) -> I
     """
     yield _as_sent
     sources = {message.rank for message in messages}
-    if len(sources) > 1 and any(each.call.peer == ANY_SOURCE for each in receives):
+    pending = [receive for receive in receives if not has_got(receive.call)]
+    if len(sources) > 1 and any(receive.call.peer == ANY_SOURCE for receive in pending):
         for rank in sorted(sources):
             yield _with(rank, 0)
             yield _with(rank, 2)
@@ -215,8 +123,8 @@ def _pairs(
     taken: set[Key] = set()
     pairs = []
     for receive in receives:
-        call, has_got = receive.call, _has_got(receive.call)
-        wanted = (call.matched_source, call.matched_tag) if has_got else (call.peer, call.tag)
+        call, is_served = receive.call, has_got(receive.call)
+        wanted = (call.matched_source, call.matched_tag) if is_served else (call.peer, call.tag)
         queue = waiting[wanted]
         while queue and queue[0].key in taken:
             queue.popleft()
@@ -224,6 +132,6 @@ def _pairs(
             message = queue.popleft()
             taken.add(message.key)
             pairs.append((message, receive))
-        elif has_got:
+        elif is_served:
             return None
     return pairs

@@ -1,9 +1,9 @@
 """What suites ask of a trace, in one place: the counts, the rules and the volumes."""
 
 from grader.judge.counting import assert_not_truncated, bytes_sent, messages, messages_sent
+from grader.judge.neighbours import assert_one_neighbour
 from grader.judge.rules import (
     assert_buffers_not_pickles,
-    assert_one_neighbour,
     assert_only_nonblocking,
     assert_only_point_to_point,
     assert_requests_completed,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from grader.judge.matching import Posted
+from grader.judge.outstanding import Posted
 from grader.judge.situation import PROBES, Situation
 from grader.judge.wording import at, signature_of, tag_text
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call

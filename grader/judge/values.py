@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from grader.judge.agreement import agreement_text
+from grader.judge.differences import extent_text, first_index, index_text, shortest_different
 from grader.judge.findings import WrongAnswer
-from grader.judge.wording import ranks_text
+
+__all__ = ["assert_every_rank", "assert_unchanged", "reduction_tolerance", "shortest_different"]
 
 Values = NDArray[Any]
 
 _EXACT_KINDS = "biu"
-_FEWEST_DIGITS = 6
-_MOST_DIGITS = 17
-_MAX_GROUPS = 3
 
 
 def assert_every_rank(
@@ -51,7 +51,7 @@ def assert_every_rank(
     }
     if problems:
         first = min(problems)
-        others = _others(arrays, expected, sorted(problems))
+        others = agreement_text(arrays, expected, sorted(problems))
         prefix = f"{label}: " if label else ""
         raise WrongAnswer(f"{prefix}rank {first}: {problems[first]}{others}")
 
@@ -76,11 +76,11 @@ def assert_unchanged(
             )
         changed = (now != before) & ~((now != now) & (before != before))
         if changed.any():
-            index = _first(changed)
+            index = first_index(changed)
             is_now, was = shortest_different(now[index], before[index])
             raise WrongAnswer(
-                f"{prefix}rank {rank}: {name}{_index_text(index)} is {is_now} after the call, it "
-                f"was {was} before{_extent(changed, 'changed')}; the call must leave {name} as "
+                f"{prefix}rank {rank}: {name}{index_text(index)} is {is_now} after the call, it "
+                f"was {was} before{extent_text(changed, 'changed')}; the call must leave {name} as "
                 "it is"
             )
 
@@ -100,21 +100,6 @@ def reduction_tolerance(num_terms: int, dtype: DTypeLike, magnitudes: Values) ->
     return np.asarray(max(num_terms - 1, 0) * epsilon * scale, dtype=np.float64)
 
 
-def shortest_different(one: Any, other: Any) -> tuple[str, str]:
-    """Return two numbers in at least 6 significant digits, and in as many as tell them apart."""
-    if all(isinstance(each, (np.bool_, np.integer)) for each in (one, other)):
-        return str(one), str(other)
-    for digits in range(_FEWEST_DIGITS, _MOST_DIGITS + 1):
-        texts = tuple(_short(each, digits) for each in (one, other))
-        if texts[0] != texts[1]:
-            return texts[0], texts[1]
-    return str(one), str(other)
-
-
-def _short(value: Any, digits: int) -> str:
-    return str(value) if isinstance(value, (np.bool_, np.integer)) else f"{value:.{digits}g}"
-
-
 def _problem(got: Values, wanted: Values, rtol: float, atol: Values, name: str) -> str:
     """Return what is wrong with one rank's array, or nothing."""
     if got.shape != wanted.shape:
@@ -122,9 +107,11 @@ def _problem(got: Values, wanted: Values, rtol: float, atol: Values, name: str) 
     wrong = ~_close(got, wanted, rtol, atol)
     if not wrong.any():
         return ""
-    index = _first(wrong)
+    index = first_index(wrong)
     is_now, should_be = shortest_different(got[index], wanted[index])
-    return f"{name}{_index_text(index)} is {is_now}, expected {should_be}{_extent(wrong, 'differ')}"
+    return (
+        f"{name}{index_text(index)} is {is_now}, expected {should_be}{extent_text(wrong, 'differ')}"
+    )
 
 
 def _close(got: Values, wanted: Values, rtol: float, atol: Values) -> NDArray[np.bool_]:
@@ -141,66 +128,3 @@ def _close(got: Values, wanted: Values, rtol: float, atol: Values) -> NDArray[np
         near = np.abs(x - e) <= atol + rtol * np.abs(e)
         # An infinite expectation would make any relative tolerance infinite as well.
         return np.asarray((near & np.isfinite(e)) | (x == e))
-
-
-def _others(arrays: Sequence[Values], expected: Sequence[Values], wrong: Sequence[int]) -> str:
-    """Return what is to be said of the ranks beside the first wrong one."""
-    if len(arrays) == 1:
-        return ""
-    if len(set(map(_content, expected))) > 1:
-        right = sorted(set(range(len(arrays))) - set(wrong))
-        return f"; {ranks_text(right)} {_are(right)} right" if right else "; no rank is right"
-    groups: dict[Any, list[int]] = {}
-    for rank, array in enumerate(arrays):
-        groups.setdefault(_content(np.asarray(array)), []).append(rank)
-    if len(groups) == 1:
-        both = "both ranks" if len(arrays) == 2 else f"all {len(arrays)} ranks"
-        return f"; {both} agree with each other"
-    right = sorted(set(range(len(arrays))) - set(wrong))
-    agreeing = sorted((group for group in groups.values() if len(group) > 1), key=_largest_first)
-    said = []
-    if not right:
-        said.append("no rank is right")
-    elif len(wrong) > 1:
-        said.append(f"{ranks_text(wrong[1:])} {_are(wrong[1:])} wrong too")
-    elif not agreeing:
-        said.append(f"{ranks_text(right)} {_are(right)} right")
-    if agreeing:
-        first, *more = [ranks_text(group) for group in agreeing[:_MAX_GROUPS]]
-        said.append(", and so do ".join([f"{first} agree with each other", *more]))
-    elif not right and len(arrays) > 2:
-        said.append("no two ranks agree with each other")
-    return "".join(f"; {clause}" for clause in said)
-
-
-def _are(ranks: Sequence[int]) -> str:
-    return "is" if len(ranks) == 1 else "are"
-
-
-def _largest_first(group: Sequence[int]) -> tuple[int, int]:
-    return -len(group), group[0]
-
-
-def _content(array: Values) -> tuple[Any, ...]:
-    return array.shape, array.dtype.str, array.tobytes()
-
-
-def _first(mask: Values) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
-
-
-def _index_text(index: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, index))}]" if index else ""
-
-
-def _extent(mask: Values, verb: str) -> str:
-    """Return how many elements are meant, and their range when they are in one piece."""
-    number, size = int(np.count_nonzero(mask)), mask.size
-    if size == 1:
-        return ""
-    places = np.flatnonzero(mask)
-    in_one_piece = mask.ndim == 1 and 1 < number < size and places[-1] - places[0] == number - 1
-    where = f": {places[0]} to {places[-1]}" if in_one_piece else ""
-    if number == 1 and verb == "differ":
-        verb = "differs"
-    return f" ({number} of {size} elements {verb}{where})"

@@ -17,6 +17,12 @@ def ranks_text(ranks: Iterable[int]) -> str:
     return f"{noun} {listed(map(str, ordered) if short else _runs(ordered))}"
 
 
+def ranks_have(ranks: Iterable[int]) -> str:
+    """Return `rank 2 has`, or `ranks 0, 1 and 3 have`."""
+    known = set(ranks)
+    return f"{ranks_text(known)} {'has' if len(known) == 1 else 'have'}"
+
+
 def listed(items: Iterable[str]) -> str:
     """Return `a`, `a and b`, or `a, b and c`."""
     *most, last = items

@@ -164,7 +164,7 @@ def _updates(case: Fit, outcome: Outcome) -> list[Update]:
                 serial.unpacked(vector, case.sizes)
                 for vector in (held[number], gradient, held[number + 1])
             )
-                updates.append(Update(rank, number, before, by_name, after))
+            updates.append(Update(rank, number, before, by_name, after))
     return updates
 
 

@@ -15,7 +15,7 @@ _TAGS = st.integers(0, 1)
 _LISTENED_TAGS = st.sampled_from([0, 1, ANY_TAG])
 _NUMBERS = st.lists(st.integers(0, 5), min_size=1, max_size=3)
 _MODEST = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 
 
@@ -161,8 +161,9 @@ def test_one_wrong_number_never_crashes(programs, rank, call, field, value):
         machine.step()
     trace = machine.trace()
     ranks = list(trace.ranks)
-    assume(rank < len(ranks) and call < len(ranks[rank].calls))
+    rank %= len(ranks)
     calls = list(ranks[rank].calls)
-    calls[call] = replace(calls[call], **{field: value})
+    if calls:
+        calls[call % len(calls)] = replace(calls[call % len(calls)], **{field: value})
     ranks[rank] = replace(ranks[rank], calls=tuple(calls))
     explain_deadlock(Trace(tuple(ranks)), machine.returned)

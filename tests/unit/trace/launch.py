@@ -33,6 +33,8 @@ _OPTIONS = (
 )
 LIMIT_S = 60.0
 """Far beyond what any of these programs takes, so that a busy machine fails no test."""
+_PATIENCE_S = 5.0
+"""How long mpirun may take to end once its ranks are dead."""
 
 
 class Launch:
@@ -144,7 +146,12 @@ class Launch:
             for pid in filter(None, self.pids):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            self._mpirun.wait(LIMIT_S)
+            try:
+                self._mpirun.wait(_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                # It sometimes waits for ever for a rank that was killed in MPI_Finalize.
+                self._mpirun.kill()
+                self._mpirun.wait(LIMIT_S)
         for closed in (*self._connections, self._listener, self._output, *self.memories):
             closed.close()
 
