@@ -66,6 +66,11 @@ class Reduction(Case):
         return prod(self.shape)
 
     @property
+    def row_num_elements(self) -> int:
+        """Return how many elements one index of the first dimension holds: 1 in a plain vector."""
+        return prod(self.shape[1:])
+
+    @property
     def item_num_bytes(self) -> int:
         """Return the size of one element."""
         return np.dtype(self.dtype).itemsize

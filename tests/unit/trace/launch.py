@@ -72,6 +72,7 @@ class Launch:
             stdin=subprocess.DEVNULL,
             stdout=self._output,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         self.pids = [0] * ranks
         self._connections = [socket.socket()] * ranks
@@ -150,7 +151,7 @@ class Launch:
                 self._mpirun.wait(_PATIENCE_S)
             except subprocess.TimeoutExpired:
                 # It sometimes waits for ever for a rank that was killed in MPI_Finalize.
-                self._mpirun.kill()
+                os.killpg(self._mpirun.pid, signal.SIGKILL)
                 self._mpirun.wait(LIMIT_S)
         for closed in (*self._connections, self._listener, self._output, *self.memories):
             closed.close()
