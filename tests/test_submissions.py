@@ -47,7 +47,7 @@ def name(folder: Path) -> str:
 def account(result: PartResult) -> str:
     """Return what the grading found, for the reader of a failed test."""
     lines = [f"{result.name}: {result.verdict.value}, {result.points:g}/{result.max_points:g}"]
-    lines += [f"  {result.message}"]
+    lines += [f"  {text}" for text in (result.message, *result.notes)]
     for test in result.tests:
         if test.verdict is not Verdict.ACCEPTED:
             lines += [f"  {test.verdict.value} {test.name} [{test.where}]: {test.message}"]
@@ -84,7 +84,7 @@ def test_submission_gets_its_verdict_for_the_right_reason(folder):
 
     (result,) = report.parts
     failing = [t for t in result.tests if t.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED)]
-    messages = [result.message, *(test.message for test in failing)]
+    messages = [result.message, *result.notes, *(test.message for test in failing)]
     assert result.verdict is label.verdict, account(result)
     assert any(re.search(label.message, message) for message in messages), account(result)
     assert pays(label.points, result), account(result)

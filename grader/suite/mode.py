@@ -21,7 +21,8 @@ class SuiteMode(ABC):
     def __init__(self) -> None:
         self._launches: dict[Any, Launch] = {}
         self._functions: set[str] = set()
-        self._failed_functions: set[str] = set()
+        self._failed_because_of: dict[str, str] = {}
+        """Each function that did not hold, with the one at the root of it."""
 
     @pytest.fixture
     def run(self, request: pytest.FixtureRequest) -> Callable[..., Launch]:
@@ -48,12 +49,11 @@ class SuiteMode(ABC):
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip what requires a test that did not hold."""
-        mark = item.get_closest_marker("points")
-        required = mark.kwargs.get("requires") if mark is not None else None
+        required = _required_by(item)
         if required is not None and required not in self._functions:
             raise GraderError(f"{item.name} requires {required}, which is not in the suite")
-        if required in self._failed_functions:
-            pytest.skip(f"{NOT_RUN}this failed: {words(required)}")
+        if required in self._failed_because_of:
+            pytest.skip(f"{NOT_RUN}this failed: {words(self._failed_because_of[required])}")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -62,13 +62,20 @@ class SuiteMode(ABC):
         """Remember which functions did not hold."""
         report = yield
         if call.excinfo is not None and not _is_for_another_world(call.excinfo.value):
-            self._failed_functions.add(function_of(item))
+            name = function_of(item)
+            root = self._failed_because_of.get(_required_by(item) or "", name)
+            self._failed_because_of.setdefault(name, root)
         return report
 
 
 def _is_for_another_world(error: BaseException) -> bool:
     """Return whether a test was skipped only because this job has too few ranks."""
     return isinstance(error, pytest.skip.Exception) and not str(error).startswith(NOT_RUN)
+
+
+def _required_by(item: pytest.Item) -> str | None:
+    mark = item.get_closest_marker("points")
+    return mark.kwargs.get("requires") if mark is not None else None
 
 
 def part_of(item: pytest.Item) -> str:

@@ -63,12 +63,15 @@ class Fit(Case):
     @property
     def label(self) -> str:
         """Return the network, the number of batches, and what is special."""
-        masters = f"{self.num_masters} master{'s' * (self.num_masters > 1)}, "
+        masters = _counted(self.num_masters, "master")
         return (
-            (masters if self.is_asynchronous else "")
+            (f"{masters}, " if self.is_asynchronous else "")
             + f"layers {'-'.join(map(str, self.sizes))}, "
-            + f"{self.epochs} epoch{'s' * (self.epochs > 1)} of {self.number_of_batches} batches"
-            + (f", {self.purpose} {self.number}" if self.purpose != "values" else "")
+            + f"{_counted(self.epochs, 'epoch')} of "
+            + _counted(self.number_of_batches, "batch")
+            + {"values": "", "slow worker": ", a slow worker"}.get(
+                self.purpose, f", {self.purpose} {self.number}"
+            )
             + (", no buffering" if self.synchronous_sends else "")
         )
 
@@ -189,6 +192,11 @@ def timed(file: str, class_name: str, num_masters: int, purpose: str, attempt: i
         )
         for i in range(5 if attempt else 3)
     ]
+
+
+def _counted(number: int, noun: str) -> str:
+    plural = "es" if noun.endswith("ch") and noun != "epoch" else "s"
+    return f"{number} {noun}{plural if number != 1 else ''}"
 
 
 def _start(random: np.random.Generator, sizes: Sequence[int]) -> serial.Vector:

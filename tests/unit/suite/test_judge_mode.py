@@ -134,6 +134,7 @@ def test_what_requires_a_failed_test_is_skipped_and_unpaid(tmp_path):
         def test_other(): pass
         """,
     )
+    assert tests["second"].message == tests["third"].message == "not run: this failed: first"
     verdicts = {name: (test.verdict, test.points) for name, test in tests.items()}
     assert verdicts == {
         "first": (Verdict.WRONG_ANSWER, 0),

@@ -17,7 +17,8 @@ def ringallreduce(send, recv, comm, op):
                     comm.Isend(chunks[(rank - step) % size], dest=(rank + 1) % size)]
         MPI.Request.Waitall(requests)
         for j in range(len(target)):
-            target[j] = op(target[j], temp[j])
+            a, b = np.array([target[j]]), np.array([temp[j]])     # op wants arrays
+            target[j] = op(a, b)[0]
     for step in range(size - 1):
         target = chunks[(rank - step) % size]
         temp = np.empty_like(target)
