@@ -291,7 +291,7 @@ def test_every_part_of_the_template_is_not_implemented_before_any_message(tmp_pa
     parts = {part["name"]: part["file"][0] for part in ASSIGNMENT["parts"]}
     script = tmp_path / "call_every_part.py"
     script.write_text(CALL_EVERY_PART)
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         [sys.executable, "-B", script, *parts],
         env={"PYTHONPATH": str(TEMPLATE)},
         capture_output=True,

@@ -212,9 +212,7 @@ def test_a_launch_that_the_machine_refuses_is_the_graders_failure(tmp_path):
     def refuse(plan):
         raise GraderError("no machine")
 
-    tests, _ = grade(
-        tmp_path, "@points(1)\ndef test_it(run):\n    list(run(2, CASES))\n", refuse
-    )
+    tests, _ = grade(tmp_path, "@points(1)\ndef test_it(run):\n    list(run(2, CASES))\n", refuse)
     assert tests["it"].verdict is Verdict.JUDGE_ERROR
     assert "no machine" in tests["it"].message
 
@@ -224,7 +222,7 @@ def test_a_suite_that_cannot_be_read_raises(tmp_path):
     with pytest.raises(GraderError, match=r"test_thing.py could not be run"):
         grade(tmp_path, "import nothing_of_that_name\n")
     with pytest.raises(GraderError, match="has no points"):
-        results, _ = grade(tmp_path, "def test_it(): pass\n")
+        grade(tmp_path, "def test_it(): pass\n")
 
 
 def test_inputs_depend_on_everything_but_the_submission():
