@@ -22,7 +22,7 @@ class Label:
     about: str
     part: str
     verdict: Verdict
-    message: str
+    message: str = ""
     points: str | float
     deterministic: bool = False
     """The failure is the same each time, also on a busy machine: `make acceptance` repeats it."""

@@ -63,12 +63,12 @@ class Fit(Case):
     @property
     def label(self) -> str:
         """Return the network, the number of batches, and what is special."""
-        masters = _counted(self.num_masters, "master")
+        masters = _counted(self.num_masters, "master", "masters")
         return (
             (f"{masters}, " if self.is_asynchronous else "")
             + f"layers {'-'.join(map(str, self.sizes))}, "
-            + f"{_counted(self.epochs, 'epoch')} of "
-            + _counted(self.number_of_batches, "batch")
+            + f"{_counted(self.epochs, 'epoch', 'epochs')} of "
+            + _counted(self.number_of_batches, "batch", "batches")
             + {"values": "", "slow worker": ", a slow worker"}.get(
                 self.purpose, f", {self.purpose} {self.number}"
             )
@@ -194,9 +194,8 @@ def timed(file: str, class_name: str, num_masters: int, purpose: str, attempt: i
     ]
 
 
-def _counted(number: int, noun: str) -> str:
-    plural = "es" if noun.endswith("ch") and noun != "epoch" else "s"
-    return f"{number} {noun}{plural if number != 1 else ''}"
+def _counted(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
 
 
 def _start(random: np.random.Generator, sizes: Sequence[int]) -> serial.Vector:

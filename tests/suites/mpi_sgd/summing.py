@@ -1,4 +1,4 @@
-"""Whether MPI collectives summed the gradients of a synchronous fit, read off its trace."""
+"""How the gradients of a synchronous fit were brought together, read off its trace."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from grader.judge.findings import RuleViolation
 from grader.judge.functions import BLOCKING_POINT_TO_POINT
-from grader.judge.traffic import assert_not_truncated, messages
+from grader.judge.traffic import assert_not_truncated, bytes_sent, messages
 from grader.judge.wording import at, name_of, ranks_text
 from grader.model import Outcome
 from grader.trace.calls import Call, Trace
@@ -18,7 +18,7 @@ _BRINGS_TOGETHER = (
     *("Allgather", "Allgatherv", "Gather", "Gatherv", "Alltoall", "Alltoallv", "Alltoallw"),
 )
 _HANDS_OUT = ("Bcast",)
-_PICKLE_NUM_BYTES = 512
+PICKLE_NUM_BYTES = 512
 """More than the pickle of an array adds to it."""
 
 
@@ -65,7 +65,7 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
     once = case.num_steps * (_gradient_num_bytes(case) + dummies_num_bytes)
     for rank, seen in enumerate(outcome.trace.ranks):
         given = [call for call in seen.calls if call.function in contributing]
-        pickles = _PICKLE_NUM_BYTES * sum(call.pickled for call in given)
+        pickles = PICKLE_NUM_BYTES * sum(call.pickled for call in given)
         num_bytes = sum(max(call.num_bytes, 0) for call in given)
         if num_bytes > 1.5 * once + pickles:
             raise RuleViolation(
@@ -73,6 +73,30 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
                 f"({len(given)} calls, the first is {_told(given[0])}); the gradients of these "
                 f"steps have {once:,} bytes and are to be summed once"
             )
+
+
+def assert_ring_traffic(case: Fit, outcome: Outcome) -> None:
+    """Assert that the gradients of a step were sent as rings send them, in all of the fit.
+
+    The least is 2 (n - 1) times all gradients, over all ranks and per step; the most allows every
+    array, the two dummies included, to be a ring of its own with the last chunk padded. Pickling
+    is not this part's concern.
+    Raises RuleViolation with the bytes.
+    """
+    n = outcome.ranks
+    lengths = [int(np.prod(shape)) for shape in case.shapes.values()]
+    dummies = [1, case.sizes[0]]
+    per_array = 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES
+    least = per_array * sum(lengths)
+    most = per_array * sum(n * -(-length // n) for length in [*lengths, *dummies])
+    pickled = [call for seen in outcome.trace.ranks for call in seen.calls if call.pickled]
+    most += PICKLE_NUM_BYTES * len(pickled)
+    sent = sum(bytes_sent(outcome.trace))
+    if not least <= sent <= most:
+        raise RuleViolation(
+            f"all ranks together sent {sent:,} bytes in {case.num_steps} steps; ring all-reduces "
+            f"of the gradients send {least:,} to {most:,} (2 (n - 1) times their size per step)"
+        )
 
 
 def _gradient_num_bytes(case: Fit) -> int:

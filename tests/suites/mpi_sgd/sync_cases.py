@@ -4,14 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grader.judge.findings import RuleViolation, WrongAnswer
-from grader.judge.traffic import bytes_sent
+from grader.judge.findings import WrongAnswer
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
 
 from . import serial
 from .fit_cases import (
-    FLOAT64_NUM_BYTES,
     RTOL,
     Fit,
     assert_batch_size,
@@ -81,27 +79,6 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                 )
             formula = f"mini_batch_size // size = {case.mini_batch_size} // {outcome.ranks}"
             assert_batch_size(case, outcome, rank, share, formula)
-
-
-def assert_ring_traffic(case: Fit, outcome: Outcome) -> None:
-    """Assert that the gradients of a step were sent as rings send them, in all of the fit.
-
-    The least is 2 (n - 1) times all gradients, over all ranks and per step; the most allows every
-    array, the two dummies included, to be a ring of its own with the last chunk padded.
-    Raises RuleViolation with the bytes.
-    """
-    n = outcome.ranks
-    lengths = [int(np.prod(shape)) for shape in case.shapes.values()]
-    dummies = [1, case.sizes[0]]
-    per_array = 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES
-    least = per_array * sum(lengths)
-    most = per_array * sum(n * -(-length // n) for length in [*lengths, *dummies])
-    sent = sum(bytes_sent(outcome.trace))
-    if not least <= sent <= most:
-        raise RuleViolation(
-            f"all ranks together sent {sent:,} bytes in {case.num_steps} steps; ring all-reduces "
-            f"of the gradients send {least:,} to {most:,} (2 (n - 1) times their size per step)"
-        )
 
 
 def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:

@@ -5,11 +5,11 @@ import pytest
 from grader.judge.traffic import assert_one_neighbour, assert_only_point_to_point
 from grader.suite.marks import part, points
 
+from .summing import assert_ring_traffic
 from .sync_cases import (
     RANKS,
     SEVERAL_RANKS,
     assert_batches,
-    assert_ring_traffic,
     assert_trained_as_one_process,
     cases_by_ranks,
     genuine_cases,

@@ -126,7 +126,7 @@ def test_without_validation_data_nothing_is_printed(given, capsys):
 
 
 def test_the_small_functions_have_the_shapes_that_handed_in_files_expect(given):
-    """The functions of utils has no dummy in weights; `from network import *` brings all its names along."""
+    """Random weights have no dummy; `from network import *` brings all names along."""
     utils = given["utils"]
     sizes = [4, 3, 2]
     assert [w.shape for w in utils.random_weights(sizes)] == [(4, 3), (3, 2)]

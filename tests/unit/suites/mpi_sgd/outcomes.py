@@ -1,13 +1,14 @@
-"""Outcomes made by hand: what a run would have brought back."""
+"""Outcomes and traces made by hand: what a run would have brought back."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from grader.model import Outcome
 from grader.suite.case import Case
-from grader.trace.calls import Trace
+from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 
 
 def outcome(case: Case, inputs: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> Outcome:
@@ -25,3 +26,66 @@ def outcome(case: Case, inputs: Sequence[Mapping[str, Any]], results: Sequence[A
 def inputs_of(case: Case, ranks: int, seed: int = 0) -> Sequence[Mapping[str, Any]]:
     """Return inputs as the runner would make them."""
     return case.inputs(np.random.default_rng(seed), ranks)
+
+
+def trace_of(calls_by_rank: Sequence[Sequence[Call]]) -> Trace:
+    """Return the complete trace of ranks that made these calls."""
+    return Trace(
+        tuple(
+            RankTrace(
+                rank=rank,
+                calls=tuple(replace(each, sequence=i) for i, each in enumerate(calls)),
+                attached=True,
+                initialised=True,
+                finalised=False,
+                inside=-1,
+                polling=False,
+                progress=len(calls),
+                num_failed_polls=0,
+                truncated=False,
+            )
+            for rank, calls in enumerate(calls_by_rank)
+        )
+    )
+
+
+def call(
+    function: str,
+    num_bytes: int = -1,
+    *,
+    peer: int = NO_PEER,
+    line: int = 1,
+    communicator: int = 1,
+    pickled: bool = False,
+) -> Call:
+    """Return a call that was completed in the student's phase."""
+    is_send = function in ("Send", "Isend")
+    return Call(
+        sequence=0,
+        function=function,
+        peer=peer,
+        tag=0,
+        communicator=communicator,
+        communicator_size=-1,
+        num_elements=num_bytes // 8,
+        num_bytes=num_bytes,
+        entered_ns=1,
+        left_ns=2,
+        completed_ns=2,
+        is_send=is_send,
+        is_receive=function in ("Recv", "Irecv"),
+        creates_request=function.startswith("I"),
+        request_freed=False,
+        cancelled=False,
+        synchronous=False,
+        pickled=pickled,
+        matched_source=NO_PEER,
+        matched_tag=0,
+        received_num_bytes=-1,
+        failed_polls=0,
+        waits_for=(),
+        phase=1,
+        error=0,
+        file="sync_network.py",
+        line=line,
+    )

@@ -6,7 +6,9 @@ import pytest
 from mpi_sgd import async_cases, ownership
 
 from grader.judge.findings import RuleViolation
-from grader.trace.calls import Call, RankTrace, Trace
+from grader.trace.calls import Trace
+
+from .outcomes import call, trace_of
 
 SIZES = async_cases.FOUR_LAYERS
 BY_LAYER = ownership.layer_num_bytes(SIZES)
@@ -98,54 +100,9 @@ def traffic(
             sends[master] += [(worker, back)] * (batches + num_replies_more)
         if master != 0 and gathered:
             sends[master].append((0, size))
-    return Trace(tuple(rank_trace(rank, messages) for rank, messages in sends.items()))
-
-
-def rank_trace(rank: int, messages: list[tuple[int, int]]) -> RankTrace:
-    calls = tuple(
-        isend(number, peer, num_bytes) for number, (peer, num_bytes) in enumerate(messages)
-    )
-    return RankTrace(
-        rank=rank,
-        calls=calls,
-        attached=True,
-        initialised=True,
-        finalised=False,
-        inside=-1,
-        polling=False,
-        progress=len(calls),
-        num_failed_polls=0,
-        truncated=False,
-    )
-
-
-def isend(sequence: int, peer: int, num_bytes: int) -> Call:
-    return Call(
-        sequence=sequence,
-        function="Isend",
-        peer=peer,
-        tag=0,
-        communicator=1,
-        communicator_size=5,
-        num_elements=num_bytes // 8,
-        num_bytes=num_bytes,
-        entered_ns=1,
-        left_ns=2,
-        completed_ns=2,
-        is_send=True,
-        is_receive=False,
-        creates_request=True,
-        request_freed=False,
-        cancelled=False,
-        synchronous=False,
-        pickled=False,
-        matched_source=-3,
-        matched_tag=0,
-        received_num_bytes=-1,
-        failed_polls=0,
-        waits_for=(),
-        phase=1,
-        error=0,
-        file="async_network.py",
-        line=1,
+    return trace_of(
+        [
+            [call("Isend", num_bytes, peer=peer) for peer, num_bytes in messages]
+            for messages in sends.values()
+        ]
     )

@@ -1,0 +1,132 @@
+"""Collectives are told from messages by hand, also where mpi4py makes the former of the latter."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from mpi_sgd import serial
+from mpi_sgd.fit_cases import Fit
+from mpi_sgd.summing import (
+    assert_collectives_carry_gradients,
+    assert_gradients_given_once,
+    assert_ring_traffic,
+)
+from mpi_sgd.sync_cases import cases_by_ranks
+
+from grader.judge.findings import NotProven, RuleViolation
+from grader.model import Outcome
+from grader.trace.calls import Call
+
+from .outcomes import call, inputs_of, outcome, trace_of
+
+RANKS = 3
+CASE: Fit = next(c for c in cases_by_ranks("sync_network.py")[RANKS] if c.sizes == (64, 32, 10))
+STEP_NUM_BYTES = 8 * serial.num_parameters(CASE.sizes)
+DUMMIES_NUM_BYTES = 8 * 65
+
+
+def done(step_by_rank: Sequence[Sequence[Call]], once: Sequence[Call] = ()) -> Outcome:
+    """Return the outcome of a fit whose ranks make these calls in every step."""
+    blank = outcome(CASE, inputs_of(CASE, RANKS), [{}] * RANKS)
+    calls = [[*once, *(CASE.num_steps * list(step))] for step in step_by_rank]
+    return replace(blank, trace=trace_of(calls))
+
+
+def everywhere(*calls: Call) -> list[Sequence[Call]]:
+    return [calls] * RANKS
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        everywhere(call("Allreduce", STEP_NUM_BYTES + DUMMIES_NUM_BYTES)),
+        everywhere(call("Iallreduce", STEP_NUM_BYTES), call("Wait")),
+        everywhere(call("Reduce", STEP_NUM_BYTES, peer=0), call("Bcast", STEP_NUM_BYTES, peer=0)),
+        everywhere(call("Allgather", STEP_NUM_BYTES)),
+        everywhere(*(call("Bcast", STEP_NUM_BYTES, peer=root) for root in range(RANKS))),
+    ],
+    ids=["Allreduce", "Iallreduce", "Reduce and Bcast", "Allgather", "Bcast by each"],
+)
+def test_every_collective_that_brings_gradients_together_will_do(step) -> None:
+    assert_collectives_carry_gradients(CASE, done(step))
+    assert_gradients_given_once(CASE, done(step))
+
+
+def test_a_lower_case_allreduce_is_a_collective_too() -> None:
+    own, pickle = 7, STEP_NUM_BYTES + 150
+    receives = [call("Recv", pickle, peer=1, communicator=own), call("Recv", pickle, peer=2)]
+    sends = [call("Send", pickle, peer=0, communicator=own, pickled=True)]
+    hands_out = call("Bcast", pickle, peer=0, communicator=own, pickled=True)
+    found = done(
+        [[*receives, hands_out], [*sends, hands_out], [*sends, hands_out]], [call("Comm_dup")]
+    )
+    assert_collectives_carry_gradients(CASE, found)
+    assert_gradients_given_once(CASE, found)
+
+
+def test_messages_by_hand_are_no_collective() -> None:
+    sends = [
+        [call("Isend", STEP_NUM_BYTES, peer=peer, line=11) for peer in range(RANKS) if peer != rank]
+        for rank in range(RANKS)
+    ]
+    with pytest.raises(RuleViolation, match=r"ranks 0, 1 and 2 call no MPI .*sync_network\.py:11"):
+        assert_collectives_carry_gradients(CASE, done(sends))
+
+
+def test_a_token_collective_does_not_hide_messages_by_hand() -> None:
+    to_rank_0 = [call("Send", STEP_NUM_BYTES, peer=0, line=12)]
+    hands_out = call("Bcast", STEP_NUM_BYTES, peer=0, line=15)
+    with pytest.raises(RuleViolation, match=r"bytes in messages of their own; rank 1 calls Send"):
+        assert_collectives_carry_gradients(
+            CASE, done([[hands_out], [*to_rank_0, hands_out], [*to_rank_0, hands_out]])
+        )
+
+
+def test_a_rank_that_takes_no_part_is_named() -> None:
+    steps = everywhere(call("Allreduce", STEP_NUM_BYTES))
+    with pytest.raises(RuleViolation, match=r"^rank 2 calls no MPI collective"):
+        assert_collectives_carry_gradients(CASE, done([*steps[:2], []]))
+
+
+def test_a_trace_that_is_cut_short_proves_nothing() -> None:
+    found = done(everywhere(call("Allreduce", STEP_NUM_BYTES)))
+    cut = [replace(seen, truncated=True) for seen in found.trace.ranks]
+    with pytest.raises(NotProven):
+        assert_collectives_carry_gradients(
+            CASE, replace(found, trace=replace(found.trace, ranks=tuple(cut)))
+        )
+
+
+def test_gradients_summed_twice_are_too_much() -> None:
+    twice = everywhere(*(2 * [call("Allreduce", STEP_NUM_BYTES, line=22)]))
+    with pytest.raises(
+        RuleViolation, match=r"rank 0 gives collectives .*Allreduce at sync_network"
+    ):
+        assert_gradients_given_once(CASE, done(twice))
+
+
+def ring_step(num_bytes: int) -> list[Sequence[Call]]:
+    return [[call("Isend", num_bytes, peer=(rank + 1) % RANKS)] for rank in range(RANKS)]
+
+
+def test_the_traffic_of_rings_holds_with_and_without_padding_and_dummies() -> None:
+    least = -(-2 * (RANKS - 1) * STEP_NUM_BYTES // RANKS)
+    assert_ring_traffic(CASE, done(ring_step(least)))
+    assert_ring_traffic(CASE, done(ring_step(least + 2 * (RANKS - 1) * DUMMIES_NUM_BYTES // RANKS)))
+
+
+def test_pickle_headers_cost_nothing_here() -> None:
+    chunk = -(-STEP_NUM_BYTES // RANKS) + 150
+    step = [
+        4 * [call("Isend", chunk, peer=(rank + 1) % RANKS, pickled=True)] for rank in range(RANKS)
+    ]
+    assert_ring_traffic(CASE, done(step))
+
+
+@pytest.mark.parametrize("factor", [(RANKS - 1) * RANKS, 2])
+def test_other_traffic_than_that_of_rings_is_told_in_bytes(factor: int) -> None:
+    """Of the naive exchange each rank sends (n - 1) arrays, of half a ring too few."""
+    num_bytes = factor * STEP_NUM_BYTES // RANKS
+    in_all = RANKS * CASE.num_steps * num_bytes
+    with pytest.raises(RuleViolation, match=f"all ranks together sent {in_all:,} bytes in 4 steps"):
+        assert_ring_traffic(CASE, done(ring_step(num_bytes)))
