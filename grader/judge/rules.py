@@ -29,13 +29,16 @@ def assert_only_point_to_point(trace: Trace, *, may_be_silent: bool = False) -> 
     _assert_evidence(trace, may_be_silent)
 
 
-def assert_only_nonblocking(trace: Trace, *, may_be_silent: bool = False) -> None:
+def assert_only_nonblocking(
+    trace: Trace, *, may_be_silent: bool = False, also: Collection[str] = ()
+) -> None:
     """Assert that messages were sent, received and probed by non-blocking calls; waits may block.
 
+    also: functions that this part tolerates beside them.
     Raises RuleViolation, NotProven: as assert_only_point_to_point.
     """
     allowed = "non-blocking point-to-point calls (Isend, Irecv, ...) and waits only"
-    _assert_only(trace, _NONBLOCKING, allowed)
+    _assert_only(trace, _NONBLOCKING.union(also), allowed)
     _assert_evidence(trace, may_be_silent)
 
 

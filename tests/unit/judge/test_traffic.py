@@ -156,6 +156,16 @@ def test_blocking_calls_where_non_blocking_ones_are_asked_for(function):
     assert ("lower-case recv" in said) == (function in ("Mprobe", "Mrecv"))
 
 
+def test_a_part_may_tolerate_what_it_names():
+    """A barrier at the end of a starter's fit, and nothing else with it."""
+    run = naive(2, 5)
+    run.call(0, "Barrier")
+    traffic.assert_only_nonblocking(run.trace(), also={"Barrier"})
+    run.call(1, "Bcast")
+    said = violation(traffic.assert_only_nonblocking, run, also={"Barrier"})
+    assert "rank 1 calls Bcast at" in said
+
+
 @pytest.mark.parametrize("function", sorted(functions.NONBLOCKING_POINT_TO_POINT))
 def test_non_blocking_calls_are_messages(function):
     """Persistent and partitioned ones included."""

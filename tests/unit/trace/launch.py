@@ -33,6 +33,7 @@ _OPTIONS = (
 )
 LIMIT_S = 60.0
 """Far beyond what any of these programs takes, so that a busy machine fails no test."""
+_START_LIMIT_S = 30.0
 _PATIENCE_S = 5.0
 """How long mpirun may take to end once its ranks are dead."""
 
@@ -50,34 +51,53 @@ class Launch:
         synchronous_sends: bool = False,
         num_records: int = 1 << 12,
     ) -> None:
-        self.memories = [TraceMemory.create(num_records) for _ in range(ranks)]
-        for memory in self.memories:
-            memory.set_synchronous_sends(synchronous_sends)
         self.program = folder / "program.py"
         self.program.write_text(textwrap.dedent(program))
-        prelude = folder / "prelude.py"
-        prelude.write_text(_PRELUDE)
-        self._listener = socket.socket(socket.AF_UNIX)
-        self._listener.bind(str(folder / "judge.sock"))
-        self._listener.listen(ranks)
-        self._listener.settimeout(LIMIT_S)
-        self._output = (folder / "output").open("w+")
-        mpirun = shutil.which("mpirun", path=Path(sys.executable).parent) or "mpirun"
-        self._mpirun = subprocess.Popen(
-            [
-                *(mpirun, *_OPTIONS, "-n", str(ranks), "-x", f"LD_PRELOAD={interposer}"),
-                *(sys.executable, "-I", str(prelude), str(folder / "judge.sock")),
-                str(self.program),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=self._output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        (folder / "prelude.py").write_text(_PRELUDE)
+        self._folder = folder
+        # One start in some thousands fails, for reasons that are mpirun's own.
+        for _ in range(2):
+            self.memories = [TraceMemory.create(num_records) for _ in range(ranks)]
+            for memory in self.memories:
+                memory.set_synchronous_sends(synchronous_sends)
+            self._start(interposer, ranks)
+            if self._accept_all():
+                return
+            self.close()
+        raise AssertionError(f"mpirun did not start {ranks} ranks: {self.output()}")
+
+    def _start(self, interposer: Path, ranks: int) -> None:
         self.pids = [0] * ranks
-        self._connections = [socket.socket()] * ranks
-        for _ in range(ranks):
-            self._serve()
+        self._connections = [socket.socket() for _ in range(ranks)]
+        socket_path = self._folder / "judge.sock"
+        socket_path.unlink(missing_ok=True)
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(socket_path))
+        self._listener.listen(ranks)
+        self._listener.settimeout(0.1)
+        mpirun = shutil.which("mpirun", path=Path(sys.executable).parent) or "mpirun"
+        with (self._folder / "output").open("w") as output:
+            self._mpirun = subprocess.Popen(
+                [
+                    *(mpirun, *_OPTIONS, "-n", str(ranks), "-x", f"LD_PRELOAD={interposer}"),
+                    *(sys.executable, "-I", str(self._folder / "prelude.py"), str(socket_path)),
+                    str(self.program),
+                ],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def _accept_all(self) -> bool:
+        """Give each rank its memory; return False when they do not come."""
+        deadline = time.monotonic() + _START_LIMIT_S
+        while 0 in self.pids:
+            if self._mpirun.poll() is not None or time.monotonic() > deadline:
+                return False
+            with contextlib.suppress(TimeoutError):
+                self._serve()
+        return True
 
     def _serve(self) -> None:
         connection, _ = self._listener.accept()
@@ -86,6 +106,7 @@ class Launch:
         socket.send_fds(connection, [b"F"], [self.memories[rank].fd])
         raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         self.pids[rank] = struct.unpack("3i", raw)[0]
+        self._connections[rank].close()
         self._connections[rank] = connection
 
     def finish(self) -> list[RankTrace]:
@@ -98,7 +119,7 @@ class Launch:
 
     def output(self) -> str:
         """Return what the ranks have printed so far."""
-        return Path(self._output.name).read_text()
+        return (self._folder / "output").read_text()
 
     def line_of(self, text: str) -> int:
         """Return the line of the program that holds the text."""
@@ -143,6 +164,10 @@ class Launch:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End whatever still runs, and let go of everything."""
         if self._mpirun.poll() is None:
             for pid in filter(None, self.pids):
                 with contextlib.suppress(ProcessLookupError):
@@ -153,7 +178,7 @@ class Launch:
                 # It sometimes waits for ever for a rank that was killed in MPI_Finalize.
                 os.killpg(self._mpirun.pid, signal.SIGKILL)
                 self._mpirun.wait(LIMIT_S)
-        for closed in (*self._connections, self._listener, self._output, *self.memories):
+        for closed in (*self._connections, self._listener, *self.memories):
             closed.close()
 
 

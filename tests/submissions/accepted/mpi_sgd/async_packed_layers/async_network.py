@@ -24,6 +24,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
             self.do_master(validation_data)
         else:
             self.do_worker(training_data)
+        self.comm.Barrier()  # given like this, left as it was
         MPI.Finalize()
 
     def layers_of(self, master):
