@@ -11,6 +11,15 @@ from grader.trace import layout
 from grader.trace.calls import Call
 from grader.trace.layout import RecordFlag
 
+# Plain numbers: every call of a run is tested against them, and an IntFlag's `&` is slow.
+_IS_SEND = int(RecordFlag.IS_SEND)
+_IS_RECEIVE = int(RecordFlag.IS_RECEIVE)
+_CREATES_REQUEST = int(RecordFlag.CREATES_REQUEST)
+_REQUEST_FREED = int(RecordFlag.REQUEST_FREED)
+_CANCELLED = int(RecordFlag.CANCELLED)
+_SYNCHRONOUS = int(RecordFlag.SYNCHRONOUS)
+_PICKLED = int(RecordFlag.PICKLED)
+
 _MAX_NAME_NUM_BYTES = 4096
 _MAX_WAITS = 256
 
@@ -96,13 +105,13 @@ def _call(sequence: int, record: dict[str, Any], waits_for: Sequence[int], names
         entered_ns=record["entered_ns"],
         left_ns=record["left_ns"],
         completed_ns=record["completed_ns"],
-        is_send=bool(flags & RecordFlag.IS_SEND),
-        is_receive=bool(flags & RecordFlag.IS_RECEIVE),
-        creates_request=bool(flags & RecordFlag.CREATES_REQUEST),
-        request_freed=bool(flags & RecordFlag.REQUEST_FREED),
-        cancelled=bool(flags & RecordFlag.CANCELLED),
-        synchronous=bool(flags & RecordFlag.SYNCHRONOUS),
-        pickled=bool(flags & RecordFlag.PICKLED),
+        is_send=bool(flags & _IS_SEND),
+        is_receive=bool(flags & _IS_RECEIVE),
+        creates_request=bool(flags & _CREATES_REQUEST),
+        request_freed=bool(flags & _REQUEST_FREED),
+        cancelled=bool(flags & _CANCELLED),
+        synchronous=bool(flags & _SYNCHRONOUS),
+        pickled=bool(flags & _PICKLED),
         matched_source=record["matched_source"],
         matched_tag=record["matched_tag"],
         received_num_bytes=record["received_num_bytes"],
