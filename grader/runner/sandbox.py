@@ -1,11 +1,14 @@
 """A run's own folder and processes: made before the ranks start, and nothing left of them after."""
 
+import compileall
 import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 
@@ -45,8 +48,10 @@ class Sandbox:
 
     def fill(self, *, submission: Mapping[str, bytes], support: Mapping[str, bytes]) -> None:
         """Lay out what the ranks may read: the harness, the support files, the submission."""
-        # A level of its own, because our folder cannot be listed, which imports need.
-        shutil.copytree(RANK_SOURCE, self._harness, ignore=shutil.ignore_patterns("__pycache__"))
+        # A level of its own, because our folder cannot be listed, which imports need. Compiled
+        # before, or every rank would do it again.
+        _compile_rank_source()
+        shutil.copytree(RANK_SOURCE, self._harness)
         for name, files in (("submission", submission), ("support", support)):
             (self.folder / name).mkdir()
             for file, content in files.items():
@@ -94,7 +99,9 @@ class Sandbox:
             command += ["--mca", name, value]
         command += ["-x", f"LD_PRELOAD={interposer}"]
         entry = self._harness / "__main__.py"
-        return [*command, sys.executable, "-I", str(entry), str(self.socket_path)]
+        packages = sysconfig.get_path("purelib")
+        rank = [sys.executable, "-I", "-S", str(entry), packages, str(self.socket_path)]
+        return [*command, *rank]
 
     def _environment(self) -> dict[str, str]:
         scratch = str(self.folder / "scratch")
@@ -157,6 +164,12 @@ class Sandbox:
             ) from None
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@cache
+def _compile_rank_source() -> None:
+    """Write bytecode beside the ranks' source where we may; where not, it is there or not needed."""
+    compileall.compile_dir(RANK_SOURCE, quiet=2)
 
 
 def mpirun() -> str:

@@ -88,6 +88,7 @@ def test_the_lowest_raising_rank_speaks():
         ("def went(comm): pass", r"work.py defines no go; it defines went; .* asks for go\(comm\)"),
         ("def go(): pass", r"rank 0 raised TypeError: go\(\) takes 0 .* asks for go\(comm\)"),
         ("import nowhere", r"rank 0 raised ModuleNotFoundError: .*'nowhere' at work.py:1"),
+        ("def go(comm): exit(0)", r"rank 0 called sys.exit\(0\) at work.py:1"),
         ("import sys\ndef go(comm): sys.exit(0)", r"rank 0 called sys.exit\(0\) at work.py:2"),
     ],
 )
