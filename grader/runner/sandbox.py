@@ -168,7 +168,7 @@ class Sandbox:
 
 @cache
 def _compile_rank_source() -> None:
-    """Write bytecode beside the ranks' source where we may; where not, it is there or not needed."""
+    """Write bytecode beside the ranks' source, where we may write."""
     compileall.compile_dir(RANK_SOURCE, quiet=2)
 
 
