@@ -86,6 +86,8 @@ class _World:
         self._mpi = MPI
         if mpi_init == "student":
             self._shared = own_mpi.install(sys.modules["mpi4py.MPI"])
+        # Phases belong to the file that marks one first: ours, before any of the student's runs.
+        self.mark_phase(0)
 
     def begin_case(self) -> Any:
         """Return a communicator of the case's own: what an earlier case left behind stays there."""

@@ -23,6 +23,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
             self.do_master(validation_data)
         else:
             self.do_worker(training_data)
+        self.comm.Barrier()          # everybody is done
         MPI.Finalize()
 
     def my_share(self):
