@@ -93,10 +93,21 @@ def failure_of_problem(rank: int, values: Mapping[str, Any], entry: str) -> RunF
     )
 
 
+def failure_of_abort(rank: int, where: str) -> RunFailure:
+    """Return the failure of a rank that called MPI_Abort, which ends all ranks."""
+    return RunFailure(
+        Verdict.RUN_TIME_ERROR,
+        f"rank {rank} called Abort at {where}, which ends all ranks without an answer",
+    )
+
+
 def failure_of_silence(
-    rank: int, exit_status: int | None, place: tuple[str, int] | None
+    rank: int, exit_status: int | None, place: tuple[str, int] | None, last_output: str
 ) -> RunFailure:
-    """Return the failure of a rank whose process ended without an answer."""
+    """Return the failure of a rank whose process ended without an answer.
+
+    last_output: what it printed last; where MPI itself ended it, that says why.
+    """
     where = f" at {place[0]}:{place[1]}" if place else ""
     how = "its process ended"
     if exit_status is not None and exit_status > 128:
@@ -106,8 +117,12 @@ def failure_of_silence(
             how = f"its process ended with status {exit_status}"
     elif exit_status is not None:
         how = f"its process ended with status {exit_status}"
+    said = [
+        line.strip("* ") for line in last_output.splitlines() if line.startswith("*** The MPI_")
+    ]
+    why = f". MPI says: {said[0]}" if said else ""
     return RunFailure(
-        Verdict.RUN_TIME_ERROR, f"rank {rank} gave no answer: {how}{where} before it returned"
+        Verdict.RUN_TIME_ERROR, f"rank {rank} gave no answer: {how}{where} before it returned{why}"
     )
 
 

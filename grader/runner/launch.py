@@ -3,6 +3,7 @@
 import time
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -211,11 +212,23 @@ class _Run:
         patience_s = time.monotonic() + _LAST_WORDS_S
         while self._sandbox.ended() is None and time.monotonic() < patience_s:
             time.sleep(_TICK_S)
+        aborting = {rank: self._abort_of(rank) for rank in sorted(troubled)}
+        for rank, where in aborting.items():
+            if where:
+                return answers.failure_of_abort(rank, where)
         submission = str(self._sandbox.folder / "submission")
         places = {rank: self._files[rank].place(submission) for rank in troubled}
         # A rank that crashed has dumped its stack; the others were ended because of it.
         rank = min(troubled, key=lambda rank: (places[rank] is None, rank))
-        return answers.failure_of_silence(rank, self._sandbox.ended(), places[rank])
+        return answers.failure_of_silence(
+            rank, self._sandbox.ended(), places[rank], self._files[rank].output_tail()
+        )
+
+    def _abort_of(self, rank: int) -> str:
+        """Return where a rank called MPI_Abort; empty if its last call was another."""
+        trace = self._files[rank].trace
+        last = trace.read(max(0, trace.snapshot().head - 1)).calls[-1:]
+        return "".join(f"{Path(c.file).name}:{c.line}" for c in last if c.function == "Abort")
 
     def with_last_words(self, failure: RunFailure) -> RunFailure:
         """Return the failure with the last lines that each rank printed."""

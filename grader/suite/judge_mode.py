@@ -91,8 +91,11 @@ class JudgeMode(SuiteMode):
             )
         )
         self.num_launches += 1
-        if launched.failure is not None and launched.failure.verdict in _ENDS_THE_PART:
-            self._ended = launched.failure
+        failure = launched.failure
+        # Code that cannot even answer the first case of all will not do better on more ranks.
+        hopeless = self.num_launches == 1 and not launched.outcomes
+        if failure is not None and (hopeless or failure.verdict in _ENDS_THE_PART):
+            self._ended = failure
         return make_launch(cases, launched.outcomes, launched.failure, ranks)
 
     def pytest_configure(self, config: pytest.Config) -> None:

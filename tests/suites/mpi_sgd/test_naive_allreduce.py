@@ -36,7 +36,7 @@ def test_every_rank_holds_the_reduction(run, ranks):
         assert_reduced(case, outcome)
 
 
-@points(1)
+@points(1, requires=test_every_rank_holds_the_reduction)
 @pytest.mark.parametrize("ranks", RANKS)
 def test_send_is_left_unchanged(run, ranks):
     """The send array is the same after the call as before."""
