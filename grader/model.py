@@ -7,6 +7,14 @@ from typing import Any
 
 from grader.trace.calls import Trace
 
+WORLDS = ("mpi", "mpi-student", "mpi-script", "torch", "torch-script", "alone")
+"""What connects the ranks of a part.
+
+`mpi`: MPI, of which a probe gets a communicator. `mpi-student`: the submission calls MPI.Init and
+MPI.Finalize and uses COMM_WORLD. `mpi-script`: it uses COMM_WORLD and finds MPI initialised.
+`torch`: torch.distributed, with a process group for each case. `torch-script`: the submission calls
+init_process_group. `alone`: nothing."""
+
 
 class Verdict(StrEnum):
     """What became of a test or a part; `severity` orders them for the headline of a part."""
@@ -167,6 +175,8 @@ class Report:
     """ISO 8601, UTC."""
     notes: tuple[str, ...] = ()
     """About the grading as a whole: missing protections, files ignored, ..."""
+    is_recognised: bool = False
+    """The assignment was found out from the files, for want of its name."""
 
     @property
     def score(self) -> float | None:

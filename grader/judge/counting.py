@@ -15,10 +15,10 @@ def assert_not_truncated(trace: Trace) -> None:
     """
     for rank, seen in enumerate(trace.ranks):
         if not seen.attached:
-            raise NotProven(f"the MPI calls of rank {rank} were not recorded: nothing is proven")
+            raise NotProven(f"the calls of rank {rank} were not recorded: nothing is proven")
         if seen.truncated:
             raise NotProven(
-                f"rank {rank} made more MPI calls than were kept ({len(seen.calls)} were): what it "
+                f"rank {rank} made more calls than were kept ({len(seen.calls)} were): what it "
                 "did after them is not proven"
             )
         for call in seen.calls:

@@ -1,12 +1,16 @@
-"""Every MPI function, named without its prefix, in exactly one class: what rules go by."""
+"""Every function that a trace may name, in exactly one class: what rules go by.
+
+MPI's are named without their prefix, torch.distributed's as there; no name is in both. The latter
+have one name whether they block or not, which their record tells.
+"""
 
 
 def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-BLOCKING_SENDS = _names("Send Ssend Rsend Bsend")
-BLOCKING_RECEIVES = _names("Recv Mrecv Probe Mprobe")
+BLOCKING_SENDS = _names("Send Ssend Rsend Bsend send")
+BLOCKING_RECEIVES = _names("Recv Mrecv Probe Mprobe recv")
 BLOCKING_EXCHANGES = _names("Sendrecv Sendrecv_replace")
 BLOCKING_POINT_TO_POINT = BLOCKING_SENDS | BLOCKING_RECEIVES | BLOCKING_EXCHANGES
 
@@ -14,11 +18,12 @@ NONBLOCKING_POINT_TO_POINT = _names("""
     Isend Issend Irsend Ibsend Irecv Imrecv Iprobe Improbe Isendrecv Isendrecv_replace
     Send_init Ssend_init Rsend_init Bsend_init Recv_init Start Startall
     Psend_init Precv_init Pready Pready_list Pready_range Parrived
+    isend irecv
 """)
 
-WAITS_FOR_ALL = _names("Wait Waitall")
+WAITS_FOR_ALL = _names("Wait Waitall wait")
 WAITS_FOR_ANY = _names("Waitany Waitsome")
-TESTS_FOR_ALL = _names("Test Testall Request_get_status")
+TESTS_FOR_ALL = _names("Test Testall Request_get_status is_completed")
 TESTS_FOR_ANY = _names("Testany Testsome")
 COMPLETION = (
     WAITS_FOR_ALL
@@ -38,10 +43,18 @@ NONBLOCKING_COLLECTIVES = frozenset(
     [f"I{name.lower()}" for name in BLOCKING_COLLECTIVES]
     + [f"{name}_init" for name in BLOCKING_COLLECTIVES]
 )
-COLLECTIVES = BLOCKING_COLLECTIVES | NONBLOCKING_COLLECTIVES
+TORCH_BARRIERS = _names("barrier monitored_barrier")
+TORCH_COLLECTIVES = TORCH_BARRIERS | _names("""
+    broadcast gather scatter reduce all_gather all_reduce reduce_scatter all_to_all
+    all_gather_into_tensor reduce_scatter_tensor all_to_all_single
+    all_reduce_coalesced all_gather_coalesced
+    all_gather_into_tensor_coalesced reduce_scatter_tensor_coalesced
+""")
+COLLECTIVES = BLOCKING_COLLECTIVES | NONBLOCKING_COLLECTIVES | TORCH_COLLECTIVES
 
 ROOTED_COLLECTIVES = _names("""
     Bcast Gather Gatherv Scatter Scatterv Reduce Ibcast Igather Igatherv Iscatter Iscatterv Ireduce
+    broadcast gather scatter reduce
 """)
 
 COMMUNICATORS_BY_ALL = _names("""
@@ -153,6 +166,7 @@ CLASSES = (
     COMPLETION,
     BLOCKING_COLLECTIVES,
     NONBLOCKING_COLLECTIVES,
+    TORCH_COLLECTIVES,
     COMMUNICATORS_BY_ALL,
     COMMUNICATORS_OTHERWISE,
     ONE_SIDED,
@@ -163,6 +177,6 @@ CLASSES = (
     QUERIES_AND_HANDLES,
     DATATYPES_AND_OPS,
 )
-"""Together every function of mpi.h, without overlap."""
+"""Together every function of mpi.h and every operation of c10d, without overlap."""
 
 ALL = frozenset[str]().union(*CLASSES)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from grader.judge.collectives import is_collective
 from grader.judge.functions import (
     BLOCKING_EXCHANGES,
+    BLOCKING_RECEIVES,
+    BLOCKING_SENDS,
     TESTS_FOR_ALL,
     TESTS_FOR_ANY,
     WAITS_FOR_ALL,
@@ -16,7 +18,7 @@ from grader.trace.calls import Call, RankTrace
 
 _POLLING_PROBES = frozenset({"Iprobe", "Improbe"})
 _BLOCKING_ON_ITSELF = frozenset(
-    {"Send", "Ssend", "Rsend", "Recv", "Probe", "Mprobe", "Finalize", *BLOCKING_EXCHANGES}
+    (BLOCKING_SENDS | BLOCKING_RECEIVES | BLOCKING_EXCHANGES | {"Finalize"}) - {"Bsend", "Mrecv"}
 )
 _MOST_RECORDED_WAITS = 256
 """Of a longer list of requests only these are in the trace."""

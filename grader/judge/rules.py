@@ -10,6 +10,7 @@ from grader.judge.functions import (
     COMPLETION,
     NEUTRAL,
     NONBLOCKING_POINT_TO_POINT,
+    TORCH_BARRIERS,
 )
 from grader.judge.wording import at, listed, name_of, ranks_text
 from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Trace
@@ -80,6 +81,35 @@ def assert_requests_completed(trace: Trace, *, may_be_silent: bool = False) -> N
             f"{len(left)} {noun} in all"
         )
     _assert_evidence(trace, may_be_silent)
+
+
+def assert_only_operations(
+    trace: Trace, allowed: Collection[str], words: str, *, barriers: bool = True
+) -> None:
+    """Assert that no function but these moved data; waiting is free.
+
+    allowed: names as in a trace; words: the same for the student. barriers: tolerate those too.
+    Raises RuleViolation, or NotProven for a trace that is incomplete.
+    """
+    also = TORCH_BARRIERS | {"Barrier", "Ibarrier"} if barriers else frozenset[str]()
+    _assert_only(trace, COMPLETION | NEUTRAL | also | frozenset(allowed), words or "no such call")
+    assert_not_truncated(trace)
+
+
+def assert_uses_operations(trace: Trace, required: Collection[str]) -> None:
+    """Assert that every rank called each of these functions, unless it is alone.
+
+    Raises RuleViolation, or NotProven for a trace that is incomplete.
+    """
+    assert_not_truncated(trace)
+    for rank, seen in enumerate(trace.ranks):
+        called = {call.function for call in seen.calls if not call.error}
+        missing = [name for name in required if name not in called]
+        if missing and len(trace.ranks) > 1:
+            raise RuleViolation(
+                f"rank {rank} does not call {listed(missing)}, which this part asks for; "
+                f"{_made(trace, rank)}"
+            )
 
 
 def assert_uses_collective(trace: Trace, names: Collection[str]) -> None:

@@ -5,9 +5,11 @@ from grader.judge.neighbours import assert_one_neighbour
 from grader.judge.rules import (
     assert_buffers_not_pickles,
     assert_only_nonblocking,
+    assert_only_operations,
     assert_only_point_to_point,
     assert_requests_completed,
     assert_uses_collective,
+    assert_uses_operations,
 )
 from grader.judge.volume import assert_naive_volume, assert_ring_volume
 
@@ -17,10 +19,12 @@ __all__ = [
     "assert_not_truncated",
     "assert_one_neighbour",
     "assert_only_nonblocking",
+    "assert_only_operations",
     "assert_only_point_to_point",
     "assert_requests_completed",
     "assert_ring_volume",
     "assert_uses_collective",
+    "assert_uses_operations",
     "bytes_sent",
     "messages",
     "messages_sent",

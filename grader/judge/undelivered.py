@@ -33,7 +33,7 @@ def undelivered(situation: Situation) -> Iterator[str]:
 
 def _may_be_buffered(send: Call) -> bool:
     """Return whether the send returns at once in other runs, with shorter messages."""
-    return send.function not in ("Ssend", "Issend", "Ssend_init")
+    return send.function not in ("Ssend", "Issend", "Ssend_init", "send", "isend")
 
 
 def _nearest_misses(receives: Sequence[Posted], messages: Sequence[Posted]) -> Iterator[str]:

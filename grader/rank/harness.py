@@ -12,25 +12,23 @@ from typing import Any
 
 import numpy as np
 
-from . import own_mpi, problem, wire
+from . import problem, wire, worlds
 from .student import Student
 
 
-def main(socket_path: str) -> None:
+def main(socket_path: str, rank: int) -> None:
     """Serve one rank from its first word to the judge until the judge ends the run."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(socket_path)
-    rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
     wire.send(connection, "hello", {"rank": rank})
     trace, output, stacks = wire.receive_descriptors(connection, 3)
     _, setup, _ = wire.receive(connection)
     _take_over(output, stacks)
-    os.environ["GRADER_TRACE_FD"] = str(trace)
     sys.path += [setup["support"], setup["submission"]]
     sys.dont_write_bytecode = True
     probes = ModuleType("probes")
     exec(compile(setup["probes"], "probes.py", "exec"), probes.__dict__)  # noqa: S102 - ours
-    world = _World(setup["mpi_init"], setup["genuine"])
+    world = worlds.enter(setup, rank, trace)
     student = Student(world.mark_phase)
     while True:
         kind, values, arrays = wire.receive(connection)
@@ -70,39 +68,6 @@ def sort_results(results: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
         texts[name] = f"an object of type {type(results[name]).__name__}"
         del arrays[name]
     return {"texts": texts}, arrays
-
-
-class _World:
-    """MPI as the cases of this run see it."""
-
-    def __init__(self, mpi_init: str, genuine: bool) -> None:
-        """mpi_init: `harness` or `student`; genuine: MPI is left to the student altogether."""
-        self._shared: own_mpi.SharedMPI | None = None
-        self._mpi: Any = None
-        if genuine:
-            return
-        from mpi4py import MPI
-
-        self._mpi = MPI
-        if mpi_init == "student":
-            self._shared = own_mpi.install(sys.modules["mpi4py.MPI"])
-        # Phases belong to the file that marks one first: ours, before any of the student's runs.
-        self.mark_phase(0)
-
-    def begin_case(self) -> Any:
-        """Return a communicator of the case's own: what an earlier case left behind stays there."""
-        if self._mpi is None:
-            return None
-        communicator = self._mpi.COMM_WORLD.Dup()
-        if self._shared is not None:
-            self._shared.begin_case(communicator)
-        return communicator
-
-    def mark_phase(self, level: int) -> None:
-        """Tell the interposer which phase begins; in a genuine run only while MPI is up."""
-        mpi = self._mpi or sys.modules.get("mpi4py.MPI")
-        if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
-            mpi.Pcontrol(level)
 
 
 def _take_over(output: int, stacks: int) -> None:

@@ -19,12 +19,12 @@ class SharedMPI(ModuleType):
             (name, value) for name, value in vars(real).items() if name not in _REPLACED
         )
         self._real = real
-        self.begin_case(real.COMM_WORLD)
+        self.begin_case(real.COMM_WORLD, is_initialised=False)
 
-    def begin_case(self, communicator: Any) -> None:
-        """Let the next fit see `communicator` as COMM_WORLD and MPI as not yet initialised."""
+    def begin_case(self, communicator: Any, *, is_initialised: bool) -> None:
+        """Let the next fit see `communicator` as COMM_WORLD, and MPI initialised or not yet."""
         self.COMM_WORLD = communicator
-        self._initialised = False
+        self._initialised = is_initialised
         self._finalised = False
 
     def Init(self) -> None:  # noqa: N802 - MPI's own name

@@ -9,11 +9,13 @@ from typing import Protocol
 
 from grader import assignment as assignments
 from grader import submission as submissions
+from grader.data import require_known_files
 from grader.errors import GraderError, UsageError
 from grader.home import SUITES
 from grader.runner import intake_stream
 from grader.runner.container_output import Output, Source, listen
 
+DATA_IN_CONTAINER = "/data"
 _NOT_STARTED = (126, 127)
 _KILLED = 137
 
@@ -41,8 +43,13 @@ class Connection(Source, Protocol):
 class Engine(Protocol):
     """What is needed of Docker. Every method raises GraderError with one clear sentence."""
 
-    def create(self, image: str, command: Sequence[str], limits: ContainerLimits) -> str:
-        """Make a hardened container that removes itself when it ends; return its id."""
+    def create(
+        self, image: str, command: Sequence[str], limits: ContainerLimits, data: Path | None
+    ) -> str:
+        """Make a hardened container that removes itself when it ends; return its id.
+
+        data: a folder that it may read at DATA_IN_CONTAINER.
+        """
 
     def attach(self, container: str, limits: ContainerLimits) -> Connection:
         """Connect to the streams of a container that has not started yet."""
@@ -58,7 +65,9 @@ def grade_in_container(
     submission: Path,
     *,
     image: str,
-    options: Sequence[str],
+    options: Sequence[str] = (),
+    assignment: str | None = None,
+    data: Path | None = None,
     on_progress: Callable[[str], None],
     secret: bytes = b"",
     limits: ContainerLimits | None = None,
@@ -67,19 +76,27 @@ def grade_in_container(
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
     options: further options of `grade check`, such as `--part NAME`.
+    assignment: its name; found out from the files when left out.
+    data: a folder with data files, which the container may read.
     secret: the course's, from which the inputs follow; empty for the public ones.
     on_progress: gets each line of progress as it comes.
     Raises UsageError when the submission cannot be graded, GraderError when Docker, the image or
     the grader inside fails. Whatever happens, the container is gone afterwards.
     """
     limits = limits or ContainerLimits()
-    package = intake_stream.pack_secret(secret) + intake_stream.pack(_files_that_count(submission))
+    wanted = assignments.wanted(SUITES, assignment)
+    files = submissions.read(submission, wanted).loose_files()
+    package = intake_stream.pack_secret(secret) + intake_stream.pack(files)
+    if data is not None:
+        require_known_files(data)
     if engine is None:
         from grader.runner.docker_engine import DockerEngine
 
         engine = DockerEngine.connect()
-    command = ["check", "--from-stdin", "--json", "-", *options]
-    container = engine.create(image, command, limits)
+    command = ["check", "--from-stdin", "--json", "-"]
+    command += [] if assignment is None else ["--assignment", assignment]
+    command += [] if data is None else ["--data", DATA_IN_CONTAINER]
+    container = engine.create(image, [*command, *options], limits, data)
     try:
         connection = engine.attach(container, limits)
         try:
@@ -94,12 +111,6 @@ def grade_in_container(
             connection.close()
     finally:
         engine.remove(container)
-
-
-def _files_that_count(submission: Path) -> dict[str, bytes]:
-    known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
-    wanted = [file for each in known for file in each.handed_in]
-    return dict(submissions.read(submission, wanted).files)
 
 
 def _send(connection: Connection, package: bytes) -> None:

@@ -5,6 +5,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import docker
@@ -13,7 +14,7 @@ import docker.types
 import requests.exceptions
 
 from grader.errors import GraderError
-from grader.runner.container import Connection, ContainerLimits
+from grader.runner.container import DATA_IN_CONTAINER, Connection, ContainerLimits
 
 _LAST_WORD_S = 30.0
 _INSTEAD = "or grade here without it: `grade check DIR`"
@@ -31,8 +32,10 @@ class DockerEngine:
         with _clear_sentences():
             return cls(docker.from_env().api)
 
-    def create(self, image: str, command: Sequence[str], limits: ContainerLimits) -> str:
-        """Make a container that gets nothing but its standard input, and keeps nothing."""
+    def create(
+        self, image: str, command: Sequence[str], limits: ContainerLimits, data: Path | None
+    ) -> str:
+        """Make a container that gets nothing but standard input and data, and keeps nothing."""
         with _clear_sentences(image):
             made = self._api.create_container(
                 image,
@@ -42,7 +45,9 @@ class DockerEngine:
                 stdin_open=True,
                 detach=False,
                 tty=False,
-                host_config=self._api.create_host_config(**hardening(limits)),
+                host_config=self._api.create_host_config(
+                    **hardening(limits), mounts=_mounts(data) or None
+                ),
             )
         return str(made["Id"])
 
@@ -108,6 +113,12 @@ def hardening(limits: ContainerLimits) -> dict[str, Any]:
         ],
         "log_config": docker.types.LogConfig(type="none"),
     }
+
+
+def _mounts(data: Path | None) -> list[docker.types.Mount]:
+    if data is None:
+        return []
+    return [docker.types.Mount(DATA_IN_CONTAINER, str(data.resolve()), type="bind", read_only=True)]
 
 
 class _Attached:

@@ -1,6 +1,8 @@
 """One mpirun from start to end: its ranks go through the cases in lockstep."""
 
+import socket
 import time
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -11,12 +13,13 @@ from grader.errors import GraderError, LaunchError
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import answers
 from grader.runner.connections import Connections
+from grader.runner.fork_server import ForkServer
 from grader.runner.plan import CaseCall, Launched, Plan
 from grader.runner.rank_files import RankFiles
-from grader.runner.sandbox import Sandbox, mpirun
+from grader.runner.sandbox import Sandbox
 from grader.runner.watch import Watch
 from grader.runner.wire import Frame
-from grader.trace import build
+from grader.trace import layout
 from grader.trace.calls import Trace
 
 _TICK_S = 0.05
@@ -24,12 +27,6 @@ _SETTLE_S = 2.0
 """How long the other ranks may take to show what they know after one has failed."""
 _SETTLED_S = 0.3
 _LAST_WORDS_S = 1.0
-
-
-def check_machine() -> None:
-    """Raise GraderError, saying what to install, on a machine that cannot launch anything."""
-    mpirun()
-    build.library()
 
 
 class RunEnded(Exception):
@@ -40,35 +37,35 @@ class RunEnded(Exception):
         self.failure = failure
 
 
-def launch(plan: Plan, *, uid: int | None = None) -> Launched:
+def launch(plan: Plan, server: ForkServer, *, uid: int | None = None) -> Launched:
     """Start the ranks, put every case to them, end them.
 
-    uid: the user the ranks run as; None for the one we are.
-    Raises GraderError when the machine cannot start them twice in a row.
+    server: has imported what the ranks need. uid: the user the ranks run as; None for the one we
+    are. Raises GraderError when the machine cannot start them twice in a row.
     """
     try:
-        return _launch_once(plan, uid)
+        return _launch_once(plan, server, uid)
     except LaunchError:
         pass
     try:
-        return _launch_once(plan, uid)
+        return _launch_once(plan, server, uid)
     except LaunchError as error:
         raise GraderError(
-            f"mpirun could not start {plan.ranks} ranks, twice in a row: {error}; "
+            f"{plan.ranks} ranks could not be started, twice in a row: {error}; "
             "this is the machine's fault, not the submission's"
         ) from None
 
 
-def _launch_once(plan: Plan, uid: int | None) -> Launched:
+def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
     with ExitStack() as stack:
         files = [RankFiles.create() for _ in range(plan.ranks)]
         for rank_files in files:
             stack.callback(rank_files.close)
-        sandbox = stack.enter_context(Sandbox(uid=uid, limits=plan.limits))
+        sandbox = stack.enter_context(Sandbox(server, uid=uid, limits=plan.limits))
         sandbox.fill(submission=plan.submission, support=plan.support)
         connections = Connections(sandbox.socket_path, plan.ranks, sandbox.ranks_uid)
         stack.callback(connections.close)
-        sandbox.start(plan.ranks, build.library())
+        sandbox.start(plan.ranks, under_mpirun=plan.world.startswith("mpi"))
         run = _Run(plan, sandbox, connections, files)
         outcomes: list[Outcome | RunFailure] = []
         failure = None
@@ -108,8 +105,11 @@ class _Run:
         submission = self._sandbox.folder / "submission"
         setup = {
             "probes": plan.probes,
-            "mpi_init": plan.mpi_init,
+            "ranks": plan.ranks,
+            "world": plan.world,
             "genuine": plan.genuine,
+            "layout": layout.described(),
+            "port": _free_port(),
             "submission": str(submission),
             "support": str(self._sandbox.folder / "support"),
         }
@@ -156,7 +156,7 @@ class _Run:
 
     def _check_interposer(self) -> None:
         """Refuse to grade when a preload failed: it does so silently."""
-        if self._plan.genuine:
+        if self._plan.genuine or self._plan.world == "alone":
             return
         for rank, rank_files in enumerate(self._files):
             if not rank_files.trace.snapshot().attached:
@@ -210,7 +210,7 @@ class _Run:
                 Verdict.RUN_TIME_ERROR, f"rank {rank} sent the judge something it cannot read"
             )
         patience_s = time.monotonic() + _LAST_WORDS_S
-        while self._sandbox.ended() is None and time.monotonic() < patience_s:
+        while not self._has_ended(troubled) and time.monotonic() < patience_s:
             time.sleep(_TICK_S)
         aborting = {rank: self._abort_of(rank) for rank in sorted(troubled)}
         for rank, where in aborting.items():
@@ -221,8 +221,12 @@ class _Run:
         # A rank that crashed has dumped its stack; the others were ended because of it.
         rank = min(troubled, key=lambda rank: (places[rank] is None, rank))
         return answers.failure_of_silence(
-            rank, self._sandbox.ended(), places[rank], self._files[rank].output_tail()
+            rank, self._sandbox.status_of(rank), places[rank], self._files[rank].output_tail()
         )
+
+    def _has_ended(self, ranks: Iterable[int]) -> bool:
+        """Return whether the processes of these ranks are known to have ended."""
+        return all(self._sandbox.status_of(rank) is not None for rank in ranks)
 
     def _abort_of(self, rank: int) -> str:
         """Return where a rank called MPI_Abort; empty if its last call was another."""
@@ -250,3 +254,10 @@ def _inside_phase(trace: Trace) -> Trace:
             for rank in trace.ranks
         )
     )
+
+
+def _free_port() -> int:
+    """Return a port of the loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

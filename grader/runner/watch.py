@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from grader.judge.deadlock import explain_deadlock
+from grader.judge.wording import name_of
 from grader.model import RunFailure, Verdict
 from grader.runner.plan import Limits
 from grader.runner.rank_files import RankFiles
@@ -30,6 +31,8 @@ class Watch:
         self._first_sequences = [0] * len(files)
         self._seen: list[tuple[int, int, bool]] = []
         self._still_since = time.monotonic()
+        # Forked ranks share what was imported before; only what they add is theirs.
+        self._inherited_num_bytes = sum(map(_resident_num_bytes, pids))
 
     def begin_case(self) -> None:
         """Remember where each rank's calls of the next case start."""
@@ -70,7 +73,7 @@ class Watch:
                     f"rank {rank} printed more than {self._limits.output_num_bytes >> 20} MiB; "
                     "remove the prints inside loops",
                 )
-        used = sum(map(_resident_num_bytes, self._pids))
+        used = sum(map(_resident_num_bytes, self._pids)) - self._inherited_num_bytes
         if used > self._limits.memory_num_bytes:
             return RunFailure(
                 Verdict.MEMORY_LIMIT_EXCEEDED,
@@ -101,13 +104,19 @@ class Watch:
         for rank in late[:4]:
             place = self._files[rank].place(str(self._submission))
             where = f" at {place[0]}:{place[1]}" if place else ""
-            inside = "in MPI" if self._files[rank].trace.snapshot().inside >= 0 else "computing"
-            places.append(f"rank {rank} is still {inside}{where}")
+            places.append(f"rank {rank} is still {self._doing(rank)}{where}")
         more = f"; so are {len(late) - 4} more" if len(late) > 4 else ""
         return RunFailure(
             Verdict.TIME_LIMIT_EXCEEDED,
             f"no answer after {self._limits.case_s:g} s: {'; '.join(places)}{more}",
         )
+
+    def _doing(self, rank: int) -> str:
+        """Return `in Recv`, or `computing` for a rank outside of all calls."""
+        trace = self._files[rank].trace
+        inside = trace.snapshot().inside
+        call = next(iter(trace.read(inside).calls), None) if inside >= 0 else None
+        return "computing" if inside < 0 else f"in {name_of(call) if call else 'MPI'}"
 
 
 def _resident_num_bytes(pid: int) -> int:

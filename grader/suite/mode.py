@@ -26,22 +26,35 @@ class SuiteMode(ABC):
 
     @pytest.fixture
     def run(self, request: pytest.FixtureRequest) -> Callable[..., Launch]:
-        """Return `run(ranks, cases, genuine=False)`: one launch for each different call."""
+        """Return `run(ranks, cases, genuine=False, world=None)`: one launch for each such call."""
         return partial(self._run, request.node)
 
     def _run(
-        self, item: pytest.Item, ranks: int, cases: tuple[Case, ...], genuine: bool = False
+        self,
+        item: pytest.Item,
+        ranks: int,
+        cases: tuple[Case, ...],
+        genuine: bool = False,
+        world: str | None = None,
     ) -> Launch:
-        key = (part_of(item), ranks, cases, genuine)
+        key = (part_of(item), ranks, cases, genuine, world)
         if key not in self._launches:
-            self._launches[key] = self.launch(item, ranks, cases, genuine)
+            self._launches[key] = self.launch(item, ranks, cases, genuine, world)
         return self._launches[key]
 
     @abstractmethod
     def launch(
-        self, item: pytest.Item, ranks: int, cases: tuple[Case, ...], genuine: bool
+        self,
+        item: pytest.Item,
+        ranks: int,
+        cases: tuple[Case, ...],
+        genuine: bool,
+        world: str | None,
     ) -> Launch:
-        """Put the cases to `ranks` ranks; `genuine` leaves MPI to the submission."""
+        """Put the cases to `ranks` ranks.
+
+        genuine: leave MPI or torch.distributed to the submission. world: instead of the part's.
+        """
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember which test functions there are."""

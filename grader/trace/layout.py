@@ -1,6 +1,7 @@
 """The memory between judge and rank, as layout.h describes it to the interposer."""
 
 from enum import IntFlag
+from typing import Any
 
 import numpy as np
 
@@ -79,3 +80,15 @@ class RecordFlag(IntFlag):
     SYNCHRONOUS = 32
     PICKLED = 64
     IS_PROBE = 128
+
+
+def described() -> dict[str, Any]:
+    """Return all of this as JSON values, for ranks that write calls no MPI library makes."""
+    return {
+        "abi_version": ABI_VERSION,
+        "rank_magic": RANK_MAGIC,
+        "header_num_bytes": HEADER_NUM_BYTES,
+        "header_words": list(HEADER_WORDS),
+        "record": [[name, RECORD[name].str] for name in RECORD.names or ()],
+        "flags": {flag.name: int(flag) for flag in RecordFlag},
+    }

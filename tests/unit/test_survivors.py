@@ -63,7 +63,9 @@ def _processes_using(folder: Path) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                if str(folder).encode() in (entry / "cmdline").read_bytes():
+                named = str(folder).encode() in (entry / "cmdline").read_bytes()
+                # A forked rank has the command line of what it was forked from.
+                if named or str((entry / "cwd").readlink()).startswith(str(folder)):
                     found.append(int(entry.name))
             except OSError:
                 continue

@@ -474,8 +474,8 @@ EVERY_CHECK = [
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        ({"truncated": True}, r"rank 1 made more MPI calls than were kept \(4 were\)"),
-        ({"attached": False}, "the MPI calls of rank 1 were not recorded"),
+        ({"truncated": True}, r"rank 1 made more calls than were kept \(4 were\)"),
+        ({"attached": False}, "the calls of rank 1 were not recorded"),
     ],
 )
 def test_an_incomplete_trace_proves_nothing(check, state, said):

@@ -1,10 +1,12 @@
 """Small plans for tests of the runner: a probe calls `go(comm)` of a one-file submission."""
 
 import textwrap
+from collections.abc import Mapping
 
 import numpy as np
 
 from grader.model import Array
+from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.runner.plan import CaseCall, Launched, Limits, Plan
 
@@ -19,6 +21,13 @@ def call(student, comm, *, number):
 
 def script(student, comm):
     return {"value": np.asarray(float(student.script("work.py", "--number", "3")["answer"]))}
+
+def node_script(student, comm):
+    flags = ["--master-ip", comm.address, "--num-nodes", str(comm.size), "--rank", str(comm.rank)]
+    return {"value": np.asarray(float(student.script("work.py", *flags)["answer"]))}
+
+def bare_script(student, comm):
+    return {"value": np.asarray(float(student.script("work.py")["answer"]))}
 """
 
 
@@ -37,22 +46,28 @@ def run(
     limits: Limits | None = None,
     uid: int | None = None,
     genuine: bool = False,
-    mpi_init: str = "harness",
+    world: str = "mpi",
+    server: ForkServer | None = None,
+    files: Mapping[str, str] | None = None,
 ) -> Launched:
-    """Launch a submission whose only file, `work.py`, is `source`."""
+    """Launch a submission whose file `work.py` is `source`; files: others beside it."""
     content = source if isinstance(source, bytes) else textwrap.dedent(source).encode()
+    others = {name: textwrap.dedent(text).encode() for name, text in (files or {}).items()}
     plan = Plan(
         ranks=ranks,
         cases=cases or (case(ranks=ranks),),
         probes=PROBES,
-        mpi_init=mpi_init,
+        world=world,
         genuine=genuine,
         entry="go(comm)",
-        submission={"work.py": content},
+        submission={"work.py": content, **others},
         support={},
         limits=limits or Limits(),
     )
-    return launch(plan, uid=uid)
+    if server is not None:
+        return launch(plan, server, uid=uid)
+    with ForkServer() as own_server:
+        return launch(plan, own_server, uid=uid)
 
 
 def values(launched: Launched, index: int = 0) -> list[float]:

@@ -233,8 +233,8 @@ def test_the_submission_may_initialise_mpi_itself():
             MPI.Finalize()
             return total
         """
-    genuine = run(source, ranks=3, genuine=True, mpi_init="student")
-    shared = run(source, ranks=3, mpi_init="student", cases=(case("a", 3), case("b", 3)))
+    genuine = run(source, ranks=3, genuine=True, world="mpi-student")
+    shared = run(source, ranks=3, world="mpi-student", cases=(case("a", 3), case("b", 3)))
     assert genuine.failure is None and shared.failure is None
     assert values(genuine) == values(shared, 0) == values(shared, 1) == [3.0, 3.0, 3.0]
 

@@ -32,7 +32,7 @@ class Number(Case):
     def label(self):
         return self.name
 
-    def inputs(self, random, ranks):
+    def inputs(self, random, ranks, data):
         return [{"number": float(random.random())} for _ in range(ranks)]
 
     def results(self, rank, ranks):
@@ -69,7 +69,7 @@ def grade(tmp_path, body, launch=echo, **options):
         assignment="a",
         part="thing",
         entry="go()",
-        mpi_init="harness",
+        world="mpi",
         probes="",
         limits=Limits(),
         submission={},

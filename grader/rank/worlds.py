@@ -1,0 +1,94 @@
+"""The world a submission finds itself in: MPI, torch.distributed, or alone."""
+
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from . import own_mpi
+
+
+class World(Protocol):
+    """What connects the ranks of a run."""
+
+    def begin_case(self) -> Any:
+        """Return what the probe gets as `comm`, of this case's own."""
+
+    def mark_phase(self, level: int) -> None:
+        """Tell the trace which phase begins: 0 outside, 1 counted by the rules, 2 paused."""
+
+
+def enter(setup: Mapping[str, Any], rank: int, trace_fd: int) -> World:
+    """Return the world that the judge's setup asks for."""
+    kind = setup["world"]
+    if kind == "alone":
+        return Alone()
+    if kind.startswith("torch"):
+        # Only here: torch takes over a second to import.
+        from .torch_world import TorchWorld
+        from .trace_writer import TraceWriter
+
+        trace = TraceWriter(trace_fd, setup["layout"], rank, setup["ranks"])
+        store = os.path.join(os.getcwd(), "processes")  # noqa: PTH109, PTH118 - a name for C++
+        own_kind = "genuine" if setup["genuine"] else kind
+        return TorchWorld(rank, setup["ranks"], setup["port"], store, trace, kind=own_kind)
+    os.environ["GRADER_TRACE_FD"] = str(trace_fd)
+    return GenuineMPI(kind) if setup["genuine"] else SharedWorld(kind)
+
+
+class Alone:
+    """No messages at all."""
+
+    def begin_case(self) -> None:
+        """Return nothing: there is nobody to talk to."""
+
+    def mark_phase(self, level: int) -> None:
+        """Do nothing: there is no trace."""
+
+
+class SharedWorld:
+    """MPI, initialised once for all cases; each case has a duplicate of COMM_WORLD."""
+
+    def __init__(self, kind: str) -> None:
+        from mpi4py import MPI
+
+        if not MPI.Is_initialized():
+            MPI.Init_thread(MPI.THREAD_MULTIPLE)
+        self._mpi = MPI
+        self._shared = None
+        if kind != "mpi":
+            self._shared = own_mpi.install(sys.modules["mpi4py.MPI"])
+        # Any import of mpi4py would have initialised it for a script.
+        self._is_initialised = kind == "mpi-script"
+        # Phases belong to the file that marks one first: ours, before any of the student's runs.
+        self.mark_phase(0)
+
+    def begin_case(self) -> Any:
+        """Return a communicator of the case's own: what an earlier case left behind stays there."""
+        communicator = self._mpi.COMM_WORLD.Dup()
+        if self._shared is not None:
+            self._shared.begin_case(communicator, is_initialised=self._is_initialised)
+        return communicator
+
+    def mark_phase(self, level: int) -> None:
+        """Tell the interposer which phase begins."""
+        self._mpi.Pcontrol(level)
+
+
+class GenuineMPI:
+    """MPI as it is; a script finds it initialised, as after any import of mpi4py."""
+
+    def __init__(self, kind: str) -> None:
+        if kind != "mpi-student":
+            from mpi4py import MPI
+
+            MPI.Init_thread(MPI.THREAD_MULTIPLE)
+
+    def begin_case(self) -> None:
+        """Return nothing: the submission finds its communicator itself."""
+
+    def mark_phase(self, level: int) -> None:
+        """Tell the interposer which phase begins, while MPI is up."""
+        mpi = sys.modules.get("mpi4py.MPI")
+        if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
+            mpi.Pcontrol(level)

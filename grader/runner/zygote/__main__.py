@@ -1,0 +1,20 @@
+"""Start of the zygote: `python -I -S <this file> PACKAGES RANK_SOURCE [MODULE...]`.
+
+PACKAGES is where the installed packages are, RANK_SOURCE the folder of the ranks' own code, each
+MODULE is imported before the first fork. Without the settings of `site` (-S) no .pth file runs.
+"""
+
+import importlib
+import site
+import sys
+from pathlib import Path
+
+packages, rank_source, *modules = sys.argv[1:]
+folder = Path(__file__).resolve().parent
+sys.path.append(packages)
+site.setquit()  # students call exit()
+site.sethelper()
+sys.path.insert(0, str(folder.parent))
+serve = importlib.import_module(f"{folder.name}.serving").serve
+del sys.path[0]
+serve(Path(rank_source), modules)

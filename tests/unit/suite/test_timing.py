@@ -1,0 +1,67 @@
+"""Time costs points only when it was measured again; wrong work is never timed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from grader.judge.findings import BudgetExceeded, WrongAnswer
+from grader.model import Outcome
+from grader.suite.launch_view import Launch, make_launch
+from grader.suite.timing import assert_keeps_up
+from grader.trace.calls import Trace
+
+
+@dataclass(frozen=True)
+class Timed:
+    purpose: str
+    label: str = "timed"
+
+
+def launch(yardstick_s: Sequence[float], student_s: Sequence[float]) -> Launch:
+    blank = Outcome("timed", 2, (), (), Trace(()), 0.0)
+    timed = [(Timed("yardstick"), time_s) for time_s in yardstick_s]
+    timed += [(Timed("timing"), time_s) for time_s in student_s]
+    outcomes = [replace(blank, wall_time_s=time_s) for _, time_s in timed]
+    return make_launch([case for case, _ in timed], outcomes, None, 2)  # type: ignore[arg-type]
+
+
+def attempts_needed(ratios: Sequence[float], check=lambda case, outcome: None) -> int:
+    asked = []
+
+    def measure(attempt: int) -> Launch:
+        asked.append(attempt)
+        return launch([1.0, 1.0, 1.0], [ratios[attempt]] * 3)
+
+    try:
+        assert_keeps_up(measure, check=check, factor=10, what="it", yardstick="the other")
+    finally:
+        assert asked == list(range(len(asked)))
+    return len(asked)
+
+
+def test_within_the_budget_one_measurement_is_enough() -> None:
+    assert attempts_needed([3.0]) == 1
+
+
+def test_a_slow_first_measurement_is_forgiven_by_the_second() -> None:
+    assert attempts_needed([50.0, 3.0]) == 2
+
+
+def test_doubt_is_measured_three_times() -> None:
+    assert attempts_needed([12.0, 12.0, 9.0]) == 3
+    with pytest.raises(BudgetExceeded):
+        attempts_needed([12.0, 12.0, 12.0])
+
+
+def test_twice_far_too_slow_is_believed() -> None:
+    with pytest.raises(BudgetExceeded, match="it takes 50 s, 50 times the 1 s of the other"):
+        attempts_needed([50.0, 50.0])
+
+
+def test_wrong_work_is_not_timed() -> None:
+    def check(case, outcome) -> None:
+        raise WrongAnswer("rank 0: recv[0] is 1, expected 2")
+
+    with pytest.raises(WrongAnswer):
+        attempts_needed([1.0], check)
