@@ -2,11 +2,13 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from grader.errors import GraderError, UsageError
+from grader.home import REFERENCES, SHARED_SUPPORT, TEMPLATES
+from grader.model import WORLDS
 
 
 @dataclass(frozen=True)
@@ -21,12 +23,17 @@ class Part:
     """The call that is graded, as the handout writes it."""
     suite: str
     points: float
-    mpi_init: str
+    world: str
+    """What connects its ranks, one of grader.model.WORLDS."""
     case_time_limit_s: float
     builds_on: str | None = None
     stand_in: Mapping[str, str] | None = None
     """Files that replace the student's when the part this one builds on has failed: name to path
     below the suite's folder."""
+    accepted_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Other names under which a file may be handed in: it is graded under the first."""
+    rules: tuple[str, ...] = ()
+    """What a solution has to keep to beside being right, in the words of the table of parts."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +56,24 @@ class Assignment:
     support: tuple[str, ...]
     parts: tuple[Part, ...]
     manual: tuple[Manual, ...]
+    needs: tuple[str, ...] = ()
+    """Modules that its ranks import, beside numpy and mpi4py."""
+    source: str = ""
+    """The exercise it was made from, in words."""
 
     @property
     def handed_in(self) -> tuple[str, ...]:
         """Return all file names a student may hand in, in the order of the parts."""
         return tuple(dict.fromkeys(file for part in self.parts for file in part.files))
+
+    @property
+    def accepted_names(self) -> dict[str, tuple[str, ...]]:
+        """Return all names that count for each handed-in file, the one asked for first."""
+        names = {file: [file] for file in self.handed_in}
+        for part in self.parts:
+            for file, others in part.accepted_names.items():
+                names[file] += others
+        return {file: tuple(dict.fromkeys(each)) for file, each in names.items()}
 
 
 def names(suites: Path) -> list[str]:
@@ -80,9 +100,59 @@ def load(name: str, suites: Path) -> Assignment:
             support=tuple(data.get("support", ())),
             parts=tuple(_part(part) for part in data["parts"]),
             manual=tuple(Manual(**manual) for manual in data.get("manual", ())),
+            needs=tuple(data.get("needs", ())),
+            source=data.get("source", ""),
         )
     except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
         raise GraderError(f"{file.name} of {name} is not right: {error!r}") from None
+
+
+def wanted(suites: Path, name: str | None = None) -> list[str]:
+    """Return all names of files that the assignments ask for, or only those of one assignment."""
+    asked = [load(each, suites) for each in ([name] if name is not None else names(suites))]
+    return [
+        name for each in asked for accepted in each.accepted_names.values() for name in accepted
+    ]
+
+
+def support_paths(assignment: Assignment) -> dict[str, Path]:
+    """Return where each support file lies: with the assignment, or with those that many share.
+
+    Raises GraderError when one is not installed.
+    """
+    folders = (TEMPLATES / assignment.name, REFERENCES / assignment.name, SHARED_SUPPORT)
+    found = {}
+    for file in assignment.support:
+        path = next((folder / file for folder in folders if (folder / file).is_file()), None)
+        if path is None:
+            raise GraderError(f"the support file {file} of {assignment.name} is not installed")
+        found[file] = path
+    return found
+
+
+def shared_support(assignment: Assignment) -> dict[str, Path]:
+    """Return the support files that are not the assignment's own, with where they lie."""
+    own = REFERENCES / assignment.name
+    return {
+        file: SHARED_SUPPORT / file for file in assignment.support if not (own / file).is_file()
+    }
+
+
+def _world(part: dict[str, Any]) -> str:
+    world = str(part["world"])
+    if world not in WORLDS:
+        raise TypeError(f"world of {part['name']} is {world!r}, not one of {', '.join(WORLDS)}")
+    return world
+
+
+def _accepted_names(part: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    names = part.get("accepted_names", {})
+    unknown = set(names) - set(part["file"])
+    if unknown:
+        raise KeyError(
+            f"accepted_names of {part['name']} holds {unknown.pop()}, which it never asks"
+        )
+    return {file: tuple(others) for file, others in names.items()}
 
 
 def _part(data: dict[str, Any]) -> Part:
@@ -94,8 +164,10 @@ def _part(data: dict[str, Any]) -> Part:
         entry=data["entry"],
         suite=data["suite"],
         points=data["points"],
-        mpi_init=data["mpi_init"],
+        world=_world(data),
         case_time_limit_s=data["case_time_limit_s"],
         builds_on=data.get("builds_on"),
         stand_in=stand_in if isinstance(stand_in, dict) else None,
+        accepted_names=_accepted_names(data),
+        rules=tuple(data.get("rules", ())),
     )

@@ -16,7 +16,8 @@ from typing import NoReturn
 from grader import __version__, pipeline
 from grader import assignment as assignments
 from grader import submission as submissions
-from grader.authoring import template
+from grader.authoring import catalogue, template
+from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.home import REFERENCES, SUITES, TEMPLATES
 from grader.model import Report
@@ -59,9 +60,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--image", default="grade", help="the image to grade in (default: grade)")
     for command in (check, run):
         _add_grading_options(command)
-    commands.add_parser("list", help="list the assignments and their parts").set_defaults(
-        command=_list
-    )
+    listing = commands.add_parser("list", help="list the assignments and their parts")
+    listing.set_defaults(command=_list)
+    listing.add_argument("--markdown", action="store_true", help="the page docs/assignments.md")
     write = commands.add_parser("template", help="write the files a student starts from")
     write.set_defaults(command=_template)
     write.add_argument("assignment", metavar="ASSIGNMENT")
@@ -73,6 +74,12 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("submission", metavar="DIR", type=Path, nargs="?")
     command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
     command.add_argument("--part", metavar="NAME", action="append", help="grade only this part")
+    command.add_argument(
+        "--data",
+        metavar="FOLDER",
+        type=Path,
+        help="holds the files of MNIST or CIFAR-10 (default: GRADER_DATA, else bundled digits)",
+    )
     command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
     command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
     command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
@@ -104,6 +111,7 @@ def _check(options: argparse.Namespace) -> int:
         secret=_secret(),
         parts=options.part,
         progress=progress,
+        data=Data(_data_folder(options)),
     )
     if options.from_stdin:
         report = _grade_stdin(options, settings)
@@ -119,19 +127,16 @@ def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
     found = intake_stream.read_submission(sys.stdin.buffer)
     intake_stream.when_client_leaves(sys.stdin.fileno(), _thread.interrupt_main)
     settings = replace(settings, secret=secret or settings.secret)
-    known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
-    wanted = [file for each in known for file in each.handed_in]
     origin = str(options.submission or "the submission")
+    wanted = assignments.wanted(SUITES, options.assignment)
     submission = submissions.from_files(origin, found, wanted)
-    chosen = pipeline.choose(submission, known, options.assignment)
-    return pipeline.grade_submission(submission, chosen, settings)
+    return pipeline.grade_as(submission, options.assignment, settings)
 
 
 def _run(options: argparse.Namespace) -> int:
     forwarded = []
-    for name, values in (("--assignment", [options.assignment]), ("--part", options.part or [])):
-        for value in values:
-            forwarded += [name, value] if value is not None else []
+    for name in options.part or []:
+        forwarded += ["--part", name]
     folder = _named(options)
     progress = _progress(options)
     # The container's client is no terminal: what it says comes in whole lines.
@@ -139,7 +144,9 @@ def _run(options: argparse.Namespace) -> int:
     data = container.grade_in_container(
         folder,
         image=options.image,
+        assignment=options.assignment,
         options=[*forwarded, "--", str(folder)],
+        data=_data_folder(options),
         on_progress=progress if sys.stderr.isatty() else _say,
         secret=b"" if secret == PUBLIC_SECRET else secret,
     )
@@ -152,6 +159,11 @@ def _named(options: argparse.Namespace) -> Path:
         raise UsageError("name the folder to grade, such as `grade check .`")
     path: Path = options.submission
     return path
+
+
+def _data_folder(options: argparse.Namespace) -> Path | None:
+    folder = options.data or os.environ.get("GRADER_DATA")
+    return Path(folder) if folder else None
 
 
 def _finish(report: Report, options: argparse.Namespace) -> int:
@@ -219,9 +231,12 @@ def _secret() -> bytes:
 
 
 def _list(options: argparse.Namespace) -> int:
-    for name in assignments.names(SUITES):
-        found = assignments.load(name, SUITES)
-        print(f"{name}: {found.title}")
+    known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
+    if options.markdown:
+        print(catalogue.markdown(known), end="")
+        return 0
+    for found in known:
+        print(f"{found.name}: {found.title}")
         for part in found.parts:
             print(f"  {part.name:<20} {part.points:>4g} points  {', '.join(part.files)}")
         for manual in found.manual:
@@ -231,7 +246,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _template(options: argparse.Namespace) -> int:
     """Write a template: from the reference where it is installed, else the ready one."""
-    assignments.load(options.assignment, SUITES)
+    found = assignments.load(options.assignment, SUITES)
     output: Path = options.output
     if output.exists() and any(output.iterdir()):
         raise UsageError(
@@ -239,7 +254,7 @@ def _template(options: argparse.Namespace) -> int:
         )
     reference = REFERENCES / options.assignment
     if reference.is_dir():
-        template.generate(reference, output)
+        template.generate(reference, output, assignments.shared_support(found))
     else:
         shutil.copytree(TEMPLATES / options.assignment, output, dirs_exist_ok=True)
     print(f"{output}: ready; `grade check {output}` shows what is left to do")

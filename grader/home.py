@@ -7,3 +7,4 @@ ROOT = Path(os.environ.get("GRADER_HOME") or Path(__file__).resolve().parents[1]
 SUITES = ROOT / "tests" / "suites"
 REFERENCES = ROOT / "reference"
 TEMPLATES = ROOT / "student_template"
+SHARED_SUPPORT = Path(__file__).resolve().parent / "support"

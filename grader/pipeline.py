@@ -9,11 +9,14 @@ from pathlib import Path
 from grader import assignment as assignments
 from grader import submission as submissions
 from grader.assignment import Assignment, Part
+from grader.data import Data
 from grader.errors import GraderError, UsageError
-from grader.home import REFERENCES, SUITES, TEMPLATES
+from grader.home import SUITES
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, TestResult, Verdict
-from grader.runner.launch import check_machine, launch
+from grader.runner.fork_server import ForkServer
+from grader.runner.launch import launch
+from grader.runner.machine import check_machine
 from grader.runner.plan import Launched, Limits, Plan
 from grader.submission import Submission
 from grader.suite.inputs import PUBLIC_SECRET
@@ -33,6 +36,12 @@ class Settings:
     parts: Sequence[str] | None = None
     """Names of the only parts to grade; None for all."""
     progress: Callable[[str], None] = field(default=lambda text: None)
+    data: Data = field(default_factory=Data)
+    """The images that inputs may be made of."""
+    is_recognised: bool = False
+    """The assignment was found out from the files, for want of its name."""
+    launch: Callable[[Plan], Launched] | None = None
+    """How plans are put to ranks; None for a fork server of this grading's own."""
 
 
 def grade(
@@ -49,31 +58,68 @@ def grade(
     settings = settings or Settings()
     if parts is not None:
         settings = replace(settings, parts=parts)
-    known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
-    wanted = [file for each in known for file in each.handed_in]
-    submission = submissions.read(path, wanted)
-    return grade_submission(submission, choose(submission, known, assignment), settings)
+    submission = submissions.read(path, assignments.wanted(SUITES, assignment))
+    return grade_as(submission, assignment, settings)
 
 
-def choose(submission: Submission, known: Sequence[Assignment], name: str | None) -> Assignment:
-    """Return the assignment a submission is for: the one named, else the one whose files it has."""
+def grade_as(submission: Submission, name: str | None, settings: Settings) -> Report:
+    """Grade a submission of the assignment of that name, or of the one whose files it has.
+
+    Raises UsageError when its files are those of no assignment, or of several.
+    """
     if name is not None:
-        return assignments.load(name, SUITES)
+        return grade_submission(submission, assignments.load(name, SUITES), settings)
+    known = [assignments.load(each, SUITES) for each in assignments.names(SUITES)]
+    settings = replace(settings, is_recognised=True)
+    return grade_submission(submission, recognise(submission, known), settings)
+
+
+def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment:
+    """Return the assignment that most of the files are for; support files decide between equals.
+
+    Raises UsageError when there is none, or when two are equally likely.
+    """
     if not known:
         raise GraderError("no assignment is installed")
-    best = max(known, key=lambda each: len(set(each.handed_in) & set(submission.files)))
-    if not set(best.handed_in) & set(submission.files):
+    scores = {each.name: _score(submission, each) for each in known}
+    best = max(scores.values())
+    found = [each for each in known if scores[each.name] == best]
+    if not best[0]:
         raise UsageError(
             f"{submission.origin} holds none of the files of any assignment; expected for example "
-            f"{', '.join(best.handed_in[:3])}; found {', '.join(list(submission.files)[:5])}"
+            f"{', '.join(found[0].handed_in[:3])}; found {', '.join(list(submission.files)[:5])}"
+            + "".join(f"; {note}" for note in submission.notes)
         )
-    return best
+    if len(found) > 1:
+        raise UsageError(
+            f"{submission.origin} may be for {' or '.join(each.name for each in found)}: it holds "
+            f"as many files of each; say which with --assignment {found[0].name}"
+        )
+    return found[0]
+
+
+def _score(submission: Submission, assignment: Assignment) -> tuple[int, int]:
+    """Return how many files are there that the assignment asks for, and how many that it gives."""
+    asked = assignment.accepted_names.values()
+    return (
+        sum(any(name in submission.files for name in names) for names in asked),
+        sum(name in submission.files for name in assignment.support),
+    )
 
 
 def grade_submission(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
     """Grade every part of one submission."""
-    started_s, started_at = time.monotonic(), datetime.now(UTC)
     check_machine()
+    if settings.launch is not None:
+        return _grade_all(submission, assignment, settings)
+    with ForkServer(assignment.needs) as server:
+        return _grade_all(
+            submission, assignment, replace(settings, launch=_launcher(settings, server))
+        )
+
+
+def _grade_all(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
+    started_s, started_at = time.monotonic(), datetime.now(UTC)
     selected = [part for part in assignment.parts if _is_selected(part, assignment, settings)]
     results: dict[str, PartResult] = {}
     for part in selected:
@@ -93,6 +139,8 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
         versions=versions(),
         wall_time_s=time.monotonic() - started_s,
         started_at=started_at.isoformat(timespec="seconds"),
+        notes=(*submission.notes, *settings.data.notes()),
+        is_recognised=settings.is_recognised,
     )
 
 
@@ -114,10 +162,11 @@ def _grade_part(
     stand_in: Mapping[str, bytes] | None = None,
 ) -> PartResult:
     """Grade one part, once; with a stand-in, on our version of the part it builds on."""
+    files, notes = _under_asked_names(part, submission.source_files(assignment.support))
     missing = [
-        file
+        " or ".join([file, *part.accepted_names.get(file, ())])
         for file in part.files
-        if file not in submission.files and file not in (part.stand_in or {})
+        if file not in files and file not in (part.stand_in or {})
     ]
     if missing:
         return PartResult(
@@ -130,19 +179,23 @@ def _grade_part(
             tests=(),
         )
     started_s = time.monotonic()
+    assert settings.launch is not None
     grading = Grading(
         assignment=assignment.name,
         part=part.name,
         entry=part.entry,
-        mpi_init=part.mpi_init,
+        world=part.world,
         probes=(assignment.folder / "probes.py").read_text(),
         limits=Limits(case_s=part.case_time_limit_s),
-        submission={**submission.source_files(assignment.support), **(stand_in or {})},
-        support=_support_files(assignment),
+        submission={**files, **(stand_in or {})},
+        support={
+            file: path.read_bytes() for file, path in assignments.support_paths(assignment).items()
+        },
         secret=settings.secret,
-        launch=_launcher(settings),
+        launch=settings.launch,
         own_part_replaced=part.builds_on if stand_in else None,
         progress=settings.progress,
+        data=settings.data,
     )
     tests: tuple[TestResult, ...] = ()
     num_launches, problem = 0, ""
@@ -153,7 +206,21 @@ def _grade_part(
             problem = f"the suite gives {maximum:g} points, assignment.toml {part.points:g}"
     except GraderError as error:
         problem = str(error)
-    return _part_result(part, tests, num_launches, time.monotonic() - started_s, problem)
+    result = _part_result(part, tests, num_launches, time.monotonic() - started_s, problem)
+    return replace(result, notes=notes)
+
+
+def _under_asked_names(
+    part: Part, files: Mapping[str, bytes]
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Return the files with those of another accepted name also under the asked one, and notes."""
+    named, notes = dict(files), []
+    for asked, others in part.accepted_names.items():
+        found = next((name for name in others if name in files), None)
+        if asked not in files and found is not None:
+            named[asked] = files[found]
+            notes.append(f"graded {found} as {asked}")
+    return named, tuple(notes)
 
 
 def _part_result(
@@ -218,22 +285,13 @@ def _grade_again(
         f"graded again with our {part.builds_on}, because yours did not hold in its own part: "
         f"{first.message}"
     )
-    again = replace(again, notes=(note,), num_launches=used, wall_time_s=time_s)
+    again = replace(again, notes=(*again.notes, note), num_launches=used, wall_time_s=time_s)
     if again.verdict is Verdict.SKIPPED:
         # All that is left unpaid is what only the student's own version can show.
         return replace(again, verdict=first.verdict, message=first.message)
     return again
 
 
-def _support_files(assignment: Assignment) -> dict[str, bytes]:
-    for folder in (TEMPLATES / assignment.name, REFERENCES / assignment.name):
-        if folder.is_dir():
-            return {file: (folder / file).read_bytes() for file in assignment.support}
-    raise GraderError(f"the support files of {assignment.name} are not installed")
-
-
-def _launcher(settings: Settings) -> Callable[[Plan], Launched]:
-    if not settings.sealed:
-        return launch
+def _launcher(settings: Settings, server: ForkServer) -> Callable[[Plan], Launched]:
     uids = iter(range(20_000, 60_000))
-    return lambda plan: launch(plan, uid=next(uids))
+    return lambda plan: launch(plan, server, uid=next(uids) if settings.sealed else None)

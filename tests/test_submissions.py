@@ -2,14 +2,20 @@
 
 import re
 import tomllib
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from grader import assignment as assignments
 from grader import pipeline
+from grader.home import SUITES
 from grader.model import PartResult, Verdict
+from grader.runner.fork_server import ForkServer
+from grader.runner.launch import launch
 
 SUBMISSIONS = Path(__file__).parent / "submissions"
 FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())
@@ -75,12 +81,32 @@ def test_label_is_complete_and_agrees_with_its_folder(folder):
     re.compile(label.message)
 
 
+@pytest.fixture(scope="module")
+def launcher_for():
+    """Return what puts plans to ranks, by assignment: those with equal needs share a server."""
+    with ExitStack() as stack:
+
+        @cache
+        def server_with(modules: tuple[str, ...]) -> ForkServer:
+            return stack.enter_context(ForkServer(modules))
+
+        yield lambda assignment: partial(
+            launch, server=server_with(assignments.load(assignment, SUITES).needs)
+        )
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=name)
-def test_submission_gets_its_verdict_for_the_right_reason(folder):
+def test_submission_gets_its_verdict_for_the_right_reason(folder, launcher_for):
     """Grades the part that the submission was written for, through the whole straight line."""
     label = Label.of(folder)
+    assignment = folder.parent.name
 
-    report = pipeline.grade(folder, assignment=folder.parent.name, parts=[label.part])
+    report = pipeline.grade(
+        folder,
+        assignment=assignment,
+        parts=[label.part],
+        settings=pipeline.Settings(launch=launcher_for(assignment)),
+    )
 
     (result,) = report.parts
     failing = [t for t in result.tests if t.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED)]

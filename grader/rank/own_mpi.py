@@ -1,6 +1,12 @@
-"""A stand-in for mpi4py.MPI: one process runs many fits that each "initialise" MPI."""
+"""What a submission gets when it imports mpi4py.MPI: a stand-in for many fits, or the real one.
 
+The real one has been imported before the rank was forked, without initialising MPI.
+"""
+
+import importlib.abc
+import importlib.machinery
 import sys
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -55,3 +61,39 @@ def install(real: ModuleType) -> SharedMPI:
     sys.modules["mpi4py.MPI"] = shared
     sys.modules["mpi4py"].MPI = shared  # type: ignore[attr-defined]
     return shared
+
+
+class _FirstImport(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Lets the next import of mpi4py.MPI do what mpi4py's own first import does."""
+
+    def __init__(self, real: ModuleType) -> None:
+        self._real = real
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return a spec for mpi4py.MPI only."""
+        if fullname != self._real.__name__:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self)
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        """Return the real module."""
+        return self._real
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Initialise MPI, unless mpi4py.rc says not to."""
+        sys.meta_path.remove(self)
+        rc = sys.modules["mpi4py"].rc
+        if rc.initialize and not module.Is_initialized():
+            wanted = rc.thread_level if rc.threads else "single"
+            module.Init_thread(getattr(module, f"THREAD_{wanted.upper()}"))
+
+
+def forget(real: ModuleType) -> None:
+    """Make the next import of mpi4py.MPI initialise MPI, as the first one in a program does."""
+    package = sys.modules["mpi4py"]
+    package.rc.initialize, package.rc.finalize = True, None
+    del sys.modules[real.__name__]
+    del package.MPI
+    sys.meta_path.insert(0, _FirstImport(real))

@@ -13,17 +13,13 @@ def describe(error: BaseException, submission: Path) -> dict[str, Any]:
     Frames before the first one in the submission (ours) are left out.
     """
     frames = traceback.extract_tb(error.__traceback__)
-    first = next(
-        (i for i, frame in enumerate(frames) if Path(frame.filename).parent == submission), None
-    )
+    first = next((i for i, frame in enumerate(frames) if _is_in(frame.filename, submission)), None)
     # No frame is the student's when the signature is wrong or a name is missing.
     theirs = frames[first:] if first is not None else []
-    inner = next(
-        (frame for frame in reversed(theirs) if Path(frame.filename).parent == submission), None
-    )
-    file, line = (Path(inner.filename).name, inner.lineno) if inner else ("", 0)
+    inner = next((frame for frame in reversed(theirs) if _is_in(frame.filename, submission)), None)
+    file, line = (_name(inner.filename, submission), inner.lineno) if inner else ("", 0)
     if isinstance(error, SyntaxError) and error.filename:
-        file, line = Path(error.filename).name, error.lineno or 0
+        file, line = _name(error.filename, submission), error.lineno or 0
     message = _text_of(error)
     text = "".join(traceback.format_list(theirs)) + f"{type(error).__name__}: {message}"
     return {
@@ -34,6 +30,16 @@ def describe(error: BaseException, submission: Path) -> dict[str, Any]:
         "line": line,
         "traceback": text.replace(f"{submission}/", "")[-_MAX_TEXT:],
     }
+
+
+def _is_in(file: str, submission: Path) -> bool:
+    return Path(file).is_relative_to(submission)
+
+
+def _name(file: str, submission: Path) -> str:
+    """Return how the student calls a file: its path below the submission."""
+    path = Path(file)
+    return str(path.relative_to(submission)) if _is_in(file, submission) else path.name
 
 
 def _kind(error: BaseException) -> str:

@@ -33,7 +33,7 @@ def enter(setup: Mapping[str, Any], rank: int, trace_fd: int) -> World:
         own_kind = "genuine" if setup["genuine"] else kind
         return TorchWorld(rank, setup["ranks"], setup["port"], store, trace, kind=own_kind)
     os.environ["GRADER_TRACE_FD"] = str(trace_fd)
-    return GenuineMPI(kind) if setup["genuine"] else SharedWorld(kind)
+    return GenuineMPI() if setup["genuine"] else SharedWorld(kind)
 
 
 class Alone:
@@ -76,19 +76,16 @@ class SharedWorld:
 
 
 class GenuineMPI:
-    """MPI as it is; a script finds it initialised, as after any import of mpi4py."""
+    """MPI as any program finds it: the submission's own import of mpi4py initialises it, or not."""
 
-    def __init__(self, kind: str) -> None:
-        if kind != "mpi-student":
-            from mpi4py import MPI
-
-            MPI.Init_thread(MPI.THREAD_MULTIPLE)
+    def __init__(self) -> None:
+        self._mpi = sys.modules["mpi4py.MPI"]
+        own_mpi.forget(self._mpi)
 
     def begin_case(self) -> None:
         """Return nothing: the submission finds its communicator itself."""
 
     def mark_phase(self, level: int) -> None:
         """Tell the interposer which phase begins, while MPI is up."""
-        mpi = sys.modules.get("mpi4py.MPI")
-        if mpi is not None and mpi.Is_initialized() and not mpi.Is_finalized():
-            mpi.Pcontrol(level)
+        if self._mpi.Is_initialized() and not self._mpi.Is_finalized():
+            self._mpi.Pcontrol(level)

@@ -13,7 +13,7 @@ from grader.report import reading
 from grader.report.losses import worst_verdict
 from grader.report.safe_text import one_line
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _UNREADABLE = "the grading gave a report that cannot be read"
 
 
@@ -57,6 +57,7 @@ def _report(report: Report) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "assignment": _text(report.assignment),
         "title": _text(report.title),
+        "is_recognised": report.is_recognised,
         "submission": _text(report.submission),
         "submission_digest": report.submission_digest,
         "door": report.door,

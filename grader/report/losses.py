@@ -115,7 +115,8 @@ def command_again(report: Report, part: PartResult) -> str:
     command = "check" if report.door == "check" else "run"
     is_mount = report.door != "check" and report.submission == _MOUNTED_SUBMISSION
     folder = "DIR" if is_mount else shlex.quote(visible(report.submission))
-    return f"grade {command} {folder} --part {visible(part.name)}"
+    named = "" if report.is_recognised else f" --assignment {visible(report.assignment)}"
+    return f"grade {command} {folder}{named} --part {visible(part.name)}"
 
 
 def number_text(number: float) -> str:

@@ -135,9 +135,10 @@ def _notes(report: Report) -> Iterator[str]:
 def _versions(report: Report) -> str:
     submitted = _hexadecimal(report.submission_digest)
     source = _hexadecimal(report.versions.source_digest)
+    recognised = " The assignment was recognised by its files." if report.is_recognised else ""
     return (
         f"Submission {escape(report.submission)}, digest `{submitted}`; "
-        f"grader {escape(report.versions.grader)}, source `{source}`."
+        f"grader {escape(report.versions.grader)}, source `{source}`.{recognised}"
     )
 
 

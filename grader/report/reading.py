@@ -27,6 +27,7 @@ def report(data: Data) -> Report:
         wall_time_s=_number(measured, "wall_time_s"),
         started_at=_get(measured, "started_at", str),
         notes=_texts(data, "notes"),
+        is_recognised=_get(data, "is_recognised", bool),
     )
 
 

@@ -43,6 +43,8 @@ def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bo
 def _head(page: Page, report: Report) -> list[str]:
     title = page.paragraph(f"{one_line(report.assignment)}: {one_line(report.title)}", first="")
     door = _DOORS.get(report.door, one_line(report.door))
+    if report.is_recognised:
+        door += "; the assignment was recognised by its files"
     return [
         *(page.paint(line, BOLD) for line in title),
         *page.paragraph(one_line(report.submission), first=""),

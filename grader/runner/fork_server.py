@@ -24,6 +24,8 @@ from grader.trace import build
 _SOURCE = Path(__file__).resolve().parent / "zygote" / "__main__.py"
 _RANK_SOURCE = Path(__file__).resolve().parents[1] / "rank"
 _ALWAYS = ("numpy", "mpi4py.MPI")
+_ALSO = {"torch": ("torch._dynamo",)}
+"""What a package imports only when it is used: torch.distributed this, for over a second."""
 _IMPORT_LIMIT_S = 120.0
 _KILL_LIMIT_S = 30.0
 
@@ -33,7 +35,8 @@ class ForkServer:
 
     def __init__(self, modules: Sequence[str] = ()) -> None:
         """modules: what the ranks of this assignment import, beside numpy and mpi4py."""
-        self._modules = (*_ALWAYS, *modules)
+        later = [each for module in modules for each in _ALSO.get(module, ())]
+        self._modules = (*_ALWAYS, *modules, *later)
         self._process: subprocess.Popen[bytes] | None = None
         self._unread = b""
         self._mpirun_status: int | None = None

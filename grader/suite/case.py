@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from grader.data import Data
 from grader.model import Array, Text
 
-__all__ = ["Array", "Case", "Text"]
+__all__ = ["Array", "Case", "Data", "Text"]
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,13 @@ class Case:
         """Return the words that name this case to a student; unique within one run."""
         raise NotImplementedError
 
-    def inputs(self, random: np.random.Generator, ranks: int) -> Sequence[Mapping[str, Any]]:
-        """Return each rank's keyword arguments for the probe: numpy arrays or JSON values."""
+    def inputs(
+        self, random: np.random.Generator, ranks: int, data: Data
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return each rank's keyword arguments for the probe: numpy arrays or JSON values.
+
+        data: the images of this grading, for inputs that are made of real ones.
+        """
         raise NotImplementedError
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from grader.data import Data
 from grader.errors import GraderError
 from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation
 from grader.model import RunFailure, TestResult, Verdict
@@ -32,7 +33,7 @@ class Grading:
     assignment: str
     part: str
     entry: str
-    mpi_init: str
+    world: str
     probes: str
     limits: Limits
     submission: Mapping[str, bytes]
@@ -42,6 +43,8 @@ class Grading:
     own_part_replaced: str | None = None
     """The part whose file is our stand-in in this grading."""
     progress: Callable[[str], None] = field(default=lambda text: None)
+    data: Data = field(default_factory=Data)
+    """The images that inputs may be made of."""
 
 
 class JudgeMode(SuiteMode):
@@ -58,9 +61,14 @@ class JudgeMode(SuiteMode):
         self.problems: list[str] = []
 
     def launch(
-        self, item: pytest.Item, ranks: int, cases: tuple[Case, ...], genuine: bool
+        self,
+        item: pytest.Item,
+        ranks: int,
+        cases: tuple[Case, ...],
+        genuine: bool,
+        world: str | None,
     ) -> Launch:
-        """Start mpirun, unless the part has already ended.
+        """Start the ranks, unless the part has already ended.
 
         Raises GraderError when the machine cannot.
         """
@@ -76,13 +84,14 @@ class JudgeMode(SuiteMode):
             secret=grading.secret,
             assignment=grading.assignment,
             part=grading.part,
+            data=grading.data,
         )
         launched = grading.launch(
             Plan(
                 ranks=ranks,
                 cases=calls,
                 probes=grading.probes,
-                mpi_init=grading.mpi_init,
+                world=world or grading.world,
                 genuine=genuine,
                 entry=grading.entry,
                 submission=grading.submission,

@@ -4,6 +4,7 @@ For debugging with print and pdb. Nothing is sealed here, and a hang stays a han
 that raises while the others wait: that ends the job.
 """
 
+import os
 import sys
 import tempfile
 import time
@@ -17,7 +18,8 @@ import numpy as np
 import pytest
 
 from grader import assignment as assignments
-from grader.home import SUITES, TEMPLATES
+from grader.data import Data
+from grader.home import SUITES
 from grader.model import Outcome, RunFailure, Verdict
 from grader.rank import own_mpi, problem
 from grader.rank.harness import sort_results
@@ -61,9 +63,16 @@ class OpenMode(SuiteMode):
         self._student = Student(MPI.Pcontrol)
         self._probes: dict[Path, ModuleType] = {}
         self._support: dict[str, tempfile.TemporaryDirectory[str]] = {}
+        folder = os.environ.get("GRADER_DATA")
+        self._data = Data(Path(folder) if folder else None)
 
     def launch(
-        self, item: pytest.Item, ranks: int, cases: tuple[Case, ...], genuine: bool
+        self,
+        item: pytest.Item,
+        ranks: int,
+        cases: tuple[Case, ...],
+        genuine: bool,
+        world: str | None,
     ) -> Launch:
         """Run the cases on the first `ranks` ranks of this job; every rank gets the outcomes."""
         if ranks > self._world.size:
@@ -71,16 +80,25 @@ class OpenMode(SuiteMode):
         folder = item.path.parent
         assignment = assignments.load(folder.name, SUITES)
         part = next(each for each in assignment.parts if each.name == part_of(item))
+        world = world or part.world
+        if world.startswith("torch"):
+            pytest.skip(f"starts processes of its own: grade check --part {part.name}")
         self._find_modules(assignment)
         calls = case_calls(
-            cases, ranks, secret=PUBLIC_SECRET, assignment=assignment.name, part=part.name
+            cases,
+            ranks,
+            secret=PUBLIC_SECRET,
+            assignment=assignment.name,
+            part=part.name,
+            data=self._data,
         )
         taking_part = self._world.rank < ranks
         group = self._world.Split(0 if taking_part else self._mpi.UNDEFINED)
         outcomes: list[Outcome | RunFailure] = []
         failure = None
         for call in calls:
-            said = self._answer(call, group, self._probes_of(folder)) if taking_part else None
+            probes = self._probes_of(folder)
+            said = self._answer(call, group, probes, world) if taking_part else None
             everyone = self._gather(said)[:ranks]
             raised = [rank for rank, each in enumerate(everyone) if each.problem is not None]
             if raised:
@@ -94,9 +112,10 @@ class OpenMode(SuiteMode):
         """Let imports find our support files first, then the submission."""
         if assignment.name not in self._support:
             support = tempfile.TemporaryDirectory(prefix="grader-support-")
-            for file in assignment.support:
-                source = TEMPLATES / assignment.name / file
-                (Path(support.name) / file).symlink_to(source)
+            for file, source in assignments.support_paths(assignment).items():
+                link = Path(support.name, file)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(source)
             self._support[assignment.name] = support
             sys.path += [support.name, str(self._submission)]
 
@@ -113,10 +132,11 @@ class OpenMode(SuiteMode):
             self._probes[folder] = probes
         return self._probes[folder]
 
-    def _answer(self, call: CaseCall, group: Any, probes: ModuleType) -> _Said:
+    def _answer(self, call: CaseCall, group: Any, probes: ModuleType, world: str) -> _Said:
         """Run one case in this rank."""
         communicator = group.Dup()
-        self._shared.begin_case(communicator)
+        self._shared.begin_case(communicator, is_initialised=world != "mpi-student")
+        given = None if world == "alone" else communicator
         inputs = {
             name: value.copy() if isinstance(value, np.ndarray) else value
             for name, value in call.inputs[group.rank].items()
@@ -126,7 +146,7 @@ class OpenMode(SuiteMode):
         started_s = time.monotonic()
         frame, told = None, None
         try:
-            results = getattr(probes, call.probe)(self._student, communicator, **inputs)
+            results = getattr(probes, call.probe)(self._student, given, **inputs)
             frame = Frame("result", *sort_results(results))
         except Exception as error:
             told = problem.describe(error, self._submission)

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from grader.judge.findings import WrongAnswer
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
-from grader.suite.case import Array, Case
-
-from .wording import naming
+from grader.suite.case import Array, Case, Data
+from grader.suite.wording import naming
 
 Values = NDArray[Any]
 
@@ -89,7 +88,9 @@ class Reduction(Case):
         unbuffered = ", no buffering" if self.synchronous_sends else ""
         return f"{size}, {self.op}, {self.dtype}{special}{unbuffered}"
 
-    def inputs(self, random: np.random.Generator, ranks: int) -> Sequence[Mapping[str, Any]]:
+    def inputs(
+        self, random: np.random.Generator, ranks: int, data: Data
+    ) -> Sequence[Mapping[str, Any]]:
         """Return for every rank its array, and for the student's calls what to call and how."""
         call = {"file": self.file, "function": self.function, "op": self.op}
         if self.purpose == "values":

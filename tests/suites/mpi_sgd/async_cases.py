@@ -6,10 +6,10 @@ from grader.judge.findings import RuleViolation, WrongAnswer
 from grader.judge.replay import Replay, Update, assert_final, replay
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
+from grader.suite.wording import naming
 
 from . import ownership, serial
 from .fit_cases import RTOL, Fit, assert_batch_size, examples, timed, trained_batches
-from .wording import naming
 
 RANKS = [2, 3, 4, 5, 8, 16]
 FILE, CLASS_NAME = "async_network.py", "AsynchronicNeuralNetwork"

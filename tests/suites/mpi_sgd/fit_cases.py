@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from grader.judge.findings import WrongAnswer
 from grader.model import Outcome
-from grader.suite.case import Array, Case
+from grader.suite.case import Array, Case, Data
 
 from . import serial
 
@@ -75,10 +75,12 @@ class Fit(Case):
             + (", no buffering" if self.synchronous_sends else "")
         )
 
-    def inputs(self, random: np.random.Generator, ranks: int) -> Sequence[Mapping[str, Any]]:
+    def inputs(
+        self, random: np.random.Generator, ranks: int, data: Data
+    ) -> Sequence[Mapping[str, Any]]:
         """Return the same data and start weights for every rank, and each its own batches."""
-        data = random.standard_normal((_NUM_ROWS + _NUM_UNSEEN_ROWS, self.sizes[0]))
-        labels = np.eye(self.sizes[-1])[random.integers(self.sizes[-1], size=len(data))]
+        rows = random.standard_normal((_NUM_ROWS + _NUM_UNSEEN_ROWS, self.sizes[0]))
+        labels = np.eye(self.sizes[-1])[random.integers(self.sizes[-1], size=len(rows))]
         same: dict[str, Any] = {
             "file": self.file,
             "class_name": self.class_name,
@@ -90,9 +92,9 @@ class Fit(Case):
             "epochs": self.epochs,
             "record_weights": self._records_weights,
             "start": _start(random, self.sizes),
-            "data": data[:_NUM_ROWS],
+            "data": rows[:_NUM_ROWS],
             "labels": labels[:_NUM_ROWS],
-            "unseen": data[_NUM_ROWS:],
+            "unseen": rows[_NUM_ROWS:],
             "unseen_labels": labels[_NUM_ROWS:],
         }
         if self.purpose == "yardstick":

@@ -7,6 +7,7 @@ import numpy as np
 from grader.judge.findings import WrongAnswer
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
+from grader.suite.wording import naming
 
 from . import serial
 from .fit_cases import (
@@ -17,7 +18,6 @@ from .fit_cases import (
     timed,
     trained_batches,
 )
-from .wording import naming
 
 RANKS = [1, 2, 3, 4, 5, 8, 16]
 SEVERAL_RANKS = RANKS[1:]

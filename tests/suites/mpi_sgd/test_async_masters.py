@@ -8,6 +8,8 @@ import pytest
 
 from grader.judge.traffic import assert_only_nonblocking
 from grader.suite.marks import part, points
+from grader.suite.timing import assert_keeps_up
+from grader.suite.wording import naming
 
 from .async_cases import (
     ANY_SHAPE,
@@ -23,8 +25,6 @@ from .async_cases import (
     genuine_cases,
     timing_cases,
 )
-from .timing import assert_keeps_up
-from .wording import naming
 
 pytestmark = [part("async_masters"), pytest.mark.mpi]
 

@@ -11,6 +11,8 @@ from grader.judge.traffic import (
 )
 from grader.judge.values import assert_unchanged
 from grader.suite.marks import part, points
+from grader.suite.timing import assert_keeps_up
+from grader.suite.wording import naming
 
 from .allreduce_cases import (
     RANKS,
@@ -19,8 +21,6 @@ from .allreduce_cases import (
     cases_by_ranks,
     timing_cases,
 )
-from .timing import assert_keeps_up
-from .wording import naming
 
 pytestmark = [part("naive_allreduce"), pytest.mark.mpi]
 

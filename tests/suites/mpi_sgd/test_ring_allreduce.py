@@ -12,6 +12,8 @@ from grader.judge.traffic import (
 )
 from grader.judge.values import assert_unchanged
 from grader.suite.marks import part, points
+from grader.suite.timing import assert_keeps_up
+from grader.suite.wording import naming
 
 from .allreduce_cases import (
     RANKS,
@@ -20,8 +22,6 @@ from .allreduce_cases import (
     cases_by_ranks,
     timing_cases,
 )
-from .timing import assert_keeps_up
-from .wording import naming
 
 pytestmark = [part("ring_allreduce"), pytest.mark.mpi]
 

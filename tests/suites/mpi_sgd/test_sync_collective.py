@@ -3,6 +3,8 @@
 import pytest
 
 from grader.suite.marks import part, points
+from grader.suite.timing import assert_keeps_up
+from grader.suite.wording import naming
 
 from .summing import assert_collectives_carry_gradients, assert_gradients_given_once
 from .sync_cases import (
@@ -14,8 +16,6 @@ from .sync_cases import (
     genuine_cases,
     timing_cases,
 )
-from .timing import assert_keeps_up
-from .wording import naming
 
 pytestmark = [part("sync_collective"), pytest.mark.mpi]
 

@@ -4,6 +4,8 @@ import pytest
 
 from grader.judge.traffic import assert_one_neighbour, assert_only_point_to_point
 from grader.suite.marks import part, points
+from grader.suite.timing import assert_keeps_up
+from grader.suite.wording import naming
 
 from .summing import assert_ring_traffic
 from .sync_cases import (
@@ -15,8 +17,6 @@ from .sync_cases import (
     genuine_cases,
     timing_cases,
 )
-from .timing import assert_keeps_up
-from .wording import naming
 
 pytestmark = [part("sync_ring"), pytest.mark.mpi]
 

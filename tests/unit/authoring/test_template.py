@@ -9,14 +9,17 @@ from pathlib import Path
 
 import pytest
 
+from grader import assignment as assignments
 from grader.authoring.solutions import strip_solutions
 from grader.authoring.template import drift, generate
 from grader.errors import GraderError, UsageError
+from grader.home import REFERENCES, SUITES, TEMPLATES
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
 ASSIGNMENT = tomllib.loads((ROOT / "tests/suites/mpi_sgd/assignment.toml").read_text())
+OWN_SUPPORT = [file for file in ASSIGNMENT["support"] if file != "images.py"]
 HANDED_IN = sorted({file for part in ASSIGNMENT["parts"] for file in part["file"]})
 
 SOURCE = '''\
@@ -205,15 +208,38 @@ def test_drift_names_changed_missing_and_foreign_files(tmp_path: Path):
     assert "support.py is missing" in missing
 
 
-def test_the_committed_template_is_what_the_reference_makes():
+def test_shared_files_are_copied_and_watched(tmp_path: Path):
+    """A support file of many assignments lies in the template, but in no reference."""
+    reference = make_reference(tmp_path / "reference")
+    (tmp_path / "images.py").write_text("# solution: not one, as this is given\n")
+    shared = {"images.py": tmp_path / "images.py"}
+    paths = generate(reference, tmp_path / "out", shared)
+    assert tmp_path / "out" / "images.py" in paths
+    assert (tmp_path / "out" / "images.py").read_text() == "# solution: not one, as this is given\n"
+    assert drift(reference, tmp_path / "out", shared) == []
+    (tmp_path / "images.py").write_text("x = 2\n")
+    (sentence,) = drift(reference, tmp_path / "out", shared)
+    assert sentence.endswith(f"images.py differs at line 1 from what {tmp_path}/images.py makes")
+
+
+@pytest.mark.parametrize("name", assignments.names(SUITES))
+def test_the_committed_template_is_what_the_reference_makes(name: str):
     """Whoever changes the reference also makes the template anew."""
-    assert drift(REFERENCE, TEMPLATE) == []
+    shared = assignments.shared_support(assignments.load(name, SUITES))
+    assert drift(REFERENCES / name, TEMPLATES / name, shared) == []
+
+
+@pytest.mark.parametrize("name", assignments.names(SUITES))
+def test_every_support_file_is_installed(name: str):
+    """With the assignment, or with those that many assignments share."""
+    assignment = assignments.load(name, SUITES)
+    assert list(assignments.support_paths(assignment)) == list(assignment.support)
 
 
 def test_reference_holds_the_handed_in_and_the_support_files_and_the_handout():
     """No file of the assignment is missing, and none is unknown to it."""
     names = sorted(path.name for path in REFERENCE.iterdir() if path.is_file())
-    assert names == sorted([*HANDED_IN, *ASSIGNMENT["support"], "HANDOUT.md"])
+    assert names == sorted([*HANDED_IN, *OWN_SUPPORT, "HANDOUT.md"])
 
 
 @pytest.mark.parametrize("file", HANDED_IN)
@@ -225,7 +251,7 @@ def test_handed_in_files_lose_their_solutions(file: str):
     assert not re.search(r"solution", template)
 
 
-@pytest.mark.parametrize("file", ASSIGNMENT["support"])
+@pytest.mark.parametrize("file", OWN_SUPPORT)
 def test_support_files_hold_no_solution(file: str):
     """What is given is given whole."""
     assert (TEMPLATE / file).read_bytes() == (REFERENCE / file).read_bytes()

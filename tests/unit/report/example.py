@@ -202,6 +202,7 @@ def usual() -> Report:
         wall_time_s=31.207,
         started_at="2026-03-02T01:58:11+00:00",
         notes=("utils.py was handed in too; the course's own copy was used",),
+        is_recognised=True,
     )
 
 
@@ -214,6 +215,7 @@ def every_verdict() -> Report:
         title="One part for each verdict",
         submission="group 17/it's here",
         door="container",
+        is_recognised=False,
         parts=(
             *usual().parts,
             part(

@@ -83,9 +83,9 @@ def test_no_score_is_no_zero():
 def test_commands_can_be_copied():
     """Folder names are quoted for the shell; what is mounted in a container has no name here."""
     page = render(example.every_verdict())
-    assert """grade run 'group 17/it'"'"'s here' --part slow\n""" in page
+    assert """grade run 'group 17/it'"'"'s here' --assignment all_verdicts --part slow\n""" in page
     mounted = example.replace(example.every_verdict(), submission="/submission")
-    assert "grade run DIR --part slow\n" in render(mounted)
+    assert "grade run DIR --assignment all_verdicts --part slow\n" in render(mounted)
     assert "grade check handin --part sync_ring\n" in render(example.usual())
 
 

@@ -1,5 +1,6 @@
 """The sealed door, against a Docker daemon that is only an API: what goes in, what may come out."""
 
+import json
 import socket
 import threading
 from pathlib import Path
@@ -131,6 +132,58 @@ def test_the_container_gets_nothing_it_does_not_need(submission, daemon):
     assert "mode=0700" in host["Tmpfs"]["/judge"]
     assert not {"Binds", "Mounts", "Devices", "Privileged"} & {
         key for key, value in host.items() if value
+    }
+
+
+def test_a_data_folder_is_mounted_read_only(submission, daemon, tmp_path):
+    """At a fixed place, which the grader inside is told; the assignment is passed on, too."""
+    data = tmp_path / "data"
+    data.mkdir()
+    for kind in ("images-idx3", "labels-idx1"):
+        for name in ("train", "t10k"):
+            (data / f"{name}-{kind}-ubyte").write_bytes(b"")
+    running = daemon(says(0, (STDOUT, b"{}")))
+    grade(submission, "--part", "ring_allreduce", data=data, assignment="mpi_sgd")
+    assert running.created["HostConfig"]["Mounts"] == [
+        {"Type": "bind", "Source": str(data), "Target": "/data", "ReadOnly": True}
+    ]
+    assert running.created["Cmd"] == [
+        *("check", "--from-stdin", "--json", "-", "--assignment", "mpi_sgd", "--data", "/data"),
+        *("--part", "ring_allreduce"),
+    ]
+
+
+def test_a_data_folder_without_data_is_bad_usage(submission, tmp_path, monkeypatch):
+    """Said before any daemon is asked."""
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere")
+    (tmp_path / "data").mkdir()
+    with pytest.raises(UsageError, match="data holds none of the known data files"):
+        grade(submission, data=tmp_path / "data")
+    with pytest.raises(UsageError, match="none does not exist"):
+        grade(submission, data=tmp_path / "none")
+
+
+def test_files_in_folders_and_notebooks_go_in_as_they_are(submission, daemon):
+    """What a notebook's cells write is found out inside."""
+    cell = {"cell_type": "code", "source": "%%writefile my_naive_allreduce.py\nx"}
+    notebook = json.dumps({"cells": [cell]}).encode()
+    (submission / "all.ipynb").write_bytes(notebook)
+    (submission / "part1").mkdir()
+    (submission / "part1" / "main.py").write_text("# one\n")
+    arrived = []
+
+    def process(streams: Streams) -> int:
+        read_secret(streams.stdin)
+        arrived.extend(read_submission(streams.stdin))
+        streams.write(STDOUT, b"{}")
+        return 0
+
+    daemon(process)
+    grade(submission)
+    assert dict(arrived) == {
+        "all.ipynb": notebook,
+        RING: b"# a ring\n",
+        "part1/main.py": b"# one\n",
     }
 
 

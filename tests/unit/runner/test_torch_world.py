@@ -1,5 +1,8 @@
 """Launches of torch.distributed processes: groups, scripts, traces and hangs."""
 
+import os
+from pathlib import Path
+
 import pytest
 from launching import case, run, values
 
@@ -13,6 +16,22 @@ def server():
     """One zygote with torch for all tests: importing it takes more than a second."""
     with ForkServer(["torch"]) as server:
         yield server
+
+
+def test_the_zygote_has_one_thread(server):
+    """A fork takes only the thread that forks along: locks of others would stay locked."""
+    launched = run(
+        "def go(comm): return 1", world="alone", ranks=1, server=server, cases=(case(ranks=1),)
+    )
+    assert launched.failure is None
+    (zygote,) = _zygotes()
+    assert len(list(Path(f"/proc/{zygote}/task").iterdir())) == 1
+
+
+def _zygotes():
+    """Return the pids of our children that fork ranks."""
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
+    return [child for child in children if b"zygote" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 def calls(launched, rank=0, index=0):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from grader.model import Outcome
-from grader.suite.case import Case
+from grader.suite.case import Case, Data
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 
 
@@ -25,7 +25,7 @@ def outcome(case: Case, inputs: Sequence[Mapping[str, Any]], results: Sequence[A
 
 def inputs_of(case: Case, ranks: int, seed: int = 0) -> Sequence[Mapping[str, Any]]:
     """Return inputs as the runner would make them."""
-    return case.inputs(np.random.default_rng(seed), ranks)
+    return case.inputs(np.random.default_rng(seed), ranks, Data())
 
 
 def trace_of(calls_by_rank: Sequence[Sequence[Call]]) -> Trace:

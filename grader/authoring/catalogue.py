@@ -1,0 +1,57 @@
+"""The page of all assignments: every part with what is asked, its rules and its points."""
+
+from collections.abc import Iterator, Sequence
+
+from grader.assignment import Assignment, Manual, Part
+
+_HEAD = """\
+# Assignments
+
+Every part of every assignment. `make docs` writes this page from `tests/suites/*/assignment.toml`.
+What is asked, as students read it, is in the `HANDOUT.md` of each template.
+"""
+_COLUMNS = ("part", "points", "asked", "handed in", "rules, beside being right")
+_BY_A_PERSON = "marked by a person, pending until then"
+
+
+def markdown(assignments: Sequence[Assignment]) -> str:
+    """Return the page as Markdown."""
+    return "\n".join([_HEAD, *(line for each in assignments for line in _section(each))])
+
+
+def _section(assignment: Assignment) -> Iterator[str]:
+    automatic = sum(part.points for part in assignment.parts)
+    manual = sum(each.points for each in assignment.manual)
+    by_a_person = f", and {manual:g} that a person gives" if manual else ""
+    yield f"## {assignment.name}\n"
+    yield f"{assignment.title}. {automatic:g} points{by_a_person}.\n"
+    if assignment.source:
+        yield f"Source: {assignment.source}.\n"
+    yield _row(_COLUMNS)
+    yield _row(["---", "---:", "---", "---", "---"])
+    yield from map(_part_row, assignment.parts)
+    yield from map(_manual_row, assignment.manual)
+    yield ""
+
+
+def _part_row(part: Part) -> str:
+    files = [" or ".join(_code(name) for name in _names(part, file)) for file in part.files]
+    rules = "; ".join(part.rules)
+    return _row([_code(part.name), f"{part.points:g}", part.title, ", ".join(files), rules])
+
+
+def _names(part: Part, file: str) -> list[str]:
+    return [file, *part.accepted_names.get(file, ())]
+
+
+def _manual_row(manual: Manual) -> str:
+    points = f"{manual.points:g}"
+    return _row([_code(manual.name), points, manual.title, _code(manual.file), _BY_A_PERSON])
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |".replace("|  |", "| |")
+
+
+def _code(text: str) -> str:
+    return f"`{text}`"

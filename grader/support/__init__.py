@@ -1,0 +1,1 @@
+"""Files that several assignments give their students; assignment.toml names them as support."""

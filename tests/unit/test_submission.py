@@ -1,0 +1,269 @@
+"""What counts as handed in: from a folder, a zip, a stream or a notebook."""
+
+import io
+import json
+import stat
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from grader import submission as submissions
+from grader.errors import UsageError
+from grader.runner import intake_stream
+from grader.submission import Submission
+
+FLAT = ("ring.py", "sync.py", "fed.py")
+NESTED = ("part1/main.py", "part2a/main.py")
+WANTED = [*FLAT, *NESTED]
+
+
+def in_folder(root: Path, files: dict[str, bytes]) -> Path:
+    root.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content)
+    return root
+
+
+def in_zip(root: Path, files: dict[str, bytes]) -> Path:
+    root.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(root / "handed-in.zip", "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return root / "handed-in.zip"
+
+
+def read(tmp_path: Path, files: dict[str, bytes], how: str = "folder") -> Submission:
+    if how == "stream":
+        arrived = intake_stream.read_submission(io.BytesIO(intake_stream.pack(files)))
+        return submissions.from_files("it", arrived, WANTED)
+    make = in_folder if how == "folder" else in_zip
+    return submissions.read(make(tmp_path / "it", files), WANTED)
+
+
+def notebook(**cells: str) -> bytes:
+    """Return a notebook whose cells write these files: `fed="x"` writes fed.py."""
+    sources = [f"%%writefile {name}.py\n{text}" for name, text in cells.items()]
+    return json.dumps(
+        {"cells": [{"cell_type": "code", "source": source} for source in sources]}
+    ).encode()
+
+
+EVERY_WAY = pytest.mark.parametrize("how", ["folder", "zip", "stream"])
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("folder", ["", "anna/"])
+def test_files_may_lie_in_the_root_or_one_folder_down(tmp_path, how, folder):
+    """Flat and nested files alike, under the paths that the assignment asks for."""
+    handed_in = {"ring.py": b"1", "report.pdf": b"2", "part1/main.py": b"3", "part1/model.py": b"4"}
+    found = read(tmp_path, {f"{folder}{name}": each for name, each in handed_in.items()}, how)
+    assert dict(found.files) == dict(sorted(handed_in.items()))
+    assert found.source_files(["part1/model.py"]) == {"part1/main.py": b"3", "ring.py": b"1"}
+
+
+@EVERY_WAY
+def test_only_scripts_beside_wanted_ones_are_taken_from_folders(tmp_path, how):
+    """A folder of data or of old versions is not part of the submission."""
+    handed_in = {
+        "ring.py": b"1",
+        "old/ring.py": b"2",
+        "data/digits.csv": b"3",
+        "part1/main.py": b"4",
+        "part1/data/batch": b"5",
+        "part1/layers/conv.py": b"6",
+        "part2b/main.py": b"7",
+    }
+    expected = ["part1/layers/conv.py", "part1/main.py", "ring.py"]
+    assert list(read(tmp_path, handed_in, how).files) == expected
+
+
+@EVERY_WAY
+def test_the_folder_with_most_of_the_files_counts(tmp_path, how):
+    """The root when it holds as many as any other."""
+    more = {"ring.py": b"old", "new/ring.py": b"new", "new/sync.py": b"new"}
+    assert set(read(tmp_path, more, how).files.values()) == {b"new"}
+    equal = {"ring.py": b"root", "other/ring.py": b"other"}
+    assert dict(read(tmp_path / "b", equal, how).files) == {"ring.py": b"root"}
+
+
+def test_without_any_wanted_file_the_root_counts_or_else_the_first_folder(tmp_path):
+    """So that the message can name what was found."""
+    assert list(read(tmp_path / "a", {"x.py": b"", "z/y.py": b""}).files) == ["x.py"]
+    assert list(read(tmp_path / "b", {"z/y.py": b"", "q/w.py": b""}).files) == ["w.py"]
+
+
+@EVERY_WAY
+def test_nothing_is_read_further_down(tmp_path, how):
+    """Three levels: a folder, a folder of the assignment, a file."""
+    deep = {"a/b/c/ring.py": b"1", "a/b/c/d/e.py": b"2", "x.py": b""}
+    assert list(read(tmp_path, deep, how).files) == ["x.py"]
+
+
+@pytest.mark.parametrize("how", ["folder", "zip"])
+@pytest.mark.parametrize("folder", [".git", ".ipynb_checkpoints", "__pycache__", "venv"])
+def test_folders_of_tools_are_skipped(tmp_path, how, folder):
+    """They can hold copies of the files with more matches."""
+    handed_in = {f"{folder}/ring.py": b"", f"{folder}/sync.py": b"", "ring.py": b"mine"}
+    assert dict(read(tmp_path, handed_in, how).files) == {"ring.py": b"mine"}
+
+
+def test_links_are_not_followed(tmp_path):
+    """Neither to files nor to folders."""
+    root = in_folder(tmp_path / "it", {"sync.py": b"1"})
+    secret = in_folder(tmp_path / "elsewhere", {"ring.py": b"secret"})
+    (root / "ring.py").symlink_to(secret / "ring.py")
+    (root / "part1").symlink_to(secret)
+    assert list(submissions.read(root, WANTED).files) == ["sync.py"]
+
+
+def test_a_zip_may_have_separators_of_another_system(tmp_path):
+    """Some programs write backslashes."""
+    found = read(tmp_path, {"anna\\part1\\main.py": b"1"}, "zip")
+    assert dict(found.files) == {"part1/main.py": b"1"}
+
+
+@pytest.mark.parametrize("name", ["../ring.py", "/ring.py", "a/../../ring.py", "..\\ring.py"])
+def test_a_zip_that_leads_elsewhere_leads_nowhere(tmp_path, name):
+    """Such a member is not there."""
+    assert list(read(tmp_path, {name: b"1", "sync.py": b"2"}, "zip").files) == ["sync.py"]
+
+
+def test_a_zip_that_is_damaged_inside_is_one_sentence(tmp_path):
+    """The list of files is whole, one of the files is not."""
+    path = in_zip(tmp_path / "it", {"ring.py": b"x" * 50})
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"x" * 50, b"y" * 50))
+    with pytest.raises(UsageError, match=r"ring\.py in it cannot be unpacked .* make the zip aga"):
+        submissions.read(path, WANTED)
+
+
+def test_a_name_that_is_a_file_and_a_folder_in_a_zip_is_a_file(tmp_path):
+    """What lies below it has no place to be."""
+    found = read(tmp_path, {"part1": b"", "part1/main.py": b"", "ring.py": b""}, "zip")
+    assert list(found.files) == ["part1", "ring.py"]
+
+
+def test_a_file_that_is_too_large_is_not_read_and_named(tmp_path, monkeypatch):
+    """The rest is graded."""
+    monkeypatch.setattr(submissions, "_MAX_NUM_BYTES", 10)
+    found = read(tmp_path, {"ring.py": b"1", "video.mp4": bytes(11), "data/huge": bytes(11)})
+    assert list(found.files) == ["ring.py"]
+    assert found.notes == ("video.mp4 was not read: it is larger than 0 MiB",)
+
+
+def test_too_much_in_all_is_one_sentence(tmp_path, monkeypatch):
+    """A zip can announce more than there is memory."""
+    monkeypatch.setattr(submissions, "_MAX_TOTAL_NUM_BYTES", 10)
+    with pytest.raises(UsageError, match="add up to more than 0 MiB; leave data files out"):
+        read(tmp_path, {"ring.py": bytes(6), "sync.py": bytes(6)}, "zip")
+
+
+def test_only_files_that_are_too_large_are_one_sentence(tmp_path, monkeypatch):
+    """As nothing is left to grade."""
+    monkeypatch.setattr(submissions, "_MAX_NUM_BYTES", 10)
+    with pytest.raises(UsageError, match="holds no file of at most 0 MiB"):
+        read(tmp_path, {"all.tar": bytes(11)})
+
+
+def test_a_folder_that_cannot_be_read_is_named(tmp_path):
+    """Not silently taken for an empty one."""
+    root = in_folder(tmp_path / "it", {"part1/main.py": b"", "ring.py": b""})
+    (root / "part1").chmod(0)
+    try:
+        list((root / "part1").iterdir())
+    except PermissionError:
+        with pytest.raises(UsageError, match="part1 cannot be read; check its permissions"):
+            submissions.read(root, WANTED)
+    finally:
+        (root / "part1").chmod(stat.S_IRWXU)
+
+
+def test_the_digest_depends_on_names_and_contents_alone(tmp_path):
+    """The same files give the same digest from a folder, a zip and a stream."""
+    files = {"ring.py": b"1", "part1/main.py": b"2"}
+    ways = [read(tmp_path / how, files, how).digest for how in ("folder", "zip", "stream")]
+    assert len(set(ways)) == 1
+    assert read(tmp_path / "b", {**files, "ring.py": b"3"}).digest != ways[0]
+    assert read(tmp_path / "c", {"ring.py": b"1", "part2a/main.py": b"2"}).digest != ways[0]
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("folder", ["", "anna/"])
+def test_a_notebook_is_read_for_the_files_it_writes(tmp_path, how, folder):
+    """And the report says so."""
+    found = read(tmp_path, {f"{folder}all.ipynb": notebook(fed="f", ring="r", helper="h")}, how)
+    assert found.source_files([]) == {"fed.py": b"f\n", "helper.py": b"h\n", "ring.py": b"r\n"}
+    assert found.from_notebooks == {"fed.py", "helper.py", "ring.py"}
+    assert found.notes == ("read from the cells of all.ipynb: fed.py, helper.py, ring.py",)
+
+
+def test_a_notebook_survives_the_way_into_the_container(tmp_path):
+    """What is sent is the notebook itself, so that inside and outside say the same."""
+    here = read(tmp_path, {"all.ipynb": notebook(fed="f"), "ring.py": b"r"})
+    assert list(here.loose_files()) == ["all.ipynb", "ring.py"]
+    there = read(tmp_path, here.loose_files(), "stream")
+    assert (there.files, there.digest, there.notes) == (here.files, here.digest, here.notes)
+
+
+def test_loose_scripts_win_over_a_notebook(tmp_path):
+    """What differs is said; what is the same needs no word."""
+    loose = {"fed.py": b"loose", "ring.py": b"r\n"}
+    found = read(tmp_path, {"all.ipynb": notebook(fed="f", ring="r", sync="s"), **loose})
+    assert found.files["fed.py"] == b"loose"
+    assert found.notes == (
+        "read from the cells of all.ipynb: sync.py",
+        "not read from the cells of all.ipynb, as handed in elsewhere: fed.py",
+    )
+
+
+def test_loose_scripts_in_a_folder_win_over_a_notebook_beside_it(tmp_path):
+    """When there are as many of them."""
+    handed_in = {"all.ipynb": notebook(fed="f"), "scripts/fed.py": b"loose"}
+    assert dict(read(tmp_path, handed_in).files) == {"fed.py": b"loose"}
+
+
+def test_of_two_notebooks_the_one_with_more_of_the_files_wins(tmp_path):
+    """And what the other would have written is said."""
+    handed_in = {"a.ipynb": notebook(fed="a", ring="a"), "b.ipynb": notebook(fed="b")}
+    found = read(tmp_path, handed_in)
+    assert found.source_files([]) == {"fed.py": b"a\n", "ring.py": b"a\n"}
+    assert found.notes[1] == "not read from the cells of b.ipynb, as handed in elsewhere: fed.py"
+
+
+def test_a_notebook_for_trying_things_out_is_no_matter(tmp_path):
+    """Nothing is said of it where the files are there."""
+    handed_in = {"try.ipynb": notebook(), "ring.py": b""}
+    assert read(tmp_path, handed_in).notes == ()
+
+
+def test_a_broken_notebook_is_ignored_with_a_note(tmp_path):
+    """The scripts beside it are graded."""
+    found = read(tmp_path, {"broken.ipynb": b"[" * 100_000, "ring.py": b""})
+    assert "ring.py" in found.files
+    assert found.notes[0].startswith("broken.ipynb is not a notebook that can be read")
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"{", r"holds only all\.ipynb, which is not a notebook that can be read"),
+        (
+            notebook(),
+            r"holds only all\.ipynb, which has no cell that begins with %%writefile; hand",
+        ),
+    ],
+)
+def test_nothing_but_a_notebook_without_files_is_bad_usage(tmp_path, content, sentence):
+    """One sentence says what a notebook has to look like."""
+    with pytest.raises(UsageError, match=sentence):
+        read(tmp_path, {"all.ipynb": content})
+
+
+def test_a_notebook_cannot_write_outside_its_folder(tmp_path):
+    """The refusal is a note."""
+    cell = {"cell_type": "code", "source": "%%writefile ../ring.py\nx"}
+    content = json.dumps({"cells": [cell]}).encode()
+    found = read(tmp_path, {"all.ipynb": content, "sync.py": b""})
+    assert "ring.py" not in found.files
