@@ -25,7 +25,7 @@ comma := ,
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test check image acceptance bench lock
+.PHONY: setup demo test check image docs acceptance bench lock
 
 setup: .venv/.ready
 	@# Elsewhere `grade` itself says what needs Linux.
@@ -88,6 +88,9 @@ wheelhouse: requirements.lock | .venv/.ready
 	[ "$$(uname -s)" = Linux ]; then \
 	$(BIN)/python -m pip download -qq --retries 1 --require-hashes -r requirements.lock -d $@ \
 	2>/dev/null || { rm -rf $@/*; echo "the wheels could not be fetched; the build will try"; }; fi
+
+docs: setup
+	$(BIN)/grade list --markdown >docs/assignments.md
 
 acceptance: setup
 	$(BIN)/python benchmarks/acceptance.py
