@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from . import own_mpi
+from .trace_writer import TraceWriter
 
 
 class World(Protocol):
@@ -18,16 +19,22 @@ class World(Protocol):
         """Tell the trace which phase begins: 0 outside, 1 counted by the rules, 2 paused."""
 
 
+def import_all() -> None:
+    """Import what ranks may need: they may not be allowed to read it once they are somebody else.
+
+    Nothing for torch where torch itself has not been imported: that takes over a second.
+    """
+    if "torch" in sys.modules:
+        from . import torch_world  # noqa: F401 - for the ranks
+
+
 def enter(setup: Mapping[str, Any], rank: int, trace_fd: int) -> World:
     """Return the world that the judge's setup asks for."""
     kind = setup["world"]
     if kind == "alone":
         return Alone()
     if kind.startswith("torch"):
-        # Only here: torch takes over a second to import.
         from .torch_world import TorchWorld
-        from .trace_writer import TraceWriter
-
         trace = TraceWriter(trace_fd, setup["layout"], rank, setup["ranks"])
         store = os.path.join(os.getcwd(), "processes")  # noqa: PTH109, PTH118 - a name for C++
         own_kind = "genuine" if setup["genuine"] else kind

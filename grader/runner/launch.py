@@ -198,7 +198,9 @@ class _Run:
     def _failure_of(self, troubled: dict[int, Frame]) -> RunFailure:
         """Return why the run cannot go on, from what its ranks last said."""
         if not self._student_has_run:
-            raise LaunchError(f"rank {min(troubled)} ended while starting. {self._sandbox.log()}")
+            rank = min(troubled)
+            printed = f"{self._files[rank].output_tail()}\n{self._sandbox.log()}".strip()
+            raise LaunchError(f"rank {rank} ended while starting. {printed}")
         said = {rank: frame for rank, frame in troubled.items() if frame.kind == "problem"}
         if said:
             rank = min(said)

@@ -18,6 +18,7 @@ import pytest
 from docker.errors import DockerException
 
 ROOT = Path(__file__).resolve().parents[2]
+ASSIGNMENTS = sorted(file.parent.name for file in ROOT.glob("tests/suites/*/assignment.toml"))
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
 IMAGE, STUDENT_IMAGE = "grade", "grade-student"
@@ -68,11 +69,25 @@ def without_measured(value):
     return value
 
 
-def test_plain_docker_run_gives_the_reference_full_marks(engine):
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_plain_docker_run_gives_the_reference_full_marks(engine, assignment):
     """`docker run --rm -v "$PWD:/submission:ro" grade` prints the report and exits 0."""
-    done = docker_run(REFERENCE)
+    done = docker_run(ROOT / "reference" / assignment)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "100" in done.stdout
+    assert done.stdout.startswith(f"{assignment}: ")
+    assert "full marks" in done.stdout
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_grade_run_gives_the_template_nothing(engine, assignment):
+    """No scored part of what a student starts from is worth a point in the sealed door."""
+    done = grade("run", ROOT / "student_template" / assignment, "--json", "-")
+    report = json.loads(done.stdout)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert (report["assignment"], report["score"]) == (assignment, 0)
+    scored = [part for part in report["parts"] if part["max_points"] > 0]
+    assert scored
+    assert {part["verdict"] for part in scored} == {"NOT_ATTEMPTED"}
 
 
 def test_grade_run_and_docker_run_and_check_agree(engine):

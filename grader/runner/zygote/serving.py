@@ -80,6 +80,7 @@ def _prepare(rank_source: Path, modules: Sequence[str]) -> Callable[[str, int], 
     )
     assert spec is not None
     sys.modules[_RANK_PACKAGE] = importlib.util.module_from_spec(spec)
+    importlib.import_module(f"{_RANK_PACKAGE}.worlds").import_all()
     main: Callable[[str, int], None] = importlib.import_module(f"{_RANK_PACKAGE}.harness").main
     # What is there now stays: no rank has to copy memory only because it was looked at.
     gc.collect()
