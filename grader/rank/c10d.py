@@ -231,6 +231,13 @@ def _number_of(group: Any) -> int:
 
 
 def _world_rank(group: Any, rank: int) -> int:
+    """Return the world rank of a rank of the group.
+
+    Raises ValueError for one that is not in it, on which gloo would wait for half a minute.
+    """
+    size = dist.get_world_size() if group is None else group.size()
+    if not 0 <= rank < size:
+        raise ValueError(f"there is no rank {rank} in a group of {size} processes")
     return rank if group is None else dist.get_global_rank(group, rank)
 
 

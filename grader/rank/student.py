@@ -1,8 +1,9 @@
 """The student's files as a probe sees them: modules, scripts, and the phase under test."""
 
+import builtins
 import contextlib
 import importlib
-import runpy
+import io
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,14 +46,24 @@ class Student:
         return found
 
     def script(self, file: str, *arguments: str) -> dict[str, Any]:
-        """Run a handed-in file as `python file arguments...` does; return its globals."""
+        """Run a handed-in file as `python file arguments...` does; return its globals.
+
+        A script may end itself with status 0. Raises SystemExit for any other status.
+        """
         path = str(_find(file))
-        before = sys.argv
-        sys.argv = [path, *arguments]
+        main = ModuleType("__main__")
+        main.__dict__.update(__file__=path, __builtins__=builtins)
+        before = sys.argv, sys.modules["__main__"]
+        sys.argv, sys.modules["__main__"] = [path, *arguments], main
         try:
-            return runpy.run_path(path, run_name="__main__")
+            with io.open_code(path) as source:
+                exec(compile(source.read(), path, "exec"), main.__dict__)  # noqa: S102 - our task
+        except SystemExit as end:
+            if end.code not in (None, 0):
+                raise
         finally:
-            sys.argv = before
+            sys.argv, sys.modules["__main__"] = before
+        return main.__dict__
 
     @contextlib.contextmanager
     def phase(self) -> Iterator[None]:

@@ -35,6 +35,7 @@ def enter(setup: Mapping[str, Any], rank: int, trace_fd: int) -> World:
         return Alone()
     if kind.startswith("torch"):
         from .torch_world import TorchWorld
+
         trace = TraceWriter(trace_fd, setup["layout"], rank, setup["ranks"])
         store = os.path.join(os.getcwd(), "processes")  # noqa: PTH109, PTH118 - a name for C++
         own_kind = "genuine" if setup["genuine"] else kind

@@ -10,6 +10,8 @@ from grader.model import Array, RunFailure, Text, Verdict
 from grader.runner.wire import Frame
 
 _MAX_MESSAGE_CHARS = 600
+_NO_GPU = ("Torch not compiled with CUDA", "No CUDA GPUs are available", "no NVIDIA driver")
+"""What torch says to a program that asks for a GPU where there is none."""
 
 
 def refuse(
@@ -85,6 +87,13 @@ def failure_of_problem(rank: int, values: Mapping[str, Any], entry: str) -> RunF
         return RunFailure(
             Verdict.RUN_TIME_ERROR,
             f"rank {rank} called sys.exit({message}){where} instead of returning",
+            detail,
+        )
+    if any(words in message for words in _NO_GPU):
+        return RunFailure(
+            Verdict.RUN_TIME_ERROR,
+            f"rank {rank} asks for a GPU (.cuda() or device 'cuda'){where}, and there is none "
+            "where this is graded; leave tensors and models on the CPU",
             detail,
         )
     asked = "" if file else f"; the part asks for {entry}"

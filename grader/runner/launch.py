@@ -1,5 +1,6 @@
 """One mpirun from start to end: its ranks go through the cases in lockstep."""
 
+import signal
 import socket
 import time
 from collections.abc import Iterable
@@ -27,6 +28,9 @@ _SETTLE_S = 2.0
 """How long the other ranks may take to show what they know after one has failed."""
 _SETTLED_S = 0.3
 _LAST_WORDS_S = 1.0
+_CRASHES = frozenset(
+    128 + each for each in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)
+)
 
 
 class RunEnded(Exception):
@@ -202,29 +206,35 @@ class _Run:
             printed = f"{self._files[rank].output_tail()}\n{self._sandbox.log()}".strip()
             raise LaunchError(f"rank {rank} ended while starting. {printed}")
         said = {rank: frame for rank, frame in troubled.items() if frame.kind == "problem"}
-        if said:
+        silent = {rank: frame for rank, frame in troubled.items() if frame.kind != "problem"}
+        patience_s = time.monotonic() + _LAST_WORDS_S
+        while not self._has_ended(silent) and time.monotonic() < patience_s:
+            time.sleep(_TICK_S)
+        # What others raise after a crash, such as a lost connection, only follows from it.
+        if said and not any(self._has_crashed(rank) for rank in silent):
             rank = min(said)
             return answers.failure_of_problem(rank, said[rank].values, self._plan.entry)
-        broken = {rank: frame for rank, frame in troubled.items() if frame.kind != "closed"}
+        broken = {rank: frame for rank, frame in silent.items() if frame.kind != "closed"}
         if broken:
             rank = min(broken)
             return RunFailure(
                 Verdict.RUN_TIME_ERROR, f"rank {rank} sent the judge something it cannot read"
             )
-        patience_s = time.monotonic() + _LAST_WORDS_S
-        while not self._has_ended(troubled) and time.monotonic() < patience_s:
-            time.sleep(_TICK_S)
-        aborting = {rank: self._abort_of(rank) for rank in sorted(troubled)}
+        aborting = {rank: self._abort_of(rank) for rank in sorted(silent)}
         for rank, where in aborting.items():
             if where:
                 return answers.failure_of_abort(rank, where)
         submission = str(self._sandbox.folder / "submission")
-        places = {rank: self._files[rank].place(submission) for rank in troubled}
+        places = {rank: self._files[rank].place(submission) for rank in silent}
         # A rank that crashed has dumped its stack; the others were ended because of it.
-        rank = min(troubled, key=lambda rank: (places[rank] is None, rank))
+        rank = min(silent, key=lambda rank: (places[rank] is None, rank))
         return answers.failure_of_silence(
             rank, self._sandbox.status_of(rank), places[rank], self._files[rank].output_tail()
         )
+
+    def _has_crashed(self, rank: int) -> bool:
+        """Return whether the process of a rank was ended by what it did itself."""
+        return self._sandbox.status_of(rank) in _CRASHES
 
     def _has_ended(self, ranks: Iterable[int]) -> bool:
         """Return whether the processes of these ranks are known to have ended."""

@@ -98,6 +98,8 @@ class Sandbox:
             "LD_LIBRARY_PATH": libraries(mpirun()),
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
+            # A student's machine may have one; the machine that gives the mark does not.
+            "CUDA_VISIBLE_DEVICES": "",
             "MPLBACKEND": "Agg",
             "MPLCONFIGDIR": scratch,
         }

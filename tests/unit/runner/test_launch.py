@@ -276,3 +276,41 @@ def _command_line(pid: str) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def test_a_script_finds_mpi_initialised_also_in_a_genuine_run():
+    """Importing mpi4py.MPI initialises MPI, unless mpi4py.rc says not to."""
+    source = """
+    from mpi4py import MPI
+    comm = MPI.COMM_WORLD
+    rank, size = comm.Get_rank(), comm.Get_size()
+    if __name__ == "__main__":
+        assert MPI.Is_initialized() and not MPI.Is_finalized()
+        answer = comm.allreduce(rank + 1)
+    """
+    genuine = run(
+        source, ranks=3, genuine=True, world="mpi-script", cases=(case("a", 3, "script"),)
+    )
+    shared = run(
+        source,
+        ranks=3,
+        world="mpi-script",
+        cases=(case("a", 3, "script"), case("b", 3, "script")),
+    )
+    assert genuine.failure is None and shared.failure is None, (genuine, shared)
+    assert values(genuine) == values(shared, 0) == values(shared, 1) == [6.0, 6.0, 6.0]
+
+
+def test_ranks_do_not_share_their_random_numbers():
+    """They are forked from one process, yet start as processes of their own do."""
+    launched = run(
+        """
+        import random
+        import numpy as np
+        def go(comm):
+            drawn = comm.allgather((random.random(), np.random.rand()))
+            return len(set(drawn)) + len({number for pair in drawn for number in pair})
+        """,
+        ranks=3,
+    )
+    assert values(launched) == [9.0, 9.0, 9.0]

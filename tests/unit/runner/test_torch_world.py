@@ -359,3 +359,13 @@ def test_alone_there_is_nobody(server):
     )
     assert launched.failure is None, launched.failure
     assert values(launched) == [12.0]
+
+
+@pytest.mark.parametrize("call", ["torch.ones(1).cuda()", "torch.ones(1, device='cuda')"])
+def test_asking_for_a_gpu_has_a_sentence_of_its_own(server, call):
+    """Torch's own words do not say what to do."""
+    failure = hang(server, f"import torch\ndef go(comm): {call}", world="alone", ranks=1)
+    assert failure.verdict is Verdict.RUN_TIME_ERROR
+    assert failure.message.startswith(
+        "rank 0 asks for a GPU (.cuda() or device 'cuda') at work.py:2,"
+    )

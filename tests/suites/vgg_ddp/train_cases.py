@@ -1,0 +1,129 @@
+"""What the scripts of all parts are run with: small images, a narrow VGG-11, few iterations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from grader.suite.case import Array, Case, Data, Text
+
+from . import layers
+
+BATCH_SIZE = 256
+"""Of all nodes together, as the handout says."""
+
+FIRST_CHANNELS = 4
+"""A sixteenth of the real network's: each step takes a hundredth of a second."""
+
+_NUM_TEST_EXAMPLES = 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Case):
+    """One run of a script on every rank: one epoch of `num_steps` iterations."""
+
+    file: str
+    num_steps: int
+    phase: str = "between"
+    """Which calls are traced: see the probe."""
+    takes_flags: bool = True
+    first_channels: int = FIRST_CHANNELS
+
+    @property
+    def label(self) -> str:
+        """Return the length of the training, and what is watched where that is not the usual."""
+        watched = {"between": "", "inside": ", what DistributedDataParallel sends", "all": ""}
+        return f"{self.num_steps} iterations{watched[self.phase]}"
+
+    @property
+    def num_examples(self) -> int:
+        """Return how many examples the training set has."""
+        return self.num_steps * BATCH_SIZE
+
+    def inputs(
+        self, random: np.random.Generator, ranks: int, data: Data
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return the same images for every rank.
+
+        They are noise: in real pictures many neighbouring pixels are equal, and which of two equal
+        numbers is the greatest would be decided by rounding.
+        """
+        same: dict[str, Any] = {
+            "file": self.file,
+            "takes_flags": self.takes_flags,
+            "phase": self.phase,
+            "first_channels": self.first_channels,
+            "seed": int(random.integers(1 << 30)),
+            **_images(random, "train", self.num_examples),
+            **_images(random, "test", _NUM_TEST_EXAMPLES),
+        }
+        return [same] * ranks
+
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
+        """Return the form of what the probe saw of the training."""
+        return {
+            "start": Array("float32", (None,)),
+            "images": Array("float32", (None, 3, 32, 32)),
+            "labels": Array("int64", (None,)),
+            "examples": Array("int64", (None,)),
+            "batch_sizes": Array("int64", (None,)),
+            "local": Array("float32", (None, None)),
+            "used": Array("float32", (None, None)),
+            "parameters": Array("float32", (None, None)),
+            "through_ddp": Array("int64", (None,)),
+            "old_names": Text(),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Printing(Case):
+    """One run of a script that is long enough to print losses: only they are looked at."""
+
+    file: str
+    num_steps: int
+
+    @property
+    def label(self) -> str:
+        """Return the length of the training."""
+        return f"{self.num_steps} iterations, what is printed"
+
+    def inputs(
+        self, random: np.random.Generator, ranks: int, data: Data
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return as many examples as there are iterations: the probe makes batches of them."""
+        same: dict[str, Any] = {
+            "file": self.file,
+            "seed": int(random.integers(1 << 30)),
+            "repeats": BATCH_SIZE,
+            **_images(random, "train", self.num_steps),
+            **_images(random, "test", _NUM_TEST_EXAMPLES),
+        }
+        return [same] * ranks
+
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
+        """Return the form of the losses, and of what was printed."""
+        return {"losses": Array("float64", (None,)), "printed": Text()}
+
+
+def cases_by_ranks(file: str) -> dict[int, tuple[Training, ...]]:
+    """Return what a script on several nodes is run with, by the number of nodes."""
+    return {
+        4: (Training("train", file=file, num_steps=3),),
+        2: (Training("train", file=file, num_steps=2),),
+        1: (Training("train", file=file, num_steps=2),),
+    }
+
+
+def cases_of_ddp(file: str) -> dict[int, tuple[Training, ...]]:
+    """Return the same for DistributedDataParallel: on 4 nodes, what it sends is looked at too."""
+    cases = cases_by_ranks(file)
+    inside = Training("train", file=file, num_steps=2, phase="inside")
+    return {**cases, 4: (*cases[4], inside)}
+
+
+def _images(random: np.random.Generator, kind: str, number: int) -> dict[str, Any]:
+    return {
+        f"{kind}_images": random.integers(256, size=(number, 3, 32, 32), dtype=np.uint8),
+        f"{kind}_labels": random.integers(layers.NUM_CLASSES, size=number),
+    }

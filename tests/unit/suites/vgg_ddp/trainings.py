@@ -1,0 +1,82 @@
+"""Trainings made by hand: what the ranks of a right run would have brought back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from vgg_ddp import layers, serial
+from vgg_ddp.train_cases import Training
+
+from grader.model import Outcome
+from grader.suite.case import Case
+from grader.trace.calls import Trace
+
+FIRST_CHANNELS = 1
+
+
+def case(num_steps: int = 1) -> Training:
+    """Return a case with the narrowest network."""
+    return Training(
+        "train", file="part2b/main.py", num_steps=num_steps, first_channels=FIRST_CHANNELS
+    )
+
+
+def outcome(case: Case, results: Sequence[Any]) -> Outcome:
+    """Return the outcome of a case whose ranks returned `results`; no call was recorded."""
+    return Outcome(
+        label=case.label,
+        ranks=len(results),
+        inputs=({},) * len(results),
+        results=tuple(results),
+        trace=Trace(()),
+        wall_time_s=0.0,
+    )
+
+
+def start(seed: int = 0) -> np.ndarray[Any, Any]:
+    """Return packed parameters such as a new network has."""
+    random = np.random.default_rng(seed)
+    named = {
+        name: np.ones(shape) if len(shape) == 1 else random.normal(size=shape) / shape[1] ** 0.5
+        for name, shape in layers.shapes(FIRST_CHANNELS).items()
+    }
+    return serial.packed(named, FIRST_CHANNELS).astype(np.float32)
+
+
+def right(ranks: int, num_steps: int = 1, batch_size: int = 6) -> list[dict[str, Any]]:
+    """Return what every rank brings back that trains as it should, in small batches."""
+    random = np.random.default_rng(1)
+    shape = (ranks, num_steps, batch_size)
+    images = random.normal(size=(*shape, 3, 32, 32)).astype(np.float32)
+    labels = random.integers(layers.NUM_CLASSES, size=shape)
+    examples = np.arange(ranks * num_steps * batch_size).reshape(num_steps, ranks, batch_size)
+    before, reached, used, local = start(), [], [], []
+    for step in range(num_steps):
+        named = serial.unpacked(before.astype(np.float64), FIRST_CHANNELS)
+        own = [
+            serial.packed(
+                layers.loss_and_gradient(named, images[rank, step], labels[rank, step])[1],
+                FIRST_CHANNELS,
+            )
+            for rank in range(ranks)
+        ]
+        local.append(np.array(own, dtype=np.float32))
+        used.append(np.mean(local[-1].astype(np.float64), axis=0).astype(np.float32))
+        history = np.array([start(), *reached], dtype=np.float32)
+        before = serial.sgd(history[0], history[1:], np.array(used))[-1].astype(np.float32)
+        reached.append(before)
+    return [
+        {
+            "start": start(),
+            "images": images[rank].reshape(-1, 3, 32, 32),
+            "labels": labels[rank].ravel(),
+            "examples": examples[:, rank].ravel(),
+            "batch_sizes": np.full(num_steps, batch_size),
+            "local": np.array([each[rank] for each in local]),
+            "used": np.array(used),
+            "parameters": np.array(reached),
+            "through_ddp": np.zeros(num_steps, dtype=np.int64),
+            "old_names": "",
+        }
+        for rank in range(ranks)
+    ]
