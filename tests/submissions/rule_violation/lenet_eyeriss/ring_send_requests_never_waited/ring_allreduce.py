@@ -1,0 +1,24 @@
+import torch
+import torch.distributed as dist
+
+requests = []
+
+
+def average_gradients(model):
+    rank, size = dist.get_rank(), dist.get_world_size()
+    left, right = (rank - 1) % size, (rank + 1) % size
+
+    flat = torch.cat([p.grad.view(-1) for p in model.parameters()]) / size
+    c = flat.tensor_split(size)
+    for i in range(size - 1):
+        got = torch.zeros_like(c[(rank - i - 1) % size])
+        requests.append(dist.isend(c[(rank - i) % size], dst=right))
+        dist.irecv(got, src=left).wait()
+        c[(rank - i - 1) % size].add_(got)
+    for i in range(size - 1):
+        requests.append(dist.isend(c[(rank + 1 - i) % size], dst=right))
+        dist.irecv(c[(rank - i) % size], src=left).wait()
+    offset = 0
+    for p in model.parameters():
+        p.grad.copy_(flat[offset:offset + p.numel()].view_as(p))
+        offset += p.numel()

@@ -1,0 +1,238 @@
+"""Rank-side calls of the student's functions for lenet_eyeriss; knows no right answer."""
+
+from itertools import islice
+
+import numpy as np
+
+_MAX_NUM_OPERATIONS = 20_000
+_OPERATIONS = ("multiply", "add", "psum")
+_FIELDS = ("cycle", "pe_row", "pe_col", "op", "out_col", "value")
+_OPERANDS = {"multiply": ("kernel", "ifmap"), "add": ("tap",), "psum": ("psum_from",)}
+_NONE = -1
+
+
+def train_epochs(student, comm, *, file, images, labels, start, epochs, learning_rate):
+    """Train LeNet-5 on this rank's examples; the student's function averages the gradients.
+
+    All results have one row an epoch: the rank's own gradients, what became of them, and the
+    parameters after the step.
+    """
+    import torch
+    import torch.distributed as dist
+    from lenet import LeNet5
+    from torch.nn.functional import cross_entropy
+
+    average_gradients = student.function(file, "average_gradients")
+    if not dist.is_initialized():
+        dist.init_process_group("gloo")
+    model = LeNet5()
+    with torch.no_grad():
+        lengths = [parameter.numel() for parameter in model.parameters()]
+        pieces = torch.tensor(start).split(lengths)
+        for parameter, piece in zip(model.parameters(), pieces, strict=True):
+            parameter.copy_(piece.view_as(parameter))
+    inputs = torch.tensor(images)[:, None].float() / 255
+    optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
+    rows = {"own": [], "averaged": [], "parameters": []}
+    for _ in range(epochs):
+        optimizer.zero_grad()
+        cross_entropy(model(inputs), torch.tensor(labels)).backward()
+        rows["own"].append(_gradients(model))
+        with student.phase():
+            average_gradients(model)
+        problem = _unusable_gradients(model)
+        if problem:
+            empty = np.zeros((0, len(start)), dtype=np.float32)
+            return {**dict.fromkeys(rows, empty), "problem": problem}
+        rows["averaged"].append(_gradients(model))
+        optimizer.step()
+        rows["parameters"].append(_packed(model.parameters()))
+    return {**{name: np.stack(each) for name, each in rows.items()}, "problem": ""}
+
+
+def _unusable_gradients(model):
+    """Return what is wrong with the form of the gradients, or nothing."""
+    for name, parameter in model.named_parameters():
+        gradient, form = parameter.grad, tuple(parameter.shape)
+        if gradient is None:
+            return f"{name}.grad is None after the call; it has to hold the mean gradient"
+        if tuple(gradient.shape) != form:
+            found = tuple(gradient.shape)
+            return f"{name}.grad has shape {found} after the call, expected {form}"
+    return ""
+
+
+def _gradients(model):
+    return _packed(parameter.grad for parameter in model.parameters())
+
+
+def _packed(tensors):
+    return np.concatenate([each.detach().numpy().ravel() for each in tensors]).astype(np.float32)
+
+
+def load(student, comm, *, file):
+    """Import the student's file: what it lacks is told by the calls that need it."""
+    student.module(file)
+    return {}
+
+
+def run_dataflow(student, comm, *, file, ifmap, kernel):
+    """Call row_stationary; return the ofmap, and the schedule as numbers: one row an operation.
+
+    Columns: cycle, pe_row, pe_col, op (0 multiply, 1 add, 2 psum), out_col, the two of kernel, the
+    two of ifmap, tap, the two of psum_from; -1 where a field is not given.
+    """
+    row_stationary = student.function(file, "row_stationary")
+    with student.phase():
+        answer = row_stationary(ifmap, kernel)
+    ofmap, schedule, values = np.zeros((0, 0)), [], []
+    try:
+        ofmap, records = _two(answer)
+        ofmap = _matrix(ofmap)
+        for number, record in enumerate(records):
+            row, value = _row(number, record)
+            schedule.append(row)
+            values.append(value)
+    except _MalformedError as problem:
+        return {**_tables(ofmap, [], []), "problem": str(problem)[:1000]}
+    return {**_tables(ofmap, schedule, values), "problem": ""}
+
+
+def count_sequential_cycles(student, comm, *, file, shapes):
+    """Call sequential_cycles once for every row (H, W, R, S) of shapes."""
+    sequential_cycles = student.function(file, "sequential_cycles")
+    numbers, problem = [], ""
+    for height, width, num_rows, num_taps in shapes.tolist():
+        try:
+            with student.phase():
+                number = sequential_cycles((height, width), (num_rows, num_taps))
+        except NotImplementedError as error:
+            # Said in a result, so that what is missing here does not end the part.
+            numbers.append(_NONE)
+            problem = str(error)[:1000] or "sequential_cycles is still to be written"
+            continue
+        try:
+            numbers.append(_whole(number, "sequential_cycles returns"))
+        except _MalformedError as error:
+            numbers.append(_NONE)
+            problem = problem or str(error)
+    return {"cycles": np.array(numbers, dtype=np.int64), "problem": problem}
+
+
+class _MalformedError(Exception):
+    """What the student returned has not the form that the handout asks for."""
+
+
+def _tables(ofmap, schedule, values):
+    return {
+        "ofmap": ofmap,
+        "schedule": np.array(schedule, dtype=np.int64).reshape(-1, 12),
+        "values": np.array(values, dtype=np.float64),
+    }
+
+
+def _two(answer):
+    if not isinstance(answer, (tuple, list)) or len(answer) != 2:
+        raise _MalformedError(
+            f"row_stationary returns {_told(answer)}, expected the pair (ofmap, schedule)"
+        )
+    ofmap, schedule = answer
+    if isinstance(schedule, (str, dict)) or not hasattr(schedule, "__iter__"):
+        raise _MalformedError(
+            f"the schedule is {_told(schedule)}, expected a list of Operation (see dataflow.py)"
+        )
+    schedule = list(islice(schedule, _MAX_NUM_OPERATIONS + 1))
+    if len(schedule) > _MAX_NUM_OPERATIONS:
+        raise _MalformedError(
+            f"the schedule has more than {_MAX_NUM_OPERATIONS} operations; no case here needs as "
+            "many"
+        )
+    return ofmap, schedule
+
+
+def _matrix(ofmap):
+    try:
+        matrix = np.asarray(ofmap, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = None
+    if matrix is None or matrix.ndim != 2 or matrix.size > _MAX_NUM_OPERATIONS:
+        shape = f" of shape {matrix.shape}" if matrix is not None else ""
+        raise _MalformedError(f"the ofmap is {_told(ofmap)}{shape}, expected a matrix of numbers")
+    return matrix
+
+
+def _row(number, record):
+    """Return the numbers of one record, and its value."""
+    where = f"schedule[{number}]"
+    fields = _fields(where, record)
+    op = fields["op"]
+    if not isinstance(op, str) or op not in _OPERATIONS:
+        told = ", ".join(f'"{name}"' for name in _OPERATIONS)
+        raise _MalformedError(f"{where}: op is {_told(op)}, expected one of {told}")
+    row = [
+        _whole(fields["cycle"], f"{where}: cycle is"),
+        _whole(fields["pe_row"], f"{where}: pe_row is"),
+        _whole(fields["pe_col"], f"{where}: pe_col is"),
+        _OPERATIONS.index(op),
+        _whole(fields["out_col"], f"{where}: out_col is"),
+    ]
+    for name, length in (("kernel", 2), ("ifmap", 2), ("tap", 1), ("psum_from", 2)):
+        given = fields.get(name)
+        if name not in _OPERANDS[op]:
+            row += [_NONE] * length
+        elif length == 1:
+            row.append(_whole(given, f'{where}: an operation "{op}" needs {name}, which is'))
+        else:
+            row += _pair(given, f'{where}: an operation "{op}" needs {name}, which is')
+    value = fields["value"]
+    try:
+        return row, float(value)
+    except (TypeError, ValueError):
+        raise _MalformedError(f"{where}: value is {_told(value)}, expected a number") from None
+
+
+def _fields(where, record):
+    """Return the fields of a record by name; it may be a plain tuple in the order of Operation."""
+    names = (*_FIELDS, "kernel", "ifmap", "tap", "psum_from")
+    if all(hasattr(record, name) for name in _FIELDS):
+        return {name: getattr(record, name, None) for name in names}
+    if isinstance(record, dict):
+        fields = record
+    elif isinstance(record, (tuple, list)):
+        fields = dict(zip(names, record, strict=False))
+    else:
+        raise _MalformedError(
+            f"{where} is {_told(record)}, expected an Operation (see dataflow.py)"
+        )
+    missing = [name for name in _FIELDS if name not in fields]
+    if missing:
+        raise _MalformedError(f"{where} is {_told(record)}; it lacks {', '.join(missing)}")
+    return fields
+
+
+def _pair(given, words):
+    if isinstance(given, np.ndarray):
+        given = given.tolist()
+    if not isinstance(given, (tuple, list)) or len(given) != 2:
+        raise _MalformedError(f"{words} {_told(given)}, expected a pair (row, column)")
+    return [_whole(each, words) for each in given]
+
+
+def _whole(given, words):
+    """Return a whole number that fits, whatever type it has."""
+    try:
+        number = int(given)
+        fits = number == given and abs(number) < 2**31
+    except (TypeError, ValueError, OverflowError):
+        fits = False
+    if not fits or isinstance(given, str):
+        raise _MalformedError(f"{words} {_told(given)}, expected a whole number")
+    return number
+
+
+def _told(given):
+    """Return a few words on any object, short enough for a message."""
+    if given is None:
+        return "None"
+    text = " ".join(repr(given).split())
+    return f"{text[:60]}{'...' if len(text) > 60 else ''} ({type(given).__name__})"

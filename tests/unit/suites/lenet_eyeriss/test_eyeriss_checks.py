@@ -1,0 +1,123 @@
+"""The checks of the eyeriss part pass a right answer, and say what a wrong one looks like."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from lenet_eyeriss.eyeriss_cases import CONVOLUTIONS, COUNTS, Convolution, convolve
+from lenet_eyeriss.eyeriss_checks import (
+    assert_counts,
+    assert_ofmap,
+    assert_outputs_leave_on_time,
+    assert_rule,
+    assert_sequential_cycles,
+)
+from lenet_eyeriss.replay import Rule
+from lenet_eyeriss.schedule import Work
+
+from grader.judge.findings import WrongAnswer
+
+from .building import outcome, right_schedule
+
+CASES = [case for case in CONVOLUTIONS if isinstance(case, Convolution)]
+SHEETS = CASES[0]
+
+
+def answered(case, change=lambda schedule: schedule, ofmap=None):
+    """Return the outcome of a right answer whose schedule is changed this way."""
+    inputs = case.inputs(np.random.default_rng(2), 1, None)
+    ifmap, kernel = inputs[0]["ifmap"], inputs[0]["kernel"]
+    schedule = change(right_schedule(ifmap, kernel))
+    result = {
+        "ofmap": (convolve(ifmap, kernel) if ofmap is None else ofmap).astype(np.float64),
+        "schedule": np.array([row(work) for work in schedule], dtype=np.int64).reshape(-1, 12),
+        "values": np.array([work.value for work in schedule]),
+        "problem": "",
+    }
+    return outcome(case, inputs, [result])
+
+
+def row(work: Work) -> list[int]:
+    op = ("multiply", "add", "psum").index(work.op)
+    operands = [*work.kernel, *work.ifmap, work.tap, *work.psum_from]
+    return [work.cycle, *work.pe, op, work.out_col, *operands]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
+def test_a_right_answer_passes_every_check(case: Convolution) -> None:
+    found = answered(case)
+    assert_ofmap(case, found)
+    assert_counts(case, found)
+    for rule in Rule:
+        assert_rule(rule, case, found)
+    assert_outputs_leave_on_time(case, found)
+
+
+def test_a_turned_kernel_and_a_transposed_output_are_recognised() -> None:
+    ifmap = np.array([[1, 3, 9], [4, 5, 6], [7, 4, 9]])
+    case = CASES[1]
+    (given,) = case.inputs(np.random.default_rng(2), 1, None)
+    turned = convolve(given["ifmap"], given["kernel"][::-1, ::-1])
+    with pytest.raises(WrongAnswer, match="turned by 180 degrees"):
+        assert_ofmap(case, answered(case, ofmap=turned))
+    right = convolve(ifmap, np.array([[-1, 2], [2, -1]]))
+    with pytest.raises(WrongAnswer, match="the right matrix transposed"):
+        assert_ofmap(SHEETS, answered(SHEETS, ofmap=right.T))
+
+
+def test_one_operation_after_the_other_is_the_time_of_a_single_element() -> None:
+    def one_by_one(schedule):
+        order = sorted(
+            schedule,
+            key=lambda work: (work.pe[1], work.out_col, -work.pe[0], work.cycle),
+        )
+        return [replace(work, cycle=cycle) for cycle, work in enumerate(order, start=1)]
+
+    found = answered(SHEETS, one_by_one)
+    for rule in Rule:
+        assert_rule(rule, SHEETS, found)
+    with pytest.raises(WrongAnswer, match="28 cycles in all: that is the number of operations"):
+        assert_outputs_leave_on_time(SHEETS, found)
+
+
+def test_late_outputs_and_work_after_the_last_are_told() -> None:
+    def later(schedule):
+        return [replace(work, cycle=work.cycle + (work.cycle > 7)) for work in schedule]
+
+    def afterwards(schedule):
+        return [replace(w, cycle=9) if w.pe == (1, 0) and w.cycle == 6 else w for w in schedule]
+
+    with pytest.raises(WrongAnswer, match=r"ofmap\[0\]\[1\] leaves PE\(0, 0\) in cycle 9, expec"):
+        assert_outputs_leave_on_time(SHEETS, answered(SHEETS, later))
+    with pytest.raises(WrongAnswer, match="the last operation is cycle 9, PE"):
+        assert_outputs_leave_on_time(SHEETS, answered(SHEETS, afterwards))
+
+
+def test_counts_name_both_kinds_of_operation() -> None:
+    with pytest.raises(WrongAnswer, match=r"has 15 multiplies and 12 adds .*expected 16 and 12"):
+        assert_counts(SHEETS, answered(SHEETS, lambda schedule: schedule[1:]))
+
+
+def test_what_the_probe_says_comes_first() -> None:
+    found = answered(SHEETS)
+    found.results[0]["problem"] = "row_stationary returns None"
+    for check in (assert_ofmap, assert_counts, assert_outputs_leave_on_time):
+        with pytest.raises(WrongAnswer, match=r"handout's example.*row_stationary returns None"):
+            check(SHEETS, found)
+
+
+def test_sequential_cycles_counts_every_operation() -> None:
+    case = COUNTS[1]
+    inputs = case.inputs(np.random.default_rng(2), 1, None)
+    right = [
+        (h - r + 1) * (w - s + 1) * (2 * r * s - 1) for h, w, r, s in inputs[0]["shapes"].tolist()
+    ]
+    assert right[0] == 28
+    assert_sequential_cycles(
+        case, outcome(case, inputs, [{"cycles": np.array(right), "problem": ""}])
+    )
+    right[0] = 8
+    with pytest.raises(WrongAnswer, match=r"\(\(3, 3\), \(2, 2\)\) is 8, expected 28"):
+        assert_sequential_cycles(
+            case, outcome(case, inputs, [{"cycles": np.array(right), "problem": ""}])
+        )

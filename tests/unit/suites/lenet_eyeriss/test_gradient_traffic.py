@@ -1,0 +1,94 @@
+"""The bounds on traffic let every way of cutting gradients into chunks pass, and no relay."""
+
+import numpy as np
+import pytest
+from lenet_eyeriss.gradient_traffic import assert_every_rank_contributes, assert_ring_share
+from lenet_eyeriss.serial import NUM_PARAMETERS, SHAPES
+
+from grader.judge.findings import RuleViolation
+
+from .building import call, trace_of
+
+EPOCHS = 2
+
+
+def chunk_lengths(style: str, num_ranks: int) -> list[list[int]]:
+    """Return the lengths of the chunks of each array that goes round by itself."""
+    lengths = [int(np.prod(shape)) for shape in SHAPES.values()]
+    if style == "one vector":
+        lengths = [sum(lengths)]
+    if style == "rows":
+        split = [np.array_split(np.zeros(shape), num_ranks) for shape in SHAPES.values()]
+        return [[chunk.size for chunk in chunks] for chunks in split]
+    if style == "padded":
+        return [[-(-length // num_ranks)] * num_ranks for length in lengths]
+    return [[len(c) for c in np.array_split(np.zeros(n), num_ranks)] for n in lengths]
+
+
+def ring(num_ranks: int, style: str):
+    """Return the trace of ring all-reduces, cut in this style."""
+    calls = []
+    for rank in range(num_ranks):
+        sends = []
+        for chunks in chunk_lengths(style, num_ranks):
+            for step in range(num_ranks - 1):
+                sends += [chunks[(rank - step) % num_ranks], chunks[(rank + 1 - step) % num_ranks]]
+        right = (rank + 1) % num_ranks
+        calls.append([call("isend", length, right) for length in sends] * EPOCHS)
+    return trace_of(calls)
+
+
+@pytest.mark.parametrize("num_ranks", [2, 4, 5, 8])
+@pytest.mark.parametrize("style", ["one vector", "tensor by tensor", "rows", "padded"])
+def test_every_way_of_cutting_passes(num_ranks: int, style: str) -> None:
+    assert_ring_share(ring(num_ranks, style), EPOCHS)
+    assert_every_rank_contributes(ring(num_ranks, style), EPOCHS)
+
+
+@pytest.mark.parametrize("num_ranks", [4, 5, 8])
+def test_relaying_whole_arrays_is_too_much(num_ranks: int) -> None:
+    relay = [
+        [call("isend", NUM_PARAMETERS, (rank + 1) % num_ranks)] * (num_ranks - 1) * EPOCHS
+        for rank in range(num_ranks)
+    ]
+    with pytest.raises(RuleViolation, match=f"sent {NUM_PARAMETERS * (num_ranks - 1)} elements"):
+        assert_ring_share(trace_of(relay), EPOCHS)
+
+
+def test_less_than_the_minimum_cannot_be_a_ring_of_these_gradients() -> None:
+    with pytest.raises(RuleViolation, match=r"together sent .* expected 2 \(n-1\) L = 370236"):
+        assert_ring_share(ring(4, "one vector"), EPOCHS + 1)
+
+
+@pytest.mark.parametrize(
+    "rank_0, others",
+    [
+        ([call("all_reduce", NUM_PARAMETERS)], [call("all_reduce", NUM_PARAMETERS)]),
+        (
+            [call("gather", NUM_PARAMETERS, 0), call("broadcast", NUM_PARAMETERS, 0)],
+            [call("gather", NUM_PARAMETERS, 0), call("broadcast", NUM_PARAMETERS, 0)],
+        ),
+        (
+            [call("recv", NUM_PARAMETERS, 1), call("send", NUM_PARAMETERS, 1)],
+            [call("send", NUM_PARAMETERS, 0), call("recv", NUM_PARAMETERS, 0)],
+        ),
+    ],
+)
+def test_any_operation_may_carry_the_gradients(rank_0, others) -> None:
+    assert_every_rank_contributes(trace_of([rank_0 * EPOCHS, others * EPOCHS]), EPOCHS)
+
+
+@pytest.mark.parametrize(
+    "silent",
+    [
+        [],
+        [call("barrier", 0)],
+        [call("recv", NUM_PARAMETERS, 0)],
+        [call("broadcast", NUM_PARAMETERS, 0)],
+        [call("scatter", NUM_PARAMETERS, 0)],
+    ],
+)
+def test_who_only_receives_has_not_shared_its_gradients(silent) -> None:
+    whole = [call("all_gather", NUM_PARAMETERS)] * EPOCHS
+    with pytest.raises(RuleViolation, match="rank 1 put 0 elements"):
+        assert_every_rank_contributes(trace_of([whole, silent * EPOCHS]), EPOCHS)
