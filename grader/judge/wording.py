@@ -7,6 +7,8 @@ from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call
 
 _MAX_NAME_CHARS = 60
 _MANY_RANKS = 6
+_TO_ROOT = frozenset({"gather", "reduce"})
+"""Operations of torch.distributed whose root is a destination."""
 
 
 def ranks_text(ranks: Iterable[int]) -> str:
@@ -57,14 +59,21 @@ def at(call: Call) -> str:
 
 
 def signature_of(call: Call) -> str:
-    """Return a call with what its partner must fit: `Recv(source=3, tag=0)`, `Bcast(root=0)`."""
+    """Return a call with what its partner must fit, in the words of the library it belongs to.
+
+    `Recv(source=3, tag=0)` and `Bcast(root=0)` of MPI, `recv(src=3, tag=0)` of torch.distributed.
+    """
     name = name_of(call)
+    sends = call.is_send or call.function in _TO_ROOT
     if call.function in COLLECTIVES:
         rooted = call.function in ROOTED_COLLECTIVES and call.peer >= 0
-        return f"{name}(root={call.peer})" if rooted else name
+        role = ("dst" if sends else "src") if call.function.islower() else "root"
+        return f"{name}({role}={call.peer})" if rooted else name
     if call.peer == NO_PEER:
         return name
-    role = "dest" if call.is_send else "source"
+    role = "dest" if sends else "source"
+    if call.function.islower():
+        role = "dst" if sends else "src"
     return f"{name}({role}={_peer_text(call.peer)}, tag={tag_text(call.tag)})"
 
 

@@ -131,7 +131,7 @@ def test_a_scatter_that_one_rank_leaves_out_is_a_deadlock(server):
         ranks=3,
     )
     assert failure.verdict is Verdict.DEADLOCK, failure
-    assert "waits in scatter(root=0) at work.py:6" in failure.message
+    assert "waits in scatter(src=0) at work.py:6" in failure.message
     assert "rank 2 has returned without calling scatter" in failure.message
 
 
@@ -148,7 +148,7 @@ def test_sends_before_receives_are_a_deadlock(server):
         """,
     )
     assert failure.verdict is Verdict.DEADLOCK, failure
-    assert "rank 0 waits in send(dest=1, tag=0) at work.py:5" in failure.message
+    assert "rank 0 waits in send(dst=1, tag=0) at work.py:5" in failure.message
 
 
 def test_different_collectives_are_a_deadlock(server):
@@ -166,7 +166,7 @@ def test_different_collectives_are_a_deadlock(server):
         """,
     )
     assert failure.verdict is Verdict.DEADLOCK, failure
-    assert "rank 0 waits in wait at work.py:8 for irecv(source=1, tag=0)" in failure.message
+    assert "rank 0 waits in wait at work.py:8 for irecv(src=1, tag=0)" in failure.message
     assert "rank 1 waits in all_reduce at work.py:6" in failure.message
 
 
@@ -203,7 +203,7 @@ def test_a_rank_that_polls_for_ever_is_a_deadlock(server):
     )
     assert failure.verdict is Verdict.DEADLOCK, failure
     assert (
-        "rank 1 polls with is_completed at work.py:6 for irecv(source=0, tag=0)" in failure.message
+        "rank 1 polls with is_completed at work.py:6 for irecv(src=0, tag=0)" in failure.message
     )
 
 
