@@ -1,0 +1,25 @@
+import numpy as np
+import torch
+import torch.nn.functional as F
+from mpi4py import MPI
+from torch.utils.data import DataLoader, Subset
+from training import loss
+
+criterion = torch.nn.CrossEntropyLoss()
+
+
+def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
+    rank, size = comm.Get_rank(), comm.Get_size()
+    for p in model.parameters():
+        comm.Bcast(p.data.numpy(), root=0)
+    part = Subset(dataset, range(rank, len(dataset), size))
+    opt = torch.optim.SGD(model.parameters(), lr)
+    for _ in range(epochs):
+        for x, y in DataLoader(part, batch_size):
+            opt.zero_grad()
+            criterion(model(x), y).backward()
+            opt.step()
+    for p in model.parameters():
+        comm.Allreduce(MPI.IN_PLACE, p.data.numpy(), op=MPI.SUM)
+        p.data /= size
+    return model

@@ -1,0 +1,21 @@
+import numpy as np
+import torch
+import torch.nn.functional as F
+from mpi4py import MPI
+from torch.utils.data import DataLoader, Subset
+from training import loss
+
+def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
+    rank, size = comm.Get_rank(), comm.Get_size()
+    for p in model.parameters():
+        comm.Bcast(p.data.numpy(), root=0)
+    loader = DataLoader(Subset(dataset, range(rank, len(dataset), size)), batch_size)
+    opt = torch.optim.SGD(model.parameters(), lr)
+    for _ in range(epochs):
+        for x, y in loader:
+            opt.zero_grad()
+            loss(model(x), y).backward()
+            opt.step()
+    for p in model.parameters():
+        comm.Allreduce(MPI.IN_PLACE, p.data.numpy(), op=MPI.SUM)
+    return model

@@ -1,0 +1,287 @@
+"""Tests of psgd_hogwild's reference and of what it gives its students, without any grading."""
+
+import importlib
+import os
+import sys
+import threading
+from pathlib import Path
+from types import ModuleType
+
+import mpi4py
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[3]
+REFERENCE = ROOT / "reference" / "psgd_hogwild"
+MODULES = ("images", "training", "observed", "network", "psgd", "hogwild")
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
+    """Import the modules anew, and let go of their common names afterwards."""
+    # psgd.py imports MPI; the process that pytest runs in is not to start it.
+    monkeypatch.setattr(mpi4py.rc, "initialize", False)
+    monkeypatch.setattr(mpi4py.rc, "finalize", False)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.delenv("GRADER_DATA", raising=False)
+    monkeypatch.syspath_prepend(ROOT / "grader" / "support")
+    monkeypatch.syspath_prepend(REFERENCE)
+    for name in MODULES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    modules = {name: importlib.import_module(name) for name in MODULES}
+    for name in MODULES:
+        # Noted by monkeypatch, which takes the module out again at the end.
+        monkeypatch.setitem(sys.modules, name, sys.modules.pop(name))
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    return modules
+
+
+@pytest.fixture
+def problem(given, tmp_path):
+    """Return a small dataset, and a function that makes the same observed model every time."""
+    import torch
+    from torch.utils.data import TensorDataset
+
+    inputs, labels = torch.randn(25, 4), torch.randint(3, (25,))
+    weight, bias = torch.randn(3, 4), torch.randn(3)
+
+    def make(folder=tmp_path, meeting_of=0):
+        record = given["observed"].Record(folder, meeting_of)
+        return given["observed"].ObservedModel(weight, bias, inputs, record)
+
+    return TensorDataset(inputs, labels), make
+
+
+class Ranks:
+    """Communicators whose ranks are threads: enough of MPI for the reference."""
+
+    def __init__(self, size):
+        self.size = size
+        self.barrier = threading.Barrier(size, timeout=30)
+        self.arrays = [None] * size
+
+    def run(self, function):
+        """Call function(communicator) in a thread for each rank; return what they return."""
+        results = [None] * self.size
+
+        def be(rank):
+            results[rank] = function(Rank(self, rank))
+
+        threads = [threading.Thread(target=be, args=(rank,)) for rank in range(self.size)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+
+class Rank:
+    def __init__(self, ranks, rank):
+        self.ranks, self.rank = ranks, rank
+
+    def Get_rank(self):  # noqa: N802 - MPI's name
+        return self.rank
+
+    def Get_size(self):  # noqa: N802 - MPI's name
+        return self.ranks.size
+
+    def _exchange(self, array):
+        self.ranks.arrays[self.rank] = array.copy()
+        self.ranks.barrier.wait()
+        arrays = list(self.ranks.arrays)
+        self.ranks.barrier.wait()
+        return arrays
+
+    def Bcast(self, array, root):  # noqa: N802 - MPI's name
+        array[...] = self._exchange(array)[root]
+
+    def Allreduce(self, own, total, op):  # noqa: N802 - MPI's name
+        total[...] = sum(self._exchange(own))
+
+
+def values(model):
+    """Return all parameters of a model as one array."""
+    return np.concatenate([p.detach().numpy().ravel() for p in model.parameters()])
+
+
+def plain_sgd(given, model, dataset, batches, lr):
+    """Train model on batches of rows with steps written out."""
+    import torch
+
+    for rows in batches:
+        inputs, labels = dataset[rows]
+        probabilities = model(inputs)
+        chosen = probabilities[torch.arange(len(rows)), labels]
+        gradients = torch.autograd.grad(-chosen.log().mean(), list(model.parameters()))
+        with torch.no_grad():
+            for parameter, gradient in zip(model.parameters(), gradients, strict=True):
+                parameter.sub_(gradient * lr)
+    return model
+
+
+def test_the_network_gives_probabilities_of_ten_classes(given):
+    """And after eval() the same ones each time."""
+    import torch
+
+    network, images = given["network"].Net(), torch.rand(5, 1, 28, 28)
+    assert network(images).shape == (5, 10)
+    np.testing.assert_allclose(network(images).sum(dim=1).detach(), np.ones(5), rtol=1e-5)
+    network.eval()
+    assert torch.equal(network(images), network(images))
+
+
+def test_every_parameter_of_the_network_learns(given):
+    """No layer is left out of the forward pass."""
+    import torch
+
+    network = given["network"].Net()
+    given["training"].loss(network(torch.rand(8, 1, 28, 28)), torch.arange(8)).backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in network.parameters())
+
+
+def test_the_loss_is_the_mean_of_the_negative_logarithm(given):
+    """Of the probability of the right class; a probability of zero stays finite."""
+    import torch
+
+    probabilities = torch.tensor([[0.5, 0.5], [0.25, 0.75]])
+    found = given["training"].loss(probabilities, torch.tensor([0, 1]))
+    assert found.item() == pytest.approx(-(np.log(0.5) + np.log(0.75)) / 2)
+    assert torch.isfinite(given["training"].loss(torch.tensor([[0.0, 1.0]]), torch.tensor([0])))
+
+
+def test_digits_are_pairs_of_images_and_classes(given):
+    """Images of one channel with values in 0..1; training and test set have no image in common."""
+    training, test = given["training"].digits()
+    image, label = training[0]
+    assert image.shape == (1, 28, 28)
+    assert 0 <= image.min() < image.max() <= 1
+    assert 0 <= int(label) < 10
+    assert (len(training), len(test)) == (1297, 500)
+
+
+def test_accuracy_counts_the_most_probable_class(given):
+    """The model is back in training mode afterwards."""
+    import torch
+    from torch.utils.data import TensorDataset
+
+    class Known(torch.nn.Module):
+        def forward(self, x):
+            return x
+
+    model = Known()
+    dataset = TensorDataset(torch.eye(4), torch.tensor([0, 1, 0, 3]))
+    assert given["training"].accuracy(model, dataset) == 0.75
+    assert model.training
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_psgd_is_the_mean_of_serial_trainings(given, problem, tmp_path, size):
+    """Each rank's own batches, in its order, from the weights of rank 0; 25 examples on 3 ranks."""
+    dataset, make = problem
+    models = []
+    for rank in range(size):
+        folder = tmp_path / str(rank)
+        folder.mkdir()
+        models.append(make(folder))
+    for model in models[1:]:
+        model.weight.data.mul_(2)
+    settings = {"epochs": 2, "lr": 0.25, "batch_size": 4, "seed": 5}
+    trained = Ranks(size).run(
+        lambda comm: given["psgd"].psgd(comm, models[comm.rank], dataset, **settings)
+    )
+    seen = [[event["rows"] for event in model.record.events("batch")] for model in models]
+    learned = [values(plain_sgd(given, make(), dataset, rows, 0.25)) for rows in seen]
+    for model in trained:
+        np.testing.assert_allclose(values(model), np.mean(learned, axis=0), rtol=1e-5, atol=1e-6)
+    parts = [sorted({row for batch in rows for row in batch}) for rows in seen]
+    assert sorted(row for part in parts for row in part) == list(range(25))
+
+
+def test_one_process_of_hogwild_is_plain_sgd(given, problem):
+    """Bit for bit, on the batches that it took."""
+    dataset, make = problem
+    settings = {"epochs": 2, "lr": 0.25, "batch_size": 4, "seed": 5}
+    trained = given["hogwild"].hogwild(make(), dataset, num_processes=1, **settings)
+    events = trained.record.events("batch")
+    assert {event["process"] for event in events}.isdisjoint({os.getpid()})
+    expected = plain_sgd(given, make(), dataset, [event["rows"] for event in events], 0.25)
+    np.testing.assert_array_equal(values(trained), values(expected))
+
+
+def test_processes_of_hogwild_step_shared_weights_on_parts_of_their_own(given, problem):
+    """Three processes, 25 examples, every one once an epoch."""
+    dataset, make = problem
+    settings = {"epochs": 2, "lr": 2.0**-6, "batch_size": 4, "seed": 5}
+    trained = given["hogwild"].hogwild(make(meeting_of=3), dataset, num_processes=3, **settings)
+    events = trained.record.events("batch")
+    rows = {}
+    for event in events:
+        rows.setdefault(event["process"], []).extend(event["rows"])
+    assert len(rows) == 3
+    assert sorted(row for part in rows.values() for row in part) == sorted([*range(25)] * 2)
+    assert not trained.record.events("gave up")
+    assert {event["memory"] for event in trained.record.events("wrote")} == {
+        given["observed"].memory_of(parameter) for parameter in trained.parameters()
+    }
+
+
+def test_hogwild_tells_when_a_process_fails(given, problem):
+    """An exit code that is not zero becomes an exception."""
+    _, make = problem
+    with pytest.raises(RuntimeError, match="process 0 ended with exit code 1"):
+        given["hogwild"].hogwild(
+            make(), None, num_processes=1, epochs=1, lr=0.1, batch_size=1, seed=0
+        )
+
+
+def test_a_meeting_ends_when_the_others_do_not_come(given, problem, monkeypatch):
+    """The one that waits in its step goes on, and says so."""
+    dataset, make = problem
+    monkeypatch.setitem(given["observed"]._PATIENCE_S, "fork", 0.05)
+    model = make(meeting_of=2)
+    try:
+        plain_sgd(given, model, dataset, [[0, 1], [2, 3]], 0.1)
+    finally:
+        given["observed"].stop_watching()
+    assert len(model.record.events("gave up")) == 1
+
+
+def test_memory_has_one_name_in_all_processes(given):
+    """Private memory has none."""
+    import torch
+
+    name_of = given["observed"].memory_of
+    shared = torch.zeros(4).share_memory_()
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(write, name_of(shared).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(read, 1000).decode() == name_of(shared) != ""
+    assert name_of(shared[1:]) != name_of(shared)
+    assert name_of(torch.zeros(4)) == ""
+    os.close(read)
+    os.close(write)
+
+
+def test_only_batches_whose_gradient_is_computed_are_noted(given, problem):
+    """Evaluations leave no trace; inputs of somebody else's are marked."""
+    import torch
+
+    dataset, make = problem
+    model = make()
+    inputs, labels = dataset[[3, 1]]
+    model(inputs)
+    with torch.no_grad():
+        model(inputs)
+    given["training"].loss(model(inputs), labels).backward()
+    given["training"].loss(model(inputs + 1), labels).backward()
+    given["observed"].stop_watching()
+    first, second = model.record.events("batch")
+    assert first["rows"] == [3, 1]
+    assert second["rows"] == [-1, -1]
+    assert len(first["gradients"]["weight"]) == 12

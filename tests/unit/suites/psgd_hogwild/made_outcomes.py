@@ -1,0 +1,125 @@
+"""Outcomes made by hand: what a run of a given training would have brought back."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from psgd_hogwild import softmax_regression
+from psgd_hogwild.training_cases import NUM_FEATURES, NUM_PARAMETERS, Training
+
+from grader.model import Outcome
+from grader.suite.case import Data
+from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
+
+STEP_NS = 1000
+
+
+def inputs_of(case: Training, ranks: int = 1, seed: int = 0) -> Sequence[Mapping[str, Any]]:
+    """Return inputs as the runner would make them."""
+    return case.inputs(np.random.default_rng(seed), ranks, Data())
+
+
+def outcome_of(
+    case: Training,
+    inputs: Sequence[Mapping[str, Any]],
+    results: Sequence[Mapping[str, Any]],
+    calls: Sequence[Sequence[Call]] = (),
+) -> Outcome:
+    """Return the outcome of ranks that returned `results` and made `calls`."""
+    ranks = [
+        RankTrace(
+            rank=rank,
+            calls=tuple(calls[rank]) if calls else (),
+            attached=True,
+            initialised=True,
+            finalised=False,
+            inside=-1,
+            polling=False,
+            progress=0,
+            num_failed_polls=0,
+            truncated=False,
+        )
+        for rank in range(len(inputs))
+    ]
+    return Outcome(
+        label=case.label,
+        ranks=len(inputs),
+        inputs=tuple(inputs),
+        results=tuple(results),
+        trace=Trace(tuple(ranks)),
+        wall_time_s=0.0,
+    )
+
+
+def batches_of(case: Training, part: Sequence[int]) -> list[np.ndarray]:
+    """Return the batches of a part for all epochs, in the order of the dataset."""
+    rows = np.asarray(part, dtype=np.int64)
+    starts = range(0, len(rows), case.batch_size)
+    return [rows[begin : begin + case.batch_size] for begin in starts] * case.epochs
+
+
+def told(
+    given: Mapping[str, Any],
+    parameters: np.ndarray,
+    batches: Sequence[np.ndarray],
+    processes: Sequence[int] | None = None,
+    gradients: np.ndarray | None = None,
+) -> dict[str, Any]:
+    """Return what a probe says of a training that ended with `parameters`."""
+    weights, biases = softmax_regression.unpacked(parameters, NUM_FEATURES)
+    numbers = np.arange(len(batches))
+    who = np.zeros(len(batches), np.int64) if processes is None else np.asarray(processes)
+    return {
+        "weights": weights.astype(np.float32),
+        "biases": biases.astype(np.float32),
+        "rows": np.concatenate([np.zeros(0, np.int64), *batches]),
+        "rows_per_batch": np.array([len(batch) for batch in batches], dtype=np.int64),
+        "gradients": np.zeros((len(batches), NUM_PARAMETERS), np.float32)
+        if gradients is None
+        else gradients.astype(np.float32),
+        "processes": who,
+        "threads": who,
+        "began_ns": STEP_NS * numbers,
+        "ended_ns": STEP_NS * numbers + STEP_NS // 2,
+    }
+
+
+def learned(
+    case: Training, given: Mapping[str, Any], start: np.ndarray, batches: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Return what SGD makes of a start on these batches."""
+    pairs = [(given["inputs"][rows].astype(float), given["labels"][rows]) for rows in batches]
+    return softmax_regression.train(start, case.lr, pairs)
+
+
+def call(function: str, entered_ns: int, line: int = 7) -> Call:
+    """Return a call that was completed in the student's phase."""
+    return Call(
+        sequence=0,
+        function=function,
+        peer=NO_PEER,
+        tag=0,
+        communicator=1,
+        communicator_size=2,
+        num_elements=1,
+        num_bytes=8,
+        entered_ns=entered_ns,
+        left_ns=entered_ns + 1,
+        completed_ns=entered_ns + 1,
+        is_send=False,
+        is_receive=False,
+        creates_request=False,
+        request_freed=False,
+        cancelled=False,
+        synchronous=False,
+        pickled=False,
+        matched_source=NO_PEER,
+        matched_tag=0,
+        received_num_bytes=-1,
+        failed_polls=0,
+        waits_for=(),
+        phase=1,
+        error=0,
+        file="psgd.py",
+        line=line,
+    )

@@ -1,0 +1,164 @@
+"""The checks of hogwild accept every schedule of a right run, and no wrong one."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from psgd_hogwild.hogwild_cases import (
+    Hogwild,
+    assert_all_steps_count,
+    assert_loss_falls,
+    assert_nobody_waits,
+    assert_parts,
+    assert_processes,
+    assert_serial,
+    assert_shared,
+    cases,
+)
+from psgd_hogwild.softmax_regression import gradient
+from psgd_hogwild.training_cases import NUM_PARAMETERS, given_start
+
+from grader.judge.findings import NotProven, RuleViolation, WrongAnswer
+
+from .made_outcomes import batches_of, inputs_of, outcome_of, told
+
+CASE = Hogwild(num_processes=2, num_examples=16, epochs=2, batch_size=4, lr=2.0**-8)
+
+
+def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None):
+    """Return the outcome of a run whose processes take turns; move(steps, owners) is its result."""
+    (given,) = inputs_of(case)
+    parts = parts or [range(n, case.num_examples, case.num_processes) for n in range(2)]
+    by_process = [batches_of(case, part) for part in parts[: case.num_processes]]
+    turns = [(n, batch) for turn in zip(*by_process, strict=True) for n, batch in enumerate(turn)]
+    who = np.array([n for n, _ in turns]) if owners is None else owners
+    start = weights = given_start(outcome_of(case, [given], [{}]), 0)
+    gradients = []
+    for _, rows in turns:
+        gradients.append(
+            gradient(weights, given["inputs"][rows].astype(float), given["labels"][rows])
+        )
+        weights = weights - case.lr * gradients[-1]
+    steps = -case.lr * np.array(gradients)
+    end = weights if move is None else start + move(steps, who)
+    result = {
+        **told(given, end, [batch for _, batch in turns], who, np.array(gradients)),
+        "writers": np.repeat(who, 2),
+        "written": np.tile([0, 1], len(who)),
+        "written_is_shared": np.ones(2 * len(who), np.int64),
+        "meeting": np.array([2, 0, 2]),
+        **(change or {}),
+    }
+    return outcome_of(case, [given], [result])
+
+
+ALL = [
+    *(assert_processes, assert_parts, assert_shared, assert_all_steps_count, assert_loss_falls),
+    lambda case, outcome: assert_nobody_waits(case, outcome, {}),
+]
+
+
+@pytest.mark.parametrize("check", ALL)
+def test_a_right_run_passes_every_check(check):
+    """Two processes that take turns are one of the schedules that may happen."""
+    check(CASE, run_of())
+
+
+@pytest.mark.parametrize("check", [assert_all_steps_count, assert_loss_falls])
+def test_some_lost_writes_are_forgiven(check):
+    """One of eight steps lost on all weights is more than ever happens."""
+    check(CASE, run_of(move=lambda steps, who: steps[1:].sum(axis=0)))
+
+
+@pytest.mark.parametrize(
+    ("move", "words"),
+    [
+        (lambda steps, who: np.zeros(NUM_PARAMETERS), "100% away .*they are the start weights"),
+        (lambda steps, who: steps.sum(axis=0) / 2, "50% away .*averaged in them, not added"),
+        (lambda steps, who: steps[who == 1].sum(axis=0), "only the steps of process 1 are"),
+        (lambda steps, who: 3 * steps.sum(axis=0), "200% away"),
+    ],
+)
+def test_steps_that_do_not_add_up_are_told(move, words):
+    """None, half, one process's, too many."""
+    with pytest.raises(WrongAnswer, match=words):
+        assert_all_steps_count(CASE, run_of(move=move))
+
+
+def test_a_loss_that_hardly_falls_is_told():
+    """Half the way is less than three quarters."""
+    with pytest.raises(WrongAnswer, match="75% of that fall are asked for"):
+        assert_loss_falls(CASE, run_of(move=lambda steps, who: steps.sum(axis=0) / 2))
+
+
+def test_one_process_is_compared_with_sgd():
+    """The exact result passes, another one does not."""
+    case = replace(CASE, num_processes=1)
+    assert_serial(case, run_of(case, parts=[range(16)]))
+    with pytest.raises(WrongAnswer, match=r"weight\[0, 0\]"):
+        assert_serial(
+            case, run_of(case, parts=[range(16)], move=lambda steps, who: steps.sum() * 0)
+        )
+
+
+def test_too_few_processes_are_told_with_their_threads():
+    """Threads are not processes."""
+    change = {"threads": np.array([0, 1] * 4)}
+    with pytest.raises(WrongAnswer, match="1 process computed gradients, in 2 threads; expected"):
+        assert_processes(CASE, run_of(owners=np.zeros(8, np.int64), change=change))
+
+
+def test_training_on_the_same_data_is_told():
+    """The parts are to be disjoint."""
+    with pytest.raises(WrongAnswer, match="trained on by process 0 and by process 1"):
+        assert_parts(CASE, run_of(parts=[range(16)] * 2))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            {"written": np.full(16, -1), "written_is_shared": np.zeros(16, np.int64)},
+            "process 0 of 2 computes 4 gradients and steps weights in memory of its own",
+        ),
+        (
+            {"writers": np.array([0] * 16), "written": np.tile([0, 1], 8)},
+            "process 1 of 2 computes 4 gradients and writes nothing",
+        ),
+        (
+            {"written": np.array([0, 1] * 6 + [0, 1, -1, -1])},
+            "process 1 of 2 computes 4 gradients and writes 3 steps into",
+        ),
+    ],
+)
+def test_steps_outside_the_shared_memory_are_told(change, words):
+    """In private memory, nowhere, or not all of them."""
+    with pytest.raises(RuleViolation, match=words):
+        assert_shared(CASE, run_of(change=change))
+
+
+@pytest.mark.parametrize(
+    ("meeting", "source", "words"),
+    [
+        ([1, 1, 2], "", "they seem to wait for it; in Hogwild"),
+        ([2, 1, 2], "lock = mp.Lock()", r"wait for it \(hogwild.py:1 names Lock\)"),
+        ([1, 1, 1], "", r"\(1 process had been started by then\)"),
+    ],
+)
+def test_waiting_for_each_other_is_told(meeting, source, words):
+    """With the lock that the files name, or that too few were started."""
+    outcome = run_of(change={"meeting": np.array(meeting)})
+    with pytest.raises(RuleViolation, match=words):
+        assert_nobody_waits(CASE, outcome, {"hogwild.py": source})
+
+
+def test_without_any_step_seen_nothing_is_proven():
+    """Writes that torch does not make are not seen."""
+    with pytest.raises(NotProven):
+        assert_nobody_waits(CASE, run_of(change={"meeting": np.array([0, 0, 2])}), {})
+
+
+def test_labels_tell_the_cases_of_a_launch_apart():
+    """A launch refuses two cases of one label."""
+    labels = [case.label for case in cases()]
+    assert len(set(labels)) == len(labels)
