@@ -73,6 +73,9 @@ class JudgeMode(SuiteMode):
         Raises GraderError when the machine cannot.
         """
         if self._ended is not None:
+            if all(failed.verdict is not self._ended.verdict for failed in self._failed.values()):
+                # It ended in a case that no test has looked at yet: somebody has to say so.
+                raise RunFailed(self._ended)
             raise pytest.skip.Exception(
                 f"{NOT_RUN}the part had already ended with {self._ended.verdict.value}"
             )
@@ -103,9 +106,10 @@ class JudgeMode(SuiteMode):
         failure = launched.failure
         # Code that cannot even answer the first case of all will not do better on more ranks.
         hopeless = self.num_launches == 1 and not launched.outcomes
+        view = make_launch(cases, launched.outcomes, failure, ranks)
         if failure is not None and (hopeless or failure.verdict in _ENDS_THE_PART):
-            self._ended = failure
-        return make_launch(cases, launched.outcomes, launched.failure, ranks)
+            self._ended = view.told_failure()
+        return view
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Make the marks of a suite known; `mpi` is pytest-mpi's, which is not loaded here."""

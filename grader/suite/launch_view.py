@@ -47,13 +47,13 @@ class Launch:
             case = self.cases[index]
             told = f"{_ranks_text(self.ranks)}, {case.label}"
             if index >= len(self.outcomes):
-                raise RunFailed(self._failure())
+                raise RunFailed(self.told_failure())
             outcome = self.outcomes[index]
             if isinstance(outcome, RunFailure):
                 raise WrongAnswer(f"{told}: {outcome.message}")
             yield case, outcome
 
-    def _failure(self) -> RunFailure:
+    def told_failure(self) -> RunFailure:
         """Return why the run ended, naming the case that was the last."""
         assert self.failure is not None
         if self.failure.verdict is Verdict.NOT_ATTEMPTED:

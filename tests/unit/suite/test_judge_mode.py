@@ -254,3 +254,24 @@ def test_two_cases_with_one_label_are_refused():
     twice = (namespace["Number"](), namespace["Number"]())
     with pytest.raises(GraderError, match="two cases of p have the label 'one'"):
         case_calls(twice, 2, secret=b"s", assignment="a", part="p")
+
+
+def test_a_hang_that_no_test_has_looked_at_is_told_all_the_same(tmp_path):
+    """The part ends in the second case of 2 ranks; the first test looks at first cases only."""
+    tests, num_launches = grade(
+        tmp_path,
+        """
+        @points(1)
+        @pytest.mark.parametrize("ranks", [2, 3])
+        def test_first(run, ranks):
+            for case, outcome in run(ranks, CASES).having(name="one"): pass
+        @points(2, requires=test_first)
+        def test_second(run):
+            for case, outcome in run(2, CASES).having(name="two"): pass
+        """,
+        failing(Verdict.DEADLOCK, after=1),
+    )
+    assert num_launches == 1
+    assert (tests["first"].verdict, tests["first"].points) == (Verdict.DEADLOCK, 0)
+    assert tests["first"].message == "2 ranks, two: it ended"
+    assert tests["second"].verdict is Verdict.SKIPPED
