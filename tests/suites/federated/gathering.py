@@ -1,0 +1,116 @@
+"""How much each rank put into messages and collectives, and who talks with whom."""
+
+from collections.abc import Collection
+from itertools import pairwise
+
+from grader.judge.findings import RuleViolation
+from grader.judge.functions import BLOCKING_POINT_TO_POINT, COLLECTIVES, ROOTED_COLLECTIVES
+from grader.judge.traffic import assert_not_truncated, bytes_sent, messages
+from grader.judge.wording import at, name_of
+from grader.trace.calls import Call, Trace
+
+from . import lenet
+
+SERVER = 0
+_SLACK = 1.5
+_ONLY_TELL = {"Barrier", "Ibarrier", "Barrier_init"}
+_ONLY_ROOT_GIVES = {
+    *("Bcast", "Scatter", "Scatterv"),
+    *("Ibcast", "Iscatter", "Iscatterv"),
+    *("Bcast_init", "Scatter_init", "Scatterv_init"),
+}
+
+
+def assert_gives(trace: Trace, ranks: Collection[int], num_times: int, *, what: str) -> None:
+    """Assert that each of these ranks gives others as many bytes as num_times whole models have.
+
+    What it sends counts, and what it puts into collectives.
+    Raises RuleViolation with the numbers of the first rank that gives less, NotProven.
+    """
+    assert_not_truncated(trace)
+    needed = num_times * lenet.MODEL_NUM_BYTES
+    for rank in ranks:
+        given = given_num_bytes(trace, rank)
+        if given < needed:
+            raise RuleViolation(
+                f"rank {rank} gives the other ranks {given:,} bytes; {what} have "
+                f"{num_times} x {lenet.NUM_PARAMETERS:,} numbers of {lenet.FLOAT32_NUM_BYTES} "
+                f"bytes, {num_times * lenet.MODEL_NUM_BYTES:,} in all"
+            )
+
+
+def assert_gives_once(trace: Trace, ranks: Collection[int], num_times: int, *, what: str) -> None:
+    """Assert that each of these ranks gives others num_times whole models and little besides.
+
+    Half as much again is left for losses, pickle headers and a last model. Not for ranks that hand
+    out data: a pickled slice of a tensor carries the whole tensor.
+    Raises RuleViolation with the numbers, apart, of the first rank that gives more, NotProven.
+    """
+    assert_not_truncated(trace)
+    needed = num_times * lenet.MODEL_NUM_BYTES
+    for rank in ranks:
+        given = given_num_bytes(trace, rank)
+        if given > _SLACK * needed:
+            raise RuleViolation(
+                f"rank {rank} gives the other ranks {given:,} bytes: {needed:,} for {what} "
+                f"({num_times} x {lenet.NUM_PARAMETERS:,} numbers of {lenet.FLOAT32_NUM_BYTES} "
+                f"bytes), and {given - needed:,} besides; these are to travel once, as float32"
+            )
+
+
+def assert_star(trace: Trace) -> None:
+    """Assert that the server has a hand in all traffic: no client talks with another.
+
+    Raises RuleViolation with the first call that is otherwise, NotProven.
+    """
+    assert_not_truncated(trace)
+    for rank, seen in enumerate(trace.ranks):
+        own = _communicators_of_mpi4py(seen.calls)
+        for other in range(len(trace.ranks)):
+            if SERVER in (rank, other):
+                continue
+            for call in messages(trace, rank, other):
+                if call.communicator not in own:
+                    raise RuleViolation(
+                        f"rank {rank} sends rank {other} {call.num_bytes:,} bytes by "
+                        f"{name_of(call)}{at(call)}; workers and clients talk with the server, "
+                        f"rank {SERVER}, only"
+                    )
+        for call in seen.calls:
+            if call.communicator in own or call.function not in COLLECTIVES:
+                continue
+            rooted = call.function in ROOTED_COLLECTIVES or call.function.startswith("Gather")
+            if call.function in _ONLY_TELL or (rooted and call.peer == SERVER):
+                continue
+            if call.num_bytes >= lenet.MODEL_NUM_BYTES // 100:
+                raise RuleViolation(
+                    f"rank {rank} calls {name_of(call)}{at(call)} on {call.num_bytes:,} bytes, in "
+                    "which all ranks take part alike; here everything goes by way of the server, "
+                    f"rank {SERVER}"
+                )
+
+
+def given_num_bytes(trace: Trace, rank: int) -> int:
+    """Return how many bytes a rank sent, or put into collectives."""
+    given = bytes_sent(trace)[rank]
+    for call in trace.ranks[rank].calls:
+        if call.function in COLLECTIVES and call.num_bytes > 0 and not call.error:
+            if call.function in _ONLY_ROOT_GIVES and call.peer != rank:
+                continue
+            given += call.num_bytes
+    return given
+
+
+def _communicators_of_mpi4py(calls: tuple[Call, ...]) -> set[int]:
+    """Return the communicators that lower-case calls such as reduce made for themselves.
+
+    mpi4py duplicates the communicator on the first such call and uses the copy at once: both calls
+    have one source line.
+    """
+    return {
+        after.communicator
+        for before, after in pairwise(calls)
+        if before.function == "Comm_dup"
+        and after.function in BLOCKING_POINT_TO_POINT | {"Bcast"}
+        and (before.file, before.line) == (after.file, after.line)
+    }

@@ -1,0 +1,71 @@
+"""A parameter server: rank 0 sends data and model, the workers send losses and gradients."""
+
+import pytest
+
+from grader.suite.marks import part, points
+from grader.suite.wording import naming
+
+from .gathering import assert_star
+from .sgd_cases import (
+    assert_gradients_sent,
+    assert_sent_once,
+    assert_shared_out,
+    assert_trained,
+    cases_of,
+)
+from .training_cases import Training
+
+pytestmark = [part("param_server"), pytest.mark.mpi]
+
+FILE = "dist_sgd_param_server.py"
+CASES = cases_of(FILE, {2: 100, 3: 200, 5: 100}, is_timed=False)
+# A launch of its own, and the last: what hangs there has been judged in all else.
+UNBUFFERED = (Training("train", file=FILE, num_training=100, synchronous_sends=True),)
+
+
+@points(13)
+@pytest.mark.parametrize("ranks", CASES)
+def test_server_ends_as_centralized_training_does(run, ranks):
+    """Each step of the server leads where centralized training on the same batch would."""
+    for case, outcome in run(ranks, CASES[ranks]):
+        assert_trained(case, outcome, computing=range(1, ranks), holders=[0])
+
+
+@points(4)
+@pytest.mark.parametrize("ranks", CASES)
+def test_each_worker_computes_its_share_of_each_batch(run, ranks):
+    """The workers compute the gradients, each of its own int(batch / workers) examples."""
+    for case, outcome in run(ranks, CASES[ranks]):
+        assert_shared_out(case, outcome, computing=range(1, ranks))
+
+
+@points(2)
+@pytest.mark.parametrize("ranks", CASES)
+def test_workers_send_their_gradients_in_every_step(run, ranks):
+    """In every step each worker gives its gradients away, and the server its model."""
+    for case, outcome in run(ranks, CASES[ranks]):
+        assert_gradients_sent(case, outcome, range(1, ranks))
+
+
+@points(2, requires=test_workers_send_their_gradients_in_every_step)
+@pytest.mark.parametrize("ranks", [ranks for ranks in CASES if ranks > 2])
+def test_everything_goes_by_way_of_the_server(run, ranks):
+    """Workers talk with the server only."""
+    for case, outcome in run(ranks, CASES[ranks]):
+        with naming(case, outcome):
+            assert_star(outcome.trace)
+
+
+@points(2, requires=test_workers_send_their_gradients_in_every_step)
+@pytest.mark.parametrize("ranks", CASES)
+def test_a_step_sends_gradients_once(run, ranks):
+    """In a step a worker gives its gradients away once, and little besides."""
+    for case, outcome in run(ranks, CASES[ranks]):
+        assert_sent_once(case, outcome)
+
+
+@points(2, requires=test_server_ends_as_centralized_training_does)
+def test_works_when_no_message_is_buffered(run):
+    """The model is right even if every send has to wait until its receive is posted."""
+    for case, outcome in run(3, UNBUFFERED):
+        assert_trained(case, outcome, computing=range(1, 3), holders=[0])

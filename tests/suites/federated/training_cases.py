@@ -1,0 +1,207 @@
+"""What the four training scripts are run with, and what their ranks trained on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.judge.findings import WrongAnswer
+from grader.judge.wording import listed, ranks_text
+from grader.model import Outcome
+from grader.suite.case import Array, Case, Text
+
+from . import lenet
+
+Rows = NDArray[np.int64]
+
+_NUM_TEST = 20
+_CLASSES = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training(Case):
+    """One run of a script: its training examples, and how many each client has of them."""
+
+    file: str
+    num_training: int
+    client_sizes: tuple[int, ...] = ()
+    """Examples of each client; none where there are no clients."""
+    is_skewed: bool = False
+    """Each client has most of its examples of a few classes."""
+    purpose: str = "values"
+    """`values`, or one of `yardstick` and `timing`, which are compared."""
+    number: int = 0
+    """Tells cases apart that only differ in being measured again."""
+    plan: tuple[int, int] = (3, 100)
+    """Epochs and batch size of the yardstick."""
+
+    @property
+    def label(self) -> str:
+        """Return the number of examples, how they are divided, and what is special."""
+        divided = ""
+        if len(self.client_sizes) > 1:
+            divided = f" ({', '.join(map(str, self.client_sizes))} on the clients)"
+        return (
+            f"{self.num_training} training examples{divided}"
+            + (f", {self.purpose} {self.number}" if self.purpose != "values" else "")
+            + (", no buffering" if self.synchronous_sends else "")
+        )
+
+    def inputs(
+        self, random: np.random.Generator, ranks: int, data: Any = None
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return the same examples for every rank: each class has a pattern of its own."""
+        num_examples = self.num_training + _NUM_TEST
+        labels = random.integers(_CLASSES, size=num_examples)
+        client_of = np.repeat(np.arange(len(self.client_sizes)), self.client_sizes)
+        if self.is_skewed:
+            own = random.integers(_CLASSES, size=(len(self.client_sizes), 3))
+            of_client = own[client_of, random.integers(3, size=len(client_of))]
+            is_own = random.random(len(client_of)) < 0.9
+            labels[: len(client_of)] = np.where(is_own, of_client, labels[: len(client_of)])
+        patterns = random.uniform(60, 196, size=(_CLASSES, 3, 8, 8)).repeat(4, 2).repeat(4, 3)
+        noise = random.normal(0, 40, size=(num_examples, 3, 32, 32))
+        same: dict[str, Any] = {
+            "images": np.clip(patterns[labels] + noise, 0, 255).astype(np.uint8),
+            "labels": labels.astype(np.int64),
+            "num_training": self.num_training,
+            "seed": int(random.integers(1 << 20)),
+        }
+        if self.purpose == "yardstick":
+            epochs, batch_size = self.plan
+            same["plan"] = {"epochs": epochs, "batch_size": batch_size}
+        else:
+            shuffled = random.permutation(self.num_training)
+            same["client_of"] = client_of[shuffled] if len(client_of) else client_of
+            # The labels go with their clients: what was made for one is shuffled to its rows.
+            if len(client_of):
+                same["images"] = np.concatenate(
+                    [same["images"][shuffled], same["images"][self.num_training :]]
+                )
+                same["labels"] = np.concatenate(
+                    [same["labels"][shuffled], same["labels"][self.num_training :]]
+                )
+            same["file"] = self.file
+        return [same] * ranks
+
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
+        """Return the form of the model, and of what was trained on."""
+        if self.purpose == "yardstick":
+            return {}
+        return {
+            "model": Array("float32", (None,), finite=False),
+            "problem": Text(),
+            "rows": Array("int64", (None,)),
+            "rows_per_batch": Array("int64", (None,)),
+            "seen": Array("float32", (None, None), finite=False),
+            "figures": Text(),
+        }
+
+
+class Trained:
+    """What one run of a script brought back, in the judge's words.
+
+    Nothing in it is believed: its methods raise WrongAnswer for what does not fit together.
+    """
+
+    def __init__(self, case: Training, outcome: Outcome) -> None:
+        self.case = case
+        self.outcome = outcome
+        given = outcome.inputs[0]
+        self.labels: Rows = given["labels"][: case.num_training]
+        self._images = given["images"][: case.num_training]
+        self.client_of: Rows = np.asarray(given.get("client_of", ()), dtype=np.int64)
+
+    def examples(self, rows: Rows) -> tuple[lenet.Vector, Rows]:
+        """Return images as the scripts get them, and labels, of the given rows."""
+        scaled = (self._images[rows].astype(np.float32) / 255 - 0.5) / 0.5
+        return scaled, self.labels[rows]
+
+    def gradient(self, parameters: lenet.Vector, rows: Rows) -> lenet.Vector:
+        """Return the gradient of the mean loss over the given rows."""
+        # As the scripts compute: float32 is what the comparison allows for.
+        return lenet.gradient(parameters.astype(np.float32), *self.examples(rows)).astype(float)
+
+    def model(self, rank: int) -> lenet.Vector:
+        """Return the packed `model` of a rank after the script."""
+        problem = self.outcome["problem"][rank]
+        if problem:
+            raise WrongAnswer(
+                f"rank {rank}: the script has run, and there is {problem[:60]} for `model`; keep "
+                "the trained network in the global variable `model`, outside of any function"
+            )
+        model = self.outcome["model"][rank]
+        if model.shape != (lenet.NUM_PARAMETERS,):
+            raise WrongAnswer(
+                f"rank {rank}: `model` has {len(model)} parameters; Net of utils.py has "
+                f"{lenet.NUM_PARAMETERS}"
+            )
+        return _finite(model, f"rank {rank}: `model` after the script")
+
+    def batches(self, rank: int) -> list[Rows]:
+        """Return the rows of every gradient that a rank computed, in order."""
+        rows = self.outcome["rows"][rank]
+        lengths = self.outcome["rows_per_batch"][rank]
+        if (lengths < 0).any() or lengths.sum() != len(rows):
+            raise WrongAnswer(f"rank {rank}: the batches it trained on do not fit together")
+        if (rows < 0).any() or (rows >= self.case.num_training).any():
+            raise WrongAnswer(
+                f"rank {rank} trained on images that are not those of load_data()'s training "
+                "examples: give the network the images as the data loader made them"
+            )
+        ends = np.cumsum(lengths)
+        return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+    def seen(self, rank: int, number: int) -> lenet.Vector:
+        """Return the packed parameters with which a rank computed gradient `number`."""
+        seen = self.outcome["seen"][rank]
+        if seen.shape != (len(self.outcome["rows_per_batch"][rank]), lenet.NUM_PARAMETERS):
+            raise WrongAnswer(
+                f"rank {rank} trained a network of another size than Net of utils.py, which has "
+                f"{lenet.NUM_PARAMETERS} parameters"
+            )
+        return _finite(seen[number], f"rank {rank}: the model at its batch {number}")
+
+
+def counted(number: int, singular: str, plural: str) -> str:
+    """Return `1 batch`, `2 batches`."""
+    return f"{number} {singular if number == 1 else plural}"
+
+
+def _finite(parameters: Any, what: str) -> lenet.Vector:
+    if not np.isfinite(parameters).all():
+        raise WrongAnswer(f"{what} holds values that are not finite numbers")
+    return np.asarray(parameters, dtype=np.float64)
+
+
+def assert_disjoint(parts: Mapping[int, Rows], when: str, hint: str) -> None:
+    """Assert that no training example is in the batches of two ranks, or twice in one.
+
+    parts: rows by rank. Raises WrongAnswer that names ranks, example and `hint`.
+    """
+    owner: dict[int, int] = {}
+    for rank, rows in parts.items():
+        for row in rows:
+            if int(row) in owner:
+                both = sorted({owner[int(row)], rank})
+                raise WrongAnswer(
+                    f"{when}: {ranks_text(both)} computed gradients of the same example "
+                    f"(number {row} of the training examples){'' if len(both) > 1 else ' twice'}; "
+                    f"{hint}"
+                )
+            owner[int(row)] = rank
+
+
+def assert_covered(rows: Rows, expected: Rows, when: str, hint: str) -> None:
+    """Assert that all expected examples are among the rows.
+
+    Raises WrongAnswer with how many are not.
+    """
+    missing = np.setdiff1d(expected, rows)
+    if len(missing):
+        raise WrongAnswer(
+            f"{when}: {len(missing)} of {len(expected)} examples were never trained on "
+            f"({listed(map(str, missing[:3]))}{', ...' if len(missing) > 3 else ''}); {hint}"
+        )

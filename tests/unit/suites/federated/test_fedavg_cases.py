@@ -1,0 +1,119 @@
+"""Aggregated state dicts: right ones hold, and each known mistake is told as what it is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from federated.fedavg_cases import (
+    COUNTER,
+    ENTRIES,
+    Aggregation,
+    assert_counter_kept,
+    assert_figure,
+    assert_model_kept,
+    assert_weighted_means,
+    given_entries,
+)
+from federated.training_cases import Training
+
+from grader.judge.findings import WrongAnswer
+from grader.model import Outcome
+from grader.trace.calls import Trace
+
+CASE = Aggregation("aggregate", num_samples=(12, 70, 33))
+WEIGHTS = np.array(CASE.num_samples) / sum(CASE.num_samples)
+FLOATS = [key for key in ENTRIES if key != COUNTER]
+
+Entries = dict[str, np.ndarray]
+
+
+def told(entries: Mapping[str, np.ndarray], word: str) -> dict[str, Any]:
+    return {
+        f"{word} keys": "\n".join(f"{key} {array.dtype}" for key, array in entries.items()),
+        f"{word} numbers": np.concatenate([array.ravel() for array in entries.values()]) * 1.0,
+        f"{word} lengths": np.array([array.size for array in entries.values()]),
+    }
+
+
+def outcome(change: Callable[[Entries, Mapping[str, np.ndarray]], Any] = lambda e, g: None):
+    """Return the outcome of an Aggregator whose right answer `change` has altered."""
+    inputs = tuple(CASE.inputs(np.random.default_rng(1), 1))
+    empty = Outcome(CASE.label, 1, inputs, ({},), Trace(()), 0.0)
+    given = given_entries(empty)
+    entries = {key: (WEIGHTS @ rows).astype(np.float32) for key, rows in given.items()}
+    entries[COUNTER] = given[COUNTER][0].astype(np.int64)
+    entries = change(entries, given) or entries
+    results = {
+        key: value
+        for word in ("aggregated", "given out", "held")
+        for key, value in told(entries, word).items()
+    }
+    return replace(empty, results=(results,))
+
+
+def test_the_right_answer_holds():
+    assert_weighted_means(CASE, outcome(), FLOATS)
+    assert_counter_kept(CASE, outcome())
+    assert_model_kept(CASE, outcome())
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda e, g: {**e, "1.bias": e["1.weight"]}, "weighted mean of '1.weight', the keys are"),
+        (lambda e, g: {**e, "1.bias": g["1.bias"][0]}, "'1.bias'.* first client's entry"),
+        (lambda e, g: {**e, "1.bias": g["1.bias"][2]}, "'1.bias'.* last client's entry"),
+        (lambda e, g: {**e, "0.weight": g["0.weight"].mean(axis=0)}, "unweighted mean"),
+        (lambda e, g: {**e, "0.weight": g["0.weight"].sum(axis=0)}, "the sum of the clients'"),
+        (lambda e, g: {**e, "0.bias": WEIGHTS[1:] @ g["0.bias"][1:]}, "client 0 is missing"),
+        (lambda e, g: {**e, "0.bias": 3 * e["0.bias"]}, "3 times the mean, the weights do not"),
+        (lambda e, g: {**e, "0.bias": e["0.bias"] + e["1.bias"] ** 2}, r"expected \[[^:]*$"),
+        (lambda e, g: {**e, "0.bias": e["0.bias"][:2]}, "'0.bias' has 2 numbers, expected 4"),
+        (lambda e, g: {k: e[k] for k in e if "run" not in k}, "no '1.running_mean' .2 of 7 keys"),
+    ],
+)
+def test_a_wrong_entry_is_told_by_what_it_is_instead(change, message):
+    with pytest.raises(WrongAnswer, match=message):
+        assert_weighted_means(CASE, outcome(change), FLOATS)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda e, g: {**e, COUNTER: WEIGHTS @ g[COUNTER]},
+        lambda e, g: {**e, COUNTER: e[COUNTER].astype(np.float32)},
+        lambda e, g: {**e, COUNTER: e[COUNTER] + 1},
+    ],
+)
+def test_an_averaged_counter_is_told(change):
+    with pytest.raises(WrongAnswer, match="it counts batches and is no parameter"):
+        assert_counter_kept(CASE, outcome(change))
+
+
+def test_a_model_that_did_not_take_the_mean_in_is_told():
+    right = outcome()
+    held = {"held numbers": right.results[0]["held numbers"] + 1}
+    wrong = replace(right, results=({**right.results[0], **held},))
+    with pytest.raises(WrongAnswer, match=r"'0\.weight' of the model given to Aggregator"):
+        assert_model_kept(CASE, wrong)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ("", "no file is there after the run"),
+        ("!figures/notes.png", "figures/notes.png is no picture"),
+        ("figures/labels.png", None),
+        ("!figures/a.txt\nfigures/labels.png", None),
+    ],
+)
+def test_a_figure_is_looked_for(files, message):
+    case = Training("train", file="fed_avg.py", num_training=20, client_sizes=(20,))
+    found = Outcome(case.label, 2, ({}, {}), ({"figures": files}, {"figures": ""}), Trace(()), 0.0)
+    if message is None:
+        assert_figure(case, found)
+    else:
+        with pytest.raises(WrongAnswer, match=message):
+            assert_figure(case, found)

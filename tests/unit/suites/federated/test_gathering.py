@@ -1,0 +1,117 @@
+"""Traffic of the trainings: enough, once, and by way of the server."""
+
+from dataclasses import replace
+
+import pytest
+from federated.gathering import assert_gives, assert_gives_once, assert_star, given_num_bytes
+from federated.lenet import MODEL_NUM_BYTES
+
+from grader.judge.findings import RuleViolation
+from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
+
+
+def call(function: str, num_bytes: int, *, peer: int = NO_PEER, communicator: int = 1) -> Call:
+    """Return a call that was completed in the student's phase."""
+    return Call(
+        sequence=0,
+        function=function,
+        peer=peer,
+        tag=0,
+        communicator=communicator,
+        communicator_size=3,
+        num_elements=num_bytes,
+        num_bytes=num_bytes,
+        entered_ns=1,
+        left_ns=2,
+        completed_ns=2,
+        is_send=function == "Send",
+        is_receive=function == "Recv",
+        creates_request=False,
+        request_freed=False,
+        cancelled=False,
+        synchronous=False,
+        pickled=False,
+        matched_source=NO_PEER,
+        matched_tag=0,
+        received_num_bytes=-1,
+        failed_polls=0,
+        waits_for=(),
+        phase=1,
+        error=0,
+        file="fed_avg.py",
+        line=7,
+    )
+
+
+def trace_of(*calls_by_rank: list[Call]) -> Trace:
+    """Return the complete trace of ranks that made these calls."""
+    return Trace(
+        tuple(
+            RankTrace(
+                rank=rank,
+                calls=tuple(replace(each, sequence=i) for i, each in enumerate(calls)),
+                attached=True,
+                initialised=True,
+                finalised=False,
+                inside=-1,
+                polling=False,
+                progress=len(calls),
+                num_failed_polls=0,
+                truncated=False,
+            )
+            for rank, calls in enumerate(calls_by_rank)
+        )
+    )
+
+
+MODEL_TO_SERVER = call("Send", MODEL_NUM_BYTES, peer=0)
+
+
+def test_messages_and_collectives_count_where_they_are_given():
+    trace = trace_of(
+        [call("Bcast", 100, peer=0), call("Gatherv", 8, peer=0)],
+        [call("Bcast", 100, peer=0), call("Gatherv", 30, peer=0), call("Send", 5, peer=0)],
+    )
+    assert [given_num_bytes(trace, rank) for rank in (0, 1)] == [108, 35]
+
+
+def test_too_little_is_told_with_both_numbers():
+    trace = trace_of([], [MODEL_TO_SERVER])
+    assert_gives(trace, [1], 1, what="models")
+    with pytest.raises(RuleViolation, match="rank 1 gives the other ranks 248,024 bytes; models"):
+        assert_gives(trace, [1], 2, what="models")
+
+
+def test_too_much_is_told_apart_from_what_is_needed():
+    trace = trace_of([], [MODEL_TO_SERVER, MODEL_TO_SERVER])
+    assert_gives_once(trace, [1], 2, what="models")
+    with pytest.raises(RuleViolation, match=r"248,024 for models .*, and 248,024 besides"):
+        assert_gives_once(trace, [1], 1, what="models")
+
+
+def test_everything_by_way_of_the_server_holds():
+    assert_star(
+        trace_of(
+            [call("Send", 10**6, peer=1), call("Bcast", 10**6, peer=0), call("Barrier", -1)],
+            [MODEL_TO_SERVER, call("Bcast", 10**6, peer=0), call("Barrier", -1)],
+            [MODEL_TO_SERVER, call("Bcast", 10**6, peer=0), call("Barrier", -1)],
+        )
+    )
+
+
+def test_a_message_between_clients_is_named():
+    trace = trace_of([], [call("Send", 10**6, peer=2)], [])
+    with pytest.raises(RuleViolation, match="rank 1 sends rank 2 1,000,000 bytes by Send at fed_a"):
+        assert_star(trace)
+
+
+def test_messages_of_a_lower_case_reduce_are_its_own_affair():
+    own = [call("Comm_dup", -1, communicator=1), call("Send", 10**6, peer=2, communicator=5)]
+    assert_star(trace_of([], own, []))
+
+
+@pytest.mark.parametrize(("function", "peer"), [("Allgatherv", NO_PEER), ("Bcast", 1)])
+def test_a_collective_that_is_not_the_servers_is_named(function, peer):
+    trace = trace_of([], [call(function, 10**6, peer=peer)], [])
+    with pytest.raises(RuleViolation, match=f"rank 1 calls {function} at fed_avg.py:7 on 1,000,0"):
+        assert_star(trace)
