@@ -11,6 +11,8 @@ from typing import Any
 _MAX_FILES = 200
 _MAGIC = re.compile(r"%%(?:writefile|file)(?:[ \t]+(.*))?")
 _APPEND = ("-a", "--append")
+_HOSTED_FOLDER = "/content/"
+"""Where notebooks of the usual hosting service run: what is written there lies beside them."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def _target(arguments: str) -> tuple[str, bool, str]:
     names = [word for word in words if word not in _APPEND]
     if len(names) != 1:
         return "", False, f"has a cell `%%writefile {arguments[:60]}` that does not name one file"
-    name = names[0]
+    name = names[0].removeprefix(_HOSTED_FOLDER)
     path = PurePosixPath(name)
     is_plain = name.isprintable() and not set("\\$~{}") & set(name)
     if not is_plain or path.is_absolute() or ".." in path.parts or not path.parts:

@@ -29,6 +29,7 @@ def files(*sources: str | list[str]) -> dict[str, str]:
         ("\n\n%%writefile   a.py  \nx = 1\n", "a.py"),
         ("%%writefile ./part1/main.py\nx = 1\n", "part1/main.py"),
         ("%%writefile 'my a.py'\nx = 1\n", "my a.py"),
+        ("%%writefile /content/a.py\nx = 1\n", "a.py"),
     ],
 )
 def test_a_cell_that_writes_a_file_is_that_file(source, name):
