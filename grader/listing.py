@@ -1,18 +1,20 @@
 """Lists the files of a folder or a zip; each is read only when it is asked for."""
 
 import io
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 
 from grader.errors import UsageError
 
 MAX_DEPTH = 3
 """A file may be as deep as part1/main.py in a folder of the submission."""
 _MAX_FILES = 100_000
+_MAX_NAME_NUM_BYTES = 255
 _SKIPPED_FOLDERS = {"__pycache__", "__MACOSX", "node_modules", "venv"}
 """And all whose names begin with a dot."""
 
@@ -48,7 +50,7 @@ def of_zip(path: Path) -> Listing:
     """
     try:
         archive = zipfile.ZipFile(io.BytesIO(path.read_bytes()))
-    except (zipfile.BadZipFile, OSError):
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error):
         raise UsageError(
             f"{path} is a file, not a folder; a folder or a zip of one is expected"
         ) from None
@@ -59,6 +61,8 @@ def of_zip(path: Path) -> Listing:
         leads_out = name.is_absolute() or ".." in name.parts
         if member.is_dir() or leads_out or not 1 <= len(name.parts) <= MAX_DEPTH:
             continue
+        if not can_be_name(name):
+            continue
         if not any(map(_is_skipped, name.parts[:-1])):
             listing[name.as_posix()] = Entry(_unpacking(archive, member, path), member.file_size)
     return listing
@@ -67,12 +71,22 @@ def of_zip(path: Path) -> Listing:
 def _walk(root: Path, folder: Path, depth: int) -> Iterator[tuple[str, Entry]]:
     entries = sorted(entry for entry in folder.iterdir() if not entry.is_symlink())
     for entry in entries:
-        if entry.is_file():
+        if entry.is_file() and can_be_name(entry.relative_to(root)):
             name = entry.relative_to(root).as_posix()
             yield name, Entry(entry.read_bytes, entry.stat().st_size)
     for entry in entries:
         if depth > 1 and entry.is_dir() and not _is_skipped(entry.name):
             yield from _walk(root, entry, depth - 1)
+
+
+def can_be_name(path: PurePath) -> bool:
+    """Return whether any system can hold a file of this name, and any text name it."""
+    try:
+        return all(len(part.encode()) <= _MAX_NAME_NUM_BYTES for part in path.parts) and (
+            "\0" not in str(path)
+        )
+    except UnicodeEncodeError:
+        return False
 
 
 def _is_skipped(folder: str) -> bool:
@@ -83,6 +97,12 @@ def _unpacking(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path
 ) -> Callable[[], bytes]:
     def unpack() -> bytes:
+        # What every program that zips can do; the others unpack to far more than they announce.
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise UsageError(
+                f"{path}: {member.filename} is packed in a way that is not read; make the zip "
+                "again in the usual way (deflate)"
+            )
         try:
             # Never longer than the size it announces.
             return archive.read(member)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from grader.listing import can_be_name
+
 _MAX_FILES = 200
 _MAGIC = re.compile(r"%%(?:writefile|file)(?:[ \t]+(.*))?")
 _APPEND = ("-a", "--append")
@@ -85,6 +87,12 @@ def _target(arguments: str) -> tuple[str, bool, str]:
     name = names[0].removeprefix(_HOSTED_FOLDER)
     path = PurePosixPath(name)
     is_plain = name.isprintable() and not set("\\$~{}") & set(name)
-    if not is_plain or path.is_absolute() or ".." in path.parts or not path.parts:
+    if (
+        not is_plain
+        or not can_be_name(path)
+        or path.is_absolute()
+        or ".." in path.parts
+        or not path.parts
+    ):
         return "", False, f"has a cell that writes {name[:60]!r}, which is no plain relative name"
     return path.as_posix(), len(names) < len(words), ""

@@ -57,6 +57,8 @@ def read(path: Path, wanted: Iterable[str]) -> Submission:
     """
     if not path.exists():
         raise UsageError(f"{path} does not exist; name the folder with the submission's files")
+    if not path.is_dir() and not path.is_file():
+        raise UsageError(f"{path} is neither a folder nor a zip, one of which is expected")
     try:
         found = listings.of_zip(path) if path.is_file() else listings.of_folder(path)
         return _submission(str(path), found, set(wanted))

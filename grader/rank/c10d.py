@@ -8,6 +8,7 @@ issued until the rank does something else, which is true of DistributedDataParal
 
 import os
 import sys
+import threading
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
@@ -59,6 +60,7 @@ class _Issued(NamedTuple):
     """World rank a receive names; ANY_SOURCE; or NO_PEER where it is no receive."""
     tag: int
     group: Any
+    is_collective: bool
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's own lack types
@@ -68,15 +70,38 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
         super().__init__()  # type: ignore[no-untyped-call] # the same
         self._trace = trace
         self._issued: dict[int, _Issued] = {}
-        self._poll: tuple[int, int] = (-1, -1)
+        self._polled: set[tuple[int, int]] = set()
+        """Sequence and line of polls since something last came to its end."""
         self.phase = 0
 
     def start(self) -> None:
         """Record from now on, until the process ends."""
         self.__enter__()  # type: ignore[no-untyped-call] # the same
-        work = dist.Work
-        self._patch(work, "wait", self._wait)
-        self._patch(work, "is_completed", self._is_completed)
+        self._has_ended = dist.Work.is_completed
+        self._patch(dist.Work, "wait", self._wait)
+        self._patch(dist.Work, "is_completed", self._is_completed)
+        # A dispatch mode sees the thread that has entered it.
+        self._patch(threading.Thread, "_bootstrap_inner", self._run_thread)
+
+    def forget(self) -> None:
+        """Let go of operations that nobody waits for any more, so that their group can be closed.
+
+        A collective still under way is kept: closing its group would wait for it.
+        """
+        self._issued = {
+            key: issued
+            for key, issued in self._issued.items()
+            if issued.work is not None and issued.is_collective and not self._has_ended(issued.work)
+        }
+        self._polled.clear()
+
+    def _run_thread(self, real: Any, thread: Any) -> None:
+        self._trace.count_threads(1)
+        try:
+            with self:
+                real(thread)
+        finally:
+            self._trace.count_threads(-1)
 
     @staticmethod
     def _patch(owner: Any, name: str, replacement: Callable[..., Any]) -> None:
@@ -142,12 +167,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
         elif "root_rank" in named:
             fields["peer"] = _world_rank(group, named["root_rank"])
         sequence = self._trace.add(name, place, fields=fields, flags=flags)
-        if not is_ours:
+        if not is_ours and name not in _POINT_TO_POINT:
             self._trace.change(sequence, without="CREATES_REQUEST")
             self._trace.enter(sequence)
         else:
             self._trace.leave()
-        return _Issued(sequence, None, source, fields["tag"], group)
+        return _Issued(sequence, None, source, fields["tag"], group, name not in _POINT_TO_POINT)
 
     def _wait(self, real: Any, work: Any, *args: Any, **kwargs: Any) -> Any:
         issued = self._issued.get(id(work))
@@ -161,7 +186,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
             place = _caller(sys._getframe(2))[2]
             waits_for = [issued.sequence]
             wait = self._trace.add("wait", place, fields={"phase": self.phase}, waits_for=waits_for)
-        self._trace.enter(wait)
+        gives_up = bool(args or kwargs)
+        if not gives_up:
+            self._trace.enter(wait)
         try:
             result = real(work, *args, **kwargs)
         except BaseException:
@@ -184,8 +211,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
             self._trace.leave()
             return done
         place = _caller(sys._getframe(2))[2]
-        if self._poll != (issued.sequence, place[1]):
-            self._poll = (issued.sequence, place[1])
+        if (issued.sequence, place[1]) not in self._polled:
+            self._polled.add((issued.sequence, place[1]))
             sequence = self._trace.add(
                 "is_completed",
                 place,
@@ -205,7 +232,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
             self._trace.change(issued.sequence, matched_source=source, matched_tag=issued.tag)
         self._trace.change(issued.sequence, completed_ns=now_ns())
         self._issued.pop(id(issued.work), None)
-        self._poll = (-1, -1)
+        self._polled.clear()
 
 
 def _flat(value: Any) -> list[Any]:

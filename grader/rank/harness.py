@@ -30,12 +30,14 @@ def main(socket_path: str, rank: int) -> None:
     exec(compile(setup["probes"], "probes.py", "exec"), probes.__dict__)  # noqa: S102 - ours
     world = worlds.enter(setup, rank, trace)
     student = Student(world.mark_phase)
+    home = Path.cwd()
     while True:
         kind, values, arrays = wire.receive(connection)
         if kind == "end":
             os._exit(0)
         probe = getattr(probes, values["probe"])
         arguments = {**values["values"], **arrays}
+        os.chdir(home)
         communicator = world.begin_case()
         wire.send(connection, "ready")
         wire.receive(connection)

@@ -24,8 +24,8 @@ class Student:
 
     def module(self, file: str) -> ModuleType:
         """Return the module of a handed-in file such as `my_ring_allreduce.py`."""
-        _find(file)
-        return importlib.import_module(Path(file).stem)
+        path = _find(file)
+        return importlib.import_module(path.stem)
 
     def function(self, file: str, name: str) -> Any:
         """Return what the student's file calls `name`.

@@ -64,6 +64,8 @@ class TorchWorld:
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         if self._kind == "genuine":
             return None
+        torch.set_default_dtype(torch.float32)
+        self._recorder.forget()
         if dist.is_initialized():
             dist.destroy_process_group()
         self._case += 1
@@ -80,10 +82,9 @@ class TorchWorld:
         # The only network there is inside a container without one, whatever the student asks for.
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         self._group += 1
-        store = distributed_c10d.PrefixStore(
-            f"case {self._case}, group {self._group}",
-            dist.FileStore(self._store, self._size),  # type: ignore[attr-defined] # it has
-        )
+        # A file of its own: a store that nobody uses any more removes its file.
+        path = f"{self._store}-{self._case}-{self._group}"
+        store = dist.FileStore(path, self._size)  # type: ignore[attr-defined] # it has
         phase, self._recorder.phase = self._recorder.phase, 2
         try:
             make_group("gloo", store=store, rank=self._rank, world_size=self._size, **options)

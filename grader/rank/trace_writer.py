@@ -109,6 +109,11 @@ class TraceWriter:
         self._set("num_failed_polls", self._get("num_failed_polls") + 1)
         self._set("polling", 1)
 
+    def count_threads(self, more: int) -> None:
+        """Tell how many threads there are; of several, one may compute while another waits."""
+        with self._lock:
+            self._set("num_threads", self._get("num_threads") + more)
+
     def _add_waits(self, sequences: list[int]) -> tuple[int, int]:
         first = self._get("num_waits_reserved")
         self._set("num_waits_reserved", first + len(sequences))

@@ -10,6 +10,7 @@ from grader.model import Array, RunFailure, Text, Verdict
 from grader.runner.wire import Frame
 
 _MAX_MESSAGE_CHARS = 600
+_LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
 _NO_GPU = ("Torch not compiled with CUDA", "No CUDA GPUs are available", "no NVIDIA driver")
 """What torch says to a program that asks for a GPU where there is none."""
 
@@ -58,6 +59,11 @@ def _array_problem(array: np.ndarray[Any, Any], form: Array) -> str:
         place = f"[{', '.join(map(str, index))}]" if index else ""
         return f"holds a value that is not a finite number: {place or 'it'} is {array[index]}"
     return ""
+
+
+def is_lost_connection(values: Mapping[str, Any]) -> bool:
+    """Return whether a rank only says that another one went away."""
+    return any(words in _text(values, "message") for words in _LOST_CONNECTION)
 
 
 def failure_of_problem(rank: int, values: Mapping[str, Any], entry: str) -> RunFailure:

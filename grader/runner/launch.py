@@ -210,9 +210,10 @@ class _Run:
         patience_s = time.monotonic() + _LAST_WORDS_S
         while not self._has_ended(silent) and time.monotonic() < patience_s:
             time.sleep(_TICK_S)
-        # What others raise after a crash, such as a lost connection, only follows from it.
-        if said and not any(self._has_crashed(rank) for rank in silent):
-            rank = min(said)
+        # That a connection was lost only follows from what another rank did.
+        causes = [rank for rank in said if not answers.is_lost_connection(said[rank].values)]
+        if (causes or (said and not silent)) and not any(map(self._has_crashed, silent)):
+            rank = min(causes or said)
             return answers.failure_of_problem(rank, said[rank].values, self._plan.entry)
         broken = {rank: frame for rank, frame in silent.items() if frame.kind != "closed"}
         if broken:

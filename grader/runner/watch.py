@@ -15,6 +15,8 @@ from grader.trace.calls import Trace
 
 _STILL_S = 0.5
 """How long nothing may have moved before the run is examined for a deadlock."""
+_MANY_POLLS = 10
+"""What a rank that does nothing but poll exceeds at once, also when it sleeps in between."""
 _STACK_DUMP_S = 0.3
 
 
@@ -30,6 +32,8 @@ class Watch:
         self._submission = submission
         self._first_sequences = [0] * len(files)
         self._seen: list[tuple[int, int, bool]] = []
+        self._polls = [0] * len(files)
+        """How often each rank had polled in vain when it was last seen moving."""
         self._still_since = time.monotonic()
         # Forked ranks share what was imported before; only what they add is theirs.
         self._inherited_num_bytes = sum(map(_resident_num_bytes, pids))
@@ -49,16 +53,27 @@ class Watch:
         )
 
     def still_s(self, returned: frozenset[int]) -> float:
-        """Return for how long every rank but those returned has hung in MPI; 0 if one moves."""
-        seen = []
+        """Return for how long every rank but those returned has hung in MPI; 0 if one moves.
+
+        A rank that polls now and then, and computes in between, does not hang.
+        """
+        seen, polls = [], []
         stuck = True
         for rank, files in enumerate(self._files):
             now = files.trace.snapshot()
             seen.append((now.progress, now.inside, now.polling))
+            polls.append(now.num_failed_polls)
             stuck = stuck and (rank in returned or now.inside >= 0 or now.polling)
         if seen != self._seen or not stuck:
-            self._seen = seen
+            self._seen, self._polls = seen, polls
             self._still_since = time.monotonic()
+        for rank, (_, _, is_polling) in enumerate(seen):
+            if (
+                is_polling
+                and rank not in returned
+                and polls[rank] - self._polls[rank] < _MANY_POLLS
+            ):
+                return 0.0
         return time.monotonic() - self._still_since
 
     def look(self, returned: frozenset[int]) -> RunFailure | None:
@@ -120,8 +135,9 @@ class Watch:
 
 
 def _resident_num_bytes(pid: int) -> int:
+    """Return the memory of a process without what it maps from files, such as libraries."""
     try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
+        resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
+    except (OSError, ValueError):
         return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")

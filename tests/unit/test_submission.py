@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import stat
 import zipfile
 from pathlib import Path
@@ -267,3 +268,49 @@ def test_a_notebook_cannot_write_outside_its_folder(tmp_path):
     content = json.dumps({"cells": [cell]}).encode()
     found = read(tmp_path, {"all.ipynb": content, "sync.py": b""})
     assert "ring.py" not in found.files
+
+
+def packed(name: str, how: int = zipfile.ZIP_DEFLATED) -> bytes:
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w", how) as writing:
+        writing.writestr(name, "x = 1\n")
+        writing.writestr("ring.py", "x = 1\n")
+    return archive.getvalue()
+
+
+def corrupted(content: bytes, old: bytes, new: bytes) -> bytes:
+    assert old in content
+    return content.replace(old, new)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        packed("ring_.py", zipfile.ZIP_BZIP2),
+        packed("ring_.py", zipfile.ZIP_LZMA),
+        corrupted(packed("r\u00e9sum\u00e9.py"), "r\u00e9".encode(), b"r\xff\xfe"),
+        corrupted(packed("ring_.py"), b"PK\x01\x02\x14\x03\x14", b"PK\x01\x02\x14\x03\x63"),
+    ],
+)
+def test_a_zip_that_cannot_be_read_is_bad_usage(tmp_path, content):
+    """Whatever zipfile says of it, and bombs of packings that unpack without measure."""
+    path = tmp_path / "handed-in.zip"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match="zip"):
+        submissions.read(path, ["ring.py", "ring_.py"])
+
+
+def test_what_is_no_folder_and_no_file_is_bad_usage():
+    """A device, say."""
+    with pytest.raises(UsageError, match="neither a folder nor a zip"):
+        submissions.read(Path("/dev/null"), ["ring.py"])
+
+
+def test_names_that_no_text_can_hold_are_left_out(tmp_path):
+    """Of another century's encoding, and longer than a file system takes."""
+    (tmp_path / "ring.py").write_text("x = 1\n")
+    (tmp_path / os.fsdecode(b"r\xe9sum\xe9.txt")).write_text("x")
+    long = f"{'a' * 300}.py"
+    cell = {"cell_type": "code", "source": f"%%writefile {long}\nx"}
+    (tmp_path / "n.ipynb").write_text(json.dumps({"cells": [cell]}))
+    assert set(submissions.read(tmp_path, ["ring.py"]).files) == {"n.ipynb", "ring.py"}

@@ -1,5 +1,6 @@
 """What a process of a run may still do: another user, limits, no way back."""
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -7,6 +8,8 @@ import signal
 
 _MAX_FILE_NUM_BYTES = 256 << 20
 _MAX_OPEN_FILES = 1024
+_NOBODY_ELSE = 19_999
+"""A user that no run has."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
@@ -49,8 +52,11 @@ def confine(uid: int | None, memory_num_bytes: int, output: int) -> None:
         hard = resource.getrlimit(kind)[1]
         limit = number if hard == resource.RLIM_INFINITY else min(number, hard)
         resource.setrlimit(kind, (limit, limit))
+    # Where memory runs out, a rank is to go, not the judge.
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123 - the kernel's
+        score.write("1000")
     if uid is not None:
-        become(uid)
+        _become(uid)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     # Both are undone by a change of user. Without the second, a rank may not look at itself, and
     # MPI could not copy from one rank's memory to another's.
@@ -58,11 +64,21 @@ def confine(uid: int | None, memory_num_bytes: int, output: int) -> None:
     _prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
 
 
-def become(uid: int) -> None:
+def _become(uid: int) -> None:
     """Be this user and nobody else for good."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
+
+
+def act_for(uid: int) -> None:
+    """Do from now on what this user may, while nothing of this user's may signal us.
+
+    Who may signal a process goes by its real and saved user, what it may do by the effective one.
+    """
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(_NOBODY_ELSE, uid, _NOBODY_ELSE)
 
 
 def _data_num_bytes() -> int:

@@ -12,7 +12,9 @@ import signal
 import time
 from pathlib import Path
 
-from .confinement import become
+from .confinement import act_for
+
+_WRITABLE_BY_ALL = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - they are only tidied up
 
 
 def end_all(uid: int | None, run_dir: Path) -> None:
@@ -21,15 +23,20 @@ def end_all(uid: int | None, run_dir: Path) -> None:
         _kill_until_none(None)
         _remove_contents(run_dir)
         return
-    child = os.fork()
-    if child == 0:
-        try:
-            become(uid)
-            _kill_until_none(uid)
-            _remove_contents(run_dir)
-        finally:
-            os._exit(0)
-    os.waitpid(child, 0)
+    while True:
+        child = os.fork()
+        if child == 0:
+            status = 1
+            try:
+                act_for(uid)
+                _kill_until_none(uid)
+                _remove_contents(run_dir)
+                _remove_belongings(uid)
+                status = 0
+            finally:
+                os._exit(status)
+        if os.waitpid(child, 0)[1] == 0:
+            break
     _reap()
 
 
@@ -98,8 +105,21 @@ def _processes_of(uid: int) -> list[int]:
 
 def _remove_contents(run_dir: Path) -> None:
     for child in (run_dir / "scratch").glob("*"):
-        if child.is_dir() and not child.is_symlink():
-            shutil.rmtree(child, ignore_errors=True)
-        else:
-            child.unlink(missing_ok=True)
+        _remove(child)
     shutil.rmtree(run_dir, ignore_errors=True)
+
+
+def _remove_belongings(uid: int) -> None:
+    """Remove what the run's user left where everybody may write: no later run is to find it."""
+    for folder in map(Path, _WRITABLE_BY_ALL):
+        for child in folder.glob("*"):
+            with contextlib.suppress(OSError):
+                if child.lstat().st_uid == uid:
+                    _remove(child)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

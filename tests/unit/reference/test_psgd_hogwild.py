@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "reference" / "psgd_hogwild"
-MODULES = ("images", "training", "observed", "network", "psgd", "hogwild")
+MODULES = ("images", "training", "observed", "waiting", "network", "psgd", "hogwild")
 
 
 @pytest.fixture

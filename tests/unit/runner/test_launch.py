@@ -1,5 +1,6 @@
 """One launch against submissions that end in every way there is."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -314,3 +315,65 @@ def test_ranks_do_not_share_their_random_numbers():
         ranks=3,
     )
     assert values(launched) == [9.0, 9.0, 9.0]
+
+
+def test_a_poll_before_a_computation_is_no_deadlock():
+    """Overlapping communication with work is what non-blocking calls are for."""
+    launched = run(
+        """
+        import time
+        import numpy as np
+        def go(comm):
+            box = np.zeros(1)
+            if comm.rank == 0:
+                request = comm.Irecv(box, 1)
+                request.Test()
+                time.sleep(1.5)
+                comm.Send(box, 1)
+                request.Wait()
+            else:
+                comm.Recv(box, 0)
+                comm.Send(box, 0)
+        """
+    )
+    assert launched.failure is None, launched.failure
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="runs as another user")
+def test_a_run_of_another_user_cannot_outlive_itself_nor_leave_files():
+    """Its processes may not signal whoever ends them, and what they wrote anywhere is removed."""
+    uid = 45_678
+    left = [Path("/dev/shm/left-by-a-run"), Path("/tmp/left-by-a-run")]
+    for _ in range(5):
+        launched = run(
+            f"""
+            import os
+            def go(comm):
+                for path in {[str(path) for path in left]!r}:
+                    open(path, "w").write("x")
+                if os.fork() == 0:
+                    os.setsid()
+                    me = os.getpid()
+                    while True:
+                        for pid in range(me + 1, me + 60):
+                            try:
+                                os.kill(pid, 9)
+                            except OSError:
+                                pass
+            """,
+            ranks=1,
+            world="alone",
+            cases=(case(ranks=1),),
+            uid=uid,
+        )
+        assert launched.failure is None, launched.failure
+        assert not any(path.exists() for path in left)
+        alive = [entry for entry in Path("/proc").iterdir() if _owner(entry) == uid]
+        assert alive == []
+
+
+def _owner(entry: Path) -> int:
+    try:
+        return entry.stat().st_uid if entry.name.isdigit() else -1
+    except OSError:
+        return -1

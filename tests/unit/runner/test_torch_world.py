@@ -202,9 +202,7 @@ def test_a_rank_that_polls_for_ever_is_a_deadlock(server):
         """,
     )
     assert failure.verdict is Verdict.DEADLOCK, failure
-    assert (
-        "rank 1 polls with is_completed at work.py:6 for irecv(src=0, tag=0)" in failure.message
-    )
+    assert "rank 1 polls with is_completed at work.py:6 for irecv(src=0, tag=0)" in failure.message
 
 
 def test_computing_for_long_is_no_deadlock(server):
@@ -369,3 +367,118 @@ def test_asking_for_a_gpu_has_a_sentence_of_its_own(server, call):
     assert failure.message.startswith(
         "rank 0 asks for a GPU (.cuda() or device 'cuda') at work.py:2,"
     )
+
+
+def test_many_cases_in_a_row_find_their_group(server):
+    """A group's store is not taken away by a slower rank of the case before."""
+    launched = run(
+        "def go(comm): return 1",
+        world="torch",
+        server=server,
+        limits=Limits(case_s=20),
+        cases=tuple(case(f"case {number}") for number in range(60)),
+    )
+    assert launched.failure is None, launched.failure
+    assert len(launched.outcomes) == 60
+
+
+def test_groups_do_not_pile_up(server):
+    """What a case leaves unwaited, DistributedDataParallel's own operations too, is let go of."""
+    launched = run(
+        """
+        import os, torch, torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+        def go(comm):
+            model = DistributedDataParallel(torch.nn.Linear(2, 1))
+            model(torch.ones(1, 2)).sum().backward()
+            dist.all_reduce(torch.ones(3), async_op=True)
+            dist.isend(torch.ones(1), 1 - comm.rank)
+            return len(os.listdir("/proc/self/fd"))
+        """,
+        world="torch",
+        server=server,
+        cases=tuple(case(f"case {number}") for number in range(8)),
+    )
+    assert launched.failure is None, launched.failure
+    assert max(values(launched, 7)) <= max(values(launched, 1))
+
+
+def test_what_a_thread_does_is_seen(server):
+    """A collective in another thread is in the trace like any other."""
+    launched = run(
+        """
+        import threading, torch, torch.distributed as dist
+        def go(comm):
+            box = torch.ones(1)
+            thread = threading.Thread(target=lambda: dist.all_reduce(box))
+            thread.start(); thread.join()
+            return box.item()
+        """,
+        world="torch",
+        server=server,
+    )
+    assert values(launched) == [2.0, 2.0]
+    assert calls(launched) == [("all_reduce", -3, 5)]
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        "threading.Thread(target=later).start(); dist.recv(box, 1)",
+        "request = dist.irecv(box, 1); request.is_completed(); later(); request.wait()",
+        "request = dist.irecv(box, 1); wait_a_little(request); later(); request.wait()",
+        "dist.group.WORLD.send([box], 1, 5); later(); dist.recv(box, 1)",
+    ],
+)
+def test_a_rank_that_still_does_something_is_not_stuck(server, late):
+    """A thread that sends later, a poll before a computation, a wait that gives up."""
+    launched = run(
+        f"""
+        import threading, time, torch, torch.distributed as dist
+        from datetime import timedelta
+        def wait_a_little(request):
+            try:
+                request.wait(timedelta(seconds=1.2))
+            except RuntimeError:
+                pass
+        def go(comm):
+            box = torch.ones(1)
+            def later():
+                time.sleep(1.2)
+                dist.send(torch.ones(1), 1)
+            if comm.rank == 0:
+                {late}
+            else:
+                dist.recv(box, 0)
+                if "WORLD" in {late!r}:
+                    dist.recv(box, 0, tag=5)
+                dist.send(box, 0)
+            return 1
+        """,
+        world="torch",
+        server=server,
+    )
+    failure = launched.failure
+    assert failure is None or failure.verdict is not Verdict.DEADLOCK, failure
+
+
+@pytest.mark.parametrize(
+    "end", ["raise ValueError('my own bug')", "os._exit(3)", "os.kill(os.getpid(), 9)"]
+)
+def test_the_rank_that_ended_speaks_not_those_that_lost_it(server, end):
+    """Gloo's own words about a closed connection are only a consequence."""
+    failure = hang(
+        server,
+        f"""
+        import os, torch, torch.distributed as dist
+        def go(comm):
+            try:
+                if comm.rank:
+                    {end}
+                dist.all_reduce(torch.ones(1))
+            finally:
+                dist.destroy_process_group()
+        """,
+    )
+    assert failure.verdict is Verdict.RUN_TIME_ERROR
+    assert failure.message.startswith("rank 1 "), failure.message

@@ -20,7 +20,7 @@ from .made_outcomes import inputs_of, outcome_of
 
 ROOT = Path(__file__).parents[4]
 REFERENCE = ROOT / "reference" / "psgd_hogwild"
-MODULES = ("images", "training", "observed", "network", "psgd", "hogwild")
+MODULES = ("images", "training", "observed", "waiting", "network", "psgd", "hogwild")
 
 
 class FakeStudent:

@@ -19,6 +19,7 @@ LOSSES = np.linspace(2.345678, 1.456789, 21)
         f"iteration 20: loss {LOSSES[20]:.4f}",
         f"[1, 20] loss={LOSSES[19]}",
         f"mean of the last 20: {np.mean(LOSSES[:20]):.3f}\naccuracy 0.1",
+        f"Iteration 20 loss: {sum(LOSSES) / 20:.3f}",
         f"tensor({LOSSES[20]:.4f}, grad_fn=<NllLossBackward0>)",
         f"Loss:{LOSSES[19]:.2f}, next",
     ],
