@@ -23,7 +23,7 @@ from grader.home import REFERENCES, SUITES, TEMPLATES
 from grader.model import Report
 from grader.pipeline import Settings
 from grader.report import json_report, junit, markdown, terminal
-from grader.runner import container, intake_stream
+from grader.runner import intake_stream
 from grader.suite.inputs import PUBLIC_SECRET
 from grader.versions import versions
 
@@ -168,6 +168,9 @@ def _data_folder(options: argparse.Namespace) -> Path | None:
 
 def _finish(report: Report, options: argparse.Namespace) -> int:
     """Write what was asked for; return the exit code."""
+    # Only this door needs Docker's client, which takes a quarter of a second to import.
+    from grader.runner import container
+
     if options.junit:
         _write(options.junit, junit.render(report))
     if options.markdown:

@@ -3,9 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from grader import assignment as assignments
 from grader import submission as submissions
@@ -13,52 +11,12 @@ from grader.data import require_known_files
 from grader.errors import GraderError, UsageError
 from grader.home import SUITES
 from grader.runner import intake_stream
-from grader.runner.container_output import Output, Source, listen
+from grader.runner.container_output import Output, listen
+from grader.runner.docker_engine import DockerEngine
+from grader.runner.engine import DATA_IN_CONTAINER, Connection, ContainerLimits, Engine
 
-DATA_IN_CONTAINER = "/data"
 _NOT_STARTED = (126, 127)
 _KILLED = 137
-
-
-@dataclass(frozen=True)
-class ContainerLimits:
-    """What a container may use; all of it holds the judge and the ranks together."""
-
-    memory_num_bytes: int = 4 << 30
-    shared_memory_num_bytes: int = 256 << 20
-    num_processes: int = 256
-    time_s: float = 1800.0
-
-
-class Connection(Source, Protocol):
-    """The standard streams of a container."""
-
-    def sendall(self, data: bytes, /) -> None:
-        """Send to standard input; it ends when the connection is closed."""
-
-    def close(self) -> None:
-        """Close both directions."""
-
-
-class Engine(Protocol):
-    """What is needed of Docker. Every method raises GraderError with one clear sentence."""
-
-    def create(
-        self, image: str, command: Sequence[str], limits: ContainerLimits, data: Path | None
-    ) -> str:
-        """Make a hardened container that removes itself when it ends; return its id.
-
-        data: a folder that it may read at DATA_IN_CONTAINER.
-        """
-
-    def attach(self, container: str, limits: ContainerLimits) -> Connection:
-        """Connect to the streams of a container that has not started yet."""
-
-    def start(self, container: str) -> Callable[[], int | None]:
-        """Start it; return a function that waits for its end and gives the exit code."""
-
-    def remove(self, container: str) -> None:
-        """Kill and remove it, if it is still there."""
 
 
 def grade_in_container(
@@ -89,10 +47,7 @@ def grade_in_container(
     package = intake_stream.pack_secret(secret) + intake_stream.pack(files)
     if data is not None:
         require_known_files(data)
-    if engine is None:
-        from grader.runner.docker_engine import DockerEngine
-
-        engine = DockerEngine.connect()
+    engine = engine or DockerEngine.connect()
     command = ["check", "--from-stdin", "--json", "-"]
     command += [] if assignment is None else ["--assignment", assignment]
     command += [] if data is None else ["--data", DATA_IN_CONTAINER]

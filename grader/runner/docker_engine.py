@@ -14,7 +14,7 @@ import docker.types
 import requests.exceptions
 
 from grader.errors import GraderError
-from grader.runner.container import DATA_IN_CONTAINER, Connection, ContainerLimits
+from grader.runner.engine import DATA_IN_CONTAINER, Connection, ContainerLimits
 
 _LAST_WORD_S = 30.0
 _INSTEAD = "or grade here without it: `grade check DIR`"

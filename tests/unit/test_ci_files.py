@@ -10,8 +10,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from grader.cli import main
-from grader.runner.container import ContainerLimits
 from grader.runner.docker_engine import hardening
+from grader.runner.engine import ContainerLimits
 
 ROOT = Path(__file__).resolve().parents[2]
 GITHUB = ROOT / "ci" / "github-actions.yml"

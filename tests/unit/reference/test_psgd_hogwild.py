@@ -4,6 +4,7 @@ import importlib
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from types import ModuleType
 
@@ -240,13 +241,60 @@ def test_hogwild_tells_when_a_process_fails(given, problem):
 def test_a_meeting_ends_when_the_others_do_not_come(given, problem, monkeypatch):
     """The one that waits in its step goes on, and says so."""
     dataset, make = problem
-    monkeypatch.setitem(given["observed"]._PATIENCE_S, "fork", 0.05)
+    monkeypatch.setattr(given["observed"], "_PATIENCE_S", 0.05)
     model = make(meeting_of=2)
     try:
         plain_sgd(given, model, dataset, [[0, 1], [2, 3]], 0.1)
     finally:
         given["observed"].stop_watching()
     assert len(model.record.events("gave up")) == 1
+
+
+def test_locks_are_seen_where_they_are_held_in_training(given, problem):
+    """Not one that is held in between, nor a semaphore that was taken before the first batch."""
+    import torch.multiprocessing as mp
+
+    dataset, make = problem
+    model, lock, gate = make(), mp.Lock(), mp.Semaphore(2)
+    gate.acquire()
+    try:
+        plain_sgd(given, model, dataset, [[0, 1]], 0.1)
+        with lock:
+            pass
+        plain_sgd(given, model, dataset, [[2, 3]], 0.1)
+        assert not model.record.events("held", "waited")
+        gate.acquire()
+        plain_sgd(given, model, dataset, [[4, 5]], 0.1)
+        with_turn = model.record.events("waited")
+        with lock:
+            plain_sgd(given, model, dataset, [[6, 7]], 0.1)
+        with_lock = model.record.events("held")
+    finally:
+        given["observed"].stop_watching()
+    assert [event["place"].split(":")[0] for event in with_turn + with_lock] == [
+        Path(__file__).name
+    ] * 2
+
+
+def test_who_sleeps_is_told_from_who_works(given):
+    """By the state that Linux gives a process, and by the time that it has used."""
+    activity, is_running = given["waiting"].activity, given["waiting"].is_running
+    state, used = activity(os.getpid())
+    assert is_running(state) and used > 0
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(write)
+        os.read(read, 1)
+        os._exit(0)
+    deadline_s = time.monotonic() + 5
+    while is_running(activity(child)[0]) and time.monotonic() < deadline_s:
+        time.sleep(0.01)
+    assert not is_running(activity(child)[0])
+    os.close(write)
+    os.close(read)
+    os.waitpid(child, 0)
+    assert activity(child) is None
 
 
 def test_memory_has_one_name_in_all_processes(given):

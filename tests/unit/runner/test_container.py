@@ -13,8 +13,9 @@ from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
 from grader.errors import GraderError, UsageError
 from grader.runner import container_output
-from grader.runner.container import ContainerLimits, grade_in_container
+from grader.runner.container import grade_in_container
 from grader.runner.docker_engine import DockerEngine
+from grader.runner.engine import ContainerLimits
 from grader.runner.intake_stream import read_secret, read_submission
 
 RING = "my_ring_allreduce.py"

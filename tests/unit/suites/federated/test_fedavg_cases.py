@@ -22,7 +22,7 @@ from grader.judge.findings import WrongAnswer
 from grader.model import Outcome
 from grader.trace.calls import Trace
 
-CASE = Aggregation("aggregate", num_samples=(12, 70, 33))
+CASE = Aggregation("aggregate", num_samples=(12, 70, 33), has_counter=True)
 WEIGHTS = np.array(CASE.num_samples) / sum(CASE.num_samples)
 FLOATS = [key for key in ENTRIES if key != COUNTER]
 
@@ -77,6 +77,20 @@ def test_the_right_answer_holds():
 def test_a_wrong_entry_is_told_by_what_it_is_instead(change, message):
     with pytest.raises(WrongAnswer, match=message):
         assert_weighted_means(CASE, outcome(change), FLOATS)
+
+
+def test_without_a_counter_none_is_given_or_asked_for():
+    case = replace(CASE, has_counter=False)
+    inputs = case.inputs(np.random.default_rng(1), 1)
+    assert "counts" not in inputs[0]
+    assert COUNTER not in inputs[0]["keys"]
+    empty = Outcome(case.label, 1, tuple(inputs), ({},), Trace(()), 0.0)
+    means = {k: (WEIGHTS @ rows).astype(np.float32) for k, rows in given_entries(empty).items()}
+    right = {
+        k: v for word in ("aggregated", "given out", "held") for k, v in told(means, word).items()
+    }
+    assert_weighted_means(case, replace(empty, results=(right,)), FLOATS)
+    assert_model_kept(case, replace(empty, results=(right,)))
 
 
 @pytest.mark.parametrize(

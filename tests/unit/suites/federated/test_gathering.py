@@ -3,8 +3,14 @@
 from dataclasses import replace
 
 import pytest
-from federated.gathering import assert_gives, assert_gives_once, assert_star, given_num_bytes
-from federated.lenet import MODEL_NUM_BYTES
+from federated.gathering import (
+    assert_gives,
+    assert_gives_once,
+    assert_server_gives,
+    assert_star,
+    given_num_bytes,
+)
+from federated.lenet import IMAGE_NUM_BYTES, MODEL_NUM_BYTES
 
 from grader.judge.findings import RuleViolation
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
@@ -87,6 +93,47 @@ def test_too_much_is_told_apart_from_what_is_needed():
     assert_gives_once(trace, [1], 2, what="models")
     with pytest.raises(RuleViolation, match=r"248,024 for models .*, and 248,024 besides"):
         assert_gives_once(trace, [1], 1, what="models")
+
+
+def test_sums_passed_on_by_a_lower_case_reduce_are_not_given_twice():
+    own = [call("Comm_dup", -1), *[call("Send", MODEL_NUM_BYTES, peer=0, communicator=5)] * 3]
+    assert_gives_once(trace_of([], own), [1], 1, what="models")
+    with pytest.raises(RuleViolation, match="besides"):
+        assert_gives_once(trace_of([], [*own, *[MODEL_TO_SERVER] * 2]), [1], 1, what="models")
+
+
+@pytest.mark.parametrize(
+    ("server", "worker"),
+    [
+        ([call("Send", MODEL_NUM_BYTES, peer=1), call("Send", 2 * IMAGE_NUM_BYTES, peer=1)], []),
+        ([call("Send", MODEL_NUM_BYTES + 2 * IMAGE_NUM_BYTES, peer=1)], []),
+        # The root of a scatter knows no piece's size.
+        (
+            [call("Bcast", MODEL_NUM_BYTES, peer=0), call("Scatterv", -1, peer=0)],
+            [
+                call("Bcast", MODEL_NUM_BYTES, peer=0),
+                call("Scatterv", 2 * IMAGE_NUM_BYTES, peer=0),
+            ],
+        ),
+    ],
+)
+def test_data_and_model_of_the_server_count_however_they_come(server, worker):
+    assert_server_gives(trace_of(server, worker), {1: 2}, 1, when="steps")
+
+
+@pytest.mark.parametrize(
+    ("server", "worker"),
+    [
+        ([call("Send", MODEL_NUM_BYTES, peer=1)], []),
+        ([call("Send", MODEL_NUM_BYTES + 2 * IMAGE_NUM_BYTES, peer=2)], []),
+        ([], [call("Bcast", 10**6, peer=2)]),
+        ([], [call("Gatherv", 10**6, peer=0)]),
+        ([call("Comm_dup", -1), call("Send", 10**6, peer=1, communicator=5)], []),
+    ],
+)
+def test_a_server_that_keeps_data_or_model_back_is_told_with_both_numbers(server, worker):
+    with pytest.raises(RuleViolation, match=r"has 248,024, and the 2 images .* have 24,576\."):
+        assert_server_gives(trace_of(server, worker, []), {1: 2}, 1, when="steps")
 
 
 def test_everything_by_way_of_the_server_holds():

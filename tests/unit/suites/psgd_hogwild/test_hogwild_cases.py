@@ -47,6 +47,8 @@ def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None):
         "written": np.tile([0, 1], len(who)),
         "written_is_shared": np.ones(2 * len(who), np.int64),
         "meeting": np.array([2, 0, 2]),
+        "held": "",
+        "waited": "",
         **(change or {}),
     }
     return outcome_of(case, [given], [result])
@@ -150,6 +152,27 @@ def test_waiting_for_each_other_is_told(meeting, source, words):
     outcome = run_of(change={"meeting": np.array(meeting)})
     with pytest.raises(RuleViolation, match=words):
         assert_nobody_waits(CASE, outcome, {"hogwild.py": source})
+
+
+@pytest.mark.parametrize(
+    ("change", "source", "words"),
+    [
+        (
+            {"held": "hogwild.py:9"},
+            "lock = mp.Lock()",
+            r"hogwild.py:9 \(hogwild.py:1 names Lock\);",
+        ),
+        (
+            {"waited": "hogwild.py:9"},
+            "",
+            "between two of its batches, before it runs hogwild.py:9;",
+        ),
+    ],
+)
+def test_locks_beside_the_step_are_told(change, source, words):
+    """The meeting does not see them: all processes can be in the middle of a step."""
+    with pytest.raises(RuleViolation, match=words):
+        assert_nobody_waits(CASE, run_of(change=change), {"hogwild.py": source})
 
 
 def test_without_any_step_seen_nothing_is_proven():
