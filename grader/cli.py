@@ -134,6 +134,9 @@ def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
 
 
 def _run(options: argparse.Namespace) -> int:
+    # Only this door needs Docker's client, which takes a quarter of a second to import.
+    from grader.runner import container
+
     forwarded = []
     for name in options.part or []:
         forwarded += ["--part", name]
@@ -168,9 +171,6 @@ def _data_folder(options: argparse.Namespace) -> Path | None:
 
 def _finish(report: Report, options: argparse.Namespace) -> int:
     """Write what was asked for; return the exit code."""
-    # Only this door needs Docker's client, which takes a quarter of a second to import.
-    from grader.runner import container
-
     if options.junit:
         _write(options.junit, junit.render(report))
     if options.markdown:

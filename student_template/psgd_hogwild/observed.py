@@ -15,10 +15,13 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from waiting import Locks, activity, is_running, place
 
-_PATIENCE_S = {"fork": 4.0, "spawn": 15.0, "forkserver": 15.0}
-"""A process that is not forked imports torch before it does anything."""
-_POLL_S = 0.003
+_PATIENCE_S = 3.0
+"""For how long all others have to sleep, without a moment on a core, until they seem to wait."""
+_LIMIT_S = 15.0
+"""The end of a meeting in any case: who waits for a turn by asking again and again never sleeps."""
+_POLL_S = 0.01
 
 
 class Record:
@@ -54,21 +57,29 @@ class Record:
     def meet(self):
         """Wait, in the middle of a step, until all processes are in the middle of one.
 
-        Processes that never wait for each other can do this. When others have been started but do
-        not come, because they wait for this one to finish its step, it goes on all the same.
+        Processes that never wait for each other can do this. When the others do not come, because
+        they wait for this one to finish its step, it goes on all the same. A process that waits
+        sleeps; one that is merely slow, since others keep the cores busy, is ready to run, and does
+        a little now and then. So a busy machine makes a meeting longer and never makes it fail.
         """
         self.add("arrived")
-        since_ns = time.monotonic_ns()
+        begin_ns = quiet_ns = time.monotonic_ns()
+        before = None
         while True:
             events = self.events("arrived", "gave up", "started")
-            arrived = {event["thread"] for event in events if event["kind"] == "arrived"}
+            arrived = [event for event in events if event["kind"] == "arrived"]
             gave_up = any(event["kind"] == "gave up" for event in events)
-            if len(arrived) >= self.meeting_of or gave_up:
+            if len({event["thread"] for event in arrived}) >= self.meeting_of or gave_up:
                 return
             started = [event for event in events if event["kind"] == "started"]
-            last_ns = max([since_ns, *(event["time_ns"] for event in started)])
-            patience_s = max([_PATIENCE_S["fork"], *(_PATIENCE_S[e["method"]] for e in started)])
-            if time.monotonic_ns() - last_ns > patience_s * 1e9:
+            known = {event[key] for event in started for key in ("process", "child")}
+            others = known - {event["process"] for event in arrived}
+            now = {other: activity(other) for other in others}
+            now_ns = time.monotonic_ns()
+            if now != before or any(is_running(state) for state, _ in filter(None, now.values())):
+                before, quiet_ns = now, now_ns
+            last_ns = max([begin_ns, *(event["time_ns"] for event in started)])
+            if now_ns - quiet_ns > _PATIENCE_S * 1e9 or now_ns - last_ns > _LIMIT_S * 1e9:
                 self.add("gave up")
                 return
             time.sleep(_POLL_S)
@@ -90,6 +101,7 @@ class ObservedModel(nn.Module):
         weight, bias = self.weight, self.bias
         if torch.is_grad_enabled() and weight.requires_grad and bias.requires_grad:
             _watch_writes(self)
+            _look_at_locks(self.record)
             batch = _Batch(self.record, self._rows(x))
             weight, bias = batch.follow("weight", weight), batch.follow("bias", bias)
         return F.softmax(F.linear(x, weight, bias), dim=-1)
@@ -116,6 +128,7 @@ class _Batch:
         return operand
 
     def _note(self, name, gradient):
+        _look_at_locks(self.record)
         self.gradients[name] = gradient.flatten().tolist()
         if len(self.gradients) == 2:
             self.record.add(
@@ -163,6 +176,7 @@ class _Writes(TorchDispatchMode):
         return function(*arguments, **(named or {}))
 
     def _note(self, target):
+        _look_at_locks(self.record)
         process, address = os.getpid(), target.data_ptr()
         is_first_step = not any(known == process for known, _ in self.memories)
         if (process, address) not in self.memories:
@@ -192,6 +206,24 @@ def memory_of(tensor):
     return ""
 
 
+_locks = {}
+
+
+def _look_at_locks(record):
+    """Note where this process trains while it holds a lock, or after it has waited in between.
+
+    What it waits for before its first batch and after its last one is not seen.
+    """
+    key = os.getpid(), record.file
+    if key not in _locks:
+        _locks[key] = (Locks(), set())
+    locks, noted = _locks[key]
+    seen = {"held": locks.is_one_held(), "waited": locks.has_waited()}
+    for kind in [kind for kind, is_seen in seen.items() if is_seen and kind not in noted]:
+        noted.add(kind)
+        record.add(kind, place=place())
+
+
 _watching = []
 
 
@@ -207,5 +239,6 @@ def _watch_writes(model):
 
 def stop_watching():
     """Undo what the first training step in this process began."""
+    _locks.clear()
     while _watching:
         _watching.pop().__exit__(None, None, None)

@@ -11,7 +11,7 @@ from grader.model import Outcome
 from grader.suite.case import Array, Case, Text
 from grader.suite.wording import naming
 
-from .gathering import assert_gives, assert_gives_once, assert_star
+from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
 from .rounds import NUM_ROUNDS, assert_local_epochs, assert_rounds
 from .training_cases import Trained, Training
 
@@ -69,6 +69,13 @@ def assert_trained_locally(case: Training, outcome: Outcome) -> None:
         assert_local_epochs(Trained(case, outcome))
 
 
+def assert_served(case: Training, outcome: Outcome) -> None:
+    """Assert that the server gives each client its examples and, in every round, the model."""
+    with naming(case, outcome):
+        examples = {rank: len(np.unique(outcome["rows"][rank])) for rank in range(1, outcome.ranks)}
+        assert_server_gives(outcome.trace, examples, NUM_ROUNDS, when="rounds")
+
+
 def assert_models_exchanged(case: Training, outcome: Outcome) -> None:
     """Assert that the clients give the server a model a round, and talk with nobody else."""
     with naming(case, outcome):
@@ -93,7 +100,8 @@ def assert_figure(case: Training, outcome: Outcome) -> None:
     with naming(case, outcome):
         raise WrongAnswer(
             f"figures/: {found}; let rank 0 draw the label distribution of the clients with "
-            "plot_data_split(parts, number of clients, 10, 'figures/....png')"
+            "plot_data_split(parts, number of clients, 10, 'figures/....png'); .jpg, .jpeg, "
+            ".pdf and .svg will do as well"
         )
 
 
@@ -102,11 +110,21 @@ class Aggregation(Case):
     """One call of Aggregator.aggregate on random state dicts, of a model with batch norm."""
 
     num_samples: tuple[int, ...]
+    has_counter: bool = False
+    """The state dicts have batch norm's count of batches, a whole number."""
 
     @property
     def label(self) -> str:
-        """Return how many examples the clients have."""
-        return f"state dicts of clients with {', '.join(map(str, self.num_samples))} examples"
+        """Return how many examples the clients have, and whether batches are counted."""
+        counts = ", with batch norm's counter" if self.has_counter else ""
+        return (
+            f"state dicts of clients with {', '.join(map(str, self.num_samples))} examples{counts}"
+        )
+
+    @property
+    def keys(self) -> list[str]:
+        """Return the keys of each state dict."""
+        return [key for key in ENTRIES if self.has_counter or key != COUNTER]
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Any = None
@@ -119,8 +137,9 @@ class Aggregation(Case):
             for i, (key, shape) in enumerate(ENTRIES.items())
             if key != COUNTER
         }
-        entries["counts"] = random.permutation(np.arange(10, 10 + num_clients))
-        same = {"file": FILE, "keys": list(ENTRIES), "num_samples": list(self.num_samples)}
+        if self.has_counter:
+            entries["counts"] = random.permutation(np.arange(10, 10 + num_clients))
+        same = {"file": FILE, "keys": self.keys, "num_samples": list(self.num_samples)}
         return [{**same, **entries}] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
@@ -144,20 +163,20 @@ def entries_of(case: Aggregation, outcome: Outcome, word: str) -> dict[str, np.n
     numbers, lengths = outcome[f"{word} numbers"][0], outcome[f"{word} lengths"][0]
     if len(lengths) != len(keys) or (lengths < 0).any() or lengths.sum() != len(numbers):
         raise WrongAnswer(f"the state dict {word} does not fit together")
-    missing = [key for key in ENTRIES if key not in keys]
+    missing = [key for key in case.keys if key not in keys]
     if missing:
         raise WrongAnswer(
-            f"the state dict {word} has no {missing[0]!r} ({len(missing)} of {len(ENTRIES)} keys "
+            f"the state dict {word} has no {missing[0]!r} ({len(missing)} of {len(case.keys)} keys "
             "are missing); every key of the clients' state dicts belongs into it"
         )
     ends = np.cumsum(lengths)
     pieces = [numbers[end - length : end] for end, length in zip(ends, lengths, strict=True)]
     found = dict(zip(keys, pieces, strict=True))
-    for key, shape in ENTRIES.items():
-        if len(found[key]) != int(np.prod(shape)):
+    for key in case.keys:
+        expected = int(np.prod(ENTRIES[key]))
+        if len(found[key]) != expected:
             raise WrongAnswer(
-                f"the state dict {word}: {key!r} has {len(found[key])} numbers, expected "
-                f"{int(np.prod(shape))}"
+                f"the state dict {word}: {key!r} has {len(found[key])} numbers, expected {expected}"
             )
     return found
 
@@ -177,6 +196,8 @@ def given_entries(outcome: Outcome) -> dict[str, np.ndarray]:
         for i, key in enumerate(ENTRIES)
         if key != COUNTER
     }
+    if "counts" not in given:
+        return floats
     return {**floats, COUNTER: given["counts"].reshape(-1, 1).astype(np.float64)}
 
 
@@ -217,7 +238,7 @@ def assert_model_kept(case: Aggregation, outcome: Outcome) -> None:
             ("given out", "get_model_params()"),
         ):
             found = entries_of(case, outcome, word)
-            for key in ENTRIES:
+            for key in case.keys:
                 # A counter that was averaged costs the test that says so.
                 if key != COUNTER and not np.allclose(found[key], aggregated[key], rtol=_RTOL):
                     raise WrongAnswer(

@@ -1,6 +1,6 @@
 """How much each rank put into messages and collectives, and who talks with whom."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import pairwise
 
 from grader.judge.findings import RuleViolation
@@ -43,18 +43,41 @@ def assert_gives_once(trace: Trace, ranks: Collection[int], num_times: int, *, w
     """Assert that each of these ranks gives others num_times whole models and little besides.
 
     Half as much again is left for losses, pickle headers and a last model. Not for ranks that hand
-    out data: a pickled slice of a tensor carries the whole tensor.
+    out data: a pickled slice of a tensor carries the whole tensor. What a lower-case reduce makes
+    a rank pass on for others is mpi4py's affair, and does not count.
     Raises RuleViolation with the numbers, apart, of the first rank that gives more, NotProven.
     """
     assert_not_truncated(trace)
     needed = num_times * lenet.MODEL_NUM_BYTES
     for rank in ranks:
-        given = given_num_bytes(trace, rank)
+        given = given_num_bytes(trace, rank) - _relayed_num_bytes(trace, rank)
         if given > _SLACK * needed:
             raise RuleViolation(
                 f"rank {rank} gives the other ranks {given:,} bytes: {needed:,} for {what} "
                 f"({num_times} x {lenet.NUM_PARAMETERS:,} numbers of {lenet.FLOAT32_NUM_BYTES} "
                 f"bytes), and {given - needed:,} besides; these are to travel once, as float32"
+            )
+
+
+def assert_server_gives(
+    trace: Trace, num_examples: Mapping[int, int], num_models: int, *, when: str
+) -> None:
+    """Assert that each of these ranks gets its images and num_models models from the server.
+
+    num_examples: the images that each rank is to get. when: `steps` or `rounds`, one model in each.
+    Raises RuleViolation with the numbers of the first rank that gets less, NotProven.
+    """
+    assert_not_truncated(trace)
+    models = num_models * lenet.MODEL_NUM_BYTES
+    for rank, number in num_examples.items():
+        images = number * lenet.IMAGE_NUM_BYTES
+        given = _num_bytes_from_server(trace, rank)
+        if given < models + images:
+            raise RuleViolation(
+                f"the server, rank {SERVER}, gives rank {rank} {given:,} bytes; the model in "
+                f"{num_models} {when} has {models:,}, and the {number} images that rank {rank} "
+                f"trains on have {images:,}. Only the server loads and divides the training data: "
+                f"let rank {rank} receive both, its data and the model, from it"
             )
 
 
@@ -99,6 +122,32 @@ def given_num_bytes(trace: Trace, rank: int) -> int:
                 continue
             given += call.num_bytes
     return given
+
+
+def _num_bytes_from_server(trace: Trace, rank: int) -> int:
+    """Return how many bytes a rank gets in messages and rooted collectives of the server."""
+    server = trace.ranks[SERVER].calls
+    sent = messages(trace, SERVER, rank)
+    own = _communicators_of_mpi4py(server)
+    given = sum(call.num_bytes for call in sent if call.communicator not in own)
+    # Of a scatter, every rank knows its own piece.
+    own = _communicators_of_mpi4py(trace.ranks[rank].calls)
+    return given + sum(
+        max(call.num_bytes, 0)
+        for call in trace.ranks[rank].calls
+        if call.function in _ONLY_ROOT_GIVES
+        and call.peer == SERVER
+        and call.communicator not in own
+        and not call.error
+    )
+
+
+def _relayed_num_bytes(trace: Trace, rank: int) -> int:
+    """Return how many bytes a rank sent within lower-case calls such as reduce."""
+    own = _communicators_of_mpi4py(trace.ranks[rank].calls)
+    others = [other for other in range(len(trace.ranks)) if other != rank]
+    sent = [call for other in others for call in messages(trace, rank, other)]
+    return sum(call.num_bytes for call in sent if call.communicator in own)
 
 
 def _communicators_of_mpi4py(calls: tuple[Call, ...]) -> set[int]:

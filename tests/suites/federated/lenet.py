@@ -26,6 +26,7 @@ SHAPES: Mapping[str, tuple[int, ...]] = {
 NUM_PARAMETERS = sum(int(np.prod(shape)) for shape in SHAPES.values())
 FLOAT32_NUM_BYTES = 4
 MODEL_NUM_BYTES = NUM_PARAMETERS * FLOAT32_NUM_BYTES
+IMAGE_NUM_BYTES = 3 * 32 * 32 * FLOAT32_NUM_BYTES
 
 LEARNING_RATE = 0.01
 MOMENTUM = 0.9

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-PNG_BEGINS = b"\x89PNG\r\n\x1a\n"
+PICTURES_BEGIN = {
+    ".png": b"\x89PNG\r\n\x1a\n",
+    ".jpg": b"\xff\xd8\xff",
+    ".jpeg": b"\xff\xd8\xff",
+    ".pdf": b"%PDF",
+    ".svg": b"<",
+}
 
 
 def train(student, comm, *, file, images, labels, num_training, client_of, seed):
@@ -51,12 +57,12 @@ def serial_training(student, comm, *, images, labels, num_training, plan, seed):
     return {}
 
 
-def aggregate(student, comm, *, file, keys, num_samples, counts, **entries):
+def aggregate(student, comm, *, file, keys, num_samples, counts=None, **entries):
     """Have the student's Aggregator average state dicts, take the mean in, and give it out."""
     import torch
 
     aggregator_class = student.function(file, "Aggregator")
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), _normalisation(4, counts is not None))
     arrays = [entries.get(f"entry {i}", counts) for i in range(len(keys))]
     state_dicts = [
         {key: torch.from_numpy(np.array(array[k])) for key, array in zip(keys, arrays, strict=True)}
@@ -70,6 +76,23 @@ def aggregate(student, comm, *, file, keys, num_samples, counts, **entries):
         aggregator.set_model_params(aggregated)
         given_out = aggregator.get_model_params()
     return {**found, **_entries(given_out, "given out"), **_entries(model.state_dict(), "held")}
+
+
+def _normalisation(num_features, counts_batches):
+    """Return a module with the parameters and buffers of batch norm, with its counter or without.
+
+    A BatchNorm1d refuses a plain state dict that has no counter.
+    """
+    import torch
+
+    if counts_batches:
+        return torch.nn.BatchNorm1d(num_features)
+    module = torch.nn.Module()
+    module.weight = torch.nn.Parameter(torch.ones(num_features))
+    module.bias = torch.nn.Parameter(torch.zeros(num_features))
+    module.register_buffer("running_mean", torch.zeros(num_features))
+    module.register_buffer("running_var", torch.ones(num_features))
+    return module
 
 
 def closed_forms(student, comm, *, file, names, arguments):
@@ -176,7 +199,7 @@ def _rank(comm):
 
 
 def _begin_anew(comm, rank, seed):
-    """Let every rank draw other numbers, until the script seeds; take away earlier figures."""
+    """Let every rank draw other numbers, until the script seeds; make an empty figures/."""
     import torch
 
     torch.set_num_threads(1)
@@ -184,8 +207,11 @@ def _begin_anew(comm, rank, seed):
     torch.manual_seed(seed + 1000 * rank)
     np.random.seed(seed + 1000 * rank)
     random.seed(seed + 1000 * rank)
-    if rank == 0:
+    # A genuine run is the only one in its folder, and its ranks do not wait for each other here.
+    if rank == 0 and comm is not None:
         shutil.rmtree("figures", ignore_errors=True)
+    if rank == 0 or comm is None:
+        Path("figures").mkdir(exist_ok=True)
     if comm is not None:
         comm.Barrier()
 
@@ -275,11 +301,13 @@ def _model_of(names):
 def _figures():
     """Return the names of the pictures below figures/, one a line; `!` marks what is none."""
     files = sorted(path for path in Path("figures").rglob("*") if path.is_file())
-    return "\n".join(
-        ("" if path.read_bytes()[:8] == PNG_BEGINS or path.suffix in (".pdf", ".svg") else "!")
-        + path.as_posix()
-        for path in files[:20]
-    )
+    return "\n".join(("" if _is_picture(path) else "!") + path.as_posix() for path in files[:20])
+
+
+def _is_picture(path):
+    """Return whether a file begins as its name says."""
+    begins = PICTURES_BEGIN.get(path.suffix.lower())
+    return begins is not None and path.read_bytes().startswith(begins)
 
 
 def _entries(state_dict, word):

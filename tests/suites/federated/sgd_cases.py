@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from grader.model import Outcome
 from grader.suite.wording import naming
 
-from .gathering import assert_gives, assert_gives_once
+from .gathering import assert_gives, assert_gives_once, assert_server_gives
 from .steps import BATCH_SIZE, NUM_EPOCHS, assert_shares, assert_steps
 from .training_cases import Trained, Training
 
@@ -61,6 +61,14 @@ def assert_gradients_sent(case: Training, outcome: Outcome, ranks: Sequence[int]
     num_steps = NUM_EPOCHS * case.num_training // BATCH_SIZE
     with naming(case, outcome):
         assert_gives(outcome.trace, ranks, num_steps, what=f"gradients of {num_steps} steps")
+
+
+def assert_served(case: Training, outcome: Outcome) -> None:
+    """Assert that the server gives each worker its examples and, in every step, the model."""
+    num_steps = NUM_EPOCHS * case.num_training // BATCH_SIZE
+    with naming(case, outcome):
+        examples = {rank: len(outcome["rows"][rank]) for rank in range(1, outcome.ranks)}
+        assert_server_gives(outcome.trace, examples, num_steps, when="steps")
 
 
 def assert_sent_once(case: Training, outcome: Outcome) -> None:

@@ -12,6 +12,7 @@ from .fedavg_cases import (
     assert_figure,
     assert_model_kept,
     assert_models_exchanged,
+    assert_served,
     assert_trained_locally,
     assert_weighted_means,
     cases_of,
@@ -21,13 +22,16 @@ from .fedavg_cases import (
 pytestmark = [part("fedavg_iid"), pytest.mark.mpi]
 
 CASES = cases_of({2: (40,), 3: (34, 34), 5: (20, 20, 20, 20)}, is_skewed=False)
-AGGREGATIONS = (Aggregation("aggregate", num_samples=(20, 20, 20)),)
+AGGREGATIONS = (
+    Aggregation("aggregate", num_samples=(20, 20, 20)),
+    Aggregation("aggregate", num_samples=(20, 20, 20), has_counter=True),
+)
 
 PARAMETERS = [key for key in ENTRIES if key.endswith(("weight", "bias"))]
 STATISTICS = [key for key in ENTRIES if "running" in key]
 
 
-@points(6)
+@points(4)
 @pytest.mark.parametrize("ranks", CASES)
 def test_server_ends_as_serial_fedavg_does(run, ranks):
     """Every round ends with the mean of the clients' models, and rank 0 holds the last one."""
@@ -41,6 +45,14 @@ def test_clients_train_on_all_of_their_examples(run, ranks):
     """In each of 5 rounds each client trains once on all of its examples, in batches of 32."""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_trained_locally(case, outcome)
+
+
+@points(1, requires=test_server_ends_as_serial_fedavg_does)
+@pytest.mark.parametrize("ranks", CASES)
+def test_server_gives_out_data_and_model(run, ranks):
+    """Each client gets its examples once, and the model in every round, from the server."""
+    for case, outcome in run(ranks, CASES[ranks]):
+        assert_served(case, outcome)
 
 
 @points(1)
@@ -61,28 +73,28 @@ def test_the_label_distribution_is_drawn(run):
 @points(1)
 def test_aggregate_averages_parameters(run):
     """Aggregator.aggregate returns each parameter's mean over the clients under its own key."""
-    for case, outcome in run(1, AGGREGATIONS):
+    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, PARAMETERS)
 
 
 @points(1)
 def test_aggregate_averages_buffers_of_floats(run):
     """Buffers of floating-point numbers, such as batch norm's, are averaged like parameters."""
-    for case, outcome in run(1, AGGREGATIONS):
+    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, STATISTICS)
 
 
 @points(1)
 def test_aggregate_keeps_whole_numbers(run):
     """A buffer of whole numbers, such as batch norm's counter, is not averaged."""
-    for case, outcome in run(1, AGGREGATIONS):
+    for case, outcome in run(1, AGGREGATIONS).having(has_counter=True):
         assert_counter_kept(case, outcome)
 
 
 @points(1)
 def test_aggregator_takes_in_and_gives_out_the_model(run):
     """set_model_params changes the model that Aggregator holds; get_model_params returns it."""
-    for case, outcome in run(1, AGGREGATIONS):
+    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_model_kept(case, outcome)
 
 
@@ -90,4 +102,11 @@ def test_aggregator_takes_in_and_gives_out_the_model(run):
 def test_works_when_no_message_is_buffered(run):
     """The model is right even if every send has to wait until its receive is posted."""
     for case, outcome in run(3, unbuffered(CASES[3])):
+        assert_averaged(case, outcome)
+
+
+@points(1, requires=test_server_ends_as_serial_fedavg_does)
+def test_works_as_a_program_of_its_own(run):
+    """With MPI left to the script altogether, server and clients train as they did before."""
+    for case, outcome in run(3, CASES[3], genuine=True):
         assert_averaged(case, outcome)

@@ -11,6 +11,7 @@ from .fedavg_cases import (
     assert_figure,
     assert_models_exchanged,
     assert_sent_once,
+    assert_served,
     assert_trained_locally,
     assert_weighted_means,
     cases_of,
@@ -28,7 +29,7 @@ AGGREGATIONS = (
 PARAMETERS = [key for key in ENTRIES if key.endswith(("weight", "bias"))]
 
 
-@points(10)
+@points(8)
 @pytest.mark.parametrize("ranks", CASES)
 def test_server_ends_as_serial_fedavg_does(run, ranks):
     """Every round ends with the clients' mean model, weighted by their numbers of examples."""
@@ -42,6 +43,14 @@ def test_clients_train_on_all_of_their_examples(run, ranks):
     """In each of 5 rounds each client trains once on all of its examples, in batches of 32."""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_trained_locally(case, outcome)
+
+
+@points(2, requires=test_server_ends_as_serial_fedavg_does)
+@pytest.mark.parametrize("ranks", CASES)
+def test_server_gives_out_data_and_model(run, ranks):
+    """Each client gets its examples once, and the model in every round, from the server."""
+    for case, outcome in run(ranks, CASES[ranks]):
+        assert_served(case, outcome)
 
 
 @points(1)

@@ -9,6 +9,7 @@ from .gathering import assert_star
 from .sgd_cases import (
     assert_gradients_sent,
     assert_sent_once,
+    assert_served,
     assert_shared_out,
     assert_trained,
     cases_of,
@@ -23,7 +24,7 @@ CASES = cases_of(FILE, {2: 100, 3: 200, 5: 100}, is_timed=False)
 UNBUFFERED = (Training("train", file=FILE, num_training=100, synchronous_sends=True),)
 
 
-@points(13)
+@points(10)
 @pytest.mark.parametrize("ranks", CASES)
 def test_server_ends_as_centralized_training_does(run, ranks):
     """Each step of the server leads where centralized training on the same batch would."""
@@ -31,7 +32,7 @@ def test_server_ends_as_centralized_training_does(run, ranks):
         assert_trained(case, outcome, computing=range(1, ranks), holders=[0])
 
 
-@points(4)
+@points(3)
 @pytest.mark.parametrize("ranks", CASES)
 def test_each_worker_computes_its_share_of_each_batch(run, ranks):
     """The workers compute the gradients, each of its own int(batch / workers) examples."""
@@ -39,10 +40,18 @@ def test_each_worker_computes_its_share_of_each_batch(run, ranks):
         assert_shared_out(case, outcome, computing=range(1, ranks))
 
 
+@points(4, requires=test_server_ends_as_centralized_training_does)
+@pytest.mark.parametrize("ranks", CASES)
+def test_server_gives_out_data_and_model(run, ranks):
+    """The workers get their examples, and the model in every step, from the server."""
+    for case, outcome in run(ranks, CASES[ranks]):
+        assert_served(case, outcome)
+
+
 @points(2)
 @pytest.mark.parametrize("ranks", CASES)
 def test_workers_send_their_gradients_in_every_step(run, ranks):
-    """In every step each worker gives its gradients away, and the server its model."""
+    """In every step each worker gives a model's worth of gradients away."""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_gradients_sent(case, outcome, range(1, ranks))
 
@@ -64,8 +73,15 @@ def test_a_step_sends_gradients_once(run, ranks):
         assert_sent_once(case, outcome)
 
 
-@points(2, requires=test_server_ends_as_centralized_training_does)
+@points(1, requires=test_server_ends_as_centralized_training_does)
 def test_works_when_no_message_is_buffered(run):
     """The model is right even if every send has to wait until its receive is posted."""
     for case, outcome in run(3, UNBUFFERED):
+        assert_trained(case, outcome, computing=range(1, 3), holders=[0])
+
+
+@points(1, requires=test_server_ends_as_centralized_training_does)
+def test_works_as_a_program_of_its_own(run):
+    """With MPI left to the script altogether, server and workers train as they did before."""
+    for case, outcome in run(3, CASES[3], genuine=True):
         assert_trained(case, outcome, computing=range(1, 3), holders=[0])

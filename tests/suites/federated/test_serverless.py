@@ -16,7 +16,7 @@ from .sgd_cases import (
 pytestmark = [part("serverless"), pytest.mark.mpi]
 
 FILE = "dist_sgd_serverless.py"
-CASES = cases_of(FILE, {1: 100, 2: 100, 4: 200, 5: 100}, is_timed=True)
+CASES = cases_of(FILE, {1: 100, 2: 100, 4: 200, 5: 100, 10: 100}, is_timed=True)
 SEVERAL_RANKS = [ranks for ranks in CASES if ranks > 1]
 
 

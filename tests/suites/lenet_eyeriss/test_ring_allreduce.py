@@ -2,9 +2,15 @@
 
 import pytest
 
+from grader.judge.functions import (
+    BLOCKING_POINT_TO_POINT,
+    NONBLOCKING_POINT_TO_POINT,
+    TORCH_BARRIERS,
+)
 from grader.judge.traffic import (
     assert_one_neighbour,
     assert_only_nonblocking,
+    assert_only_operations,
     assert_only_point_to_point,
     assert_requests_completed,
 )
@@ -56,13 +62,27 @@ def test_all_processes_hold_the_very_same_parameters(run, ranks):
         assert_replicas_equal(case, outcome)
 
 
-@points(0.5, requires=test_four_processes_train_as_one)
+# A barrier carries nothing: it breaks the rule, but not the ring, and costs only what comes here.
+@points(0.25, requires=test_four_processes_train_as_one)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_only_point_to_point_calls_carry_data(run, ranks):
-    """Point-to-point messages alone do the work: no all_reduce, broadcast or other collective."""
+def test_no_collective_is_called(run, ranks):
+    """There is no collective of any kind, not even a barrier."""
     for case, outcome in run(ranks, CASES[ranks]):
         with naming(case, outcome):
             assert_only_point_to_point(outcome.trace)
+
+
+@points(0.25, requires=test_four_processes_train_as_one)
+@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
+def test_only_point_to_point_calls_carry_data(run, ranks):
+    """Point-to-point messages alone do the work: no all_reduce, broadcast or the like."""
+    for case, outcome in run(ranks, CASES[ranks]):
+        with naming(case, outcome):
+            assert_only_operations(
+                outcome.trace,
+                allowed=BLOCKING_POINT_TO_POINT | NONBLOCKING_POINT_TO_POINT,
+                words="point-to-point calls only",
+            )
 
 
 @points(0.5, requires=test_only_point_to_point_calls_carry_data)
@@ -89,7 +109,7 @@ def test_calls_do_not_block(run, ranks):
     """Messages are sent and received by isend and irecv; only waiting for them may block."""
     for case, outcome in run(ranks, CASES[ranks]):
         with naming(case, outcome):
-            assert_only_nonblocking(outcome.trace)
+            assert_only_nonblocking(outcome.trace, also=TORCH_BARRIERS)
 
 
 @points(0.5, requires=test_only_point_to_point_calls_carry_data)

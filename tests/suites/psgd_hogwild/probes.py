@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import multiprocessing
 import tempfile
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -12,6 +11,8 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.data import TensorDataset
+
+MAX_PLACE_CHARS = 200
 
 
 def run_network(student, comm, *, images, seed):
@@ -76,6 +77,7 @@ def train_hogwild(
         "writers": _numbered(record.events("batch") + wrote, "process")[len(told["processes"]) :],
         "written": np.array([places.get(event["memory"], -1) for event in wrote], dtype=np.int64),
         "written_is_shared": np.array([event["memory"] != "" for event in wrote], dtype=np.int64),
+        **{kind: _first_place(record.events(kind)) for kind in ("held", "waited")},
         "meeting": np.array([len(arrived), len(gave_up), len(started)], dtype=np.int64),
     }
 
@@ -168,6 +170,10 @@ def _numbered(events, key):
     )
 
 
+def _first_place(events):
+    return events[0]["place"][:MAX_PLACE_CHARS] if events else ""
+
+
 def _memories_of(trained):
     from observed import memory_of
 
@@ -195,8 +201,7 @@ def _processes_reported(record):
         if getattr(process, "_target", None) is not None:
             process._target = Reporting(process._target, record)
         start(process)
-        method = getattr(process, "_start_method", None) or multiprocessing.get_start_method()
-        record.add("started", method=method)
+        record.add("started", child=process.pid)
 
     BaseProcess.start = reporting_start
     try:

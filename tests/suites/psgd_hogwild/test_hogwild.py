@@ -65,7 +65,7 @@ def test_weights_are_in_shared_memory(run):
 
 @points(1, requires=test_every_step_is_in_the_result)
 def test_no_process_waits_for_another(run):
-    """All processes can be in the middle of a step at one moment: no lock is around it."""
+    """All can be in the middle of a step at one moment, and no lock is around training."""
     launch = run(1, CASES)
     ((_, files),) = launch.having(probe="read_sources")
     for case, outcome in launch.having(probe="train_hogwild").having(meets=True):

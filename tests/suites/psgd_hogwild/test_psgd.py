@@ -5,6 +5,7 @@ import pytest
 from grader.suite.marks import part, points
 
 from .psgd_cases import (
+    MANY_RANKS,
     RANKS,
     SEVERAL_RANKS,
     assert_average,
@@ -18,11 +19,12 @@ from .sources import Sources, assert_no_solver
 pytestmark = [part("psgd"), pytest.mark.mpi]
 
 SOURCES = Sources(file="psgd.py")
-CASES = {ranks: (cases_of(ranks) + ((SOURCES,) if ranks == 1 else ())) for ranks in RANKS}
+ALL_RANKS = RANKS + MANY_RANKS
+CASES = {ranks: (cases_of(ranks) + ((SOURCES,) if ranks == 1 else ())) for ranks in ALL_RANKS}
 
 
 @points(4)
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("ranks", ALL_RANKS)
 def test_every_rank_returns_the_average(run, ranks):
     """Every rank returns the mean of the weights that SGD gives on each rank's own batches.
 
@@ -34,7 +36,7 @@ def test_every_rank_returns_the_average(run, ranks):
 
 
 @points(2)
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("ranks", ALL_RANKS)
 def test_parts_are_disjoint_and_complete(run, ranks):
     """Each rank goes through its own part every epoch; the parts together are the dataset."""
     cases = run(ranks, CASES[ranks]).having(probe="train_psgd")

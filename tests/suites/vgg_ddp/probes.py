@@ -29,6 +29,59 @@ def train(student, comm, *, file, takes_flags, phase, seed, first_channels, **da
     return log.training()
 
 
+def train_plainly(student, comm, *, how, phase, seed, first_channels, **data):
+    """Do what the student's script is to do, in a plain loop of ours: the yardstick.
+
+    how: what averages the gradients, `nothing`, `all_reduce`, `gather_scatter` or `ddp`.
+    It is watched just as the student's script is, for watching takes time as well.
+    """
+    log = _Log(keeps_arrays=True)
+    with _watched(student, log, data, phase, seed, first_channels):
+        _train_plainly(comm.rank, comm.size, how)
+    return {}
+
+
+def _train_plainly(rank, size, how):
+    import model
+    import torch
+    import torch.distributed as dist
+    from torch.utils.data import DataLoader, DistributedSampler
+    from torchvision import datasets, transforms
+
+    steps = (
+        transforms.RandomCrop(32, padding=4),
+        transforms.RandomHorizontalFlip(),
+        transforms.ToTensor(),
+        transforms.Normalize(mean=[0.49, 0.48, 0.45], std=[0.25, 0.24, 0.26]),
+    )
+    examples = datasets.CIFAR10("data", train=True, transform=transforms.Compose(steps))
+    replica = whole = model.VGG11()
+    if how != "nothing":
+        dist.init_process_group("gloo", rank=rank, world_size=size)
+    if how == "ddp":
+        replica = torch.nn.parallel.DistributedDataParallel(whole)
+    sampler = DistributedSampler(examples, num_replicas=size, rank=rank)
+    optimizer = torch.optim.SGD(whole.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
+    for images, labels in DataLoader(examples, batch_size=256 // size, sampler=sampler):
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(replica(images), labels).backward()
+        for parameter in whole.parameters():
+            if how == "all_reduce":
+                dist.all_reduce(parameter.grad)
+                parameter.grad /= size
+            elif how == "gather_scatter":
+                _gather_and_scatter(dist, parameter.grad, rank, size)
+        optimizer.step()
+    if how != "nothing":
+        dist.destroy_process_group()
+
+
+def _gather_and_scatter(dist, gradient, rank, size):
+    gathered = [gradient.new_empty(gradient.shape) for _ in range(size)] if rank == 0 else None
+    dist.gather(gradient, gathered, dst=0)
+    dist.scatter(gradient, [sum(gathered) / size] * size if rank == 0 else None, src=0)
+
+
 def print_losses(student, comm, *, file, seed, repeats, **data):
     """Run the student's script on one node; return the losses that it had and what it printed."""
     repeated = {name: np.concatenate([array] * repeats) for name, array in data.items()}
@@ -211,7 +264,8 @@ def _watch_training(stack, torch, vgg, log):
 
     def before_forward(module, arguments):
         if isinstance(module, ddp):
-            log.inside_ddp = True
+            # A look at some scores without gradients is no training, and leaves no trace.
+            log.inside_ddp = torch.is_grad_enabled()
         elif isinstance(module, vgg) and torch.is_grad_enabled() and arguments:
             log.begin_forward(module, arguments[0])
 

@@ -4,19 +4,22 @@ import pytest
 
 from grader.judge.traffic import assert_only_operations, assert_uses_operations
 from grader.suite.marks import part, points
+from grader.suite.timing import assert_keeps_up
 from grader.suite.wording import naming
 
 from .checks import assert_replicas_equal, assert_sgd_steps, assert_steps_with_serial_mean
 from .examples import assert_examples_shared_out
 from .rules import assert_through_ddp
-from .train_cases import cases_of_ddp
+from .steps import assert_trained
+from .train_cases import cases_of_ddp, timing_cases
 
 pytestmark = [part("ddp"), pytest.mark.mpi]
 
-CASES = cases_of_ddp("part3/main.py")
+FILE = "part3/main.py"
+CASES = cases_of_ddp(FILE)
 
 
-@points(7)
+@points(6)
 def test_four_ranks_step_with_the_mean_gradient(run):
     """On 4 ranks, every step uses the mean of all ranks' gradients."""
     for case, outcome in run(4, CASES[4]).having(phase="between"):
@@ -62,8 +65,20 @@ def test_distributed_data_parallel_does_it(run):
 @pytest.mark.parametrize("ranks", [2, 1])
 def test_other_numbers_of_ranks(run, ranks):
     """On 2 ranks, and on one alone, all this holds as well, with 256 // n examples each."""
-    for case, outcome in run(ranks, CASES[ranks]):
+    for case, outcome in run(ranks, CASES[ranks]).having(purpose="values"):
         assert_steps_with_serial_mean(case, outcome)
         assert_replicas_equal(case, outcome)
         assert_sgd_steps(case, outcome)
         assert_examples_shared_out(case, outcome)
+
+
+@points(1, requires=test_four_ranks_step_with_the_mean_gradient)
+def test_iterations_take_no_longer_than_they_have_to(run):
+    """On 2 ranks the program takes no more than a small multiple of the time of ours."""
+    assert_keeps_up(
+        lambda attempt: run(2, timing_cases(FILE, "ddp", attempt) if attempt else CASES[2]),
+        check=assert_trained,
+        factor=6,
+        what="the program on 2 ranks, 2 iterations,",
+        yardstick="a plain loop that averages by DistributedDataParallel",
+    )

@@ -4,6 +4,7 @@ import pytest
 
 from grader.judge.traffic import assert_only_operations, assert_uses_operations
 from grader.suite.marks import part, points
+from grader.suite.timing import assert_keeps_up
 from grader.suite.wording import naming
 
 from .checks import (
@@ -13,15 +14,17 @@ from .checks import (
     assert_steps_with_mean,
 )
 from .examples import assert_examples_shared_out
-from .rules import assert_not_through_ddp
-from .train_cases import cases_by_ranks
+from .rules import assert_collected_on_rank_0, assert_not_through_ddp
+from .steps import assert_trained
+from .train_cases import cases_by_ranks, timing_cases
 
 pytestmark = [part("gather_scatter"), pytest.mark.mpi]
 
-CASES = cases_by_ranks("part2a/main.py")
+FILE = "part2a/main.py"
+CASES = cases_by_ranks(FILE, "gather_scatter")
 
 
-@points(10)
+@points(9)
 def test_four_ranks_step_with_the_mean_gradient(run):
     """On 4 ranks, every step uses the mean of all ranks' gradients."""
     for case, outcome in run(4, CASES[4]):
@@ -52,7 +55,7 @@ def test_four_ranks_share_out_the_examples(run):
 
 @points(5, requires=test_four_ranks_step_with_the_mean_gradient)
 def test_gather_and_scatter_carry_the_gradients(run):
-    """Between backward and the step, dist.gather and dist.scatter are all that sends."""
+    """Between backward and the step, gather to rank 0 and scatter from it are all that sends."""
     for case, outcome in run(4, CASES[4]):
         assert_not_through_ddp(case, outcome)
         with naming(case, outcome):
@@ -60,15 +63,30 @@ def test_gather_and_scatter_carry_the_gradients(run):
                 outcome.trace, allowed={"gather", "scatter"}, words="gather and scatter"
             )
             assert_uses_operations(outcome.trace, required={"gather", "scatter"})
+        assert_collected_on_rank_0(case, outcome)
 
 
 @points(4)
 @pytest.mark.parametrize("ranks", [2, 1])
 def test_other_numbers_of_ranks(run, ranks):
     """On 2 ranks, and on one alone, all this holds as well, with 256 // n examples each."""
-    for case, outcome in run(ranks, CASES[ranks]):
+    for case, outcome in run(ranks, CASES[ranks]).having(purpose="values"):
         assert_steps_with_mean(case, outcome)
         assert_replicas_equal(case, outcome)
         assert_own_gradients(case, outcome)
         assert_sgd_steps(case, outcome)
         assert_examples_shared_out(case, outcome)
+
+
+@points(1, requires=test_four_ranks_step_with_the_mean_gradient)
+def test_iterations_take_no_longer_than_they_have_to(run):
+    """On 2 ranks the program takes no more than a small multiple of the time of ours."""
+    assert_keeps_up(
+        lambda attempt: run(
+            2, timing_cases(FILE, "gather_scatter", attempt) if attempt else CASES[2]
+        ),
+        check=assert_trained,
+        factor=6,
+        what="the program on 2 ranks, 2 iterations,",
+        yardstick="a plain loop that averages by gather and scatter",
+    )

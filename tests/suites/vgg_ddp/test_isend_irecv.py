@@ -17,7 +17,7 @@ from .checks import (
     assert_steps_with_mean,
 )
 from .examples import assert_examples_shared_out
-from .rules import assert_not_through_ddp
+from .rules import assert_messages_by_rank_0, assert_not_through_ddp
 from .train_cases import cases_by_ranks
 
 pytestmark = [part("isend_irecv"), pytest.mark.mpi]
@@ -44,7 +44,7 @@ def test_four_ranks_train_as_one_process_would(run):
 
 @points(0, requires=test_four_ranks_step_with_the_mean_gradient)
 def test_isend_and_irecv_carry_the_gradients(run):
-    """Between backward and the step, dist.isend and dist.irecv are all that sends."""
+    """Between backward and the step, isend and irecv to and from rank 0 are all that sends."""
     for case, outcome in run(4, CASES[4]):
         assert_not_through_ddp(case, outcome)
         with naming(case, outcome):
@@ -53,6 +53,7 @@ def test_isend_and_irecv_carry_the_gradients(run):
             )
             assert_uses_operations(outcome.trace, required={"isend", "irecv"})
             assert_requests_completed(outcome.trace)
+        assert_messages_by_rank_0(case, outcome)
 
 
 @points(0)

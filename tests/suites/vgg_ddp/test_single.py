@@ -4,12 +4,14 @@ import pytest
 
 from grader.judge.traffic import assert_only_operations
 from grader.suite.marks import part, points
+from grader.suite.timing import assert_keeps_up
 from grader.suite.wording import naming
 
 from .checks import assert_own_gradients, assert_sgd_steps
 from .examples import assert_examples_shared_out
 from .printing import assert_loss_printed
-from .train_cases import Printing, Training
+from .steps import assert_trained
+from .train_cases import Printing, Training, timing_cases
 
 pytestmark = [part("single"), pytest.mark.mpi]
 
@@ -17,13 +19,14 @@ FILE = "part1/main.py"
 CASES = (
     Training("train", file=FILE, num_steps=3, phase="all", takes_flags=False),
     Printing("print_losses", file=FILE, num_steps=21),
+    *(case for case in timing_cases(FILE, "nothing", 0) if case.purpose != "values"),
 )
 
 
-@points(8)
+@points(7)
 def test_each_step_is_sgd_on_its_batch(run):
     """Each iteration steps by SGD (0.1, momentum 0.9, decay 1e-4) along its batch's gradient."""
-    for case, outcome in run(1, CASES).having(probe="train"):
+    for case, outcome in run(1, CASES).having(probe="train", purpose="values"):
         assert_own_gradients(case, outcome)
         assert_sgd_steps(case, outcome)
 
@@ -31,7 +34,7 @@ def test_each_step_is_sgd_on_its_batch(run):
 @points(3)
 def test_an_epoch_has_every_example_once(run):
     """One epoch trains on every example once, in batches of 256."""
-    for case, outcome in run(1, CASES).having(probe="train"):
+    for case, outcome in run(1, CASES).having(probe="train", purpose="values"):
         assert_examples_shared_out(case, outcome)
 
 
@@ -45,6 +48,18 @@ def test_losses_are_printed(run):
 @points(1, requires=test_each_step_is_sgd_on_its_batch)
 def test_one_node_sends_nothing(run):
     """A program for one node calls no operation of torch.distributed."""
-    for case, outcome in run(1, CASES).having(probe="train"):
+    for case, outcome in run(1, CASES).having(probe="train", purpose="values"):
         with naming(case, outcome):
             assert_only_operations(outcome.trace, allowed=set(), words="none", barriers=False)
+
+
+@points(1, requires=test_each_step_is_sgd_on_its_batch)
+def test_iterations_take_no_longer_than_they_have_to(run):
+    """The program takes no more than a small multiple of the time of ours."""
+    assert_keeps_up(
+        lambda attempt: run(1, timing_cases(FILE, "nothing", attempt) if attempt else CASES),
+        check=assert_trained,
+        factor=6,
+        what="the program, 2 iterations,",
+        yardstick="a plain loop that does the same",
+    )

@@ -29,12 +29,19 @@ class Training(Case):
     """Which calls are traced: see the probe."""
     takes_flags: bool = True
     first_channels: int = FIRST_CHANNELS
+    purpose: str = "values"
+    """`values`, or one of `yardstick` and `timing`, which are compared."""
+    number: int = 0
+    """Tells cases apart that only differ in being measured again."""
+    how: str = ""
+    """How the yardstick averages gradients: see the probe."""
 
     @property
     def label(self) -> str:
         """Return the length of the training, and what is watched where that is not the usual."""
         watched = {"between": "", "inside": ", what DistributedDataParallel sends", "all": ""}
-        return f"{self.num_steps} iterations{watched[self.phase]}"
+        timed = "" if self.purpose == "values" else f", {self.purpose} {self.number}"
+        return f"{self.num_steps} iterations{watched[self.phase]}{timed}"
 
     @property
     def num_examples(self) -> int:
@@ -49,9 +56,10 @@ class Training(Case):
         They are noise: in real pictures many neighbouring pixels are equal, and which of two equal
         numbers is the greatest would be decided by rounding.
         """
+        is_ours = self.purpose == "yardstick"
+        script = {"file": self.file, "takes_flags": self.takes_flags}
         same: dict[str, Any] = {
-            "file": self.file,
-            "takes_flags": self.takes_flags,
+            **({"how": self.how} if is_ours else script),
             "phase": self.phase,
             "first_channels": self.first_channels,
             "seed": int(random.integers(1 << 30)),
@@ -61,7 +69,9 @@ class Training(Case):
         return [same] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
-        """Return the form of what the probe saw of the training."""
+        """Return the form of what the probe saw of the training; of a yardstick nothing."""
+        if self.purpose == "yardstick":
+            return {}
         return {
             "start": Array("float32", (None,)),
             "images": Array("float32", (None, 3, 32, 32)),
@@ -82,6 +92,7 @@ class Printing(Case):
 
     file: str
     num_steps: int
+    purpose: str = "values"
 
     @property
     def label(self) -> str:
@@ -106,18 +117,50 @@ class Printing(Case):
         return {"losses": Array("float64", (None,)), "printed": Text()}
 
 
-def cases_by_ranks(file: str) -> dict[int, tuple[Training, ...]]:
-    """Return what a script on several nodes is run with, by the number of nodes."""
+def cases_by_ranks(file: str, how: str = "") -> dict[int, tuple[Training, ...]]:
+    """Return what a script on several nodes is run with, by the number of nodes.
+
+    how: with which way of averaging its time on 2 nodes is compared, if it is.
+    """
     return {
         4: (Training("train", file=file, num_steps=3),),
-        2: (Training("train", file=file, num_steps=2),),
-        1: (Training("train", file=file, num_steps=2),),
+        2: timing_cases(file, how, 0) if how else (_short(file),),
+        1: (_short(file),),
     }
+
+
+def timing_cases(file: str, how: str, attempt: int) -> tuple[Training, ...]:
+    """Return yardsticks, one run that loads the student's file, then as many timed ones.
+
+    More of them at later attempts.
+    """
+    takes_flags = how != "nothing"
+    yardstick, timing = (
+        [
+            Training(
+                probe,
+                file=file,
+                num_steps=2,
+                takes_flags=takes_flags,
+                first_channels=1,
+                purpose=purpose,
+                number=10 * attempt + i,
+                how=how,
+            )
+            for i in range(5 if attempt else 3)
+        ]
+        for probe, purpose in (("train_plainly", "yardstick"), ("train", "timing"))
+    )
+    return (*yardstick, _short(file, takes_flags), *timing)
+
+
+def _short(file: str, takes_flags: bool = True) -> Training:
+    return Training("train", file=file, num_steps=2, takes_flags=takes_flags)
 
 
 def cases_of_ddp(file: str) -> dict[int, tuple[Training, ...]]:
     """Return the same for DistributedDataParallel: on 4 nodes, what it sends is looked at too."""
-    cases = cases_by_ranks(file)
+    cases = cases_by_ranks(file, "ddp")
     inside = Training("train", file=file, num_steps=2, phase="inside")
     return {**cases, 4: (*cases[4], inside)}
 

@@ -47,7 +47,7 @@ if __name__ == "__main__":
     if rank == 0:
         train, test = load_data()
         splits = data_split(train, num_clients, split_method)
-        plot_data_split(splits, num_clients, 10, "figures/split_" + split_method + ".png")
+        plot_data_split(splits, num_clients, 10, "figures/split_" + split_method + ".jpg")
         for c in range(num_clients):
             comm.send(splits[c], dest=c + 1)
         model = Net()
