@@ -35,10 +35,18 @@ from .training_cases import (
 
 SUM_MARGIN = 0.35
 """How far, relative to the way gone, the end may be from the start minus all steps: a write that is
-preempted half-way loses some steps on some weights, one of two processes' steps would be half."""
+preempted half-way loses some steps on some weights, one of two processes' steps would be half.
+
+On a busy machine processes are preempted more often, but the time between reading and writing one
+weight stays some nanoseconds of a step's millisecond; and who is preempted between its gradient
+and its write loses nothing, its step is only based on weights that are older."""
 
 LOSS_MARGIN = 0.25
-"""By how much the loss may fall less than under serial SGD, relative to its fall there."""
+"""By how much the loss may fall less than under serial SGD, relative to its fall there.
+
+The steps are so small that gradients hardly depend on which steps came before: even if all were
+taken at the start weights, the loss would fall 98% as far. So the order in which a busy machine
+lets the processes step does not matter."""
 
 _LOCKS = ("Lock", "RLock", "Semaphore", "BoundedSemaphore", "flock", "lockf")
 _WAITS = ("Barrier", "Condition", "Event")

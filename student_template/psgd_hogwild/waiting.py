@@ -1,0 +1,90 @@
+"""Whether a process makes others wait: which locks it holds, and whether it sleeps."""
+
+import gc
+import sys
+from multiprocessing import synchronize
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+_NOT_YOURS = ("observed", "torch", "waiting")
+
+
+class Locks:
+    """The locks of multiprocessing that this process has, and what it does with them.
+
+    A lock knows how often its process has taken it and not given it back. So nothing is put in the
+    place of a lock, and one that is held while a line is printed is not noticed: only those matter
+    that are held when somebody looks.
+    """
+
+    def __init__(self):
+        found = _of_multiprocessing()
+        self._locks = [each for each in found if isinstance(each, _LOCKS)]
+        inside = {
+            id(value)
+            for each in found
+            if not isinstance(each, BaseProcess)
+            for value in vars(each).values()
+        }
+        semaphores = [each for each in found if isinstance(each, synchronize.Semaphore)]
+        # Who has waited for a Condition, an Event or a Barrier has taken this semaphore. The other
+        # semaphores inside of such things, and of queues, are nobody's turn.
+        waits = [each._wait_semaphore for each in found if isinstance(each, synchronize.Condition)]
+        self._turns = [each for each in semaphores if id(each) not in inside] + waits
+        self._taken = self._times_taken()
+
+    def is_one_held(self):
+        """Return whether this thread holds a lock."""
+        return any(lock._semlock._is_mine() for lock in self._locks)
+
+    def has_waited(self):
+        """Return whether a turn has been taken, or waited for, since the last time of asking."""
+        before, self._taken = self._taken, self._times_taken()
+        return any(now > then for now, then in zip(self._taken, before, strict=True))
+
+    def _times_taken(self):
+        return [turn._semlock._count() for turn in self._turns]
+
+
+_LOCKS = (synchronize.Lock, synchronize.RLock)
+
+
+def _of_multiprocessing():
+    """Return all objects whose classes multiprocessing has made, or are made from those."""
+    is_one = {}
+    found = []
+    for each in gc.get_objects():
+        kind = type(each)
+        if kind not in is_one:
+            is_one[kind] = hasattr(kind, "__dict__") and any(
+                str(base.__module__).startswith("multiprocessing.") for base in kind.__mro__
+            )
+        if is_one[kind] and hasattr(each, "__dict__"):
+            found.append(each)
+    return found
+
+
+def place():
+    """Return file and line of the innermost call that is neither torch's nor ours."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).split(".")[0] not in _NOT_YOURS:
+            return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+        frame = frame.f_back
+    return ""
+
+
+def activity(process):
+    """Return (state, CPU time used so far) of a process by its id; None if there is none."""
+    try:
+        text = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return None
+    # Behind the name, which may hold anything, in parentheses: see proc(5).
+    state, *numbers = text.rpartition(")")[2].split()
+    return state, int(numbers[10]) + int(numbers[11])
+
+
+def is_running(state):
+    """Return whether a process in this state works, or would if it were given a core or a disk."""
+    return state in ("R", "D")

@@ -1,0 +1,29 @@
+import torch
+import torch.multiprocessing as mp
+from torch.utils.data import DataLoader, Subset
+from training import loss
+
+
+def worker(k, n, model, dataset, barrier, epochs, lr, batch_size, seed):
+    torch.set_num_threads(1)
+    mine = Subset(dataset, range(k, len(dataset), n))
+    g = torch.Generator().manual_seed(seed + k)
+    opt = torch.optim.SGD(model.parameters(), lr=lr)
+    for epoch in range(epochs):
+        barrier.wait()   # everybody begins the epoch together
+        for x, y in DataLoader(mine, batch_size, shuffle=True, generator=g):
+            opt.zero_grad()
+            loss(model(x), y).backward()
+            opt.step()
+
+
+def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
+    model.share_memory()
+    barrier = mp.Barrier(num_processes)
+    ps = [mp.Process(target=worker, args=(k, num_processes, model, dataset, barrier, epochs, lr, batch_size, seed))
+          for k in range(num_processes)]
+    for p in ps:
+        p.start()
+    for p in ps:
+        p.join()
+    return model
