@@ -130,9 +130,9 @@ def cases_by_ranks(file: str, how: str = "") -> dict[int, tuple[Training, ...]]:
 
 
 def timing_cases(file: str, how: str, attempt: int) -> tuple[Training, ...]:
-    """Return yardsticks, one run that loads the student's file, then as many timed ones.
+    """Return yardsticks and as many timed runs, more of them at later attempts.
 
-    More of them at later attempts.
+    At first a run that is judged by its values comes between them: it loads what is needed.
     """
     takes_flags = how != "nothing"
     yardstick, timing = (
@@ -147,11 +147,12 @@ def timing_cases(file: str, how: str, attempt: int) -> tuple[Training, ...]:
                 number=10 * attempt + i,
                 how=how,
             )
-            for i in range(5 if attempt else 3)
+            for i in range(3 if attempt else 2)
         ]
         for probe, purpose in (("train_plainly", "yardstick"), ("train", "timing"))
     )
-    return (*yardstick, _short(file, takes_flags), *timing)
+    between = () if attempt else (_short(file, takes_flags),)
+    return (*yardstick, *between, *timing)
 
 
 def _short(file: str, takes_flags: bool = True) -> Training:
