@@ -72,7 +72,7 @@ test: setup check
 	@if $(ANSWERS); then $(MAKE) image; \
 	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, and CI needs one"; exit 1; \
 	else echo "No Docker daemon answers: the container tests will be skipped."; fi
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --durations=40 --durations-min=5
 
 image: setup wheelhouse
 	@$(ANSWERS) || { echo "no Docker client on the PATH can build and reach a daemon: install" \

@@ -224,7 +224,7 @@ def test_the_container_ends_with_its_client(engine, tmp_path, how):
         stderr=subprocess.DEVNULL,
     )
     (started,) = wait_for(lambda: [c for c in engine.containers.list() if c.id not in before])
-    wait_for(lambda: "grader_rank" in str(started.top()))
+    wait_for(lambda: "stub.py" in str(started.top()))
     client.send_signal(how)
     client.wait(60)
     wait_for(lambda: started.id not in {c.id for c in engine.containers.list(all=True)})

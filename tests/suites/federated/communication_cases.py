@@ -9,7 +9,7 @@ import numpy as np
 from grader.judge.findings import WrongAnswer
 from grader.judge.traffic import assert_not_truncated, bytes_sent
 from grader.model import Outcome, RunFailure, Verdict
-from grader.suite.case import Array, Case, Text
+from grader.suite.case import Array, Case, Data, Text
 from grader.suite.launch_view import RunFailed
 from grader.suite.wording import naming
 
@@ -40,7 +40,7 @@ class Formulas(Case):
         return "random arguments"
 
     def inputs(
-        self, random: np.random.Generator, ranks: int, data: Any = None
+        self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return small and large arguments; one process, and two, are among them."""
         numbers = [1, 2, 3, 4, 5, 8, *random.integers(6, 200, size=_NUM_RANDOM - 6).tolist()]
@@ -81,7 +81,7 @@ class Transfer(Case):
         )
 
     def inputs(
-        self, random: np.random.Generator, ranks: int, data: Any = None
+        self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return the same for every rank."""
         same = {

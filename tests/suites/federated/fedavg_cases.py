@@ -8,7 +8,7 @@ import numpy as np
 
 from grader.judge.findings import WrongAnswer
 from grader.model import Outcome
-from grader.suite.case import Array, Case, Text
+from grader.suite.case import Array, Case, Data, Text
 from grader.suite.wording import naming
 
 from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
@@ -127,7 +127,7 @@ class Aggregation(Case):
         return [key for key in ENTRIES if self.has_counter or key != COUNTER]
 
     def inputs(
-        self, random: np.random.Generator, ranks: int, data: Any = None
+        self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return random entries, one of each key for each client."""
         num_clients = len(self.num_samples)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.suite.case import Array, Case, Text
+from grader.suite.case import Array, Case, Data, Text
 
 from .schedule import Matrix, Sizes
 
@@ -36,7 +36,7 @@ class Load(Case):
         return "loading the file"
 
     def inputs(
-        self, random: np.random.Generator, ranks: int, data: Any
+        self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return the file."""
         return [{"file": FILE}] * ranks
@@ -69,7 +69,7 @@ class Convolution(Case):
         return Sizes(rows, taps, height - rows + 1, width - taps + 1)
 
     def inputs(
-        self, random: np.random.Generator, ranks: int, data: Any
+        self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return whole numbers without zero, which would hide what it is multiplied by."""
         ifmap = random.integers(1, 30, self.ifmap_shape, dtype=np.int64)
@@ -103,7 +103,7 @@ class SequentialCycles(Case):
         return "sequential_cycles"
 
     def inputs(
-        self, random: np.random.Generator, ranks: int, data: Any
+        self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return the shapes as one array."""
         return [{"file": FILE, "shapes": np.array(self.shapes, dtype=np.int64)}] * ranks

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.model import Outcome
-from grader.suite.case import Array, Case, Text
+from grader.suite.case import Array, Case, Data, Text
 
 from . import serial
 
@@ -37,7 +37,7 @@ class Training(Case):
         return f"LeNet-5, {self.epochs} epochs, {self.part_length} images on each rank"
 
     def inputs(
-        self, random: np.random.Generator, ranks: int, data: Any
+        self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
         """Return for every rank its examples, and start weights that are the same for all."""
         digits = data.mnist()

@@ -8,6 +8,7 @@ from federated import lenet
 from federated.training_cases import Trained, Training
 
 from grader.model import Outcome
+from grader.suite.case import Data
 from grader.trace.calls import Trace
 
 Gradients = Mapping[int, lenet.Vector]
@@ -49,7 +50,7 @@ def trained(case: Training, ranks: Sequence[Rank]) -> Trained:
 
 def inputs_of(case: Training, ranks: int) -> Sequence[Mapping[str, Any]]:
     """Return inputs as the runner would make them."""
-    return case.inputs(np.random.default_rng(0), ranks)
+    return case.inputs(np.random.default_rng(0), ranks, Data())
 
 
 def data_parallel(

@@ -20,6 +20,7 @@ from federated.training_cases import Training
 
 from grader.judge.findings import WrongAnswer
 from grader.model import Outcome
+from grader.suite.case import Data
 from grader.trace.calls import Trace
 
 CASE = Aggregation("aggregate", num_samples=(12, 70, 33), has_counter=True)
@@ -39,7 +40,7 @@ def told(entries: Mapping[str, np.ndarray], word: str) -> dict[str, Any]:
 
 def outcome(change: Callable[[Entries, Mapping[str, np.ndarray]], Any] = lambda e, g: None):
     """Return the outcome of an Aggregator whose right answer `change` has altered."""
-    inputs = tuple(CASE.inputs(np.random.default_rng(1), 1))
+    inputs = tuple(CASE.inputs(np.random.default_rng(1), 1, Data()))
     empty = Outcome(CASE.label, 1, inputs, ({},), Trace(()), 0.0)
     given = given_entries(empty)
     entries = {key: (WEIGHTS @ rows).astype(np.float32) for key, rows in given.items()}
@@ -81,7 +82,7 @@ def test_a_wrong_entry_is_told_by_what_it_is_instead(change, message):
 
 def test_without_a_counter_none_is_given_or_asked_for():
     case = replace(CASE, has_counter=False)
-    inputs = case.inputs(np.random.default_rng(1), 1)
+    inputs = case.inputs(np.random.default_rng(1), 1, Data())
     assert "counts" not in inputs[0]
     assert COUNTER not in inputs[0]["keys"]
     empty = Outcome(case.label, 1, tuple(inputs), ({},), Trace(()), 0.0)
