@@ -93,6 +93,7 @@ docs: setup
 	$(BIN)/grade list --markdown >docs/assignments.md
 
 acceptance: setup
+	$(BIN)/python -m pytest -m slow tests/test_submissions.py
 	$(BIN)/python benchmarks/acceptance.py
 
 bench: setup

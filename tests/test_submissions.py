@@ -32,6 +32,8 @@ class Label:
     points: str | float
     deterministic: bool = False
     """The failure is the same each time, also on a busy machine: `make acceptance` repeats it."""
+    slow: bool = False
+    """Takes long to grade, so `make acceptance` does it, and `make test` leaves it out."""
     failing_tests: tuple[str, ...] | None = None
     """The only tests that may fail; None when the label does not say."""
 
@@ -48,6 +50,12 @@ class Label:
 def name(folder: Path) -> str:
     """Return `<verdict>/<assignment>/<the_bug>`."""
     return folder.relative_to(SUBMISSIONS).as_posix()
+
+
+def marked(folder: Path) -> Any:
+    """Return the parameter of a submission; a label that cannot be read fails its own test."""
+    is_slow = "\nslow = true" in (folder / "expected.toml").read_text()
+    return pytest.param(folder, id=name(folder), marks=[pytest.mark.slow] if is_slow else [])
 
 
 def account(result: PartResult) -> str:
@@ -95,7 +103,7 @@ def launcher_for():
         )
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=name)
+@pytest.mark.parametrize("folder", [marked(folder) for folder in FOLDERS])
 def test_submission_gets_its_verdict_for_the_right_reason(folder, launcher_for):
     """Grades the part that the submission was written for, through the whole straight line."""
     label = Label.of(folder)
