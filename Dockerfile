@@ -6,7 +6,7 @@ ARG BASE=debian:bookworm-slim
 FROM ${BASE} AS python
 # tini reaps what a student's processes leave behind, also where docker runs without --init.
 RUN apt-get update \
-    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends python3 tini \
+    && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends libseccomp2 python3 tini \
     && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/*
 
 FROM scratch AS downloads
