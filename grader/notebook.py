@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from grader.listing import can_be_name
+from grader.listing.names import can_be_name, shown_text
 
 _MAX_FILES = 200
+_MAX_ARGUMENTS_CHARS = 1000
+_MAX_NAME_NUM_BYTES = 255
+_MAX_PARTS = 5
 _MAGIC = re.compile(r"%%(?:writefile|file)(?:[ \t]+(.*))?")
 _APPEND = ("-a", "--append")
 _HOSTED_FOLDER = "/content/"
@@ -78,12 +81,16 @@ def _code_cells(notebook: Any) -> Iterator[str]:
 def _target(arguments: str) -> tuple[str, bool, str]:
     """Return the file that a cell writes, whether it appends, and what is wrong with that."""
     try:
-        words = shlex.split(arguments)
+        words = shlex.split(arguments[:_MAX_ARGUMENTS_CHARS])
     except ValueError:
         words = []
     names = [word for word in words if word not in _APPEND]
     if len(names) != 1:
-        return "", False, f"has a cell `%%writefile {arguments[:60]}` that does not name one file"
+        return (
+            "",
+            False,
+            f"has a cell `%%writefile {shown_text(arguments[:60])}` that does not name one file",
+        )
     name = names[0].removeprefix(_HOSTED_FOLDER)
     path = PurePosixPath(name)
     is_plain = name.isprintable() and not set("\\$~{}") & set(name)
@@ -92,7 +99,8 @@ def _target(arguments: str) -> tuple[str, bool, str]:
         or not can_be_name(path)
         or path.is_absolute()
         or ".." in path.parts
-        or not path.parts
+        or not 1 <= len(path.parts) <= _MAX_PARTS
+        or len(name.encode()) > _MAX_NAME_NUM_BYTES
     ):
         return "", False, f"has a cell that writes {name[:60]!r}, which is no plain relative name"
     return path.as_posix(), len(names) < len(words), ""

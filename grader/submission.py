@@ -1,20 +1,29 @@
-"""What a student handed in: found in a folder or a zip, read once, never executed here."""
+"""What a student handed in: found in a folder or an archive, read once, never executed here.
+
+What is read here may be of hostile make: grader.intake does it in a process of its own.
+"""
 
 import hashlib
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from grader import listing as listings
 from grader import notebook
 from grader.errors import UsageError
-from grader.listing import Entry, Listing
+from grader.listing import entries, names
+from grader.listing.entries import MAX_FILE_NUM_BYTES, Entry, Listing
+from grader.listing.folder import of_folder
+from grader.listing.tars import is_tar, of_tar
+from grader.listing.zips import of_zip
 
-_MAX_NUM_BYTES = 32 << 20
-"""Of one file."""
-_MAX_TOTAL_NUM_BYTES = 128 << 20
+MAX_FILES = 2000
+MAX_TOTAL_NUM_BYTES = 128 << 20
+_MAX_ARCHIVE_NUM_BYTES = 1 << 30
 _MAX_NOTEBOOKS = 20
+_MAX_NOTES = 20
 
 Value = TypeVar("Value")
 
@@ -49,8 +58,22 @@ class Submission:
         }
 
 
+def of_files(
+    origin: str,
+    files: Mapping[str, bytes],
+    from_notebooks: frozenset[str] = frozenset(),
+    notes: tuple[str, ...] = (),
+) -> Submission:
+    """Return the submission of exactly these files, with its digest."""
+    ordered = {name: files[name] for name in sorted(files)}
+    digest = hashlib.sha256()
+    for name, content in ordered.items():
+        digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
+    return Submission(origin, ordered, digest.hexdigest(), from_notebooks, notes)
+
+
 def read(path: Path, wanted: Iterable[str]) -> Submission:
-    """Read a submission folder or zip; its files may lie in the root or one folder down.
+    """Read a folder, zip or tar; the submission's files may lie in its root or one folder down.
 
     wanted: the relative paths that assignments ask for, which tell the folder that counts.
     Raises UsageError when there is nothing to grade.
@@ -58,75 +81,135 @@ def read(path: Path, wanted: Iterable[str]) -> Submission:
     if not path.exists():
         raise UsageError(f"{path} does not exist; name the folder with the submission's files")
     if not path.is_dir() and not path.is_file():
-        raise UsageError(f"{path} is neither a folder nor a zip, one of which is expected")
+        raise UsageError(f"{path} is neither a folder nor a zip or tar, one of which is expected")
     try:
-        found = listings.of_zip(path) if path.is_file() else listings.of_folder(path)
-        return _submission(str(path), found, set(wanted))
+        # Should it be a pipe by now, opening it does not wait.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        try:
+            if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                return _found(str(path), of_folder(path, descriptor), set(wanted))
+            return _of_archive(path, descriptor, set(wanted))
+        finally:
+            os.close(descriptor)
     except PermissionError as error:
-        raise UsageError(f"{error.filename} cannot be read; check its permissions") from None
+        raise UsageError(
+            f"{error.filename} cannot be read; check its permissions (chmod -R a+rX {path}), or "
+            "grade with `grade run`, which reads it as you"
+        ) from None
+    except FileNotFoundError:
+        raise UsageError(f"{path} changed while it was read; try again") from None
+
+
+def _of_archive(path: Path, descriptor: int, wanted: set[str]) -> Submission:
+    info = os.fstat(descriptor)
+    if not stat.S_ISREG(info.st_mode):
+        raise UsageError(f"{path} changed while it was read; try again")
+    if info.st_size > _MAX_ARCHIVE_NUM_BYTES:
+        raise UsageError(
+            f"{path} has more than {_MAX_ARCHIVE_NUM_BYTES >> 20} MiB; leave data files out"
+        )
+    with os.fdopen(os.dup(descriptor), "rb") as file:
+        found = of_tar(file, path, wanted) if is_tar(file) else of_zip(file, path)
+        return _found(str(path), found, wanted)
+
+
+def _found(origin: str, found: Listing, wanted: set[str]) -> Submission:
+    if not found:
+        raise UsageError(f"{origin} is empty; put the files to hand in there")
+    return _submission(origin, found, wanted)
 
 
 def from_files(
-    origin: str, found: Iterable[tuple[str, bytes]], wanted: Iterable[str]
+    origin: str,
+    found: Iterable[tuple[str, bytes]],
+    wanted: Iterable[str],
+    notes: Iterable[str] = (),
 ) -> Submission:
     """Return the submission that lies in these files, given as (relative path, content).
 
-    Raises UsageError when there are none.
+    notes: what was said of them before. Raises UsageError when none of them can be graded.
     """
-    entries = {name: listings.in_memory(content) for name, content in found}
-    return _submission(origin, entries, set(wanted))
+    listing = {name: entries.in_memory(content) for name, content in found}
+    submission = _submission(origin, listing, set(wanted))
+    return replace(submission, notes=tuple(dict.fromkeys((*notes, *submission.notes))))
 
 
 def _submission(origin: str, found: Listing, wanted: set[str]) -> Submission:
-    if not found:
-        raise UsageError(f"{origin} is empty; put the files to hand in there")
-    loose = {name: entry for name, entry in found.items() if entry.num_bytes <= _MAX_NUM_BYTES}
+    problems = {name: _problem_of(entry) for name, entry in found.items()}
+    loose = {name: entry for name, entry in found.items() if not problems[name]}
     notebooks = _read_notebooks(loose)
-    _require_something(origin, loose, notebooks)
+    _require_something(origin, loose, notebooks, problems)
     listing = {**_written(notebooks, wanted), **loose}
     root = _root(listing, wanted)
     kept = _kept(_below(root, listing), wanted)
-    if sum(entry.num_bytes for entry in kept.values()) > _MAX_TOTAL_NUM_BYTES:
-        raise UsageError(
-            f"the files of {origin} add up to more than {_MAX_TOTAL_NUM_BYTES >> 20} MiB; leave "
-            "data files out"
-        )
+    _require_moderation(origin, kept)
     files = {name: kept[name].read() for name in sorted(kept)}
-    digest = hashlib.sha256()
-    for name, content in files.items():
-        digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
     from_notebooks = frozenset(name for name, entry in kept.items() if entry.is_written)
-    too_large = set(_below(root, found)) - set(_below(root, loose))
-    return Submission(
+    not_read = {name: problem for name, problem in _below(root, problems).items() if problem}
+    remarks = (
+        *(
+            f"{name} was not read: it {not_read[name]}"
+            for name in sorted(not_read)
+            if "/" not in name or name in wanted
+        ),
+        *(f"{name} {entry.remark}" for name, entry in sorted(kept.items()) if entry.remark),
+        *(f"{' and '.join(group)} are one name on some systems" for group in names.alike(files)),
+    )
+    more = len(remarks) - _MAX_NOTES
+    return of_files(
         origin,
         files,
-        digest.hexdigest(),
         from_notebooks,
         (
             *_notes(_below(root, notebooks), files, from_notebooks, not wanted & set(files)),
-            *(
-                f"{name} was not read: it is larger than {_MAX_NUM_BYTES >> 20} MiB"
-                for name in sorted(too_large)
-                if "/" not in name or name in wanted
-            ),
+            *remarks[:_MAX_NOTES],
+            *([f"and {more} more of the kind"] if more > 0 else []),
         ),
     )
 
 
+def _problem_of(entry: Entry) -> str:
+    if entry.problem or entry.num_bytes <= MAX_FILE_NUM_BYTES:
+        return entry.problem
+    return f"is larger than {MAX_FILE_NUM_BYTES >> 20} MiB"
+
+
 def _require_something(
-    origin: str, loose: Listing, notebooks: Mapping[str, notebook.Written]
+    origin: str,
+    loose: Listing,
+    notebooks: Mapping[str, notebook.Written],
+    problems: Mapping[str, str],
 ) -> None:
     """Raise UsageError when no file can be graded at all."""
-    if not loose:
+    if problems and not loose:
+        name = min(problems)
         raise UsageError(
-            f"{origin} holds no file of at most {_MAX_NUM_BYTES >> 20} MiB; larger ones are not "
-            "read: hand in the scripts themselves"
+            f"{origin} holds no file that is read: {name} {problems[name]}; hand in the scripts "
+            "themselves"
         )
-    if len(notebooks) == len(loose) and not any(each.files for each in notebooks.values()):
+    if (
+        notebooks
+        and len(notebooks) == len(loose)
+        and not any(each.files for each in notebooks.values())
+    ):
         name, found = next(iter(notebooks.items()))
         raise UsageError(
             f"{origin} holds only {name}, which {found.problems[0]}; hand in the scripts, or a "
             "notebook in which each of them is a cell that begins with %%writefile NAME"
+        )
+
+
+def _require_moderation(origin: str, kept: Listing) -> None:
+    """Raise UsageError when there are too many files, or too much in them."""
+    if len(kept) > MAX_FILES:
+        raise UsageError(
+            f"{origin} holds {len(kept)} files to read, at most {MAX_FILES} are; hand in only the "
+            "files that the assignment asks for"
+        )
+    if sum(entry.num_bytes for entry in kept.values()) > MAX_TOTAL_NUM_BYTES:
+        raise UsageError(
+            f"the files of {origin} add up to more than {MAX_TOTAL_NUM_BYTES >> 20} MiB; leave "
+            "data files out"
         )
 
 
@@ -169,8 +252,8 @@ def _below(folder: str, files: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _read_notebooks(loose: Listing) -> dict[str, notebook.Written]:
-    names = [name for name in sorted(loose) if name.endswith(".ipynb")][:_MAX_NOTEBOOKS]
-    return {name: notebook.read(loose[name].read()) for name in names}
+    found = [name for name in sorted(loose) if name.endswith(".ipynb")][:_MAX_NOTEBOOKS]
+    return {name: notebook.read(loose[name].read()) for name in found}
 
 
 def _written(notebooks: Mapping[str, notebook.Written], wanted: set[str]) -> dict[str, Entry]:
@@ -180,7 +263,7 @@ def _written(notebooks: Mapping[str, notebook.Written], wanted: set[str]) -> dic
         return len(wanted & set(notebooks[name].files))
 
     return {
-        _beside(name, file): replace(listings.in_memory(content), is_written=True)
+        _beside(name, file): replace(entries.in_memory(content), is_written=True)
         for name in sorted(notebooks, key=merit)
         for file, content in notebooks[name].files.items()
     }

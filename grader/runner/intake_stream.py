@@ -1,28 +1,24 @@
-"""How a submission enters the container: the course secret, a tar, and a client that stays.
+"""How a submission enters the container: the course secret, a parcel, and a client that stays.
 
-Both are preceded by their length in eight bytes; without a secret the first length is 0.
+Both are preceded by their length in eight bytes; without a secret the first length is 0. What is in
+the parcel is for grader.intake to read.
 
 The stream is standard input, so that a folder only its owner may read can be graded by a judge
-without that right. It stays open after the tar: its end says that the client has gone.
+without that right. It stays open after the parcel: its end says that the client has gone.
 """
 
-import io
 import os
 import struct
-import tarfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import BinaryIO
 
 from grader.errors import UsageError
+from grader.intake import parcel as parcels
+from grader.submission import Submission
 
-MAX_TAR_NUM_BYTES = 128 << 20
-MAX_FILES = 2000
 _MAX_SECRET_NUM_BYTES = 4096
-_MAX_NAME_NUM_BYTES = 255
-_MAX_DEPTH = 8
 _LENGTH = struct.Struct(">Q")
-_NOT_FILES = (tarfile.TarError, EOFError, OverflowError, RecursionError, ValueError)
 
 
 def pack_secret(secret: bytes) -> bytes:
@@ -39,55 +35,18 @@ def read_secret(stream: BinaryIO) -> bytes:
     return _read_piece(stream, "course secret", _MAX_SECRET_NUM_BYTES)
 
 
-def pack(files: Mapping[str, bytes]) -> bytes:
-    """Return what the client sends for these files: the length, then the tar.
+def pack(submission: Submission) -> bytes:
+    """Return what the client sends for a submission: the length, then the parcel."""
+    parcel = b"".join(parcels.pack(parcels.of_loose_files(submission)))
+    return _LENGTH.pack(len(parcel)) + parcel
 
-    Raises UsageError when they are more, or larger, than read_submission takes.
+
+def read_submission(stream: BinaryIO) -> bytes:
+    """Return the parcel that a client sends, unread.
+
+    Raises UsageError when none arrives, or one that is too large.
     """
-    if len(files) > MAX_FILES:
-        raise UsageError(
-            f"the submission holds {len(files)} files, at most {MAX_FILES} are graded; "
-            "hand in only the files that the assignment asks for"
-        )
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name, content in files.items():
-            entry = tarfile.TarInfo(name)
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    num_bytes = buffer.tell()
-    if num_bytes > MAX_TAR_NUM_BYTES:
-        raise UsageError(
-            f"the submission's files add up to {num_bytes >> 20} MiB, at most "
-            f"{MAX_TAR_NUM_BYTES >> 20} MiB are graded; leave data files out"
-        )
-    return _LENGTH.pack(num_bytes) + buffer.getvalue()
-
-
-def read_submission(stream: BinaryIO) -> list[tuple[str, bytes]]:
-    """Return the files in what a client sends, as (relative path, content).
-
-    Every entry is distrusted: only regular files with plain relative names, none of them twice and
-    none below another, are taken. Raises UsageError for anything else.
-    """
-    data = _read_piece(stream, "submission", MAX_TAR_NUM_BYTES)
-    files: dict[str, bytes] = {}
-    try:
-        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
-            for entry in archive:
-                if len(files) >= MAX_FILES:
-                    raise UsageError(f"the submission holds more than {MAX_FILES} files")
-                name = _checked_name(entry)
-                if name in files:
-                    raise UsageError(f"the submission holds {name!r} twice")
-                files[name] = _content(archive, entry)
-    except _NOT_FILES as error:
-        raise UsageError(f"the submission did not arrive as a readable tar: {error}") from None
-    for name in files:
-        for parent in _parents(name):
-            if parent in files:
-                raise UsageError(f"the submission holds {parent!r} as a file and as a folder")
-    return list(files.items())
+    return _read_piece(stream, "submission", parcels.MAX_NUM_BYTES)
 
 
 def when_client_leaves(file_descriptor: int, leave: Callable[[], None]) -> None:
@@ -118,31 +77,3 @@ def _read_piece(stream: BinaryIO, what: str, max_num_bytes: int) -> bytes:
         raise UsageError(f"the {what} broke off after {len(data)} of {num_bytes} bytes")
     return data
 
-
-def _checked_name(entry: tarfile.TarInfo) -> str:
-    name = entry.name
-    # A sparse file is a regular one that claims any size in a few bytes.
-    if entry.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or entry.sparse is not None:
-        raise UsageError(f"the submission holds {name!r}, which is not a regular file")
-    try:
-        num_bytes = len(name.encode())
-    except UnicodeEncodeError:
-        raise UsageError(f"the submission holds a file whose name is not text: {name!r}") from None
-    parts = name.split("/")
-    plain = name.isprintable() and "\\" not in name and not {"", ".", ".."} & set(parts)
-    if not plain or num_bytes > _MAX_NAME_NUM_BYTES or len(parts) > _MAX_DEPTH:
-        raise UsageError(f"the submission holds a file with a name it must not have: {name[:80]!r}")
-    return name
-
-
-def _content(archive: tarfile.TarFile, entry: tarfile.TarInfo) -> bytes:
-    member = archive.extractfile(entry)
-    content = member.read() if member is not None else b""
-    if len(content) != entry.size:
-        raise UsageError(f"the submission's {entry.name!r} broke off")
-    return content
-
-
-def _parents(name: str) -> list[str]:
-    parts = name.split("/")
-    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]

@@ -11,7 +11,8 @@ import pytest
 
 from grader import submission as submissions
 from grader.errors import UsageError
-from grader.runner import intake_stream
+from grader.intake import parcel as parcels
+from grader.intake.parcel import Parcel
 from grader.submission import Submission
 
 FLAT = ("ring.py", "sync.py", "fed.py")
@@ -37,8 +38,8 @@ def in_zip(root: Path, files: dict[str, bytes]) -> Path:
 
 def read(tmp_path: Path, files: dict[str, bytes], how: str = "folder") -> Submission:
     if how == "stream":
-        arrived = intake_stream.read_submission(io.BytesIO(intake_stream.pack(files)))
-        return submissions.from_files("it", arrived, WANTED)
+        parcel = b"".join(parcels.pack(Parcel(files)))
+        return submissions.from_files("it", parcels.unpack(parcel).files.items(), WANTED)
     make = in_folder if how == "folder" else in_zip
     return submissions.read(make(tmp_path / "it", files), WANTED)
 
@@ -148,7 +149,7 @@ def test_a_name_that_is_a_file_and_a_folder_in_a_zip_is_a_file(tmp_path):
 
 def test_a_file_that_is_too_large_is_not_read_and_named(tmp_path, monkeypatch):
     """The rest is graded."""
-    monkeypatch.setattr(submissions, "_MAX_NUM_BYTES", 10)
+    monkeypatch.setattr(submissions, "MAX_FILE_NUM_BYTES", 10)
     found = read(tmp_path, {"ring.py": b"1", "video.mp4": bytes(11), "data/huge": bytes(11)})
     assert list(found.files) == ["ring.py"]
     assert found.notes == ("video.mp4 was not read: it is larger than 0 MiB",)
@@ -156,15 +157,15 @@ def test_a_file_that_is_too_large_is_not_read_and_named(tmp_path, monkeypatch):
 
 def test_too_much_in_all_is_one_sentence(tmp_path, monkeypatch):
     """A zip can announce more than there is memory."""
-    monkeypatch.setattr(submissions, "_MAX_TOTAL_NUM_BYTES", 10)
+    monkeypatch.setattr(submissions, "MAX_TOTAL_NUM_BYTES", 10)
     with pytest.raises(UsageError, match="add up to more than 0 MiB; leave data files out"):
         read(tmp_path, {"ring.py": bytes(6), "sync.py": bytes(6)}, "zip")
 
 
 def test_only_files_that_are_too_large_are_one_sentence(tmp_path, monkeypatch):
     """As nothing is left to grade."""
-    monkeypatch.setattr(submissions, "_MAX_NUM_BYTES", 10)
-    with pytest.raises(UsageError, match="holds no file of at most 0 MiB"):
+    monkeypatch.setattr(submissions, "MAX_FILE_NUM_BYTES", 10)
+    with pytest.raises(UsageError, match=r"no file that is read: all\.tar is larger than 0 MiB"):
         read(tmp_path, {"all.tar": bytes(11)})
 
 

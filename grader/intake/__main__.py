@@ -1,0 +1,70 @@
+"""The process that reads: `python -I -S <this file> UID HOW ORIGIN [WANTED...]`.
+
+UID is the user to become, or `-` to stay; HOW is `path` to read the folder or archive ORIGIN,
+`parcel` to read what standard input brings, or `pages` to count the pages of the PDF there (WANTED
+is where the installed packages are). Answers on standard output: READY once it is confined, then a
+parcel.
+"""
+
+import importlib
+import io
+import os
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
+
+from grader import submission as submissions
+from grader.errors import UsageError
+from grader.intake import parcel as parcels
+from grader.intake.answer import OUT_OF_MEMORY, READY
+from grader.intake.confinement import confine
+from grader.intake.parcel import BrokenParcelError, Parcel
+
+
+def main() -> None:
+    """Become nobody, read, answer."""
+    uid, how, origin, *wanted = sys.argv[1:]
+    confine(None if uid == "-" else int(uid))
+    sys.stdout.buffer.write(READY)
+    sys.stdout.buffer.flush()
+    try:
+        found = _read(how, origin, wanted)
+        for piece in parcels.pack(found):
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.flush()
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+
+
+def _read(how: str, origin: str, wanted: list[str]) -> Parcel:
+    try:
+        if how == "path":
+            return parcels.of_submission(submissions.read(Path(origin), wanted))
+        if how == "pages":
+            return Parcel(notes=(str(_num_pages(origin, sys.stdin.buffer.read(), *wanted)),))
+        sent = parcels.unpack(sys.stdin.buffer.read())
+        found = submissions.from_files(origin, sent.files.items(), wanted, sent.notes)
+        return parcels.of_submission(found)
+    except BrokenParcelError as error:
+        return Parcel(refusal=f"{origin} did not arrive whole: it holds {error}")
+    except UsageError as error:
+        return Parcel(refusal=str(error))
+    except MemoryError:
+        raise
+    except Exception as error:
+        return Parcel(failure=f"{type(error).__name__}: {error}")
+
+
+def _num_pages(name: str, content: bytes, packages: str) -> int:
+    sys.path.append(packages)
+    pypdf = importlib.import_module("pypdf")
+    try:
+        return len(pypdf.PdfReader(io.BytesIO(content)).pages)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise UsageError(f"{name} cannot be read as a PDF: {type(error).__name__}") from None
+
+
+main()

@@ -1,0 +1,68 @@
+"""What the reading process answered, or how it ended: a submission, or one sentence."""
+
+import signal
+
+from grader import submission as submissions
+from grader.errors import GraderError, UsageError
+from grader.intake import parcel as parcels
+from grader.intake.confinement import CPU_TIME_S, MEMORY_NUM_BYTES
+from grader.intake.parcel import Parcel
+from grader.submission import Submission
+
+READY = b"grader intake 1\n"
+"""What the reading process says first: all that comes before is our own doing."""
+OUT_OF_MEMORY = 64
+"""Its exit code when it has no memory left."""
+DEADLINE_S = 120.0
+MAX_NUM_BYTES = len(READY) + parcels.MAX_NUM_BYTES
+
+
+def submission_in(origin: str, answer: bytes, exit_code: int | None) -> Submission:
+    """Return the submission that was read; its digest is computed here.
+
+    Raises as `parcel_in` does.
+    """
+    found = parcel_in(origin, answer, exit_code)
+    return submissions.of_files(origin, found.files, found.from_notebooks, found.notes)
+
+
+def parcel_in(origin: str, answer: bytes, exit_code: int | None) -> Parcel:
+    """Return what was read.
+
+    exit_code: negative for a signal, None when the process did not end in time.
+    Raises UsageError when what was to be read is the reason that there is nothing, GraderError when
+    the reader is.
+    """
+    if not answer.startswith(READY):
+        raise GraderError(
+            f"the process that reads submissions could not be started ({_ended(exit_code)})"
+        )
+    if exit_code != 0:
+        raise _refusal(origin, _ended(exit_code))
+    try:
+        found = parcels.unpack(answer[len(READY) :])
+    except parcels.BrokenParcelError as error:
+        raise _refusal(origin, f"the process that read it answered with {error}") from None
+    if found.failure:
+        raise GraderError(f"{origin} could not be read: {found.failure}; that is a grader's fault")
+    if found.refusal:
+        raise UsageError(found.refusal)
+    return found
+
+
+def _refusal(origin: str, reason: str) -> UsageError:
+    return UsageError(
+        f"{origin} cannot be read because {reason}; hand in the scripts themselves, in a folder"
+    )
+
+
+def _ended(exit_code: int | None) -> str:
+    if exit_code is None:
+        return f"that took more than {DEADLINE_S:g} s"
+    if exit_code == -signal.SIGXCPU:
+        return f"that took more than {CPU_TIME_S} s of processor time"
+    if exit_code in (OUT_OF_MEMORY, -signal.SIGKILL):
+        return f"that takes more than {MEMORY_NUM_BYTES >> 20} MiB of memory"
+    if exit_code < 0:
+        return f"the process that read it crashed ({signal.Signals(-exit_code).name})"
+    return f"the process that read it ended with exit code {exit_code}"

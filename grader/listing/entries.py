@@ -1,0 +1,40 @@
+"""The files of a submission before they are read, and why some never are."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+MAX_DEPTH = 3
+"""A file may be as deep as part1/main.py in a folder of the submission."""
+MAX_ENTRIES = 100_000
+"""Files and folders that are looked at."""
+MAX_FILE_NUM_BYTES = 32 << 20
+IS_A_LINK = "is a link, and links are not followed"
+IS_SPECIAL = "is no regular file"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file that lies somewhere and has not been read yet."""
+
+    read: Callable[[], bytes]
+    num_bytes: int
+    is_written: bool = False
+    """By a cell of a notebook."""
+    problem: str = ""
+    """Why it is not to be read, as the end of a sentence that begins with `it`; empty if it is."""
+    remark: str = ""
+    """What to say of it all the same, as the end of a sentence that begins with its name."""
+
+
+Listing = Mapping[str, Entry]
+"""Files by relative path; the path of one with a problem is only for showing."""
+
+
+def in_memory(content: bytes) -> Entry:
+    """Return the entry of a file whose content is here already."""
+    return Entry(lambda: content, len(content))
+
+
+def left_out(problem: str) -> Entry:
+    """Return the entry of something that is not read."""
+    return Entry(lambda: b"", 0, problem=problem)

@@ -1,0 +1,76 @@
+"""Names that a file handed in may have: text that any system can hold and any screen can show."""
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath, PurePosixPath
+
+from grader.listing.entries import MAX_DEPTH
+
+_MAX_NAME_NUM_BYTES = 255
+_DRIVE = re.compile(r"[A-Za-z]:")
+_SKIPPED_FOLDERS = {"__pycache__", "__MACOSX", "node_modules", "venv"}
+"""And all whose names begin with a dot."""
+
+
+def can_be_name(path: PurePath) -> bool:
+    """Return whether any system can hold a file of this name, and any text name it."""
+    return not any(_problem_of_part(part) for part in path.parts)
+
+
+def problem_of(parts: Sequence[str]) -> str:
+    """Return what is wrong with the path of these parts, each of them a name; empty if nothing."""
+    return next(filter(None, map(_problem_of_part, parts)), "")
+
+
+def is_skipped(folder: str) -> bool:
+    """Return whether folders of this name hold nothing that is handed in."""
+    return folder in _SKIPPED_FOLDERS or folder.startswith(".")
+
+
+def in_archive(name: str) -> tuple[tuple[str, ...], str] | None:
+    """Return the parts of a member's path and what is wrong with it; None when nobody misses it.
+
+    Nobody misses folders, what lies too deep, and what lies in folders of tools.
+    """
+    # Some programs write the separators of their own system.
+    path = PurePosixPath(name.replace("\\", "/"))
+    if path.is_absolute() or ".." in path.parts or _DRIVE.match(str(path)):
+        return path.parts, "would lie outside of the submission"
+    if not 1 <= len(path.parts) <= MAX_DEPTH or any(map(is_skipped, path.parts[:-1])):
+        return None
+    return path.parts, problem_of(path.parts)
+
+
+def shown(parts: Iterable[str]) -> str:
+    """Return a path of any parts as plain text."""
+    return shown_text("/".join(parts))[:_MAX_NAME_NUM_BYTES]
+
+
+def shown_text(text: str) -> str:
+    """Return the text with escapes for what is not printable."""
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def alike(names: Iterable[str]) -> list[tuple[str, ...]]:
+    """Return the names that a system may take for one: case, accents, spaces and dots at ends."""
+    groups = defaultdict(list)
+    for name in sorted(names):
+        parts = unicodedata.normalize("NFC", name).casefold().split("/")
+        groups[tuple(part.rstrip(" .") for part in parts)].append(name)
+    return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def _problem_of_part(part: str) -> str:
+    try:
+        num_bytes = len(part.encode())
+    except UnicodeEncodeError:
+        return "has a name that is no text"
+    if num_bytes > _MAX_NAME_NUM_BYTES:
+        return f"has a name of more than {_MAX_NAME_NUM_BYTES} bytes"
+    if not part.isprintable() or "\\" in part:
+        return "has a name that cannot be shown as it is"
+    return ""

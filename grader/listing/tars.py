@@ -1,0 +1,168 @@
+"""The files of a tar, packed or not, in one pass that stops when it yields too much."""
+
+import bz2
+import gzip
+import lzma
+import tarfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Set
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
+
+from grader.errors import UsageError
+from grader.listing import names
+from grader.listing.entries import (
+    IS_A_LINK,
+    IS_SPECIAL,
+    MAX_ENTRIES,
+    MAX_FILE_NUM_BYTES,
+    Entry,
+    Listing,
+    in_memory,
+    left_out,
+)
+from grader.listing.zips import remark
+
+_NOT_A_TAR = (
+    tarfile.TarError,
+    lzma.LZMAError,
+    zlib.error,
+    EOFError,
+    IndexError,
+    OSError,
+    OverflowError,
+    RecursionError,
+    ValueError,
+)
+"""All that tarfile and what unpacks for it raise for bytes that somebody made up."""
+_UNPACKERS: tuple[tuple[bytes, Callable[[BinaryIO], object]], ...] = (
+    (b"\x1f\x8b", lambda file: gzip.GzipFile(fileobj=file)),
+    (b"BZh", bz2.BZ2File),
+    (b"\xfd7zXZ\0", lzma.LZMAFile),
+)
+"""By how a packed file begins."""
+_TAR_MAGIC, _TAR_MAGIC_OFFSET = b"ustar", 257
+_HEAD_NUM_BYTES = 512
+_MAX_UNPACKED_NUM_BYTES = 1 << 30
+_MAX_HELD_NUM_BYTES = 256 << 20
+_MAX_RATIO = 100
+_UNSUSPICIOUS_NUM_BYTES = 256 << 20
+"""Up to here, any ratio of unpacked to packed bytes can be honest."""
+_PIECE_NUM_BYTES = 1 << 20
+
+
+def is_tar(file: BinaryIO) -> bool:
+    """Return whether a file begins like a tar, or like something packed."""
+    head = file.read(_HEAD_NUM_BYTES)
+    file.seek(0)
+    return head[_TAR_MAGIC_OFFSET:].startswith(_TAR_MAGIC) or any(
+        head.startswith(magic) for magic, _ in _UNPACKERS
+    )
+
+
+def of_tar(file: BinaryIO, path: Path, wanted: Set[str]) -> Listing:
+    """Return the files of a tar that can be part of a submission of the wanted files.
+
+    Raises UsageError when it is none, is damaged, or unpacks to too much.
+    """
+    listing: dict[str, Entry] = {}
+    times: Counter[str] = Counter()
+    room = _MAX_HELD_NUM_BYTES
+    stream = _Unpacked(file, path)
+    try:
+        with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|") as archive:
+            for member in _members(archive, path):
+                found = names.in_archive(member.name)
+                if found is None:
+                    continue
+                parts, problem = found
+                problem = problem or _problem_of(member)
+                if problem:
+                    listing[names.shown(parts)] = left_out(problem)
+                elif _may_count(PurePosixPath(*parts), wanted):
+                    name = "/".join(parts)
+                    times[name] += 1
+                    entry = _entry(archive, member)
+                    listing[name] = replace(entry, remark=remark(times[name]))
+                    room -= entry.num_bytes if entry.num_bytes <= MAX_FILE_NUM_BYTES else 0
+                    if room < 0:
+                        raise _too_much(path, _MAX_HELD_NUM_BYTES)
+        # Only at its end does a packed file say whether it is whole.
+        while stream.read(_PIECE_NUM_BYTES):
+            pass
+    except _NOT_A_TAR as error:
+        raise UsageError(
+            f"{path} cannot be unpacked as a tar ({names.shown_text(str(error))[:200]}); make the "
+            "archive again"
+        ) from None
+    return listing
+
+
+def _members(archive: tarfile.TarFile, path: Path) -> Iterator[tarfile.TarInfo]:
+    for number, member in enumerate(archive):
+        if number >= MAX_ENTRIES:
+            raise UsageError(
+                f"{path} holds more than {MAX_ENTRIES} files; hand in only the files that the "
+                "assignment asks for"
+            )
+        if not member.isdir():
+            yield member
+
+
+def _problem_of(member: tarfile.TarInfo) -> str:
+    if member.issym() or member.islnk():
+        return IS_A_LINK
+    if member.sparse is not None:
+        return "is a sparse file, which can claim any size"
+    return "" if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) else IS_SPECIAL
+
+
+def _may_count(path: PurePosixPath, wanted: Set[str]) -> bool:
+    """Return whether a file can be part of a submission: the others are not even kept in memory."""
+    is_near = len(path.parts) <= 2
+    is_wanted = bool({str(path), "/".join(path.parts[1:])} & wanted)
+    return is_near or is_wanted or path.suffix in (".py", ".ipynb")
+
+
+def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:
+    """Return the file that comes next in the archive: with its content, unless it is too large."""
+    if member.size > MAX_FILE_NUM_BYTES:
+        return Entry(lambda: b"", member.size)
+    content = archive.extractfile(member)
+    assert content is not None  # it is a regular file
+    data = content.read(member.size)
+    if len(data) < member.size:
+        raise EOFError(f"{names.shown([member.name])} breaks off")
+    return in_memory(data)
+
+
+def _too_much(path: Path, num_bytes: int) -> UsageError:
+    return UsageError(
+        f"{path} unpacks to more than {num_bytes >> 20} MiB; leave data files out of the archive"
+    )
+
+
+class _Unpacked:
+    """The bytes of a file, unpacked; counts them."""
+
+    def __init__(self, file: BinaryIO, path: Path) -> None:
+        head = file.read(_HEAD_NUM_BYTES)
+        file.seek(0)
+        unpack = next((make for magic, make in _UNPACKERS if head.startswith(magic)), None)
+        self._packed = file
+        self._stream = file if unpack is None else cast(BinaryIO, unpack(file))
+        self._path = path
+        self._num_bytes = 0
+
+    def read(self, num_bytes: int) -> bytes:
+        """Return some bytes, none at the end. Raises UsageError when they are too many."""
+        data = self._stream.read(num_bytes)
+        self._num_bytes += len(data)
+        packed = self._packed.tell()
+        if self._num_bytes > _MAX_UNPACKED_NUM_BYTES:
+            raise _too_much(self._path, _MAX_UNPACKED_NUM_BYTES)
+        if self._num_bytes > max(_MAX_RATIO * packed, _UNSUSPICIOUS_NUM_BYTES):
+            raise _too_much(self._path, _UNSUSPICIOUS_NUM_BYTES)
+        return data

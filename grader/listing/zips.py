@@ -1,0 +1,124 @@
+"""The files of a zip: what it says of itself is not believed."""
+
+import stat
+import struct
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import BinaryIO
+
+from grader.errors import UsageError
+from grader.listing import names
+from grader.listing.entries import IS_A_LINK, IS_SPECIAL, MAX_ENTRIES, Entry, Listing, left_out
+
+NOT_A_ZIP = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
+)
+"""All that zipfile raises for bytes that somebody made up."""
+_HEAD_NUM_BYTES = 30
+"""At least, before the content of each file."""
+_UNIX = 3
+_ENCRYPTED = 0x1
+
+
+def of_zip(file: BinaryIO, path: Path) -> Listing:
+    """Return the files of a zip; one that would lead out of it is left out.
+
+    file: open for as long as entries are read. Raises UsageError when it is no zip.
+    """
+    try:
+        archive = zipfile.ZipFile(file)
+    except NOT_A_ZIP:
+        raise UsageError(
+            f"{path} is a file, not a folder; a folder, or a zip or tar of one, is expected"
+        ) from None
+    members = archive.infolist()
+    if len(members) > MAX_ENTRIES:
+        raise UsageError(
+            f"{path} holds more than {MAX_ENTRIES} files; hand in only the files that the "
+            "assignment asks for"
+        )
+    _refuse_overlaps(members, path)
+    times: Counter[str] = Counter()
+    listing = {}
+    for member in members:
+        is_folder = member.filename.endswith("/")
+        found = None if is_folder else names.in_archive(member.filename)
+        if found is None:
+            continue
+        parts, problem = found
+        problem = problem or _problem_of(member)
+        if problem:
+            listing[names.shown(parts)] = left_out(problem)
+            continue
+        name = "/".join(parts)
+        times[name] += 1
+        entry = Entry(_unpacking(archive, member, path), member.file_size)
+        listing[name] = replace(entry, remark=remark(times[name]))
+    return listing
+
+
+def remark(num_times: int) -> str:
+    """Return what to say of a file that an archive holds num_times; empty for once."""
+    if num_times == 1:
+        return ""
+    return f"is in the archive {num_times} times; the last one was read"
+
+
+def _problem_of(member: zipfile.ZipInfo) -> str:
+    kind = stat.S_IFMT(member.external_attr >> 16) if member.create_system == _UNIX else 0
+    if stat.S_ISLNK(kind):
+        return IS_A_LINK
+    return IS_SPECIAL if kind not in (0, stat.S_IFREG) else ""
+
+
+def _refuse_overlaps(members: Sequence[zipfile.ZipInfo], path: Path) -> None:
+    """Raise UsageError when two members share bytes, by which a zip can unpack to any size."""
+    end = 0
+    for member in sorted(members, key=lambda each: each.header_offset):
+        if member.header_offset < end:
+            raise UsageError(
+                f"{path}: {names.shown([member.filename])} shares its bytes with another file, "
+                "which only a damaged or made-up zip does; make the zip again"
+            )
+        end = member.header_offset + _HEAD_NUM_BYTES + member.compress_size
+
+
+def _unpacking(
+    archive: zipfile.ZipFile, member: zipfile.ZipInfo, path: Path
+) -> Callable[[], bytes]:
+    def unpack() -> bytes:
+        # What every program that zips can do; the others unpack to far more than they announce.
+        if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise UsageError(
+                f"{path}: {member.filename} is packed in a way that is not read; make the zip "
+                "again in the usual way (deflate)"
+            )
+        if member.flag_bits & _ENCRYPTED:
+            raise UsageError(
+                f"{path}: {member.filename} is encrypted; make the zip again without a password"
+            )
+        try:
+            # Never longer than the size it announces.
+            content = archive.read(member)
+            if len(content) < member.file_size:
+                raise EOFError(f"it breaks off after {len(content)} bytes")
+            return content
+        except NOT_A_ZIP as error:
+            raise UsageError(
+                f"{path}: {member.filename} in it cannot be unpacked "
+                f"({names.shown_text(str(error))[:200]}); make the zip again"
+            ) from None
+
+    return unpack

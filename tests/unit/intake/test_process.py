@@ -1,0 +1,316 @@
+"""The process that reads: what it may do, how it may end, and what is made of that."""
+
+import io
+import os
+import resource
+import signal
+import stat
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+from pypdf import PdfWriter
+
+from grader import submission as submissions
+from grader.errors import GraderError, UsageError
+from grader.intake import answer, process
+from grader.intake import parcel as parcels
+from grader.intake.answer import OUT_OF_MEMORY, READY, submission_in
+from grader.intake.parcel import Parcel
+
+WANTED = ["ring.py", "part1/main.py"]
+IS_ROOT = os.geteuid() == 0
+AS_ROOT = pytest.mark.skipif(not IS_ROOT, reason="only root can become somebody else")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "handed-in"
+    (root / "part1").mkdir(parents=True)
+    (root / "ring.py").write_bytes(b"x = 1\n")
+    (root / "part1" / "main.py").write_bytes(b"y = 2\n")
+    return root
+
+
+@pytest.fixture
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Put another program in the place of the one that reads."""
+
+    def put(source: str) -> None:
+        path = tmp_path / "program.py"
+        path.write_text(f"import os, sys, time\nREADY = {READY!r}\n{source}")
+        monkeypatch.setattr(process, "_PROGRAM", path)
+
+    return put
+
+
+def test_reading_apart_finds_what_reading_here_finds(folder):
+    """To the byte, the digest and the note."""
+    (folder / "link.py").symlink_to("ring.py")
+    assert process.read(folder, WANTED) == submissions.read(folder, WANTED)
+
+
+def test_what_a_client_sent_is_read_apart(folder):
+    """With what was said of it outside."""
+    found = submissions.read(folder, WANTED)
+    sent = b"".join(parcels.pack(Parcel(found.loose_files(), notes=("too large",))))
+    there = process.unpack(sent, "it", WANTED)
+    assert (there.files, there.digest, there.notes) == (found.files, found.digest, ("too large",))
+
+
+def test_what_is_no_parcel_is_one_sentence():
+    """Whatever arrives on standard input."""
+    with pytest.raises(UsageError, match="it did not arrive whole: it holds 3 bytes without an en"):
+        process.unpack(b"abc", "it", WANTED)
+
+
+def test_a_refusal_arrives_as_it_was_said(tmp_path):
+    """The sentences are those of grader.submission."""
+    with pytest.raises(UsageError, match="is empty; put the files to hand in there"):
+        process.read(tmp_path, WANTED)
+    with pytest.raises(UsageError, match="does not exist; name the folder"):
+        process.read(tmp_path / "nothing", WANTED)
+
+
+@AS_ROOT
+def test_it_is_the_owner_of_what_it_reads(folder):
+    """A folder only its owner may read is read; one of somebody else's in it is not."""
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, 150_001, 150_001)
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    _open_way_to(folder)
+    assert set(process.read(folder, WANTED, uid=150_000).files) == {"ring.py", "part1/main.py"}
+    os.chown(folder / "ring.py", 150_002, 150_002)
+    with pytest.raises(UsageError, match=r"ring\.py cannot be read; check .*chmod.*`grade run`"):
+        process.read(folder, WANTED, uid=150_000)
+
+
+@AS_ROOT
+def test_it_is_nobody_where_root_owns_what_it_reads(folder):
+    """What everybody may read is read; the rest is one sentence with the way out."""
+    _open_way_to(folder)
+    assert set(process.read(folder, WANTED, uid=150_000).files) == {"ring.py", "part1/main.py"}
+    folder.chmod(0o700)
+    with pytest.raises(UsageError, match="handed-in cannot be read; check its permissions"):
+        process.read(folder, WANTED, uid=150_000)
+
+
+def _open_way_to(folder: Path) -> None:
+    for parent in folder.parents:
+        if parent.stat().st_mode & stat.S_IXOTH == 0:
+            parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
+
+
+LOOK = """
+from pathlib import Path
+sys.path.append({root!r})
+from grader.intake.confinement import confine
+confine({uid})
+def refused(act):
+    try:
+        act()
+    except (OSError, PermissionError):
+        return True
+    return False
+import resource
+print(os.getresuid(), os.getgroups() if {uid} else "", sorted(os.environ), flush=True)
+print(sorted(set(os.listdir("/proc/self/fd")) - {{"0", "1", "2"}}), flush=True)
+print(refused(lambda: Path({file!r}).write_bytes(b"1")), refused(os.fork) if {uid} else True)
+print([resource.getrlimit(getattr(resource, "RLIMIT_" + name))[0]
+       for name in ("AS", "CORE", "CPU", "FSIZE", "NPROC")])
+status = Path("/proc/self/status").read_text()
+print([line for line in status.splitlines() if line.startswith("NoNewPrivs")])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize("uid", [None, pytest.param(150_000, marks=AS_ROOT)])
+def test_the_process_can_do_little_else(tmp_path, program, uid):
+    """It holds its pipes, no environment of ours, and can neither write nor fork."""
+    tmp_path.chmod(0o777)
+    _open_way_to(tmp_path / "x")
+    root = str(Path(process.__file__).resolve().parents[2])
+    program(LOOK.format(root=root, uid=uid, file=str(tmp_path / "written")))
+    held = os.open("/dev/null", os.O_RDONLY)
+    os.set_inheritable(held, True)
+    try:
+        with process._started([sys.executable, "-I", "-S", "-B", str(process._PROGRAM)]) as found:
+            said, exit_code = process._answer(found, b"")
+    finally:
+        os.close(held)
+    who, descriptors, refusals, limits, privileges = said.decode().splitlines()
+    assert exit_code == 0
+    assert "(150000, 150000, 150000) [] ['LC_ALL']" in who if uid else "LC_ALL" in who
+    assert str(held) not in descriptors and len(descriptors) == len("['3']")  # its own listing
+    assert refusals == "True True"
+    assert limits == "[1073741824, 0, 60, 0, 0]"
+    assert privileges == "['NoNewPrivs:\\t1']"
+
+
+@pytest.mark.parametrize(
+    ("exit_code", "reason"),
+    [
+        (OUT_OF_MEMORY, "that takes more than 1024 MiB of memory"),
+        (-signal.SIGKILL, "that takes more than 1024 MiB of memory"),
+        (-signal.SIGXCPU, "that took more than 60 s of processor time"),
+        (None, "that took more than 120 s"),
+        (-signal.SIGSEGV, r"the process that read it crashed \(SIGSEGV\)"),
+        (1, "ended with exit code 1"),
+    ],
+)
+def test_how_it_ends_is_one_sentence(exit_code, reason):
+    """A submission that ends its reader is refused; the grader has not failed."""
+    with pytest.raises(UsageError, match=f"it cannot be read because .*{reason}; hand in") as error:
+        submission_in("it", READY, exit_code)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("said", [b"", b"\0", b"f" * 100, parcels._HEAD.pack(b"f", 9, 9)])
+def test_a_broken_answer_is_one_sentence(said):
+    """From a reader that somebody may have taken over."""
+    with pytest.raises(UsageError, match="it cannot be read because the process that read it answ"):
+        submission_in("it", READY + said, 0)
+
+
+def test_a_reader_that_never_began_is_our_failure():
+    """As is one that says so."""
+    with pytest.raises(GraderError, match="could not be started") as error:
+        submission_in("it", b"", 1)
+    assert error.value.exit_code == GraderError.exit_code
+    failed = b"".join(parcels.pack(Parcel(failure="KeyError: 'x'")))
+    with pytest.raises(GraderError, match="KeyError: 'x'; that is a grader's fault") as error:
+        submission_in("it", READY + failed, 0)
+    assert error.value.exit_code == GraderError.exit_code
+
+
+def test_the_digest_is_not_believed():
+    """It is computed from what has arrived."""
+    answered = b"".join(parcels.pack(Parcel({"b.py": b"2", "a.py": b"1"})))
+    found = submission_in("it", READY + answered, 0)
+    assert found == submissions.of_files("it", {"a.py": b"1", "b.py": b"2"})
+    assert list(found.files) == ["a.py", "b.py"]
+
+
+def test_a_reader_that_answers_without_end_is_stopped(program, monkeypatch):
+    """Before it fills our memory."""
+    monkeypatch.setattr(process, "MAX_NUM_BYTES", 1 << 20)
+    program("os.write(1, READY)\nwhile True:\n    os.write(1, bytes(1 << 16))")
+    with pytest.raises(UsageError, match="the process that read it answered with"):
+        process.unpack(b"", "it", WANTED)
+
+
+def test_a_reader_that_hangs_is_killed(program, monkeypatch, tmp_path):
+    """And is not there afterwards."""
+    monkeypatch.setattr(process, "DEADLINE_S", 2.0)
+    program(
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
+        "os.write(1, READY)\ntime.sleep(1000)"
+    )
+    with pytest.raises(UsageError, match="cannot be read because that took more than"):
+        process.unpack(b"", "it", WANTED)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+def test_a_reader_that_does_not_listen_is_no_harm(program):
+    """It may end before it has read what we send."""
+    program("os.write(1, READY)\nos._exit(5)")
+    with pytest.raises(UsageError, match="ended with exit code 5"):
+        process.unpack(bytes(8 << 20), "it", WANTED)
+
+
+def test_no_program_to_start_is_our_failure(monkeypatch, folder):
+    """One sentence says so."""
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(GraderError, match="cannot start") as error:
+        process.read(folder, WANTED)
+    assert error.value.exit_code == GraderError.exit_code
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit memory")
+def test_what_needs_too_much_memory_is_one_sentence(tmp_path):
+    """A tar whose name fills the memory, say."""
+    info = tarfile.TarInfo("x")
+    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 900 << 20
+    file = tmp_path / "it.tar"
+    file.write_bytes(info.tobuf(tarfile.GNU_FORMAT))
+    os.truncate(file, 950 << 20)
+    with pytest.raises(UsageError, match="takes more than 1024 MiB of memory; hand in the scripts"):
+        process.read(file, WANTED)
+
+
+def test_what_takes_too_much_time_is_one_sentence(tmp_path, program):
+    """The system ends it by a signal of its own."""
+    limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    program(
+        "import resource\nos.write(1, READY)\n"
+        f"resource.setrlimit(resource.RLIMIT_CPU, (1, {limit}))\nwhile True: pass"
+    )
+    with pytest.raises(UsageError, match="took more than 60 s of processor time"):
+        process.unpack(b"", "it", WANTED)
+
+
+def test_a_bomb_is_one_sentence(tmp_path):
+    """Each file of it within the limits, all of them not."""
+    file = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(6):
+            archive.writestr(f"{number}.py", bytes(30 << 20))
+    assert file.stat().st_size < 1 << 20
+    with pytest.raises(UsageError, match="add up to more than 128 MiB; leave data files out"):
+        process.read(file, WANTED)
+
+
+def test_the_reader_is_a_program_of_the_standard_library_alone(folder):
+    """So that no package of the environment runs in it, and it starts in no time."""
+    listing = "import sys; sys.argv[1:] = ['-', 'path', sys.argv[1]]; import runpy\n"
+    listing += f"runpy.run_path({str(process._PROGRAM)!r})\n"
+    listing += "print([n for n in sys.modules if n.split('.')[0] in ('numpy', 'docker', 'mpi4py')])"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-B", "-c", listing, str(folder)], capture_output=True
+    )
+    assert done.stdout.startswith(READY)
+    assert done.stdout.rstrip().endswith(b"[]")
+
+
+def test_the_limits_fit_together():
+    """A whole parcel fits into what is read of an answer."""
+    assert answer.MAX_NUM_BYTES > parcels.MAX_NUM_BYTES > submissions.MAX_TOTAL_NUM_BYTES
+
+
+def pdf(num_pages: int) -> bytes:
+    buffer = io.BytesIO()
+    writer = PdfWriter()
+    for _ in range(num_pages):
+        writer.add_blank_page(100, 100)
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+def test_the_pages_of_a_pdf_are_counted():
+    """By the same process."""
+    assert process.count_pages(pdf(3), "report.pdf") == 3
+
+
+@pytest.mark.parametrize("content", [b"", b"%PDF-1.7", b"[" * 10_000, pdf(2)[:-60]])
+def test_what_is_no_pdf_is_one_sentence(content):
+    """Or one that its reader mends, as it does where only the end is missing."""
+    try:
+        assert process.count_pages(content, "report.pdf") in (0, 2)
+    except UsageError as error:
+        assert "\n" not in str(error)
+
+
+@pytest.mark.parametrize("note", ["", "x", "-1", "\u0664", "9" * 5000])
+def test_a_count_is_not_believed(program, note):
+    """What is no number of plain digits is none."""
+    answered = READY + b"".join(parcels.pack(Parcel(notes=(note,))))
+    program(f"sys.stdout.buffer.write({answered!r})")
+    try:
+        assert process.count_pages(b"", "report.pdf") < 10**9
+        assert note.startswith("9")
+    except UsageError:
+        assert not note.startswith("9")

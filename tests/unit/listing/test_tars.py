@@ -1,0 +1,177 @@
+"""A tar, packed in any way: what is in it, and what it does not get."""
+
+import gzip
+import tarfile
+from pathlib import Path
+
+import pytest
+from archives import PACKINGS, member, tar_of
+
+from grader import submission as submissions
+from grader.errors import UsageError
+from grader.listing import tars
+from grader.submission import Submission
+
+WANTED = ["ring.py", "sync.py", "part1/main.py"]
+HONEST = ("sync.py", b"2")
+ALL_PACKINGS = pytest.mark.parametrize("packed", PACKINGS)
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    def read(content: bytes) -> Submission:
+        (tmp_path / "it.tar").write_bytes(content)
+        return submissions.read(tmp_path / "it.tar", WANTED)
+
+    return read
+
+
+@ALL_PACKINGS
+@pytest.mark.parametrize("start", ["", "./", "anna/", "./anna/"])
+def test_a_tar_is_read_like_a_folder(read, tmp_path, packed, start):
+    """Flat or in one folder, with the digest of the same files in a folder."""
+    files = {"part1/main.py": b"1", "report.pdf": b"2" * 3000, "ring.py": b"3"}
+    found = read(
+        tar_of(
+            member(f"{start}part1", tarfile.DIRTYPE),
+            *((f"{start}{name}", content) for name, content in files.items()),
+            packed=packed,
+        )
+    )
+    assert dict(found.files) == files
+    assert found.notes == ()
+    assert found.digest == submissions.from_files("it", files.items(), WANTED).digest
+
+
+@pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
+def test_long_names_are_read(read, form):
+    """In each of the ways to write them down."""
+    name = f"{'ä' * 110}.py"
+    assert set(read(tar_of((name, b"1"), HONEST, format=form)).files) == {name, "sync.py"}
+
+
+@pytest.mark.parametrize(
+    "name", ["/ring.py", "../ring.py", "a/../../ring.py", "C:\\ring.py", "a/../ring.py"]
+)
+def test_what_would_lie_elsewhere_is_left_out(read, name):
+    """The rest is graded."""
+    assert list(read(tar_of((name, b"1"), HONEST)).files) == ["sync.py"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "problem"),
+    [
+        (tarfile.SYMTYPE, "is a link, and links are not followed"),
+        (tarfile.LNKTYPE, "is a link, and links are not followed"),
+        (tarfile.CHRTYPE, "is no regular file"),
+        (tarfile.BLKTYPE, "is no regular file"),
+        (tarfile.FIFOTYPE, "is no regular file"),
+        (tarfile.CONTTYPE, "is no regular file"),
+    ],
+)
+def test_what_is_no_regular_file_is_left_out_and_named(read, kind, problem):
+    """Nothing it points to is read."""
+    found = read(tar_of(member("ring.py", kind, "/etc/passwd"), HONEST))
+    assert dict(found.files) == {"sync.py": b"2"}
+    assert found.notes == (f"ring.py was not read: it {problem}",)
+
+
+def test_a_sparse_file_is_left_out_and_named(read):
+    """A few bytes that claim to be a huge file."""
+    info = member("ring.py")
+    info.pax_headers = {
+        "GNU.sparse.major": "0",
+        "GNU.sparse.minor": "1",
+        "GNU.sparse.size": str(1 << 50),
+        "GNU.sparse.map": f"0,0,{1 << 50},0",
+    }
+    found = read(tar_of(info, HONEST, format=tarfile.PAX_FORMAT))
+    assert found.notes == ("ring.py was not read: it is a sparse file, which can claim any size",)
+
+
+def test_of_two_files_of_one_name_the_last_counts_and_is_named(read):
+    """As every program unpacks them."""
+    found = read(tar_of(("ring.py", b"1"), ("ring.py", b"2"), ("ring.py", b"3")))
+    assert dict(found.files) == {"ring.py": b"3"}
+    assert found.notes == ("ring.py is in the archive 3 times; the last one was read",)
+
+
+def test_a_link_over_a_file_wins(read):
+    """As it would in every program that unpacks."""
+    found = read(tar_of(("ring.py", b"1"), member("ring.py", tarfile.SYMTYPE, "x"), HONEST))
+    assert list(found.files) == ["sync.py"]
+
+
+def test_a_name_that_is_no_text_is_left_out(read):
+    """Bytes that are not UTF-8 have no name here."""
+    (note,) = read(tar_of(("r\udcff.py", b"1"), HONEST, format=tarfile.GNU_FORMAT)).notes
+    assert note == "r\\udcff.py was not read: it has a name that is no text"
+
+
+@ALL_PACKINGS
+def test_half_an_archive_is_one_sentence(read, packed):
+    """Cut in its last file."""
+    content = tar_of(HONEST, ("ring.py", bytes(range(256)) * 80), packed=packed)
+    with pytest.raises(UsageError, match=r"cannot be unpacked as a tar .* make the archive again"):
+        read(content[: len(content) // 2])
+
+
+@pytest.mark.parametrize("packed", ["gz", "bz2", "xz"])
+def test_a_damaged_end_is_noticed(read, packed):
+    """The sum of a packed file stands at its end, after all that a tar needs."""
+    content = bytearray(tar_of(HONEST, packed=packed))
+    content[-5] ^= 0xFF
+    with pytest.raises(UsageError, match="cannot be unpacked as a tar"):
+        read(bytes(content))
+
+
+def test_a_bomb_stops_at_what_it_unpacks_to(read, monkeypatch):
+    """Whatever it says of itself, the bytes are counted as they come."""
+    monkeypatch.setattr(tars, "_UNSUSPICIOUS_NUM_BYTES", 1 << 20)
+    content = tar_of(HONEST) + bytes(16 << 20)
+    with pytest.raises(UsageError, match="unpacks to more than 1 MiB; leave data files out of"):
+        read(gzip.compress(content))
+    monkeypatch.setattr(tars, "_MAX_RATIO", 1 << 30)
+    monkeypatch.setattr(tars, "_MAX_UNPACKED_NUM_BYTES", 2 << 20)
+    with pytest.raises(UsageError, match="unpacks to more than 2 MiB; leave data files out of"):
+        read(gzip.compress(content))
+
+
+def test_too_much_to_hold_is_one_sentence(read, monkeypatch):
+    """Though each file is within its limit."""
+    monkeypatch.setattr(tars, "_MAX_HELD_NUM_BYTES", 1000)
+    with pytest.raises(UsageError, match="unpacks to more than 0 MiB; leave data files out of the"):
+        read(tar_of(("ring.py", bytes(600)), ("sync.py", bytes(600))))
+
+
+def test_data_files_further_down_are_not_held(read, monkeypatch):
+    """They cannot be part of a submission."""
+    monkeypatch.setattr(tars, "_MAX_HELD_NUM_BYTES", 1000)
+    found = read(tar_of(*((f"data/train/{n}.png", bytes(600)) for n in range(9)), HONEST))
+    assert list(found.files) == ["sync.py"]
+
+
+def test_too_many_members_are_one_sentence(read, monkeypatch):
+    """Whatever they are."""
+    monkeypatch.setattr(tars, "MAX_ENTRIES", 10)
+    with pytest.raises(UsageError, match=r"it\.tar holds more than 10 files; hand in only the fil"):
+        read(tar_of(*((f"{number}.txt", b"") for number in range(11))))
+
+
+def test_nested_name_headers_are_one_sentence(read):
+    """A tar that drives its reader into recursion."""
+    header = member("x", tarfile.GNUTYPE_LONGNAME).tobuf(tarfile.GNU_FORMAT)
+    with pytest.raises(UsageError, match="cannot be unpacked as a tar"):
+        read(header * 3000)
+
+
+def test_an_empty_tar_is_empty(read):
+    """As an empty folder is."""
+    with pytest.raises(UsageError, match="is empty; put the files to hand in there"):
+        read(tar_of(packed="gz"))
+
+
+def test_packed_bytes_that_are_no_tar_are_one_sentence(read):
+    """Such as one file, packed."""
+    with pytest.raises(UsageError, match="cannot be unpacked as a tar"):
+        read(gzip.compress(b"x = 1\n" * 1000))

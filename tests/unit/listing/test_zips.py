@@ -1,0 +1,141 @@
+"""A zip of hostile make: what it says of itself is not believed."""
+
+import io
+import stat
+import struct
+import warnings
+import zipfile
+from pathlib import Path
+
+import pytest
+from archives import zip_of, zip_with_modes
+
+from grader import submission as submissions
+from grader.errors import UsageError
+from grader.listing import zips
+from grader.submission import Submission
+
+WANTED = ["ring.py", "sync.py", "part1/main.py"]
+HONEST = ("sync.py", b"2")
+
+
+@pytest.fixture
+def read(tmp_path: Path):
+    def read(content: bytes) -> Submission:
+        (tmp_path / "it.zip").write_bytes(content)
+        return submissions.read(tmp_path / "it.zip", WANTED)
+
+    return read
+
+
+@pytest.mark.parametrize(
+    "name", ["/ring.py", "../ring.py", "a/../../ring.py", "C:\\ring.py", "c:ring.py", "\\\\h\\s\\x"]
+)
+def test_what_would_lie_elsewhere_is_left_out(read, name):
+    """The rest is graded."""
+    assert list(read(zip_of((name, b"1"), HONEST)).files) == ["sync.py"]
+
+
+def test_a_file_without_a_name_is_left_out(read):
+    """It has no place to be."""
+    content = zip_with_modes(("", b"1", stat.S_IFREG), (*HONEST, stat.S_IFREG))
+    assert list(read(content).files) == ["sync.py"]
+
+
+def test_links_and_devices_are_left_out_and_named(read):
+    """A link in a zip is a file whose content is where it leads."""
+    found = read(
+        zip_with_modes(
+            ("ring.py", b"/etc/passwd", stat.S_IFLNK),
+            ("pipe", b"", stat.S_IFIFO),
+            ("sync.py", b"2", stat.S_IFREG),
+        )
+    )
+    assert dict(found.files) == {"sync.py": b"2"}
+    assert found.notes == (
+        "pipe was not read: it is no regular file",
+        "ring.py was not read: it is a link, and links are not followed",
+    )
+
+
+@pytest.mark.parametrize("name", ["a\nb.py", "\x1b[2Jb.py", "a\u202eyp.b"])
+def test_names_that_cannot_be_shown_are_left_out(read, name):
+    """They are named as far as they can be."""
+    (note,) = read(zip_of((name, b"1"), HONEST)).notes
+    assert note.isprintable()
+    assert note.endswith("was not read: it has a name that cannot be shown as it is")
+
+
+def test_of_two_files_of_one_name_the_last_counts_and_is_named(read):
+    """As every program unpacks them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = read(zip_of(("ring.py", b"1"), ("ring.py", b"2")))
+    assert dict(found.files) == {"ring.py": b"2"}
+    assert found.notes == ("ring.py is in the archive 2 times; the last one was read",)
+
+
+def test_files_that_share_bytes_are_refused(read):
+    """One run of packed bytes that is many files unpacks to any size."""
+    data = bytearray(zip_of(("ring.py", b"1" * 100), ("sync.py", b"2" * 100)))
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        first, second = (each.header_offset for each in archive.infolist())
+    place = data.rindex(b"PK\x01\x02") + 42
+    assert struct.unpack_from("<I", data, place) == (second,)
+    struct.pack_into("<I", data, place, first)
+    with pytest.raises(UsageError, match="shares its bytes with another file, which only a damag"):
+        read(bytes(data))
+
+
+def test_an_encrypted_file_is_one_sentence(read):
+    """With the way out."""
+    data = bytearray(zip_of(("ring.py", b"1")))
+    for magic, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(magic) + offset] |= 1
+    with pytest.raises(UsageError, match=r"ring\.py is encrypted; make the zip again without a p"):
+        read(bytes(data))
+
+
+@pytest.mark.parametrize("said", [0, 1, 99, 101, 1 << 20])
+def test_a_file_that_is_not_as_long_as_it_says_is_one_sentence(read, said):
+    """Neither more nor less is taken for the file."""
+    data = bytearray(zip_of(("ring.py", b"1" * 100)))
+    for magic, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        struct.pack_into("<I", data, data.index(magic) + offset, said)
+    with pytest.raises(UsageError, match=r"ring\.py in it cannot be unpacked"):
+        read(bytes(data))
+
+
+def test_a_lie_about_a_huge_size_is_a_note(read):
+    """What says that it is huge is not unpacked."""
+    data = bytearray(zip_of(("ring.py", b"1" * 100), HONEST))
+    extra = struct.pack("<HHQ", 1, 8, 1 << 62)
+    place = data.index(b"PK\x01\x02")
+    struct.pack_into("<I", data, place + 24, 0xFFFFFFFF)
+    struct.pack_into("<H", data, place + 30, len(extra))
+    data[place + 46 + len("ring.py") : place + 46 + len("ring.py")] = extra
+    end = data.index(b"PK\x05\x06")
+    size = struct.unpack_from("<I", data, end + 12)[0]
+    struct.pack_into("<I", data, end + 12, size + len(extra))
+    assert read(bytes(data)).notes == ("ring.py was not read: it is larger than 32 MiB",)
+
+
+def test_a_zip_in_a_zip_stays_packed(read):
+    """A bomb made of zips does not go off."""
+    inner = zip_of(("ring.py", bytes(1 << 20)))
+    found = read(zip_of(("more.zip", inner), HONEST))
+    assert found.files["more.zip"] == inner
+
+
+def test_too_many_members_are_one_sentence(read, monkeypatch):
+    """Whatever they are."""
+    monkeypatch.setattr(zips, "MAX_ENTRIES", 10)
+    with pytest.raises(UsageError, match=r"it\.zip holds more than 10 files; hand in only the fil"):
+        read(zip_of(*((f"{number}.txt", b"") for number in range(11))))
+
+
+def test_too_large_an_archive_is_one_sentence(read, monkeypatch):
+    """Before it is looked into."""
+    monkeypatch.setattr(submissions, "_MAX_ARCHIVE_NUM_BYTES", 100)
+    with pytest.raises(UsageError, match="has more than 0 MiB; leave data files out"):
+        read(zip_of(("ring.py", bytes(range(256)))))
