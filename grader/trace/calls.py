@@ -1,6 +1,7 @@
 """The MPI calls of a run, as the interposer saw them in each rank."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 ANY_SOURCE = -1
 ANY_TAG = -1
@@ -91,7 +92,28 @@ class RankTrace:
 
 
 @dataclass(frozen=True)
+class Counted:
+    """What MPI itself counted, below the functions a program calls, of one rank's messages."""
+
+    num_messages: tuple[int, ...]
+    """By the rank they were sent to; messages to oneself count, started persistent ones do not."""
+    num_bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Trace:
     """The calls of all ranks of a run, or of one case of it; index is the rank."""
 
     ranks: tuple[RankTrace, ...]
+    doubts: tuple[str, ...] = ()
+    """Why it can prove nothing: what contradicts itself, or what MPI itself has counted."""
+
+    def of_phases(self, phases: Collection[int]) -> "Trace":
+        """Return the trace with only the calls of these phases; 1 is the student's."""
+        return replace(
+            self,
+            ranks=tuple(
+                replace(rank, calls=tuple(call for call in rank.calls if call.phase in phases))
+                for rank in self.ranks
+            ),
+        )

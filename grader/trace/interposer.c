@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "alteration.h"
 #include "communicators.h"
 #include "recorder.h"
 #include "requests.h"
@@ -45,6 +46,7 @@ int MPI_Finalize(void)
     struct details details = plain_call(NAME_Finalize);
     details.comm = MPI_COMM_WORLD; /* all its members have to come before any can leave */
     uint64_t call = begin_call(&details, NOTHING_WAITED);
+    count_sent_messages(); /* afterwards there is nobody to ask */
     int error = real.Finalize();
     end_call(call, error);
     retire_rank();
@@ -123,9 +125,11 @@ static int blocking_send(send_function *send, uint32_t function, uint32_t flags,
     struct details details =
         message(function, IS_SEND | flags, buf, count, datatype, dest, tag, comm);
     uint64_t call = begin_call(&details, NOTHING_WAITED);
-    int error = send(buf, count, datatype, dest, tag, comm);
+    struct payload sent = payload_of(call, buf, count, datatype, comm);
+    int error = send(sent.buffer, sent.count, sent.datatype, dest, tag, comm);
     if (error == MPI_SUCCESS)
         mark_completed(call, error);
+    free(sent.copy);
     end_call(call, error);
     return error;
 }
@@ -188,9 +192,12 @@ static int nonblocking_send(isend_function *send, uint32_t function, uint32_t fl
     struct details details = message(function, IS_SEND | CREATES_REQUEST | flags, buf, count,
                                      datatype, dest, tag, comm);
     uint64_t call = begin_call(&details, NOTHING_WAITED);
-    int error = send(buf, count, datatype, dest, tag, comm, request);
+    struct payload sent = payload_of(call, buf, count, datatype, comm);
+    int error = send(sent.buffer, sent.count, sent.datatype, dest, tag, comm, request);
     if (error == MPI_SUCCESS)
-        track_request(request, call, communicator_of(comm));
+        track_send(request, call, communicator_of(comm), sent.copy);
+    else
+        free(sent.copy);
     end_call(call, error);
     return error;
 }
@@ -249,6 +256,7 @@ struct exchange {
     struct details send;
     struct details receive;
     uint64_t halves[2]; /* sequences of the send and of the receive */
+    struct payload sent;
 };
 
 static void begin_exchange(struct exchange *exchange)
@@ -256,6 +264,9 @@ static void begin_exchange(struct exchange *exchange)
     exchange->halves[0] = begin_call(&exchange->send, NOTHING_WAITED);
     exchange->halves[1] = also_begin(exchange->halves[0], &exchange->receive);
     wait_for_each_other(exchange->halves, 2);
+    const struct details *send = &exchange->send;
+    exchange->sent = payload_of(exchange->halves[0], send->sent, (int)send->num_elements,
+                                send->datatype, send->comm);
 }
 
 static void end_exchange(const struct exchange *exchange, int error)
@@ -272,6 +283,9 @@ static void complete_exchange(const struct exchange *exchange, const MPI_Status 
     mark_completed(exchange->halves[1], MPI_SUCCESS);
     mark_completed(exchange->halves[0], MPI_SUCCESS);
 }
+
+typedef int exchange_function(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype,
+                              int, int, MPI_Comm, MPI_Status *);
 
 /* An exchange whose send waits for its receive: it stays safe, since both are posted. */
 static int synchronous_exchange(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
@@ -306,14 +320,16 @@ int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int 
                 dest, sendtag, comm),
         message(NAME_Sendrecv, IS_RECEIVE, NULL, recvcount, recvtype, source, recvtag, comm),
         {0},
+        {0},
     };
     begin_exchange(&exchange);
     if (exchange.halves[0] != NOT_RECORDED && status == MPI_STATUS_IGNORE)
         status = &own;
-    int error = waits ? synchronous_exchange(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
-                                             recvcount, recvtype, source, recvtag, comm, status)
-                      : real.Sendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
-                                      recvcount, recvtype, source, recvtag, comm, status);
+    const struct payload *sent = &exchange.sent;
+    exchange_function *send_and_receive = waits ? synchronous_exchange : real.Sendrecv;
+    int error = send_and_receive(sent->buffer, sent->count, sent->datatype, dest, sendtag, recvbuf,
+                                 recvcount, recvtype, source, recvtag, comm, status);
+    free(sent->copy);
     if (error == MPI_SUCCESS)
         complete_exchange(&exchange, status);
     end_exchange(&exchange, error);
@@ -348,18 +364,35 @@ int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, 
                 dest, sendtag, comm),
         message(NAME_Sendrecv_replace, IS_RECEIVE, NULL, count, datatype, source, recvtag, comm),
         {0},
+        {0},
     };
     begin_exchange(&exchange);
     if (exchange.halves[0] != NOT_RECORDED && status == MPI_STATUS_IGNORE)
         status = &own;
-    int error = waits ? synchronous_replace(buf, count, datatype, dest, sendtag, source, recvtag,
-                                            comm, status)
-                      : real.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
-                                              comm, status);
+    const struct payload *sent = &exchange.sent;
+    exchange_function *send_and_receive = waits ? synchronous_exchange : real.Sendrecv;
+    int error =
+        sent->copy ? send_and_receive(sent->buffer, sent->count, sent->datatype, dest, sendtag,
+                                      buf, count, datatype, source, recvtag, comm, status)
+        : waits    ? synchronous_replace(buf, count, datatype, dest, sendtag, source, recvtag,
+                                         comm, status)
+                   : real.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
+                                           comm, status);
+    free(sent->copy);
     if (error == MPI_SUCCESS)
         complete_exchange(&exchange, status);
     end_exchange(&exchange, error);
     return error;
+}
+
+static void track_posted_exchange(const MPI_Request *request, const struct exchange *exchange,
+                                  int error)
+{
+    if (error == MPI_SUCCESS)
+        track_exchange(request, exchange->halves[0], exchange->halves[1],
+                       communicator_of(exchange->send.comm), exchange->sent.copy);
+    else
+        free(exchange->sent.copy);
 }
 
 /* One request for both messages; there is no synchronous way to make it, so it stays standard. */
@@ -373,13 +406,13 @@ int MPI_Isendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int
         message(NAME_Isendrecv, IS_RECEIVE | CREATES_REQUEST, NULL, recvcount, recvtype, source,
                 recvtag, comm),
         {0},
+        {0},
     };
     begin_exchange(&exchange);
-    int error = real.Isendrecv(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount,
-                               recvtype, source, recvtag, comm, request);
-    if (error == MPI_SUCCESS)
-        track_exchange(request, exchange.halves[0], exchange.halves[1],
-                       communicator_of(comm));
+    const struct payload *sent = &exchange.sent;
+    int error = real.Isendrecv(sent->buffer, sent->count, sent->datatype, dest, sendtag, recvbuf,
+                               recvcount, recvtype, source, recvtag, comm, request);
+    track_posted_exchange(request, &exchange, error);
     end_exchange(&exchange, error);
     return error;
 }
@@ -393,13 +426,16 @@ int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
         message(NAME_Isendrecv_replace, IS_RECEIVE | CREATES_REQUEST, NULL, count, datatype,
                 source, recvtag, comm),
         {0},
+        {0},
     };
     begin_exchange(&exchange);
-    int error = real.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag, comm,
-                                       request);
-    if (error == MPI_SUCCESS)
-        track_exchange(request, exchange.halves[0], exchange.halves[1],
-                       communicator_of(comm));
+    const struct payload *sent = &exchange.sent;
+    int error = sent->copy ? real.Isendrecv(sent->buffer, sent->count, sent->datatype, dest,
+                                            sendtag, buf, count, datatype, source, recvtag, comm,
+                                            request)
+                           : real.Isendrecv_replace(buf, count, datatype, dest, sendtag, source,
+                                                    recvtag, comm, request);
+    track_posted_exchange(request, &exchange, error);
     end_exchange(&exchange, error);
     return error;
 }

@@ -12,10 +12,17 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ABI_VERSION 1
+#define ABI_VERSION 2
 #define JUDGE_MAGIC 0x31454744554a5247u /* "GRJUDGE1" in memory */
 #define RANK_MAGIC 0x3145434152545247u  /* "GRTRACE1" in memory */
 #define HEADER_NUM_BYTES 4096
+#define ALTER_EVERY_SEND UINT64_MAX
+
+/* In the page of the header, after its words. */
+#define REFUSAL_AT 1024
+#define COUNTERS_AT 2048
+#define MAX_COUNTED_PEERS 64
+#define NUM_COUNTED_PHASES 2 /* outside the student's code and inside; pauses are not counted */
 
 /* Trace values that do not depend on the MPI library; the same as in calls.py. */
 enum {
@@ -58,6 +65,31 @@ struct header {
     _Atomic uint64_t progress;
     _Atomic uint64_t num_failed_polls;
     _Atomic uint64_t num_threads; /* living threads that have called MPI */
+
+    /* Written by the judge between cases: which sends of the student's phase leave altered. */
+    _Atomic uint64_t altered_send;          /* 1 for the first; 0: none; ALTER_EVERY_SEND */
+    _Atomic uint64_t altered_min_num_bytes; /* at least 1: shorter sends are not counted */
+    _Atomic uint64_t altered_position; /* which of its elements, as a part of 2^64 */
+    /* Counted by the interposer, set back by the judge. */
+    _Atomic uint64_t num_counted_sends;
+    _Atomic uint64_t num_altered_sends;
+    _Atomic uint64_t num_unalterable_sends;
+
+    /* Written by the interposer. */
+    uint64_t is_monitored;        /* 1: the counters below hold what MPI itself has counted */
+    _Atomic uint64_t num_nested; /* calls by functions that MPI called, which leave no record */
+};
+
+/* What the guard refused to this rank: how often, and the first time in words. */
+struct refusal {
+    _Atomic uint64_t number;
+    char first[COUNTERS_AT - REFUSAL_AT - 8];
+};
+
+/* What MPI itself counted of the messages to one peer. */
+struct counted {
+    uint64_t num_messages;
+    uint64_t num_bytes;
 };
 
 enum record_flag {
@@ -98,7 +130,11 @@ struct record {
     uint32_t unused;
 };
 
-_Static_assert(sizeof(struct header) <= HEADER_NUM_BYTES, "the header fits its page");
+_Static_assert(sizeof(struct header) <= REFUSAL_AT, "the words of the header fit their place");
+_Static_assert(sizeof(struct refusal) == COUNTERS_AT - REFUSAL_AT, "the refusal fits its place");
+_Static_assert(COUNTERS_AT + NUM_COUNTED_PHASES * MAX_COUNTED_PEERS * sizeof(struct counted) <=
+                   HEADER_NUM_BYTES,
+               "the header fits its page");
 _Static_assert(sizeof(struct record) == 128, "a record is two cache lines");
 
 #endif

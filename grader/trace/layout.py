@@ -5,10 +5,16 @@ from typing import Any
 
 import numpy as np
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
 RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
 HEADER_NUM_BYTES = 4096
+ALTER_EVERY_SEND = (1 << 64) - 1
+REFUSAL_AT = 1024
+COUNTERS_AT = 2048
+MAX_COUNTED_PEERS = 64
+NUM_COUNTED_PHASES = 2
+"""Outside the student's code and inside; pauses are not counted."""
 NAMES_NUM_BYTES = 1 << 16
 """Room for the names of all MPI functions and of the Python files that call them."""
 WAITS_PER_RECORD = 4
@@ -37,6 +43,14 @@ HEADER_WORDS = (
     "progress",
     "num_failed_polls",
     "num_threads",
+    "altered_send",
+    "altered_min_num_bytes",
+    "altered_position",
+    "num_counted_sends",
+    "num_altered_sends",
+    "num_unalterable_sends",
+    "is_monitored",
+    "num_nested",
 )
 """The header, 64 bits each; every word is read and written in one piece."""
 

@@ -52,6 +52,9 @@ extern struct predefined_handles handles;
 
 void find_library(void);
 
+/* Returns what this MPI library calls `symbol`; NULL if it has no such thing. */
+void *optional_symbol(const char *symbol);
+
 /* Has to come before anything else of MPI in every wrapper, handles like MPI_BYTE included. */
 static inline void need_library(void)
 {

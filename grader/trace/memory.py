@@ -6,19 +6,24 @@ first and then kept only if they cannot have been overwritten meanwhile.
 """
 
 import fcntl
+import math
 import mmap
 import os
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
+import numpy as np
+
 from grader.errors import GraderError
 from grader.trace import layout
-from grader.trace.calls import RankTrace
-from grader.trace.records import Copy, calls_of
+from grader.trace.calls import Counted, RankTrace
+from grader.trace.records import Copy, calls_of, printable
 
 _WORD_NUM_BYTES = 8
 _WORD = {name: index for index, name in enumerate(layout.HEADER_WORDS)}
+_MAX_REFUSAL_NUM_BYTES = 300
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,33 @@ class TraceMemory:
         """Let every standard-mode send from now on wait for its receive, or no longer."""
         self._set("synchronous_sends", int(synchronous))
 
+    def alter_sends(
+        self, number: int | None, *, min_num_bytes: int = 1, position: float = 0.0
+    ) -> None:
+        """Let a message leave the student's phase with one element changed.
+
+        number: 0 for the first send from now on; None for each. min_num_bytes: sends of fewer bytes
+        are not counted. position: which element, from 0 (the first) up to 1.
+        """
+        self.alter_nothing()
+        self._set("altered_min_num_bytes", max(min_num_bytes, 1))
+        self._set("altered_position", min(int(position * 2**64), 2**64 - 1))
+        self._set("altered_send", layout.ALTER_EVERY_SEND if number is None else number + 1)
+
+    def alter_nothing(self) -> None:
+        """Let all messages leave as they are, and count altered ones from 0 again."""
+        self._set("altered_send", 0)
+        for name in ("num_counted_sends", "num_altered_sends", "num_unalterable_sends"):
+            self._set(name, 0)
+
+    def num_altered_sends(self) -> int:
+        """Return how many messages have left altered since that was ordered."""
+        return self._word("num_altered_sends")
+
+    def num_unalterable_sends(self) -> int:
+        """Return how many were to be altered and held nothing that could be."""
+        return self._word("num_unalterable_sends")
+
     def snapshot(self) -> Snapshot:
         """Return what the rank is doing now; cheap enough to be called all the time."""
         inside = self._word("inside") - 1  # before num_published, which may have grown since
@@ -125,6 +157,35 @@ class TraceMemory:
             num_failed_polls=snapshot.num_failed_polls,
             truncated=lost,
         )
+
+    def counted(self, phases: Sequence[int]) -> Counted | None:
+        """Return what MPI itself has counted in these phases (0: outside, 1: the student's).
+
+        None where it does not count. Up to date after the last phase mark.
+        """
+        if self._word("is_monitored") != 1:
+            return None
+        size = min(max(_signed(self._word("world_size")), 0), layout.MAX_COUNTED_PEERS)
+        shape = (layout.NUM_COUNTED_PHASES, layout.MAX_COUNTED_PEERS, 2)
+        copied = self._map[layout.COUNTERS_AT : layout.COUNTERS_AT + 8 * math.prod(shape)]
+        counters = np.frombuffer(copied, "<u8").reshape(shape)
+        # Python's own numbers do not overflow, whatever is written there.
+        rows = counters[list(phases), :size].astype(object).sum(axis=0)
+        return Counted(
+            num_messages=tuple(int(messages) for messages, _ in rows),
+            num_bytes=tuple(int(num_bytes) for _, num_bytes in rows),
+        )
+
+    def num_nested(self) -> int:
+        """Return how many calls were made by functions that MPI itself had called: no records."""
+        return self._word("num_nested")
+
+    def refusal(self) -> str:
+        """Return what the guard refused first, as `ring.py:12 opens a C library`; else nothing."""
+        number_end = layout.REFUSAL_AT + _WORD_NUM_BYTES
+        if not any(self._map[layout.REFUSAL_AT : number_end]):
+            return ""
+        return printable(self._map[number_end : number_end + _MAX_REFUSAL_NUM_BYTES])
 
     def _copy(self, since_sequence: int, head: int) -> Copy:
         """Copy the wanted records, then note how far the rank has come in the meantime."""

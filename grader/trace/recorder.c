@@ -14,7 +14,10 @@
 #include <unistd.h>
 
 #include "communicators.h"
+#include "guard.h"
 #include "location.h"
+#include "pickles.h"
+#include "monitoring.h"
 
 #define FD_VARIABLE "GRADER_TRACE_FD"
 
@@ -165,7 +168,21 @@ void introduce_rank(void)
     const struct communicator *world = communicator_of(MPI_COMM_WORLD);
     memory.header->world_rank = world->own_rank;
     memory.header->world_size = world->size;
+    struct counted(*counters)[MAX_COUNTED_PEERS] = (void *)((char *)memory.header + COUNTERS_AT);
+    memory.header->is_monitored = begin_monitoring(world->size, counters);
     atomic_store(&memory.header->initialised, 1);
+}
+
+void count_sent_messages(void)
+{
+    if (is_attached())
+        count_messages(phase);
+}
+
+void forget_sent_messages(void)
+{
+    if (is_attached())
+        count_messages(PHASE_PAUSED);
 }
 
 void retire_rank(void)
@@ -191,6 +208,11 @@ bool sends_are_synchronous(void)
 {
     return is_recording() &&
            atomic_load_explicit(&memory.header->synchronous_sends, memory_order_relaxed) != 0;
+}
+
+struct header *student_header(void)
+{
+    return is_attached() && phase == PHASE_STUDENT ? memory.header : NULL;
 }
 
 /* ---- describing calls ---- */
@@ -239,18 +261,11 @@ bool is_own_rank(MPI_Comm comm, int rank)
     return is_recording() && communicator_of(comm)->own_rank == rank;
 }
 
-/*
- * A pickle of protocol 2 or later begins with its version and ends with a full stop. The
- * lower-case calls of mpi4py send such bytes.
- */
-static bool is_pickle(const struct details *details)
+/* Whether a call sends a pickle, as the lower-case calls of mpi4py do. */
+static bool sends_pickle(const struct details *details)
 {
-    const unsigned char *bytes = details->sent;
-    if (!bytes || bytes == MPI_IN_PLACE || details->datatype != MPI_BYTE ||
-        details->num_elements < 4)
-        return false;
-    return bytes[0] == 0x80 && bytes[1] >= 2 && bytes[1] <= 5 &&
-           bytes[details->num_elements - 1] == '.';
+    return details->sent != MPI_IN_PLACE && details->datatype == MPI_BYTE &&
+           is_pickle(details->sent, details->num_elements);
 }
 
 static int64_t num_bytes_of(const struct details *details)
@@ -336,7 +351,7 @@ static uint64_t write_record(const struct details *details, struct waited waited
         .matched_source = TRACE_NO_PEER,
         .matched_tag = TRACE_ANY_TAG,
         .phase = phase,
-        .flags = details->flags | (is_pickle(details) ? PICKLED : 0u),
+        .flags = details->flags | (sends_pickle(details) ? PICKLED : 0u),
     };
     if (waited.number)
         append_waits(record, waited);
@@ -368,10 +383,25 @@ static uint64_t begin(const struct details *details, struct waited waited,
 /* What also_begin needs of the call that it continues. */
 static _Thread_local struct location current_location;
 
+/*
+ * Calls inside another one leave no record: MPI itself makes some. Notes those that a function of
+ * the program makes which MPI has called, for an attribute or a reduction.
+ */
+static void note_nested_call(void)
+{
+    if (thread.depth == 0 || !is_attached() || phase == PHASE_PAUSED)
+        return;
+    struct location location = python_location();
+    if (location.file != current_location.file || location.line != current_location.line)
+        atomic_fetch_add(&memory.header->num_nested, 1);
+}
+
 uint64_t begin_call(const struct details *details, struct waited waited)
 {
-    if (!is_recording())
+    if (!is_recording()) {
+        note_nested_call();
         return NOT_RECORDED;
+    }
     count_thread();
     current_location = python_location();
     thread.depth++;
@@ -571,11 +601,14 @@ void add_flags(uint64_t sequence, uint32_t flags)
 /* ---- phases and names ---- */
 
 /*
- * Whoever calls MPI_Pcontrol first is the harness; the file it did so from owns the phases. Calls
- * from other files are student code that tries to hide something, and change nothing.
+ * Phases belong to the harness: to its files, where we have been told them. Else whoever calls
+ * MPI_Pcontrol first is the harness, and the file it did so from owns the phases. Calls from other
+ * files are student code that tries to hide something, and change nothing.
  */
 static bool owns_phases(uint32_t file)
 {
+    if (knows_own_files())
+        return is_own_file(name_at(file));
     static _Atomic int64_t owner = -1;
     int64_t nobody_yet = -1;
     return atomic_compare_exchange_strong(&owner, &nobody_yet, file) || nobody_yet == file;
@@ -585,12 +618,18 @@ bool set_phase(int level)
 {
     if (level < PHASE_OUTSIDE || level > PHASE_PAUSED || !owns_phases(python_location().file))
         return false;
+    count_messages(phase);
     lock_tables();
     phase = level;
     num_open_polls = 0;
     atomic_store_explicit(&memory.header->polling, 0, memory_order_relaxed);
     unlock_tables();
     return true;
+}
+
+const char *name_at(uint32_t offset)
+{
+    return memory.header && offset < memory.num_name_bytes ? &memory.names[offset] : "";
 }
 
 uint32_t intern_name(const char *name)

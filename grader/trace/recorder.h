@@ -66,12 +66,21 @@ void retire_rank(void);
 /* Whether there is a memory to write to: then requests have to be followed. */
 bool is_attached(void);
 
+/* ---- what MPI itself counts ---- */
+
+/* Notes what was sent since the last look, as part of the present phase; before MPI_Finalize. */
+void count_sent_messages(void);
+/* Leaves out what was sent since the last look: MPI made messages of its own. */
+void forget_sent_messages(void);
+
 /* ---- calls ---- */
 
 /* Whether a call that this thread makes now would be recorded. */
 bool is_recording(void);
 /* Whether the judge wants standard sends to wait for their receives. */
 bool sends_are_synchronous(void);
+/* The header of the judge's memory, to a thread that is in the student's phase; else NULL. */
+struct header *student_header(void);
 /* What MPI_Pcontrol sets; false when it is not the harness that asks. */
 enum { PHASE_OUTSIDE = 0, PHASE_STUDENT = 1, PHASE_PAUSED = 2 };
 bool set_phase(int level);
@@ -133,5 +142,7 @@ void lock_tables(void);
 void unlock_tables(void);
 /* Returns the offset of a name in the trace memory; 0 when there is no room left. */
 uint32_t intern_name(const char *name);
+/* Returns the name at an offset; the empty one where there is none. */
+const char *name_at(uint32_t offset);
 
 #endif

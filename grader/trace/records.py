@@ -86,9 +86,13 @@ class _Names:
 
     def _at(self, offset: int) -> str:
         """Return the name at a byte offset, with nothing in it that a terminal would obey."""
-        raw = self._names[offset : offset + _MAX_NAME_NUM_BYTES].split(b"\0", 1)[0]
-        text = raw.decode(errors="replace")
-        return "".join(character if character.isprintable() else "?" for character in text)
+        return printable(self._names[offset : offset + _MAX_NAME_NUM_BYTES])
+
+
+def printable(raw: bytes) -> str:
+    """Return a text that ends at the first NUL, with nothing in it that a terminal would obey."""
+    text = raw.split(b"\0", 1)[0].decode(errors="replace")
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _call(sequence: int, record: dict[str, Any], waits_for: Sequence[int], names: _Names) -> Call:

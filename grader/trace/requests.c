@@ -14,6 +14,7 @@ struct request {
     bool is_persistent;
     bool is_cancelled;
     struct details details; /* what a persistent request does each time */
+    void *copy;             /* what is sent in place of the caller's buffer; NULL for that itself */
     struct request *below;  /* an older request with the same handle */
     struct request *next;   /* another handle in the same bucket */
 };
@@ -106,11 +107,17 @@ static void add(struct request *request, const MPI_Request *where)
 void track_request(const MPI_Request *where, uint64_t sequence,
                    const struct communicator *communicator)
 {
-    track_exchange(where, NOT_RECORDED, sequence, communicator);
+    track_exchange(where, NOT_RECORDED, sequence, communicator, NULL);
+}
+
+void track_send(const MPI_Request *where, uint64_t sequence,
+                const struct communicator *communicator, void *copy)
+{
+    track_exchange(where, NOT_RECORDED, sequence, communicator, copy);
 }
 
 void track_exchange(const MPI_Request *where, uint64_t send, uint64_t receive,
-                    const struct communicator *communicator)
+                    const struct communicator *communicator, void *copy)
 {
     if (receive == NOT_RECORDED || *where == MPI_REQUEST_NULL)
         return;
@@ -118,16 +125,23 @@ void track_exchange(const MPI_Request *where, uint64_t send, uint64_t receive,
     request->sequence = receive;
     request->send_half = send;
     request->communicator = communicator;
+    request->copy = copy;
     add(request, where);
 }
 
 void track_persistent(const MPI_Request *where, const struct details *details)
+{
+    track_persistent_send(where, details, NULL);
+}
+
+void track_persistent_send(const MPI_Request *where, const struct details *details, void *copy)
 {
     if (!is_attached() || *where == MPI_REQUEST_NULL)
         return;
     struct request *request = new_request();
     request->is_persistent = true;
     request->details = *details;
+    request->copy = copy;
     request->communicator = communicator_of(details->comm);
     add(request, where);
 }
@@ -208,6 +222,7 @@ void put_back(struct taken *taken)
         if (request->sequence != NOT_RECORDED || request->is_persistent) {
             push(request);
         } else {
+            free(request->copy);
             request->next = spare;
             spare = request;
         }
@@ -231,6 +246,8 @@ uint64_t begin_start(const MPI_Request *where, uint32_t function, uint64_t first
     uint64_t sequence = first == NOT_RECORDED ? begin_call(&details, NOTHING_WAITED)
                                               : also_begin(first, &details);
     request->sequence = sequence;
+    if (details.flags & IS_SEND)
+        fill_copy(sequence, &details, request->copy);
     return sequence;
 }
 
@@ -261,7 +278,9 @@ void note_free(const MPI_Request *where)
     if (!request)
         return;
     if (request->sequence != NOT_RECORDED)
-        add_flags(request->sequence, REQUEST_FREED);
+        add_flags(request->sequence, REQUEST_FREED); /* its copy, if any, may still be sent from */
+    else if (request->is_persistent)
+        drop_copy(&request->details, request->copy);
     if (request->send_half != NOT_RECORDED)
         add_flags(request->send_half, REQUEST_FREED);
     lock_tables();

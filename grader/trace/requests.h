@@ -9,6 +9,7 @@
 #ifndef GRADER_REQUESTS_H
 #define GRADER_REQUESTS_H
 
+#include "alteration.h"
 #include "communicators.h"
 #include "recorder.h"
 
@@ -19,11 +20,16 @@ struct request;
 /* where: the variable that MPI has just put the request in. */
 void track_request(const MPI_Request *where, uint64_t sequence,
                    const struct communicator *communicator);
+/* The same for a send. copy: freed once it is complete; NULL when the caller's buffer is sent. */
+void track_send(const MPI_Request *where, uint64_t sequence,
+                const struct communicator *communicator, void *copy);
 /* The same for a request that carries two messages, as of Isendrecv. */
 void track_exchange(const MPI_Request *where, uint64_t send, uint64_t receive,
-                    const struct communicator *communicator);
+                    const struct communicator *communicator, void *copy);
 /* A request that does nothing until it is started, and may be started again and again. */
 void track_persistent(const MPI_Request *where, const struct details *details);
+/* The same for a send that is bound to a copy, which persistent_payload has made; or to NULL. */
+void track_persistent_send(const MPI_Request *where, const struct details *details, void *copy);
 
 /* ---- when requests are waited for ---- */
 

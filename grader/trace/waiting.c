@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "alteration.h"
 #include "communicators.h"
 #include "recorder.h"
 #include "requests.h"
@@ -247,9 +248,12 @@ static int persistent_send(send_init_function *init, uint32_t function, uint32_t
     struct details details = message(function, IS_SEND | CREATES_REQUEST | flags, buf, count,
                                      datatype, dest, tag, comm);
     uint64_t call = begin_init(&details);
-    int error = init(buf, count, datatype, dest, tag, comm, request);
+    struct payload sent = persistent_payload(&details);
+    int error = init(sent.buffer, sent.count, sent.datatype, dest, tag, comm, request);
     if (error == MPI_SUCCESS)
-        track_persistent(request, &details);
+        track_persistent_send(request, &details, sent.copy);
+    else
+        drop_copy(&details, sent.copy);
     end_call(call, error);
     return error;
 }

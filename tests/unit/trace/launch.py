@@ -29,7 +29,12 @@ exec(code, {"judge": judge, "__name__": "__main__"})
 """
 _OPTIONS = (
     *("--allow-run-as-root", "--oversubscribe", "--bind-to", "none"),
-    *("--mca", "pml", "ob1", "--mca", "btl", "self,sm", "--mca", "mpi_yield_when_idle", "1"),
+    *("--mca", "btl", "self,sm", "--mca", "mpi_yield_when_idle", "1"),
+)
+_UNMONITORED = ("--mca", "pml", "ob1")
+_MONITORED = (
+    *("--mca", "pml", "ob1,monitoring", "--mca", "pml_monitoring_enable", "2"),
+    *("--mca", "coll", "^monitoring", "--mca", "osc", "^monitoring"),
 )
 LIMIT_S = 60.0
 """Far beyond what any of these programs takes, so that a busy machine fails no test."""
@@ -50,11 +55,13 @@ class Launch:
         *,
         synchronous_sends: bool = False,
         num_records: int = 1 << 12,
+        is_monitored: bool = True,
     ) -> None:
         self.program = folder / "program.py"
         self.program.write_text(textwrap.dedent(program))
         (folder / "prelude.py").write_text(_PRELUDE)
         self._folder = folder
+        self._options = (*_OPTIONS, *(_MONITORED if is_monitored else _UNMONITORED))
         # One start in some thousands fails, for reasons that are mpirun's own.
         for _ in range(2):
             self.memories = [TraceMemory.create(num_records) for _ in range(ranks)]
@@ -79,7 +86,7 @@ class Launch:
         with (self._folder / "output").open("w") as output:
             self._mpirun = subprocess.Popen(
                 [
-                    *(mpirun, *_OPTIONS, "-n", str(ranks), "-x", f"LD_PRELOAD={interposer}"),
+                    *(mpirun, *self._options, "-n", str(ranks), "-x", f"LD_PRELOAD={interposer}"),
                     *(sys.executable, "-I", str(self._folder / "prelude.py"), str(socket_path)),
                     str(self.program),
                 ],

@@ -9,6 +9,10 @@ import pytest
 from grader.trace import build, calls, layout
 
 _SOURCE = Path(build.__file__).parent
+_NUMBERS = (
+    *("HEADER_NUM_BYTES", "REFUSAL_AT", "COUNTERS_AT"),
+    *("MAX_COUNTED_PEERS", "NUM_COUNTED_PHASES"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -21,9 +25,13 @@ def as_compiled(tmp_path_factory):
         **{f"record.{name}": f"offsetof(struct record, {name})" for name in layout.RECORD.names},
         **{name: name for name in enumerators},
         **{name: name for name in ("ABI_VERSION", "JUDGE_MAGIC", "RANK_MAGIC")},
-        "HEADER_NUM_BYTES": "HEADER_NUM_BYTES",
+        # printf has no 64 bits without a sign left
+        "ALTER_EVERY_SEND": "ALTER_EVERY_SEND >> 1",
+        **{name: name for name in _NUMBERS},
         "record": "sizeof(struct record)",
         "header": "sizeof(struct header)",
+        "refusal": "sizeof(struct refusal)",
+        "counted": "sizeof(struct counted)",
     }
     prints = "\n".join(
         f'    printf("{name} %lld\\n", (long long)({text}));' for name, text in wanted.items()
@@ -44,7 +52,16 @@ def test_header(as_compiled):
     offsets = [as_compiled[f"header.{name}"] for name in layout.HEADER_WORDS]
     assert offsets == list(range(0, 8 * len(layout.HEADER_WORDS), 8))
     assert as_compiled["header"] == 8 * len(layout.HEADER_WORDS)
-    assert as_compiled["HEADER_NUM_BYTES"] == layout.HEADER_NUM_BYTES
+    for name in _NUMBERS:
+        assert as_compiled[name] == getattr(layout, name), name
+
+
+def test_what_else_is_in_the_page_of_the_header(as_compiled):
+    """Words, refusal and counters follow each other, and do not overlap."""
+    assert as_compiled["header"] <= layout.REFUSAL_AT
+    assert layout.REFUSAL_AT + as_compiled["refusal"] == layout.COUNTERS_AT
+    counters = layout.NUM_COUNTED_PHASES * layout.MAX_COUNTED_PEERS * as_compiled["counted"]
+    assert layout.COUNTERS_AT + counters == layout.HEADER_NUM_BYTES
 
 
 def test_record(as_compiled):
@@ -58,6 +75,7 @@ def test_numbers(as_compiled):
     """Versions, flags and special ranks are the same numbers on both sides."""
     for name in ("ABI_VERSION", "JUDGE_MAGIC", "RANK_MAGIC"):
         assert as_compiled[name] == getattr(layout, name), name
+    assert as_compiled["ALTER_EVERY_SEND"] == layout.ALTER_EVERY_SEND >> 1
     for flag in layout.RecordFlag:
         assert as_compiled[flag.name] == flag, flag
     for name in ("ANY_SOURCE", "ANY_TAG", "PROC_NULL", "NO_PEER"):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.trace import layout
-from grader.trace.calls import NO_PEER, RankTrace
+from grader.trace.calls import NO_PEER, Counted, RankTrace
 from grader.trace.memory import Snapshot, TraceMemory
 
 NUM_RECORDS = 16
@@ -119,6 +119,23 @@ def test_the_send_mode_is_one_word(memory, rank):
     for synchronous in (True, False):
         memory.set_synchronous_sends(synchronous)
         assert rank.word("synchronous_sends") == synchronous
+
+
+def test_an_alteration_is_an_order_with_counters(memory, rank):
+    """Sends are counted from 1 in the header; a new order begins with counters of 0."""
+    assert rank.word("altered_send") == 0
+    rank.set(num_counted_sends=5, num_altered_sends=2, num_unalterable_sends=3)
+    assert (memory.num_altered_sends(), memory.num_unalterable_sends()) == (2, 3)
+    memory.alter_sends(4, min_num_bytes=100, position=0.5)
+    words = ("altered_send", "altered_min_num_bytes", "altered_position", "num_counted_sends")
+    assert [rank.word(name) for name in words] == [5, 100, 1 << 63, 0]
+    assert (memory.num_altered_sends(), memory.num_unalterable_sends()) == (0, 0)
+    memory.alter_sends(None, min_num_bytes=0, position=1.0)
+    assert rank.word("altered_send") == layout.ALTER_EVERY_SEND
+    assert rank.word("altered_min_num_bytes") == 1
+    assert rank.word("altered_position") == 2**64 - 1
+    memory.alter_nothing()
+    assert rank.word("altered_send") == 0
 
 
 def test_a_call_is_read_as_it_was_written(memory, rank):
@@ -256,3 +273,48 @@ def test_garbage_is_survived(words, seed, stamped, since):
             assert len(call.waits_for) <= 256
             assert call.function.isprintable()
         del rank
+
+
+# ---- what lies in the page of the header ----
+
+
+def counters_of(rank):
+    shape = (layout.NUM_COUNTED_PHASES, layout.MAX_COUNTED_PEERS, 2)
+    number = layout.NUM_COUNTED_PHASES * layout.MAX_COUNTED_PEERS * 2
+    return np.frombuffer(rank.bytes, "<u8", number, layout.COUNTERS_AT).reshape(shape)
+
+
+def test_what_mpi_counted(memory):
+    """Messages and bytes of the phases asked for, to as many ranks as there are."""
+    rank = Rank(memory)
+    rank.attach(world_size=2)
+    counters_of(rank)[:, :3] = [[(1, 10), (2, 20), (3, 30)], [(4, 40), (5, 50), (6, 60)]]
+    assert memory.counted((1,)) is None
+    rank.set(is_monitored=1)
+    assert memory.counted((1,)) == Counted((4, 5), (40, 50))
+    assert memory.counted((0, 1)) == Counted((5, 7), (50, 70))
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
+def test_counters_that_a_student_has_written(world_size, value):
+    """Whatever is there, numbers of a bounded size come out."""
+    with TraceMemory.create(NUM_RECORDS) as memory:
+        rank = Rank(memory)
+        rank.attach(world_size=world_size, is_monitored=1)
+        counters_of(rank)[:] = value
+        counted = memory.counted((0, 1))
+        assert len(counted.num_messages) == len(counted.num_bytes) <= layout.MAX_COUNTED_PEERS
+        assert all(each == 2 * value for each in counted.num_messages)
+
+
+def test_refusals_are_read_as_text(memory):
+    """Nothing was refused; then something was; then garbage is no more than unreadable."""
+    assert memory.refusal() == ""
+    rank = Rank(memory)
+    rank.bytes[layout.REFUSAL_AT : layout.REFUSAL_AT + 8] = (1).to_bytes(8, "little")
+    said = b"ring.py:3 opens a C library\0behind"
+    rank.bytes[layout.REFUSAL_AT + 8 : layout.REFUSAL_AT + 8 + len(said)] = said
+    assert memory.refusal() == "ring.py:3 opens a C library"
+    rank.bytes[layout.REFUSAL_AT : layout.COUNTERS_AT] = (b"\x1b[2J\xff\n" * 200)[:1024]
+    assert memory.refusal().isprintable()
+    assert len(memory.refusal()) <= 300

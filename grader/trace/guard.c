@@ -1,0 +1,427 @@
+/*
+ * An audit hook of Python: named ways around what is recorded end in an exception.
+ *
+ * Who asks is read off the Python stack. The standard library and the harness do what others ask
+ * of them; the first frame of anybody else decides. Installed packages load what they need;
+ * anything else is the submission. Some things are refused wherever the submission is on the stack.
+ *
+ * This names the well-known routes; it is no wall. Code that writes to memory by other means is
+ * for the judge to notice.
+ */
+#define _GNU_SOURCE
+#include "guard.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "layout.h"
+#include "location.h"
+#include "recorder.h"
+
+/* An object of Python; we only pass pointers to them around. */
+typedef void object;
+
+static struct {
+    int (*add_hook)(int (*)(const char *, object *, void *), void *);
+    object *(*current_frame)(void);  /* borrowed */
+    object *(*frame_below)(object *); /* new reference, as the next two */
+    object *(*code_of)(object *);
+    object *(*attribute)(object *, const char *);
+    int (*line_number)(object *);
+    object *(*item)(object *, ptrdiff_t); /* borrowed */
+    object *(*path_of)(object *);         /* new reference: text or bytes */
+    const char *(*utf8)(object *, ptrdiff_t *);
+    char *(*bytes)(object *);
+    void (*take_reference)(object *);
+    void (*drop_reference)(object *);
+    void (*clear_error)(void);
+    void (*set_error)(object *, const char *);
+    object **permission_error;
+} python;
+
+static struct {
+    struct refusal *refusal;
+    char *own;
+    char *support;
+    char *installed;
+    char *standard;
+} guard;
+
+enum { TEXT_NUM_BYTES = 512 };
+
+static bool look_up_python(void)
+{
+    struct {
+        void *where;
+        const char *name;
+    } wanted[] = {
+        {&python.add_hook, "PySys_AddAuditHook"},
+        {&python.current_frame, "PyEval_GetFrame"},
+        {&python.frame_below, "PyFrame_GetBack"},
+        {&python.code_of, "PyFrame_GetCode"},
+        {&python.attribute, "PyObject_GetAttrString"},
+        {&python.line_number, "PyFrame_GetLineNumber"},
+        {&python.item, "PyTuple_GetItem"},
+        {&python.path_of, "PyOS_FSPath"},
+        {&python.utf8, "PyUnicode_AsUTF8AndSize"},
+        {&python.bytes, "PyBytes_AsString"},
+        {&python.take_reference, "Py_IncRef"},
+        {&python.drop_reference, "Py_DecRef"},
+        {&python.clear_error, "PyErr_Clear"},
+        {&python.set_error, "PyErr_SetString"},
+        {&python.permission_error, "PyExc_PermissionError"},
+    };
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        void *address = dlsym(RTLD_DEFAULT, wanted[i].name);
+        if (!address)
+            return false;
+        *(void **)wanted[i].where = address;
+    }
+    return true;
+}
+
+/* ---- places ---- */
+
+static bool begins_with(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t text_num_bytes = strlen(text), end_num_bytes = strlen(end);
+    return text_num_bytes >= end_num_bytes &&
+           strcmp(text + text_num_bytes - end_num_bytes, end) == 0;
+}
+
+/* Whether a file lies in one of the folders, each of which a line break ends. */
+static bool is_in(const char *file, const char *folders)
+{
+    for (const char *end; (end = strchr(folders, '\n')); folders = end + 1)
+        if (end != folders && strncmp(file, folders, (size_t)(end - folders)) == 0)
+            return true;
+    return false;
+}
+
+enum owner { OURS, SUPPORT, PACKAGE, STANDARD, SUBMISSION };
+
+/*
+ * Parts of the standard library that use C memory or other programs in ways of their own, whoever
+ * calls them: shared numbers between processes, and what a machine is called.
+ */
+static bool acts_for_itself(const char *file)
+{
+    return ends_with(file, "/multiprocessing/sharedctypes.py") || ends_with(file, "/platform.py") ||
+           ends_with(file, "/uuid.py");
+}
+
+static enum owner owner_of(const char *file)
+{
+    if (is_in(file, guard.own))
+        return OURS;
+    /* Suites give their rank-side code this name. */
+    if (is_in(file, guard.support) || strcmp(file, "probes.py") == 0)
+        return SUPPORT;
+    if (is_in(file, guard.installed))
+        return PACKAGE;
+    if (is_in(file, guard.standard))
+        return acts_for_itself(file) ? PACKAGE : STANDARD;
+    return begins_with(file, "<frozen ") ? STANDARD : SUBMISSION;
+}
+
+bool knows_own_files(void)
+{
+    return guard.own != NULL;
+}
+
+bool is_own_file(const char *file)
+{
+    return is_in(file, guard.own);
+}
+
+/* Copies what Python's text, bytes or path says; empty for anything else. */
+static void copy_text(object *value, char *text)
+{
+    text[0] = '\0';
+    object *path = value ? python.path_of(value) : NULL;
+    const char *said = path ? python.utf8(path, NULL) : NULL;
+    if (path && !said) {
+        python.clear_error();
+        said = python.bytes(path);
+    }
+    if (said)
+        snprintf(text, PATH_MAX, "%s", said);
+    else
+        python.clear_error();
+    if (path)
+        python.drop_reference(path);
+}
+
+static void copy_argument(object *arguments, ptrdiff_t index, char *text)
+{
+    object *value = python.item(arguments, index);
+    if (!value)
+        python.clear_error();
+    copy_text(value, text);
+}
+
+struct asker {
+    enum owner owner;
+    char file[PATH_MAX];
+    int line;
+};
+
+static void look_at(object *frame, struct asker *asker)
+{
+    object *code = python.code_of(frame);
+    object *name = python.attribute(code, "co_filename");
+    copy_text(name, asker->file);
+    asker->line = python.line_number(frame);
+    asker->owner = owner_of(asker->file);
+    if (name)
+        python.drop_reference(name);
+    python.drop_reference(code);
+}
+
+/*
+ * Finds who wants something: the innermost frame that does not act for another one. Whether
+ * installed packages act for others, too, depends on what is asked for.
+ */
+static struct asker find_asker(bool packages_decide)
+{
+    struct asker asker = {.owner = SUBMISSION};
+    object *frame = python.current_frame();
+    if (frame)
+        python.take_reference(frame);
+    while (frame) {
+        look_at(frame, &asker);
+        object *below = NULL;
+        bool decides = asker.owner == SUBMISSION || asker.owner == SUPPORT ||
+                       (asker.owner == PACKAGE && packages_decide);
+        if (!decides)
+            below = python.frame_below(frame);
+        python.drop_reference(frame);
+        frame = below;
+    }
+    /* A stack of nothing but the standard library: a thread or callback that somebody set up. */
+    if (asker.owner == STANDARD)
+        asker.owner = SUBMISSION;
+    return asker;
+}
+
+/* ---- refusing ---- */
+
+/* Notes a refusal for the judge, and writes it in words to text, of TEXT_NUM_BYTES. */
+static void note(const char *file, int line, const char *what, char *text)
+{
+    const char *slash = strrchr(file, '/');
+    snprintf(text, TEXT_NUM_BYTES, "%.100s:%d %s", slash ? slash + 1 : file, line, what);
+    if (atomic_fetch_add(&guard.refusal->number, 1) == 0)
+        snprintf(guard.refusal->first, sizeof guard.refusal->first, "%s", text);
+}
+
+bool refuses_call(const char *what)
+{
+    if (!knows_own_files())
+        return false;
+    char text[TEXT_NUM_BYTES];
+    struct location location = python_location();
+    note(name_at(location.file), location.line, what, text);
+    return true;
+}
+
+static int refuse(const struct asker *asker, const char *what)
+{
+    char text[TEXT_NUM_BYTES], said[TEXT_NUM_BYTES + 64];
+    note(asker->file, asker->line, what, text);
+    snprintf(said, sizeof said, "%s; submissions talk through mpi4py or torch only", text);
+    python.set_error(*python.permission_error, said);
+    return -1;
+}
+
+/* For what only a submission does by itself: packages load what they need. */
+static int refuse_submission(const char *what)
+{
+    struct asker asker = find_asker(true);
+    return asker.owner == SUBMISSION ? refuse(&asker, what) : 0;
+}
+
+/* For what a submission does not do by way of a package either. */
+static int refuse_indirectly(const char *what)
+{
+    struct asker asker = find_asker(false);
+    return asker.owner == SUBMISSION ? refuse(&asker, what) : 0;
+}
+
+/* ---- what is refused ---- */
+
+static bool is_standard_library_path(const char *path)
+{
+    return begins_with(path, "/lib/") || begins_with(path, "/lib64/") ||
+           begins_with(path, "/usr/lib/") || begins_with(path, "/usr/local/lib/");
+}
+
+/* A library or compiled module that came with the machine, not with the submission. */
+static bool is_installed(const char *path)
+{
+    return is_in(path, guard.installed) || is_in(path, guard.standard) || is_in(path, guard.own) ||
+           (is_standard_library_path(path) && !strstr(path, "/../"));
+}
+
+static int on_dlopen(object *arguments)
+{
+    char path[PATH_MAX];
+    copy_argument(arguments, 0, path);
+    if (strchr(path, '/') && !is_installed(path))
+        return refuse_indirectly("opens a C library that is not an installed one (ctypes)");
+    return refuse_submission("opens a C library (ctypes)");
+}
+
+static int on_dlsym(object *arguments)
+{
+    char name[PATH_MAX];
+    copy_argument(arguments, 1, name);
+    if (begins_with(name, "MPI_") || begins_with(name, "PMPI_"))
+        return refuse_indirectly("looks up an MPI function of the C library (ctypes)");
+    return refuse_submission("looks up a function of a C library (ctypes)");
+}
+
+static int on_import(object *arguments)
+{
+    char path[PATH_MAX];
+    copy_argument(arguments, 1, path);
+    if (!path[0] || is_installed(path))
+        return 0;
+    return refuse_indirectly("loads a compiled module that is not an installed one");
+}
+
+/*
+ * Whether a path names memory or descriptors of a process, or tells where in its memory things
+ * are: /proc/1/mem, /proc/1/fd/3, /proc/1/maps.
+ */
+static bool is_inside_process(const char *path)
+{
+    if (begins_with(path, "/dev/fd/"))
+        return true;
+    return begins_with(path, "/proc/") &&
+           (ends_with(path, "/mem") || ends_with(path, "maps") || strstr(path, "/fd/") ||
+            strstr(path, "/map_files"));
+}
+
+static int on_path(object *arguments, ptrdiff_t index)
+{
+    char path[PATH_MAX], folder[PATH_MAX], whole[PATH_MAX];
+    copy_argument(arguments, index, path);
+    if (!path[0])
+        return 0;
+    bool is_refused = is_inside_process(path);
+    if (!is_refused && realpath(path, whole))
+        is_refused = is_inside_process(whole);
+    char *slash = strrchr(path, '/');
+    if (!is_refused && slash && slash != path) {
+        *slash = '\0';
+        char resolved[PATH_MAX];
+        if (realpath(path, resolved)) {
+            snprintf(folder, sizeof folder, "%.3000s/%.1000s", resolved, slash + 1);
+            is_refused = is_inside_process(folder);
+        }
+    }
+    if (!is_refused)
+        return 0;
+    char what[TEXT_NUM_BYTES];
+    copy_argument(arguments, index, path);
+    snprintf(what, sizeof what, "looks into a process (%.100s)", path);
+    return refuse_indirectly(what);
+}
+
+static int on_code(object *arguments)
+{
+    char file[PATH_MAX];
+    copy_argument(arguments, 1, file);
+    if (owner_of(file) == SUBMISSION)
+        return 0;
+    struct asker importer = {0};
+    object *frame = python.current_frame();
+    if (frame)
+        look_at(frame, &importer);
+    if (begins_with(importer.file, "<frozen importlib"))
+        return 0;
+    return refuse_submission("makes code that claims to come from another file");
+}
+
+static int on_spawn(object *arguments)
+{
+    (void)arguments;
+    return refuse_submission("starts another program");
+}
+
+static int on_address(object *arguments)
+{
+    (void)arguments;
+    return refuse_submission("uses memory by its address (ctypes)");
+}
+
+static int on_open(object *arguments)
+{
+    return on_path(arguments, 0);
+}
+
+static const struct {
+    const char *event;
+    int (*act)(object *);
+} rules[] = {
+    {"open", on_open},
+    {"os.symlink", on_open},
+    {"os.link", on_open},
+    {"os.listdir", on_open},
+    {"os.scandir", on_open},
+    {"import", on_import},
+    {"compile", on_code},
+    {"code.__new__", on_code},
+    {"ctypes.dlopen", on_dlopen},
+    {"ctypes.dlsym", on_dlsym},
+    {"ctypes.dlsym/handle", on_dlsym},
+    {"ctypes.call_function", on_address},
+    {"ctypes.cdata", on_address},
+    {"ctypes.string_at", on_address},
+    {"ctypes.wstring_at", on_address},
+    {"ctypes.PyObj_FromPtr", on_address},
+    {"subprocess.Popen", on_spawn},
+    {"os.system", on_spawn},
+    {"os.exec", on_spawn},
+    {"os.posix_spawn", on_spawn},
+    {"os.spawn", on_spawn},
+    {"pty.spawn", on_spawn},
+};
+
+static int on_event(const char *event, object *arguments, void *unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(event, rules[i].event) == 0)
+            return rules[i].act(arguments);
+    return 0;
+}
+
+int grader_guard(int trace_fd, const char *own, const char *support, const char *installed,
+                 const char *standard)
+{
+    if (guard.own || !look_up_python())
+        return -1;
+    char *page = mmap(NULL, HEADER_NUM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, trace_fd, 0);
+    if (page == MAP_FAILED)
+        return -1;
+    guard.refusal = (struct refusal *)(page + REFUSAL_AT);
+    guard.own = strdup(own);
+    guard.support = strdup(support);
+    guard.installed = strdup(installed);
+    guard.standard = strdup(standard);
+    if (!guard.own || !guard.support || !guard.installed || !guard.standard)
+        return -1;
+    return python.add_hook(on_event, NULL);
+}
