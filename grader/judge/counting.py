@@ -8,11 +8,21 @@ from grader.judge.wording import at, name_of
 from grader.trace.calls import PROC_NULL, Call, Trace
 
 
-def assert_not_truncated(trace: Trace) -> None:
-    """Assert that every call of every rank is there to be looked at.
+def assert_no_doubts(trace: Trace) -> None:
+    """Raise NotProven when the evidence contradicts itself: neither way can be told from it."""
+    if trace.doubts:
+        raise NotProven(
+            f"the evidence does not agree: {trace.doubts[0]}; a person should look at it"
+        )
 
-    Raises NotProven: a rank was not observed, calls were lost, or a record makes no sense.
+
+def assert_not_truncated(trace: Trace) -> None:
+    """Assert that every call of every rank is there to be looked at, and can be believed.
+
+    Raises NotProven: a rank was not observed, calls were lost, a record makes no sense, or the
+    evidence contradicts itself.
     """
+    assert_no_doubts(trace)
     for rank, seen in enumerate(trace.ranks):
         if not seen.attached:
             raise NotProven(f"the calls of rank {rank} were not recorded: nothing is proven")
@@ -34,8 +44,9 @@ def sends_of(trace: Trace, rank: int) -> list[Call]:
     """Return the messages that `rank` sent to other ranks, in order.
 
     A message to oneself or to PROC_NULL goes nowhere and is not among them; nor is a send that
-    failed, or whose record makes no sense.
+    failed, or whose record makes no sense. Raises NotProven where the evidence contradicts itself.
     """
+    assert_no_doubts(trace)
     return [
         call
         for call in trace.ranks[rank].calls

@@ -14,10 +14,11 @@ BLOCKING_RECEIVES = _names("Recv Mrecv Probe Mprobe recv")
 BLOCKING_EXCHANGES = _names("Sendrecv Sendrecv_replace")
 BLOCKING_POINT_TO_POINT = BLOCKING_SENDS | BLOCKING_RECEIVES | BLOCKING_EXCHANGES
 
-NONBLOCKING_POINT_TO_POINT = _names("""
+PARTITIONED = _names("Psend_init Precv_init Pready Pready_list Pready_range Parrived")
+TORCH_POINT_TO_POINT = _names("send recv isend irecv")
+NONBLOCKING_POINT_TO_POINT = PARTITIONED | _names("""
     Isend Issend Irsend Ibsend Irecv Imrecv Iprobe Improbe Isendrecv Isendrecv_replace
     Send_init Ssend_init Rsend_init Bsend_init Recv_init Start Startall
-    Psend_init Precv_init Pready Pready_list Pready_range Parrived
     isend irecv
 """)
 

@@ -2,7 +2,12 @@
 
 from collections.abc import Collection, Iterable
 
-from grader.judge.counting import assert_not_truncated, calls_by_rank, messages_sent
+from grader.judge.counting import (
+    assert_no_doubts,
+    assert_not_truncated,
+    calls_by_rank,
+    messages_sent,
+)
 from grader.judge.findings import RuleViolation
 from grader.judge.functions import (
     ALL,
@@ -118,6 +123,7 @@ def assert_uses_collective(trace: Trace, names: Collection[str]) -> None:
     names: blocking forms, such as `Allreduce`; Iallreduce and Allreduce_init count too.
     Raises RuleViolation, NotProven.
     """
+    assert_no_doubts(trace)
     accepted = {form for name in names for form in (name, f"I{name.lower()}", f"{name}_init")}
     without = [
         rank

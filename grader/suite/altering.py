@@ -1,0 +1,73 @@
+"""How a suite has messages altered on their way, and learns what depended on them."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from grader.judge.alterations import shuffled
+from grader.judge.causality import Effect, effect_of
+from grader.judge.findings import WrongAnswer
+from grader.model import AlteredMessage, Outcome, RunFailure
+from grader.suite.case import Case
+from grader.suite.launch_view import Launch, RunFailed
+
+_MOST_LAUNCHES = 4
+"""A submission that refuses what was altered ends its run each time."""
+
+
+def altered_effects(
+    run: Callable[..., Launch],
+    ranks: int,
+    case: Any,
+    outcome: Outcome,
+    messages: Sequence[AlteredMessage],
+    check: Callable[[Any, Outcome], object],
+    wrong_ranks: Callable[[Any, Outcome], Collection[int]] | None = None,
+) -> list[Effect]:
+    """Put the case to the ranks once for each alteration, and return what these led to.
+
+    In between, in an order that cannot be foreseen, nothing is altered: who fails, or answers
+    wrongly, without that is not excused. What an alteration ends is taken up again after it.
+
+    outcome: of the case, or one like it, as it was before.
+    check: raises WrongAnswer when an answer is not right.
+    wrong_ranks: those whose answers are not right; where it is left out, all if `check` raises.
+    Raises RunFailed, WrongAnswer: without an alteration, which is the submission's own failure.
+    """
+    cases: list[Case] = [replace(case, altered_message=message) for message in messages]
+    cases += [replace(case, repetition=number) for number in range(1, len(messages) // 2 + 2)]
+    cases = shuffled(outcome, cases)
+    effects: list[Effect] = []
+    for _ in range(_MOST_LAUNCHES):
+        if all(each.altered_message is None for each in cases):
+            break
+        launch = run(ranks, tuple(cases))
+        for each, answer in launch.answers():
+            if each.altered_message is not None:
+                find_wrong = _ranks_found_by(each, check, wrong_ranks)
+                effects.append(effect_of(each.altered_message, answer, ranks, find_wrong))
+            elif isinstance(answer, RunFailure):
+                raise RunFailed(answer)
+            else:
+                check(each, answer)
+        cases = cases[len(launch.outcomes) + 1 :]
+    return effects
+
+
+def _ranks_found_by(
+    case: Any,
+    check: Callable[[Any, Outcome], object],
+    wrong_ranks: Callable[[Any, Outcome], Collection[int]] | None,
+) -> Callable[[Outcome], Collection[int]]:
+    def find(outcome: Outcome) -> Collection[int]:
+        if wrong_ranks is not None:
+            return wrong_ranks(case, outcome)
+        try:
+            check(case, outcome)
+        except (WrongAnswer, np.linalg.LinAlgError):  # the oracle cannot explain such numbers
+            return range(outcome.ranks)
+        return ()
+
+    return find

@@ -1,0 +1,55 @@
+"""What is made of missing or disagreeing witnesses of a run."""
+
+import mmap
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from grader.errors import GraderError
+from grader.runner.rank_files import RankFiles
+from grader.runner.witnesses import Witnesses
+from grader.trace import layout
+from grader.trace.calls import RankTrace, Trace
+
+
+def idle(*, initialised=True):
+    """Return the trace of one rank that has called nothing."""
+    rank = RankTrace(
+        rank=0,
+        calls=(),
+        attached=True,
+        initialised=initialised,
+        finalised=False,
+        inside=-1,
+        polling=False,
+        progress=0,
+        num_failed_polls=0,
+        truncated=False,
+    )
+    return Trace((rank,))
+
+
+def doubts_of(trace, *, is_mpi=True):
+    with closing(RankFiles.create()) as files:
+        header = np.frombuffer(mmap.mmap(files.trace.fd, 0), "<u8", len(layout.HEADER_WORDS))
+        header[layout.HEADER_WORDS.index("initialised")] = trace.ranks[0].initialised
+        witnesses = Witnesses([files], phases=(1,), is_mpi=is_mpi)
+        witnesses.begin_case()
+        return witnesses.doubts(trace)
+
+
+def test_an_mpi_that_does_not_count_is_the_graders_failure():
+    """Nobody is marked without the second witness, and no student is blamed for it."""
+    with pytest.raises(GraderError, match="MPI does not count the messages of rank 0"):
+        doubts_of(idle())
+
+
+def test_a_program_that_never_started_mpi_has_sent_nothing():
+    """There is nothing to count, and nothing to doubt."""
+    assert doubts_of(idle(initialised=False)) == ()
+
+
+def test_torch_has_no_second_witness():
+    """Gloo does not count: records are compared with each other only."""
+    assert doubts_of(idle(), is_mpi=False) == ()
