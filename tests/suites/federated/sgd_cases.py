@@ -42,6 +42,11 @@ def timing_cases(file: str, attempt: int) -> list[Training]:
     ]
 
 
+def num_steps_of(case: Training) -> int:
+    """Return how many steps the script takes: one for each batch of each epoch."""
+    return NUM_EPOCHS * case.num_training // BATCH_SIZE
+
+
 def assert_trained(
     case: Training, outcome: Outcome, computing: Sequence[int], holders: Sequence[int]
 ) -> None:
@@ -58,14 +63,14 @@ def assert_shared_out(case: Training, outcome: Outcome, computing: Sequence[int]
 
 def assert_gradients_sent(case: Training, outcome: Outcome, ranks: Sequence[int]) -> None:
     """Assert that these ranks gave others a model's worth of numbers for each step."""
-    num_steps = NUM_EPOCHS * case.num_training // BATCH_SIZE
+    num_steps = num_steps_of(case)
     with naming(case, outcome):
         assert_gives(outcome.trace, ranks, num_steps, what=f"gradients of {num_steps} steps")
 
 
 def assert_served(case: Training, outcome: Outcome) -> None:
     """Assert that the server gives each worker its examples and, in every step, the model."""
-    num_steps = NUM_EPOCHS * case.num_training // BATCH_SIZE
+    num_steps = num_steps_of(case)
     with naming(case, outcome):
         examples = {rank: len(outcome["rows"][rank]) for rank in range(1, outcome.ranks)}
         assert_server_gives(outcome.trace, examples, num_steps, when="steps")
@@ -73,7 +78,7 @@ def assert_served(case: Training, outcome: Outcome) -> None:
 
 def assert_sent_once(case: Training, outcome: Outcome) -> None:
     """Assert that each worker gives its gradients away once a step, and little besides."""
-    num_steps = NUM_EPOCHS * case.num_training // BATCH_SIZE
+    num_steps = num_steps_of(case)
     with naming(case, outcome):
         workers = range(1, outcome.ranks)
         assert_gives_once(outcome.trace, workers, num_steps, what=f"gradients of {num_steps} steps")

@@ -18,6 +18,8 @@ from .fedavg_cases import (
     cases_of,
     unbuffered,
 )
+from .origins import ALTERED_RANKS, assert_models_come_from_messages
+from .rounds import NUM_ROUNDS
 
 pytestmark = [part("fedavg_iid"), pytest.mark.mpi]
 
@@ -53,6 +55,9 @@ def test_server_gives_out_data_and_model(run, ranks):
     """Each client gets its examples once, and the model in every round, from the server."""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_served(case, outcome)
+    if ranks == ALTERED_RANKS:
+        num_models = NUM_ROUNDS * (ranks - 1)
+        assert_models_come_from_messages(run, CASES[ranks], ranks, [0], num_models, assert_averaged)
 
 
 @points(1)
@@ -61,6 +66,10 @@ def test_models_go_by_way_of_the_server(run, ranks):
     """In every round each client sends its model, and clients talk with the server only."""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_models_exchanged(case, outcome)
+    if ranks == ALTERED_RANKS:
+        assert_models_come_from_messages(
+            run, CASES[ranks], ranks, range(1, ranks), NUM_ROUNDS, assert_averaged
+        )
 
 
 @points(1)

@@ -6,6 +6,7 @@ from grader.suite.marks import part, points
 from grader.suite.wording import naming
 
 from .gathering import assert_star
+from .origins import ALTERED_RANKS, assert_models_come_from_messages
 from .sgd_cases import (
     assert_gradients_sent,
     assert_sent_once,
@@ -13,6 +14,7 @@ from .sgd_cases import (
     assert_shared_out,
     assert_trained,
     cases_of,
+    num_steps_of,
 )
 from .training_cases import Training
 
@@ -22,6 +24,16 @@ FILE = "dist_sgd_param_server.py"
 CASES = cases_of(FILE, {2: 100, 3: 200, 5: 100}, is_timed=False)
 # A launch of its own, and the last: what hangs there has been judged in all else.
 UNBUFFERED = (Training("train", file=FILE, num_training=100, synchronous_sends=True),)
+
+
+def _assert_training_comes_from_messages(run, senders):
+    ranks, cases = ALTERED_RANKS, CASES[ALTERED_RANKS]
+    num_times = num_steps_of(cases[0]) * (ranks - 1 if 0 in senders else 1)
+
+    def check(case, outcome):
+        assert_trained(case, outcome, computing=range(1, ranks), holders=[0])
+
+    assert_models_come_from_messages(run, cases, ranks, senders, num_times, check)
 
 
 @points(10)
@@ -46,6 +58,8 @@ def test_server_gives_out_data_and_model(run, ranks):
     """The workers get their examples, and the model in every step, from the server."""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_served(case, outcome)
+    if ranks == ALTERED_RANKS:
+        _assert_training_comes_from_messages(run, [0])
 
 
 @points(2)
@@ -54,6 +68,8 @@ def test_workers_send_their_gradients_in_every_step(run, ranks):
     """In every step each worker gives a model's worth of gradients away."""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_gradients_sent(case, outcome, range(1, ranks))
+    if ranks == ALTERED_RANKS:
+        _assert_training_comes_from_messages(run, range(1, ranks))
 
 
 @points(2, requires=test_workers_send_their_gradients_in_every_step)

@@ -1,15 +1,19 @@
 """Training without a server: all ranks average their gradients and take the same step."""
 
+from functools import partial
+
 import pytest
 
 from grader.suite.marks import part, points
 from grader.suite.timing import assert_keeps_up
 
+from .origins import assert_models_come_from_messages
 from .sgd_cases import (
     assert_gradients_sent,
     assert_shared_out,
     assert_trained,
     cases_of,
+    num_steps_of,
     timing_cases,
 )
 
@@ -18,6 +22,7 @@ pytestmark = [part("serverless"), pytest.mark.mpi]
 FILE = "dist_sgd_serverless.py"
 CASES = cases_of(FILE, {1: 100, 2: 100, 4: 200, 5: 100, 10: 100}, is_timed=True)
 SEVERAL_RANKS = [ranks for ranks in CASES if ranks > 1]
+ALTERED_RANKS = 4
 
 
 @points(15)
@@ -42,6 +47,15 @@ def test_gradients_meet_in_every_step(run, ranks):
     """In every step each rank gives the others its gradients."""
     for case, outcome in run(ranks, CASES[ranks]).having(purpose="values"):
         assert_gradients_sent(case, outcome, range(ranks))
+    if ranks == ALTERED_RANKS:
+        assert_models_come_from_messages(
+            run,
+            CASES[ranks],
+            ranks,
+            senders=range(ranks),
+            num_times=num_steps_of(CASES[ranks][0]),
+            check=partial(assert_trained, computing=range(ranks), holders=range(ranks)),
+        )
 
 
 @points(2, requires=test_every_rank_ends_as_centralized_training_does)

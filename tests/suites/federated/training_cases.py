@@ -46,7 +46,7 @@ class Training(Case):
         return (
             f"{self.num_training} training examples{divided}"
             + (f", {self.purpose} {self.number}" if self.purpose != "values" else "")
-            + (", no buffering" if self.synchronous_sends else "")
+            + self.perturbation
         )
 
     def inputs(

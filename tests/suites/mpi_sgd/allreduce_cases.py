@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from grader.judge.alterations import single_messages
+from grader.judge.causality import Effect
 from grader.judge.findings import WrongAnswer
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
+from grader.suite.altering import altered_effects
 from grader.suite.case import Array, Case, Data
 from grader.suite.wording import naming
 
@@ -32,6 +35,9 @@ _TIMED_NUM_BLOCKS = 64
 """2 MiB of float64: long enough for the copying, not the starting of messages, to take the time."""
 _REPEATS = 3
 FIRST_TIMES = 3
+ALTERED_RANKS = 4
+"""Messages are altered on so many ranks, which divide the length: no chunk needs to be padded."""
+_ALTERED_SHAPE = (1000,)
 MORE_TIMES = 5
 
 _SERIAL: Mapping[str, Callable[[Values, Values], Values]] = {
@@ -85,8 +91,7 @@ class Reduction(Case):
         one_dimensional = len(self.shape) == 1
         size = f"length {self.shape[0]}" if one_dimensional else f"shape {_times(self.shape)}"
         special = f", {self.purpose} {self.number}" if self.purpose != "values" else ""
-        unbuffered = ", no buffering" if self.synchronous_sends else ""
-        return f"{size}, {self.op}, {self.dtype}{special}{unbuffered}"
+        return f"{size}, {self.op}, {self.dtype}{special}{self.perturbation}"
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
@@ -144,6 +149,29 @@ def assert_reduced(case: Reduction, outcome: Outcome) -> None:
     with naming(case, outcome):
         _assert_recv_overwritten(case, outcome["recv"], expected)
         assert_every_rank(outcome["recv"], equals=expected, name="recv")
+
+
+def effects_of_altering(
+    run: Callable[..., Any], cases: Mapping[int, Sequence[Reduction]]
+) -> tuple[Outcome, list[Effect]]:
+    """Run a sum again and again, each time with one message altered on its way.
+
+    cases: by ranks, all that the part is called with. Returns the outcome without alterations, and
+    what each of them led to.
+    """
+    plain = run(ALTERED_RANKS, cases[ALTERED_RANKS])
+    ((case, outcome),) = plain.having(shape=_ALTERED_SHAPE, synchronous_sends=False)
+    messages = single_messages(outcome)
+    effects = altered_effects(
+        run, ALTERED_RANKS, case, outcome, messages, assert_reduced, _wrong_ranks
+    )
+    return outcome, effects
+
+
+def _wrong_ranks(case: Reduction, outcome: Outcome) -> list[int]:
+    expected = case.reduce_serially(outcome.inputs)
+    recvs = outcome["recv"]
+    return [rank for rank, recv in enumerate(recvs) if not np.array_equal(recv, expected)]
 
 
 def _assert_recv_overwritten(case: Reduction, recvs: Sequence[Values], expected: Values) -> None:

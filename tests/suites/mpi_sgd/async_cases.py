@@ -1,11 +1,17 @@
 """What the asynchronous part is called with, and what must come of it."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
+from grader.judge.alterations import every_message_of
+from grader.judge.causality import assert_messages_matter
 from grader.judge.findings import RuleViolation, WrongAnswer
 from grader.judge.replay import Replay, Update, assert_final, replay
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
+from grader.suite.altering import altered_effects
 from grader.suite.wording import naming
 
 from . import ownership, serial
@@ -16,6 +22,7 @@ FILE, CLASS_NAME = "async_network.py", "AsynchronicNeuralNetwork"
 
 THREE_LAYERS = (12, 33, 25, 66)
 FOUR_LAYERS = (12, 33, 27, 64, 56)
+ALTERED_RANKS = 4
 GROUPS = ONE_MASTER, TWO_MASTERS, ANY_SHAPE = "one master", "two masters", "any shape"
 
 _EVEN, _UNEVEN = 12, 11
@@ -110,6 +117,23 @@ def assert_messages(case: Fit, outcome: Outcome) -> None:
             outcome.trace, case.sizes, case.num_masters, numbers
         )
         ownership.assert_gathered(outcome.trace, case.sizes, owned)
+
+
+def assert_training_comes_from_messages(
+    run: Callable[..., Any], cases: Mapping[int, Sequence[Fit]]
+) -> None:
+    """Assert that no order of updates explains the training once a rank's messages are altered.
+
+    No two runs go the same way, so answers are not compared: the replay has to fail. cases: by
+    ranks, all that the part is called with. Raises NotProven.
+    """
+    plain = run(ALTERED_RANKS, cases[ALTERED_RANKS]).having(group=TWO_MASTERS)
+    ((case, outcome),) = plain
+    messages = every_message_of(outcome, range(outcome.ranks))
+    effects = altered_effects(
+        run, ALTERED_RANKS, case, outcome, messages, assert_process_0_holds_the_result
+    )
+    assert_messages_matter(outcome.trace, effects)
 
 
 def assert_others_went_on(case: Fit, outcome: Outcome) -> None:

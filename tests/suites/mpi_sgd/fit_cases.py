@@ -72,7 +72,7 @@ class Fit(Case):
             + {"values": "", "slow worker": ", a slow worker"}.get(
                 self.purpose, f", {self.purpose} {self.number}"
             )
-            + (", no buffering" if self.synchronous_sends else "")
+            + self.perturbation
         )
 
     def inputs(

@@ -1,12 +1,16 @@
 """What both synchronous parts are called with, and what must come of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
+from grader.judge.alterations import every_message_of
+from grader.judge.causality import assert_messages_matter
 from grader.judge.findings import WrongAnswer
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
+from grader.suite.altering import altered_effects
 from grader.suite.wording import naming
 
 from . import serial
@@ -22,6 +26,7 @@ from .fit_cases import (
 RANKS = [1, 2, 3, 4, 5, 8, 16]
 SEVERAL_RANKS = RANKS[1:]
 CLASS_NAME = "SynchronicNeuralNetwork"
+ALTERED_RANKS = 4
 _ATOL = 1e-11
 
 
@@ -79,6 +84,23 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
                 )
             formula = f"mini_batch_size // size = {case.mini_batch_size} // {outcome.ranks}"
             assert_batch_size(case, outcome, rank, share, formula)
+
+
+def assert_gradients_come_from_messages(
+    run: Callable[..., Any], cases: Mapping[int, Sequence[Fit]]
+) -> None:
+    """Assert that training goes wrong once a rank's longer messages are altered on their way.
+
+    Short ones may carry the dummies at index 0, which nobody needs. cases: by ranks, all that the
+    part is called with. Raises NotProven.
+    """
+    plain = run(ALTERED_RANKS, cases[ALTERED_RANKS])
+    case, outcome = next(iter(plain.having(moves_data=True)))
+    messages = every_message_of(outcome, range(outcome.ranks))
+    effects = altered_effects(
+        run, ALTERED_RANKS, case, outcome, messages, assert_trained_as_one_process
+    )
+    assert_messages_matter(outcome.trace, effects)
 
 
 def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:

@@ -12,6 +12,7 @@ from grader.suite.timing import assert_keeps_up
 from grader.suite.wording import naming
 
 from .async_cases import (
+    ALTERED_RANKS,
     ANY_SHAPE,
     ONE_MASTER,
     TWO_MASTERS,
@@ -21,6 +22,7 @@ from .async_cases import (
     assert_process_0_holds_the_result,
     assert_replays,
     assert_trained_as_one_process,
+    assert_training_comes_from_messages,
     cases_by_ranks,
     genuine_cases,
     timing_cases,
@@ -80,6 +82,8 @@ def test_every_layer_belongs_to_one_master(run, ranks, group):
     """A batch's gradients of a layer go to its one master, which sends the new values back."""
     for case, outcome in run(ranks, CASES[ranks]).having(group=group):
         assert_messages(case, outcome)
+    if (ranks, group) == (ALTERED_RANKS, TWO_MASTERS):
+        assert_training_comes_from_messages(run, CASES)
 
 
 @points(1, requires=test_one_master_applies_every_gradient)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from grader.judge.causality import assert_messages_matter, assert_some_message_matters
 from grader.judge.traffic import (
     assert_buffers_not_pickles,
     assert_naive_volume,
@@ -15,10 +16,12 @@ from grader.suite.timing import assert_keeps_up
 from grader.suite.wording import naming
 
 from .allreduce_cases import (
+    ALTERED_RANKS,
     RANKS,
     SEVERAL_RANKS,
     assert_reduced,
     cases_by_ranks,
+    effects_of_altering,
     timing_cases,
 )
 
@@ -60,6 +63,9 @@ def test_only_point_to_point_calls_carry_data(run, ranks):
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
         with naming(case, outcome):
             assert_only_point_to_point(outcome.trace)
+    if ranks == ALTERED_RANKS:
+        _, effects = effects_of_altering(run, CASES)
+        assert_some_message_matters(effects)
 
 
 @points(2, requires=test_only_point_to_point_calls_carry_data)
@@ -69,6 +75,10 @@ def test_every_rank_sends_its_array_to_every_other(run, ranks):
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
         with naming(case, outcome):
             assert_naive_volume(outcome.trace, case.num_elements, case.item_num_bytes)
+    if ranks == ALTERED_RANKS:
+        outcome, effects = effects_of_altering(run, CASES)
+        # As much as is needed, and no more: so every message is.
+        assert_messages_matter(outcome.trace, effects)
 
 
 @points(1, requires=test_only_point_to_point_calls_carry_data)

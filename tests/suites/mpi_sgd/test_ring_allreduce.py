@@ -2,6 +2,7 @@
 
 import pytest
 
+from grader.judge.causality import assert_ring_influence, assert_some_message_matters
 from grader.judge.traffic import (
     assert_buffers_not_pickles,
     assert_one_neighbour,
@@ -16,10 +17,12 @@ from grader.suite.timing import assert_keeps_up
 from grader.suite.wording import naming
 
 from .allreduce_cases import (
+    ALTERED_RANKS,
     RANKS,
     SEVERAL_RANKS,
     assert_reduced,
     cases_by_ranks,
+    effects_of_altering,
     timing_cases,
 )
 
@@ -61,6 +64,9 @@ def test_only_point_to_point_calls_carry_data(run, ranks):
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
         with naming(case, outcome):
             assert_only_point_to_point(outcome.trace)
+    if ranks == ALTERED_RANKS:
+        _, effects = effects_of_altering(run, CASES)
+        assert_some_message_matters(effects)
 
 
 @points(5, requires=test_only_point_to_point_calls_carry_data)
@@ -81,6 +87,10 @@ def test_every_rank_sends_no_more_than_a_ring_needs(run, ranks):
             # Chunks of whole rows are as right as chunks of the flat array.
             grain = case.row_num_elements
             assert_ring_volume(outcome.trace, case.num_elements, case.item_num_bytes, grain=grain)
+    if ranks == ALTERED_RANKS:
+        outcome, effects = effects_of_altering(run, CASES)
+        # As much as is needed, and no more: so every message is.
+        assert_ring_influence(outcome.trace, effects)
 
 
 @points(1, requires=test_only_point_to_point_calls_carry_data)

@@ -9,9 +9,11 @@ from grader.suite.wording import naming
 
 from .summing import assert_ring_traffic
 from .sync_cases import (
+    ALTERED_RANKS,
     RANKS,
     SEVERAL_RANKS,
     assert_batches,
+    assert_gradients_come_from_messages,
     assert_trained_as_one_process,
     cases_by_ranks,
     genuine_cases,
@@ -55,6 +57,8 @@ def test_only_point_to_point_calls_carry_data(run, ranks):
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
         with naming(case, outcome):
             assert_only_point_to_point(outcome.trace)
+    if ranks == ALTERED_RANKS:
+        assert_gradients_come_from_messages(run, CASES)
 
 
 @points(2, requires=test_only_point_to_point_calls_carry_data, own="ring_allreduce")

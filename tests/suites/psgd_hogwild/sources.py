@@ -119,7 +119,8 @@ def _nodes(sources: Mapping[str, str]) -> Iterator[tuple[str, ast.AST]]:
     for file, text in sources.items():
         try:
             tree = ast.parse(text)
-        except (SyntaxError, ValueError, RecursionError):
+        # MemoryError: nested deeper than the parser can take, so no Python can run it either.
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         for node in ast.walk(tree):
             yield file, node
