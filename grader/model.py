@@ -84,6 +84,26 @@ class RunFailure:
 
 
 @dataclass(frozen=True)
+class AlteredMessage:
+    """What leaves a rank with one element changed, to see which answers depend on it."""
+
+    rank: int
+    """Who sends it."""
+    number: int | None
+    """0 for its first send of a case; None for each of its sends."""
+    position: float = 0.0
+    """Which element of the message, from 0 (the first) up to 1."""
+    min_num_bytes: int = 1
+    """Sends of fewer bytes are left alone, and not counted."""
+
+    @property
+    def text(self) -> str:
+        """Return `message 3 of rank 2 altered`; counted from 1, as people do."""
+        what = "every message" if self.number is None else f"message {self.number + 1}"
+        return f"{what} of rank {self.rank} altered"
+
+
+@dataclass(frozen=True)
 class Outcome:
     """One case of a run: what went into each rank and what came back."""
 
@@ -96,7 +116,9 @@ class Outcome:
     trace: Trace
     """The MPI calls of this case that the student's code made."""
     wall_time_s: float
-    """From `inputs released` to the last rank's `finished`, on the judge's clock."""
+    """From `inputs released` to the last rank's result, on the judge's clock."""
+    num_altered: int = 0
+    """How many messages left altered, of those that the case wanted altered."""
 
     def __getitem__(self, name: str) -> list[Any]:
         """Return the result `name` of every rank, in rank order."""
@@ -116,6 +138,21 @@ class TestResult:
     detail: str = ""
     where: str = ""
     """The parameters that failed first, such as `ranks=4`; empty when none failed."""
+    is_hidden: bool = False
+    """Only the course has this test."""
+
+    def redacted(self) -> "TestResult":
+        """Return what may be known of a hidden test: its name, verdict and points, no more."""
+        messages = {Verdict.ACCEPTED: "", Verdict.SKIPPED: "not run"}
+        return TestResult(
+            name=self.name,
+            sentence=f"a hidden test: {self.name.removeprefix('test_').replace('_', ' ')}",
+            verdict=self.verdict,
+            points=self.points,
+            max_points=self.max_points,
+            message=messages.get(self.verdict, f"a hidden test: {self.verdict.value}"),
+            is_hidden=True,
+        )
 
 
 @dataclass(frozen=True)
@@ -133,6 +170,12 @@ class PartResult:
     """Things worth saying that cost nothing: advice, graded again with our version, ..."""
     wall_time_s: float = 0.0
     num_launches: int = 0
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Return whether evidence did not agree, also where another verdict speaks for the part."""
+        verdicts = {self.verdict, *(test.verdict for test in self.tests)}
+        return Verdict.NOT_PROVEN in verdicts
 
 
 @dataclass(frozen=True)
@@ -198,7 +241,7 @@ class Report:
     @property
     def review(self) -> bool:
         """Return whether a person has to look at evidence that did not agree."""
-        return any(part.verdict is Verdict.NOT_PROVEN for part in self.parts)
+        return any(part.is_doubtful for part in self.parts)
 
     @property
     def exit_code(self) -> int:

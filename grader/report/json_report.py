@@ -1,10 +1,12 @@
 """The report as JSON: what docs/json.md specifies and report.schema.json holds it to.
 
 What differs between two gradings of the same submission lies under keys named `measured` alone.
-The text is ASCII, so that no viewer obeys what a submission put in.
+The text is ASCII and escapes what a web page or a CI runner would look for, so that no viewer
+obeys what a submission put in.
 """
 
 import json
+import re
 from typing import Any
 
 from grader.errors import GraderError
@@ -13,13 +15,16 @@ from grader.report import reading
 from grader.report.losses import worst_verdict
 from grader.report.safe_text import one_line
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
+_COMMAND = re.compile("[<>&]|#(?=#)")
+"""What ends a script in a page, and what begins a command to a CI runner: only in strings."""
 _UNREADABLE = "the grading gave a report that cannot be read"
 
 
 def render(report: Report) -> str:
     """Return the report as JSON; the keys always come in the same order."""
-    return json.dumps(_report(report), indent=2, allow_nan=False)
+    text = json.dumps(_report(report), indent=2, allow_nan=False)
+    return _COMMAND.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def parse(text: str | bytes) -> Report:
@@ -109,6 +114,7 @@ def _part(part: PartResult) -> dict[str, Any]:
                 "message": _text(test.message),
                 "detail": _text(test.detail),
                 "where": _text(test.where),
+                "is_hidden": test.is_hidden,
             }
             for test in part.tests
         ],

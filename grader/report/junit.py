@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
 from grader.report.losses import number_text, points_text
-from grader.report.safe_text import one_line, visible_lines
+from grader.report.safe_text import disarm, one_line, visible_lines
 
 _ELEMENTS = {Verdict.JUDGE_ERROR: "error", Verdict.SKIPPED: "skipped"}
 
@@ -88,7 +88,8 @@ def _case(report: Report, part: PartResult, test: TestResult) -> ET.Element:
         f"{number_text(test.points)} of {points_text(test.max_points)}",
         *(visible_lines(test.detail) if test.detail else ()),
     ]
-    finding.text = "\n".join(told)
+    # Some CI systems print it.
+    finding.text = "\n".join(map(disarm, told))
     return case
 
 

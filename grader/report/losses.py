@@ -140,7 +140,8 @@ def score_sentence(report: Report) -> str:
         full = ": full marks" if report.score == report.max_score else ""
         text = f"Score {number_text(report.score)} of {number_text(report.max_score)}{full}."
     if report.review:
-        text += f" A person has to look at {named(report, Verdict.NOT_PROVEN)}."
+        doubtful = [visible(part.name) for part in report.parts if part.is_doubtful]
+        text += f" A person has to look at {', '.join(doubtful)}."
     if report.pending_points:
         text += f" Pending: {points_text(report.pending_points)}, which a person gives."
     return text

@@ -29,7 +29,9 @@ _MAX_OUTPUTS = 4
 _TOO_LONG = "What each part lost is too long to be shown here; the other reports have all of it."
 _BRIEF = (Verdict.ACCEPTED, Verdict.NOT_ATTEMPTED)
 _MARKUP = re.compile(r"([\\`*_\[\](){}<>|~&:$#!.+=^/-])")
-_MENTION = re.compile(r"(@+)")
+_REFERENCE = re.compile(r"((?:://|[@#!$%~&^]*@[@#!$%~&^]*|[#!$%~&^]+(?=\w)|(?<=\bGH)-(?=\d))+)")
+"""What GitHub and GitLab make links and mentions of once the Markdown is HTML: an address, `@name`,
+`#1`, `GH-1`, `!1`, `$1`, `%1`, `~name`, `&1`, `^alert#1`."""
 _BACKTICKS = re.compile(r"`+")
 _SIGNS = {
     Verdict.ACCEPTED: "✅",
@@ -65,9 +67,13 @@ def render(report: Report) -> str:
 def escape(text: str) -> str:
     """Return a sentence as Markdown that shows it as it is, in one line.
 
-    A mention goes into a code span: a backslash before `@` does not keep it from being one.
+    What begins a reference goes into a code span: a backslash before it is gone when it is looked
+    for.
     """
-    return _MENTION.sub(r"`\1`", _MARKUP.sub(r"\\\1", one_line(text)))
+    pieces = _REFERENCE.split(one_line(text))
+    pieces[::2] = [_MARKUP.sub(r"\\\1", piece) for piece in pieces[::2]]
+    pieces[1::2] = [f"`{piece}`" for piece in pieces[1::2]]
+    return "".join(pieces)
 
 
 def fenced(lines: Sequence[str], language: str) -> str:

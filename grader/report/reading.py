@@ -57,6 +57,7 @@ def _test(data: Data) -> TestResult:
         message=_get(data, "message", str),
         detail=_get(data, "detail", str),
         where=_get(data, "where", str),
+        is_hidden=_get(data, "is_hidden", bool),
     )
 
 

@@ -10,6 +10,11 @@ import unicodedata
 
 _MAX_MARKS = 3
 """Combining marks on one letter; real writing needs two, and stacks of them cover other lines."""
+_MARKS = ("Mn", "Me")
+_SHOWS_NOTHING = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Printable by their category, and yet invisible: fillers, joiners, variation selectors."""
 _COMMAND_ANYWHERE = re.compile(r"#(?=#(?:\[|vso\[|teamcity\[))")
 _COMMAND_AT_START = re.compile(r"^(\s*):(?=:)")
 _TAB_NUM_COLUMNS = 4
@@ -22,8 +27,9 @@ def visible(text: str) -> str:
     shown = []
     num_marks = 0
     for char in text:
-        num_marks = num_marks + 1 if unicodedata.combining(char) else 0
-        shown.append(char if char.isprintable() and num_marks <= _MAX_MARKS else _escape(char))
+        num_marks = num_marks + 1 if unicodedata.category(char) in _MARKS else 0
+        is_shown = char.isprintable() and not _SHOWS_NOTHING.match(char)
+        shown.append(char if is_shown and num_marks <= _MAX_MARKS else _escape(char))
     return _COMMAND_ANYWHERE.sub(lambda match: _escape(match[0]), "".join(shown))
 
 

@@ -1,6 +1,8 @@
 """Texts that a submission may put into a report, and reports full of them."""
 
+import dataclasses
 from dataclasses import replace
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -29,7 +31,23 @@ TEXTS = (
     "e" + "\u0301" * 500,
     "\\ \\` `` ` `@` \\@ $x$ ^y^ ~z~ {{ x }} /approve",
     "last output of rank 3:\n\nlast output of rank 7:\nnot from rank 7",
-    "=HYPERLINK(1)",
+    '=HYPERLINK("https://evil.invalid","x") +1 -1 @SUM(1)\t=1|cmd',
+    "\u2028::error::line\u2029::error::paragraph\x85::error::next \x0b::a\x0c::b\x1c::c",
+    "\r::error::return\n\t::notice::tab\n\ufeff::warning::mark\n\u200b::debug::space",
+    "::stop-commands::token\n::token::\n::save-state name=a::b\n::add-path::/tmp",
+    "##[endgroup] ##[command]x ###vso[build.updatebuildnumber]1 ####teamcity[x]",
+    "\x1b[0Ksection_start:1:x[collapsed=true]\r\x1b[0Kopen",
+    "\x1b]8;;https://evil.invalid\x1b\\click\x1b]8;;\x1b\\ \x1bP$q\x1b\\ \x9d0;t\x9c",
+    "</script><script>alert(1)</script> <!-- --> <![CDATA[ ]]> <?php ?> &lt;b&gt; &#x3c;",
+    "</summary></details></details></td></table><details open ontoggle=alert(1)>",
+    "#1 GH-1 a/b#1 !1 $1 %1 ~bug &1 ^alert#1 @a/b #@!1 ssh://evil.invalid mailto:a@evil.invalid",
+    "a" * 40 + " :smile: [x] [^1] [a]: https://evil.invalid\n[a]\n$$\\href{a}{b}$$ ==a== ++b++",
+    "\u3164\u115f\uffa0\u2800\u034f\ufe0f\U000e0100 hidden, \u0e31\u0e31\u0e31\u0e31\u0e31 marks",
+    "a\u202eb\u2069c\u061cd\u200ee \U0001d173",
+    "\udcff\udc80.py from bytes, \ud83d alone",
+    "$(touch /tmp/x); `id` '\"'\"' --option -rf \\\n",
+    "/close\n/approve\n/label ~bug",
+    'grade: journal: {"key": 1}\ngrade: another error',
     "",
     " \t\n ",
 )
@@ -53,6 +71,7 @@ tests = st.builds(
     message=texts,
     detail=texts,
     where=texts,
+    is_hidden=st.booleans(),
 )
 parts = st.builds(
     PartResult,
@@ -84,21 +103,51 @@ reports = st.builds(
 )
 
 
+OURS = {
+    (Report, "assignment"),
+    (Report, "submission_digest"),
+    (Report, "door"),
+    (Report, "started_at"),
+    (Report, "versions"),
+    (PartResult, "name"),
+    (TestResult, "name"),
+    (ManualPart, "name"),
+}
+"""What only the course or the grader can set. Every other text may stem from a submission."""
+
+
+def filled(noun: Any, text: str) -> Any:
+    """Return the noun with this text for each text in it that may stem from a submission."""
+    changed = {}
+    for field in dataclasses.fields(noun):
+        value = getattr(noun, field.name)
+        if (type(noun), field.name) in OURS or isinstance(value, Verdict | bool | int | float):
+            continue
+        if isinstance(value, str):
+            changed[field.name] = text
+        elif isinstance(value, tuple):
+            changed[field.name] = tuple(
+                text if isinstance(each, str) else filled(each, text) for each in value
+            )
+        else:
+            raise TypeError(f"{field.name} of {type(noun).__name__} is neither; say whose it is")
+    return replace(noun, **changed)
+
+
 def everywhere(text: str) -> Report:
     """Return a report in which every text that may stem from a submission is this one."""
-    lost = TestResult("test_a", text, Verdict.WRONG_ANSWER, 0, 2, text, text, text)
-    unrun = TestResult("test_b", text, Verdict.SKIPPED, 0, 1, text, text, text)
-    whole = PartResult("part_a", text, Verdict.WRONG_ANSWER, 0, 3, text, (lost, unrun), (text,))
+    lost = TestResult("test_a", "", Verdict.WRONG_ANSWER, 0, 2)
+    unrun = TestResult("test_b", "", Verdict.SKIPPED, 0, 1)
+    whole = PartResult("part_a", "", Verdict.WRONG_ANSWER, 0, 3, "", (lost, unrun), ("",))
     parts = (
         whole,
         replace(whole, name="part_b", verdict=Verdict.ACCEPTED),
         replace(whole, name="part_c", verdict=Verdict.NOT_ATTEMPTED),
         replace(whole, name="part_d", tests=()),
     )
-    manual = ManualPart("manual_a", text, 5, text)
-    return replace(
-        usual(), title=text, submission=text, parts=parts, manual_parts=(manual,), notes=(text,)
-    )
+    manual = ManualPart("manual_a", "", 5, "")
+    report = replace(usual(), parts=parts, manual_parts=(manual,), notes=("",))
+    return filled(report, text)  # type: ignore[no-any-return]
 
 
 def flat(text: str) -> str:
