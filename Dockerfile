@@ -1,4 +1,5 @@
-# Two images: `grade` for the course, `grade-student` without solutions and hidden tests.
+# Three images: `grade` for the course, `grade-student` without solutions and hidden tests, and
+# `grade-ranks`, where submitted code runs when the judge has a container of its own.
 # Build with `make image`.
 
 ARG BASE=debian:bookworm-slim
@@ -85,6 +86,16 @@ LABEL org.opencontainers.image.title="grader" \
     org.opencontainers.image.description="Marks distributed machine-learning assignments" \
     org.opencontainers.image.licenses="MIT" \
     grader.source-digest="${SOURCE_DIGEST}"
+
+FROM runtime AS grade-ranks
+# Of the grader nothing but what the ranks themselves run.
+COPY grader/runner/zygote /opt/ranks/zygote
+COPY grader/rank /opt/ranks/rank
+RUN python3 -m compileall -q --invalidation-mode unchecked-hash /opt/ranks
+WORKDIR /
+ENTRYPOINT ["tini", "-s", "--", "/opt/venv/bin/python", "-I", "-S", "/opt/ranks/zygote/__main__.py"]
+CMD ["--listen", "/ranks", "/opt/venv/lib/python3.11/site-packages", "/opt/ranks/rank"]
+LABEL grader.edition="ranks"
 
 FROM runtime AS grade-student
 COPY --from=student /layout /

@@ -1,102 +1,190 @@
 """The sealed door: a submission goes into a fresh container, a report comes out of it."""
 
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from grader import assignment as assignments
-from grader import submission as submissions
 from grader.data import require_known_files
-from grader.errors import GraderError, UsageError
+from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.home import SUITES
-from grader.runner import intake_stream
-from grader.runner.container_output import Output, listen
-from grader.runner.docker_engine import DockerEngine
-from grader.runner.engine import DATA_IN_CONTAINER, Connection, ContainerLimits, Engine
+from grader.intake import process as intake
+from grader.runner import engines, intake_stream, journal
+from grader.runner.container_output import BrokenOff, Output, listen
+from grader.runner.engine import (
+    DATA_IN_CONTAINER,
+    SHARED_IN_CONTAINER,
+    ContainerLimits,
+    ContainerPlan,
+    Engine,
+    Started,
+)
+from grader.runner.place import FOLDER_VARIABLE
+from grader.runner.resume import ContainerDied, Record, until_reported, when_engine_is_back
 
 _NOT_STARTED = (126, 127)
 _KILLED = 137
+_JUDGE_ALONE = ContainerLimits(
+    memory_num_bytes=2 << 30, shared_memory_num_bytes=64 << 20, num_processes=64
+)
+"""What the judge may use where the ranks have a container of their own."""
+_CHUNK_NUM_BYTES = 64 << 10
 
 
 def grade_in_container(
     submission: Path,
     *,
     image: str,
+    engine: str = "docker",
+    ranks_image: str | None = None,
     options: Sequence[str] = (),
     assignment: str | None = None,
     data: Path | None = None,
     on_progress: Callable[[str], None],
     secret: bytes = b"",
     limits: ContainerLimits | None = None,
-    engine: Engine | None = None,
 ) -> bytes:
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
+    engine: docker or podman.
+    ranks_image: grade with the ranks in a second container, of this image.
     options: further options of `grade check`, such as `--part NAME`.
     assignment: its name; found out from the files when left out.
     data: a folder with data files, which the container may read.
     secret: the course's, from which the inputs follow; empty for the public ones.
     on_progress: gets each line of progress as it comes.
-    Raises UsageError when the submission cannot be graded, GraderError when Docker, the image or
-    the grader inside fails. Whatever happens, the container is gone afterwards.
+    limits: what the container with the ranks may use.
+    Raises UsageError when the submission cannot be graded, GraderError when the engine, an image or
+    the grader inside fails. Whatever happens, the containers are gone afterwards.
     """
     limits = limits or ContainerLimits()
     wanted = assignments.wanted(SUITES, assignment)
-    files = submissions.read(submission, wanted).loose_files()
-    package = intake_stream.pack_secret(secret) + intake_stream.pack(files)
+    found = intake.read(submission, wanted)
+    package = intake_stream.pack_secret(secret) + intake_stream.pack(found)
     if data is not None:
         require_known_files(data)
-    engine = engine or DockerEngine.connect()
     command = ["check", "--from-stdin", "--json", "-"]
     command += [] if assignment is None else ["--assignment", assignment]
     command += [] if data is None else ["--data", DATA_IN_CONTAINER]
-    container = engine.create(image, [*command, *options], limits, data)
+    plan = ContainerPlan(image, [*command, *options], limits, data=data)
+    containers = engines.connect(engine)
+    record = Record()
+
+    def grade_once() -> bytes:
+        sent = package + journal.pack(record.resume)
+        return _run(containers, plan, ranks_image, sent, on_progress, record)
+
+    return until_reported(record, grade_once)
+
+
+def selftest_in_container(
+    *, image: str, engine: str = "docker", ranks_image: str | None = None
+) -> bytes:
+    """Return, as JSON, which protections a container of `image` has, started as for a grading.
+
+    Raises GraderError when the engine, the image or the grader inside fails.
+    """
+    plan = ContainerPlan(image, ["selftest", "--from-stdin", "--json", "-"], ContainerLimits())
+    return _run(engines.connect(engine), plan, ranks_image, b"", lambda line: None, Record())
+
+
+def _run(
+    engine: Engine,
+    plan: ContainerPlan,
+    ranks_image: str | None,
+    package: bytes,
+    on_progress: Callable[[str], None],
+    record: Record,
+) -> bytes:
+    """Start a container, send it the package, return the report it prints.
+
+    Raises ContainerDied when it ends without a whole report and without saying why.
+    """
+    with ExitStack() as stack:
+        if ranks_image is not None:
+            ranks = stack.enter_context(_ranks(engine, plan, ranks_image, record))
+            plan = replace(
+                plan,
+                limits=replace(_JUDGE_ALONE, time_s=plan.limits.time_s),
+                environment={FOLDER_VARIABLE: SHARED_IN_CONTAINER},
+                shares_with=ranks,
+            )
+        container = when_engine_is_back(record, lambda: engine.create(plan))
+        stack.callback(engine.remove, container)
+        started = engine.start(container, plan.limits)
+        stack.callback(started.close)
+        # In a thread: a container that fails early never reads, and one that talks while it reads
+        # needs us to listen.
+        sender = threading.Thread(target=_send, args=(started, package), daemon=True)
+        sender.start()
+        output = _listen(started, on_progress, record.take, plan.limits)
+        return _report(output, started.exit_code(), plan)
+
+
+@contextmanager
+def _ranks(engine: Engine, judge: ContainerPlan, image: str, record: Record) -> Iterator[str]:
+    """Run the container of the ranks, which ends with its standard input or with the judge."""
+    sources = when_engine_is_back(record, lambda: [*map(engine.source_of, (image, judge.image))])
+    if len(set(sources)) > 1:
+        raise GraderError(
+            f"the images {judge.image!r} and {image!r} were built from different sources: build "
+            "both with `make image`"
+        )
+    container = engine.create(ContainerPlan(image, [], judge.limits, shares=True))
     try:
-        connection = engine.attach(container, limits)
+        started = engine.start(container, judge.limits)
+        # Nobody needs what it says, but who says it is not to wait for us.
+        threading.Thread(target=_drain, args=(started,), daemon=True).start()
         try:
-            exit_code_at_end = engine.start(container)
-            # In a thread: a container that fails early never reads, and one that talks while it
-            # reads needs us to listen.
-            sender = threading.Thread(target=_send, args=(connection, package), daemon=True)
-            sender.start()
-            output = _listen(connection, on_progress, limits)
-            return _report(output, exit_code_at_end(), image, limits)
+            yield container
         finally:
-            connection.close()
+            started.close()
     finally:
         engine.remove(container)
 
 
-def _send(connection: Connection, package: bytes) -> None:
+def _drain(started: Started) -> None:
+    with suppress(OSError):
+        while started.recv(_CHUNK_NUM_BYTES):
+            pass
+
+
+def _send(connection: Started, package: bytes) -> None:
     # Why the container stopped reading is told by its exit code and its last words.
     with suppress(OSError):
         connection.sendall(package)
 
 
 def _listen(
-    connection: Connection, on_progress: Callable[[str], None], limits: ContainerLimits
+    connection: Started,
+    on_progress: Callable[[str], None],
+    on_journal: Callable[[str], None],
+    limits: ContainerLimits,
 ) -> Output:
     try:
-        return listen(connection, on_progress)
+        return listen(connection, on_progress, on_journal)
     except TimeoutError:
-        raise GraderError(
+        raise ContainerDied(
             f"the grading container said nothing for {limits.time_s:.0f} s and was removed"
         ) from None
+    except BrokenOff as error:
+        raise ContainerDied(str(error)) from None
     except OSError as error:
-        raise GraderError(f"the connection to the grading container broke: {error}") from None
+        raise ContainerDied(f"the connection to the grading container broke: {error}") from None
 
 
-def _report(output: Output, exit_code: int | None, image: str, limits: ContainerLimits) -> bytes:
+def _report(output: Output, exit_code: int | None, plan: ContainerPlan) -> bytes:
     """Return the report; nothing short of a whole one from an orderly end counts."""
     if exit_code == _KILLED:
-        raise GraderError(
+        raise ContainerDied(
             "the grading container was killed (exit code 137), most likely because it needed more "
-            f"than its {limits.memory_num_bytes / (1 << 30):.3g} GiB of memory"
+            f"than its {plan.limits.memory_num_bytes / (1 << 30):.3g} GiB of memory"
         )
     if exit_code in _NOT_STARTED:
         raise GraderError(
-            f"there is no `grade` in the image {image!r}: name one that `make image` has built"
+            f"there is no `grade` in the image {plan.image!r}: name one that `make image` has built"
         )
     if exit_code == UsageError.exit_code:
         raise UsageError(output.error or "the grader in the container refused the submission")
@@ -104,4 +192,9 @@ def _report(output: Output, exit_code: int | None, image: str, limits: Container
     if exit_code in (0, 1, GraderError.exit_code) and report:
         return report
     ended = "an unknown exit code" if exit_code is None else f"exit code {exit_code}"
-    raise GraderError(output.error or f"the grading container ended with {ended} and no report")
+    # Our own Ctrl-C does not come this way: somebody else has stopped the container.
+    if output.error.startswith(INTERRUPTED):
+        raise ContainerDied("the grading container was stopped from outside")
+    if output.error and exit_code == GraderError.exit_code:
+        raise GraderError(output.error)
+    raise ContainerDied(f"the grading container ended with {ended} and no report")

@@ -5,14 +5,20 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from grader.errors import GraderError
+from grader.runner import journal
 
 MAX_REPORT_NUM_BYTES = 32 << 20
 MAX_LINE_NUM_BYTES = 4096
 _CHUNK_NUM_BYTES = 64 << 10
 _HEADER_NUM_BYTES = 8
 _STDOUT, _STDERR = 1, 2
+_JOURNAL_PREFIX = journal.PREFIX.encode()
 _ERROR_PREFIX = "grade: "
 """How the command line inside begins the one sentence that says why there is no report."""
+
+
+class BrokenOff(GraderError):
+    """The output ended in the middle: the container, its engine or the connection has gone."""
 
 
 class Source(Protocol):
@@ -32,13 +38,16 @@ class Output:
     """Why there is no report, when it said so."""
 
 
-def listen(source: Source, on_progress: Callable[[str], None]) -> Output:
-    """Take everything until the end; pass each line of progress on as it comes.
+def listen(
+    source: Source, on_progress: Callable[[str], None], on_journal: Callable[[str], None]
+) -> Output:
+    """Take everything until the end; pass each line of progress and of the journal on as it comes.
 
-    Raises GraderError when the output is too long, broken off, or not what Docker sends.
+    Raises GraderError when the output is too long or not what Docker sends, BrokenOff when its end
+    is missing.
     """
     report = bytearray()
-    lines = _Lines(on_progress)
+    lines = _Lines(on_progress, on_journal)
     for stream, data in _pieces(source):
         if stream == _STDERR:
             lines.take(data)
@@ -62,7 +71,7 @@ def _pieces(source: Source) -> Iterator[tuple[int, bytes]]:
         while missing:
             data = source.recv(min(missing, _CHUNK_NUM_BYTES))
             if not data:
-                raise GraderError("the output of the grading container broke off")
+                raise BrokenOff("the output of the grading container broke off")
             missing -= len(data)
             yield stream, data
 
@@ -74,7 +83,7 @@ def _header(source: Source) -> bytes:
         more = source.recv(_HEADER_NUM_BYTES - len(data))
         if not more:
             if data:
-                raise GraderError("the output of the grading container broke off")
+                raise BrokenOff("the output of the grading container broke off")
             break
         data += more
     return data
@@ -83,15 +92,19 @@ def _header(source: Source) -> bytes:
 class _Lines:
     """Standard error, line by line; what would steer a terminal is left out."""
 
-    def __init__(self, on_progress: Callable[[str], None]) -> None:
+    def __init__(
+        self, on_progress: Callable[[str], None], on_journal: Callable[[str], None]
+    ) -> None:
         self._on_progress = on_progress
+        self._on_journal = on_journal
         self._line = bytearray()
         self.error = ""
 
     def take(self, data: bytes) -> None:
         for piece in data.splitlines(keepends=True):
-            room = MAX_LINE_NUM_BYTES - len(self._line)
-            self._line += piece.rstrip(b"\r\n")[:room]
+            self._line += piece.rstrip(b"\r\n")
+            is_journal = self._line.startswith(_JOURNAL_PREFIX)
+            del self._line[journal.MAX_LINE_NUM_BYTES if is_journal else MAX_LINE_NUM_BYTES :]
             if piece.endswith((b"\n", b"\r")):
                 self._end_line()
 
@@ -100,7 +113,9 @@ class _Lines:
         self._line.clear()
         # Progress may repeat a student's words.
         text = "".join(character for character in text if character.isprintable())
-        if text.startswith(_ERROR_PREFIX):
+        if text.startswith(journal.PREFIX):
+            self._on_journal(text.removeprefix(journal.PREFIX))
+        elif text.startswith(_ERROR_PREFIX):
             self.error = text.removeprefix(_ERROR_PREFIX)
         elif text:
             self._on_progress(text)

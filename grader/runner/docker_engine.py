@@ -1,11 +1,8 @@
-"""Docker as the sealed door needs it, and one clear sentence for each way it can be missing."""
+"""Docker as the sealed door needs it."""
 
-import shutil
 import socket
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
 from typing import Any
 
 import docker
@@ -14,10 +11,20 @@ import docker.types
 import requests.exceptions
 
 from grader.errors import GraderError
-from grader.runner.engine import DATA_IN_CONTAINER, Connection, ContainerLimits
+from grader.runner.docker_sentences import clear_sentences
+from grader.runner.engine import (
+    CLIENT_LABEL,
+    DATA_IN_CONTAINER,
+    SHARED_IN_CONTAINER,
+    SOURCE_LABEL,
+    ContainerLimits,
+    ContainerPlan,
+    client,
+    has_gone,
+)
+from grader.runner.hardening import hardening, shared_folder
 
 _LAST_WORD_S = 30.0
-_INSTEAD = "or grade here without it: `grade check DIR`"
 
 
 class DockerEngine:
@@ -29,39 +36,45 @@ class DockerEngine:
     @classmethod
     def connect(cls) -> "DockerEngine":
         """Return the daemon. Raises GraderError when none answers."""
-        with _clear_sentences():
+        with clear_sentences():
             return cls(docker.from_env().api)
 
-    def create(
-        self, image: str, command: Sequence[str], limits: ContainerLimits, data: Path | None
-    ) -> str:
-        """Make a container that gets nothing but standard input and data, and keeps nothing."""
-        with _clear_sentences(image):
+    def create(self, plan: ContainerPlan) -> str:
+        """Make a container that gets nothing but what the plan names, and keeps nothing."""
+        with clear_sentences(plan.image):
+            self._remove_stale()
             made = self._api.create_container(
-                image,
-                list(command),
+                plan.image,
+                list(plan.command),
+                environment=dict(plan.environment),
+                labels={CLIENT_LABEL: client()},
                 hostname="grader",
                 # With these two the end of the connection is the end of its standard input.
                 stdin_open=True,
                 detach=False,
                 tty=False,
                 host_config=self._api.create_host_config(
-                    **hardening(limits), mounts=_mounts(data) or None
+                    **hardening(plan.limits),
+                    mounts=_mounts(plan) or None,
+                    volumes_from=[plan.shares_with] if plan.shares_with else None,
                 ),
             )
         return str(made["Id"])
 
-    def attach(self, container: str, limits: ContainerLimits) -> Connection:
-        """Connect to all three streams, before the first byte can be lost."""
-        with _clear_sentences():
+    def _remove_stale(self) -> None:
+        """Remove what clients that were killed have made and not started; the rest goes alone."""
+        wanted = {"label": CLIENT_LABEL, "status": "created"}
+        for found in self._api.containers(all=True, filters=wanted):
+            if has_gone(found["Labels"][CLIENT_LABEL]):
+                self.remove(found["Id"])
+
+    def start(self, container: str, limits: ContainerLimits) -> "_Attached":
+        """Start it and wait in a thread: once it has ended, nobody knows its exit code any more."""
+        with clear_sentences():
             streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
             stream = self._api.attach_socket(container, params=streams)
         connection: socket.socket = getattr(stream, "_sock", stream)
         connection.settimeout(limits.time_s)
-        return _Attached(connection, stream)
-
-    def start(self, container: str) -> Callable[[], int | None]:
-        """Start it and wait in a thread: once it has ended, nobody knows its exit code any more."""
         codes: list[int] = []
 
         def wait() -> None:
@@ -71,62 +84,55 @@ class DockerEngine:
 
         waiter = threading.Thread(target=wait, name="wait", daemon=True)
         waiter.start()
-        with _clear_sentences():
-            self._api.start(container)
-
-        def exit_code_at_end() -> int | None:
-            waiter.join(_LAST_WORD_S)
-            return codes[0] if codes else None
-
-        return exit_code_at_end
+        attached = _Attached(connection, stream, waiter, codes)
+        try:
+            with clear_sentences():
+                self._api.start(container)
+        except GraderError:
+            attached.close()
+            raise
+        return attached
 
     def remove(self, container: str) -> None:
-        """Kill and remove it; it may be gone, or going, already."""
-        with suppress(docker.errors.NotFound, docker.errors.APIError):
+        """Kill and remove it; it may be gone, or going, already, and so may the daemon."""
+        with suppress(docker.errors.APIError, requests.exceptions.RequestException):
             self._api.remove_container(container, force=True, v=True)
 
-
-def hardening(limits: ContainerLimits) -> dict[str, Any]:
-    """Return the host configuration of a container: everything off that grading does not need."""
-    return {
-        "auto_remove": True,
-        # Without an init, processes that a student leaves behind pile up as zombies.
-        "init": True,
-        "network_mode": "none",
-        "ipc_mode": "private",
-        "read_only": True,
-        "tmpfs": {
-            "/tmp": "rw,nosuid,nodev,noexec,size=64m,nr_inodes=4096,mode=1777",  # noqa: S108
-            "/judge": "rw,nosuid,nodev,noexec,size=16m,mode=0700",
-        },
-        "shm_size": limits.shared_memory_num_bytes,
-        "cap_drop": ["ALL"],
-        # To become the user of a run, and to end what that user left.
-        "cap_add": ["SETUID", "SETGID", "KILL"],
-        "security_opt": ["no-new-privileges"],
-        "pids_limit": limits.num_processes,
-        "mem_limit": limits.memory_num_bytes,
-        "memswap_limit": limits.memory_num_bytes,
-        "ulimits": [
-            docker.types.Ulimit(name="core", soft=0, hard=0),
-            docker.types.Ulimit(name="nofile", soft=1024, hard=1024),
-        ],
-        "log_config": docker.types.LogConfig(type="none"),
-    }
+    def source_of(self, image: str) -> str:
+        """Return what `make image` has written on it; empty for an image of other make."""
+        with clear_sentences(image):
+            found: dict[str, Any] = self._api.inspect_image(image)  # type: ignore[no-untyped-call]
+        labels = found["Config"].get("Labels") or {}
+        return str(labels.get(SOURCE_LABEL, ""))
 
 
-def _mounts(data: Path | None) -> list[docker.types.Mount]:
-    if data is None:
-        return []
-    return [docker.types.Mount(DATA_IN_CONTAINER, str(data.resolve()), type="bind", read_only=True)]
+def _mounts(plan: ContainerPlan) -> list[docker.types.Mount]:
+    mounts = []
+    if plan.data is not None:
+        source = str(plan.data.resolve())
+        mounts.append(docker.types.Mount(DATA_IN_CONTAINER, source, type="bind", read_only=True))
+    if plan.shares:
+        # Without a name, it goes with the last container that uses it, whatever ends that.
+        driver = docker.types.DriverConfig("local", shared_folder(plan.limits))
+        labels = {CLIENT_LABEL: client()}
+        mounts.append(
+            docker.types.Mount(
+                SHARED_IN_CONTAINER, None, type="volume", labels=labels, driver_config=driver
+            )
+        )
+    return mounts
 
 
 class _Attached:
     """A connection, and the response around it, which would close it when collected."""
 
-    def __init__(self, connection: socket.socket, stream: Any) -> None:
+    def __init__(
+        self, connection: socket.socket, stream: Any, waiter: threading.Thread, codes: list[int]
+    ) -> None:
         self._connection = connection
         self._stream = stream
+        self._waiter = waiter
+        self._codes = codes
 
     def sendall(self, data: bytes, /) -> None:
         self._connection.sendall(data)
@@ -134,58 +140,12 @@ class _Attached:
     def recv(self, max_num_bytes: int, /) -> bytes:
         return self._connection.recv(max_num_bytes)
 
+    def exit_code(self) -> int | None:
+        self._waiter.join(_LAST_WORD_S)
+        return self._codes[0] if self._codes else None
+
     def close(self) -> None:
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
         self._stream.close()
-
-
-@contextmanager
-def _clear_sentences(image: str = "") -> Iterator[None]:
-    """Turn what the Docker SDK raises into GraderError with one sentence and the next step."""
-    try:
-        yield
-    except docker.errors.ImageNotFound:
-        raise GraderError(
-            f"there is no image {image!r} here: build it with `make image`, or name another one "
-            "with --image"
-        ) from None
-    except docker.errors.APIError as error:
-        raise GraderError(f"Docker refused: {_one_line(error.explanation or error)}") from None
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
-        raise GraderError(_why_unreachable(error)) from None
-
-
-def _why_unreachable(error: BaseException) -> str:
-    causes = list(_causes(error))
-    if any(isinstance(cause, PermissionError) for cause in causes):
-        return (
-            "you may not use Docker on this machine: ask to be added to the group `docker` and "
-            f"log in again, {_INSTEAD}"
-        )
-    if any(isinstance(cause, FileNotFoundError | ConnectionRefusedError) for cause in causes):
-        if shutil.which("docker") is None:
-            return f"Docker is not installed: install it, {_INSTEAD}"
-        return (
-            "Docker is installed but its daemon does not answer: start it (on most machines "
-            f"`sudo systemctl start docker`), {_INSTEAD}"
-        )
-    return f"Docker does not answer: {_one_line(error)}; check DOCKER_HOST, {_INSTEAD}"
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error and all that it wraps, however the libraries in between did so."""
-    waiting, seen = [error], set[int]()
-    while waiting:
-        cause = waiting.pop()
-        if id(cause) in seen:
-            continue
-        seen.add(id(cause))
-        yield cause
-        wrapped = [cause.__cause__, cause.__context__, getattr(cause, "reason", None), *cause.args]
-        waiting += [each for each in wrapped if isinstance(each, BaseException)]
-
-
-def _one_line(text: object) -> str:
-    return " ".join(str(text).split())[:300]

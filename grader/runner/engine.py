@@ -1,18 +1,25 @@
 """What the sealed door needs of a container engine, whichever it is."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 from grader.runner.container_output import Source
 
 DATA_IN_CONTAINER = "/data"
+SHARED_IN_CONTAINER = "/ranks"
+"""Where a folder in memory lies that two containers share."""
+SOURCE_LABEL = "grader.source-digest"
+CLIENT_LABEL = "grader.client"
+"""Names the process that a container or a folder is for; without it, they are left over."""
 
 
 @dataclass(frozen=True)
 class ContainerLimits:
-    """What a container may use; all of it holds the judge and the ranks together."""
+    """What a container may use; all of it holds for everything inside together."""
 
     memory_num_bytes: int = 4 << 30
     shared_memory_num_bytes: int = 256 << 20
@@ -20,32 +27,57 @@ class ContainerLimits:
     time_s: float = 1800.0
 
 
-class Connection(Source, Protocol):
-    """The standard streams of a container."""
+@dataclass(frozen=True)
+class ContainerPlan:
+    """A hardened container that removes itself when it ends."""
+
+    image: str
+    command: Sequence[str]
+    limits: ContainerLimits
+    environment: Mapping[str, str] = field(default_factory=dict)
+    data: Path | None = None
+    """A folder that it may read at DATA_IN_CONTAINER."""
+    shares: bool = False
+    """It brings a folder at SHARED_IN_CONTAINER, in memory, which goes with the last user."""
+    shares_with: str | None = None
+    """The container whose shared folder it sees as well."""
+
+
+class Started(Source, Protocol):
+    """A running container: its standard streams and its end."""
 
     def sendall(self, data: bytes, /) -> None:
         """Send to standard input; it ends when the connection is closed."""
+
+    def exit_code(self) -> int | None:
+        """Return it once the output has ended; None when nobody knows it."""
 
     def close(self) -> None:
         """Close both directions."""
 
 
 class Engine(Protocol):
-    """What is needed of Docker. Every method raises GraderError with one clear sentence."""
+    """What is needed of Docker or podman. Every method raises GraderError, one clear sentence."""
 
-    def create(
-        self, image: str, command: Sequence[str], limits: ContainerLimits, data: Path | None
-    ) -> str:
-        """Make a hardened container that removes itself when it ends; return its id.
+    def create(self, plan: ContainerPlan) -> str:
+        """Make a container; return its id."""
 
-        data: a folder that it may read at DATA_IN_CONTAINER.
-        """
-
-    def attach(self, container: str, limits: ContainerLimits) -> Connection:
-        """Connect to the streams of a container that has not started yet."""
-
-    def start(self, container: str) -> Callable[[], int | None]:
-        """Start it; return a function that waits for its end and gives the exit code."""
+    def start(self, container: str, limits: ContainerLimits) -> Started:
+        """Start it, connected to all three streams before the first byte can be lost."""
 
     def remove(self, container: str) -> None:
         """Kill and remove it, if it is still there."""
+
+    def source_of(self, image: str) -> str:
+        """Return the digest of the sources that an image was built from."""
+
+
+def client() -> str:
+    """Return this process's name for CLIENT_LABEL."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def has_gone(client: str) -> bool:
+    """Return whether a client is a process of this machine that is there no more."""
+    machine, _, pid = client.rpartition(":")
+    return machine == socket.gethostname() and pid.isdigit() and not Path("/proc", pid).exists()

@@ -23,6 +23,7 @@ REFERENCE = ROOT / "reference" / "mpi_sgd"
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
 IMAGE, STUDENT_IMAGE = "grade", "grade-student"
 LIMIT_S = 300
+ONE_PART = ("--part", "ring_allreduce", "--json", "-")
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +126,48 @@ def test_a_folder_only_its_owner_may_read_is_graded(engine, tmp_path):
     assert {part["verdict"] for part in json.loads(done.stdout)["parts"]} == {"NOT_ATTEMPTED"}
 
 
+def private_copy(folder: Path, owner: int) -> Path:
+    shutil.copytree(TEMPLATE, folder)
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+        os.chown(path, owner, -1)
+    return folder
+
+
+def test_docker_run_reads_a_folder_as_its_owner(engine, tmp_path):
+    """A folder only its owner may read is read, by nobody but its owner."""
+    owner = os.getuid() or 150_001
+    done = docker_run(private_copy(tmp_path / "private", owner), "check", "/submission", *ONE_PART)
+    assert json.loads(done.stdout)["parts"][0]["verdict"] == "NOT_ATTEMPTED", done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has files that only root may read")
+def test_docker_run_does_not_read_as_root(engine, tmp_path):
+    """What only root may read is one sentence, with two ways out."""
+    done = docker_run(private_copy(tmp_path / "private", 0), "check", "/submission", *ONE_PART)
+    assert done.returncode == 2, done.stdout
+    assert done.stderr.count("\n") == 1
+    assert "chmod -R a+rX /submission" in done.stderr and "`grade run`" in done.stderr
+
+
+@pytest.mark.parametrize("door", ["grade run", "docker run"])
+def test_a_tar_is_graded_like_the_folder_it_holds(engine, tmp_path, door):
+    """Packed by a tool that students use, at both doors of the container."""
+    file = tmp_path / "handed-in.tgz"
+    subprocess.run(["tar", "czf", file, "-C", TEMPLATE.parent, TEMPLATE.name], check=True)
+    tmp_path.chmod(0o755)
+    file.chmod(0o644)
+    if door == "grade run":
+        done = grade("run", file, *ONE_PART)
+    else:
+        flags = ("-v", f"{file}:/handed-in.tgz:ro")
+        done = docker_run(TEMPLATE, "check", "/handed-in.tgz", *ONE_PART, flags=flags)
+    found = json.loads(grade("check", TEMPLATE, *ONE_PART).stdout)
+    told = json.loads(done.stdout)
+    assert told["submission_digest"] == found["submission_digest"]
+    assert told["parts"][0]["verdict"] == "NOT_ATTEMPTED"
+
+
 SNOOPING_RING = """
 import os
 def ringallreduce(send, recv, comm, op):
@@ -151,6 +194,7 @@ def ringallreduce(send, recv, comm, op):
 def test_student_code_is_another_user_and_reads_nothing_of_ours(engine, tmp_path, door):
     """Judge, suites and references are out of reach of the student's processes."""
     (tmp_path / "my_ring_allreduce.py").write_text(SNOOPING_RING)
+    tmp_path.chmod(0o755)
     options = ("--part", "ring_allreduce", "--json", "-")
     if door == "grade run":
         done = grade("run", tmp_path, *options)

@@ -29,30 +29,57 @@ class Streams:
         self._connection.sendall(data)
 
 
+class FakeContainer:
+    """One that was created, and how far it has come."""
+
+    def __init__(self, configuration: dict[str, Any]) -> None:
+        self.configuration = configuration
+        self.started = threading.Event()
+        self.ended = threading.Event()
+        self.exit_code = 0
+
+
 class FakeDaemon:
-    """Runs `process` as the one container; its return value is the exit code."""
+    """Runs `process` as each container; what it returns is the exit code.
+
+    ranks_process: what the image `grade-ranks` runs.
+    """
 
     def __init__(self, folder: Path, process: Callable[[Streams], int]) -> None:
         self.url = f"unix://{folder / 'docker.sock'}"
         self.process = process
-        self.images = {"grade"}
-        self.created: dict[str, Any] = {}
+        self.ranks_process: Callable[[Streams], int] = lambda streams: len(streams.stdin.read())
+        self.images = {"grade": "one source"}
+        """The digest of the sources that each was built from."""
+        self.containers: dict[str, FakeContainer] = {}
+        self.stale: list[dict[str, Any]] = []
+        """What it lists."""
+        self.removals: list[str] = []
         self.removed = threading.Event()
-        self.started = threading.Event()
-        self.ended = threading.Event()
-        self.exit_code = 0
         self._server = _Server(str(folder / "docker.sock"), _Handler)
         self._server.daemon = self
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
-    def run(self, connection: socket.socket) -> None:
-        self.started.wait()
-        self.exit_code = self.process(Streams(connection))
-        self.ended.set()
+    @property
+    def created(self) -> dict[str, Any]:
+        """Return the configuration of the newest container."""
+        return list(self.containers.values())[-1].configuration
+
+    @property
+    def num_created(self) -> int:
+        return len(self.containers)
+
+    def run(self, container: FakeContainer, connection: socket.socket) -> None:
+        container.started.wait()
+        is_ranks = container.configuration["Image"] == "grade-ranks"
+        process = self.ranks_process if is_ranks else self.process
+        container.exit_code = process(Streams(connection))
+        container.ended.set()
 
     def close(self) -> None:
-        self.started.set()
-        self.ended.set()
+        for container in self.containers.values():
+            container.started.set()
+            container.ended.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -85,31 +112,51 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def do_GET(self) -> None:
-        self._answer(200, {"ApiVersion": "1.41", "MinAPIVersion": "1.24"})
+        daemon: FakeDaemon = self.server.daemon
+        image = re.search(r"/images/(.*)/json", self.path)
+        if "/containers/json" in self.path:
+            self._answer(200, daemon.stale)
+        elif image is None:
+            self._answer(200, {"ApiVersion": "1.41", "MinAPIVersion": "1.24"})
+        elif image[1] in daemon.images:
+            labels = {"grader.source-digest": daemon.images[image[1]]}
+            self._answer(200, {"Config": {"Labels": labels}})
+        else:
+            self._answer(404, {"message": f"No such image: {image[1]}:latest"})
 
     def do_DELETE(self) -> None:
+        self.server.daemon.removals.append(self._container())
         self.server.daemon.removed.set()
         self._answer(204, None)
+
+    def _container(self) -> str:
+        found = re.search(r"/containers/(\w+)", self.path)
+        return found[1] if found else ""
 
     def do_POST(self) -> None:
         daemon: FakeDaemon = self.server.daemon
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        action = re.sub(r"^/v[0-9.]+/containers/(c1/)?", "", self.path).split("?")[0]
-        if action == "create":
-            daemon.created = json.loads(body)
-            if daemon.created["Image"] not in daemon.images:
-                self._answer(404, {"message": f"No such image: {daemon.created['Image']}:latest"})
+        name = self._container()
+        if name == "create":
+            configuration = json.loads(body)
+            if configuration["Image"] not in daemon.images:
+                self._answer(404, {"message": f"No such image: {configuration['Image']}:latest"})
                 return
-            self._answer(201, {"Id": "c1", "Warnings": []})
-        elif action == "attach":
+            name = f"c{len(daemon.containers) + 1}"
+            daemon.containers[name] = FakeContainer(configuration)
+            self._answer(201, {"Id": name, "Warnings": []})
+            return
+        container = daemon.containers[name]
+        action = self.path.split("?")[0].rpartition("/")[2]
+        if action == "attach":
             self.wfile.write(
                 b"HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n"
             )
-            daemon.run(self.connection)
+            daemon.run(container, self.connection)
             self.close_connection = True
         elif action == "start":
-            daemon.started.set()
+            container.started.set()
             self._answer(204, None)
         elif action == "wait":
-            daemon.ended.wait()
-            self._answer(200, {"StatusCode": daemon.exit_code})
+            container.ended.wait()
+            self._answer(200, {"StatusCode": container.exit_code})

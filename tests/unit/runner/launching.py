@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -31,11 +32,18 @@ def bare_script(student, comm):
 """
 
 
-def case(label: str = "once", ranks: int = 2, probe: str = "call", **options: bool) -> CaseCall:
+def case(label: str = "once", ranks: int = 2, probe: str = "call", **options: Any) -> CaseCall:
     """Return a case that expects one number from each rank."""
     inputs = tuple({"number": rank} if probe == "call" else {} for rank in range(ranks))
     expected = tuple({"value": Array("float64", ())} for _ in range(ranks))
-    return CaseCall(label, probe, options.get("synchronous_sends", False), inputs, expected)
+    return CaseCall(
+        label,
+        probe,
+        options.get("synchronous_sends", False),
+        inputs,
+        expected,
+        altered_message=options.get("altered_message"),
+    )
 
 
 def run(

@@ -12,7 +12,8 @@ import requests.exceptions
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
 from grader.errors import GraderError, UsageError
-from grader.runner import container_output
+from grader.intake import parcel as parcels
+from grader.runner import container_output, journal
 from grader.runner.container import grade_in_container
 from grader.runner.docker_engine import DockerEngine
 from grader.runner.engine import ContainerLimits
@@ -52,6 +53,10 @@ def grade(submission: Path, *options: str, image: str = "grade", **more) -> tupl
     return report, lines
 
 
+def files_in(streams: Streams) -> dict[str, bytes]:
+    return dict(parcels.unpack(read_submission(streams.stdin)).files)
+
+
 def says(exit_code: int, *said: tuple[int, bytes]):
     """Return a process that reads its submission, says something and ends."""
 
@@ -72,7 +77,7 @@ def test_the_files_go_in_and_the_report_comes_out(submission, daemon):
 
     def process(streams: Streams) -> int:
         secrets.append(read_secret(streams.stdin))
-        arrived.extend(read_submission(streams.stdin))
+        arrived.extend(files_in(streams).items())
         streams.write(STDERR, b"grading ring_all")
         streams.write(STDERR, b"reduce\ngrading sync_ring\n")
         streams.write(STDOUT, b'{"score": ')
@@ -99,7 +104,7 @@ def test_a_large_submission_goes_in_while_the_container_talks(submission, daemon
         for _ in range(64):
             streams.write(STDERR, b"x" * 65535 + b"\n")
         read_secret(streams.stdin)
-        found = dict(read_submission(streams.stdin))
+        found = files_in(streams)
         streams.write(STDOUT, str(len(found["report.pdf"])).encode())
         return 0
 
@@ -128,6 +133,7 @@ def test_the_container_gets_nothing_it_does_not_need(submission, daemon):
     assert {limit["Name"]: limit["Hard"] for limit in host["Ulimits"]} == {
         "core": 0,
         "nofile": 1024,
+        "nproc": 4096,
     }
     assert host["LogConfig"]["Type"] == "none"
     assert "mode=0700" in host["Tmpfs"]["/judge"]
@@ -175,7 +181,7 @@ def test_files_in_folders_and_notebooks_go_in_as_they_are(submission, daemon):
 
     def process(streams: Streams) -> int:
         read_secret(streams.stdin)
-        arrived.extend(read_submission(streams.stdin))
+        arrived.extend(files_in(streams).items())
         streams.write(STDOUT, b"{}")
         return 0
 
@@ -268,6 +274,7 @@ def test_an_interrupt_ends_the_container(submission, daemon):
         read_secret(streams.stdin)
         read_submission(streams.stdin)
         streams.write(STDERR, b"grading\n")
+        journal.read(streams.stdin)
         assert streams.stdin.read() == b""
         input_ended.set()
         return 3

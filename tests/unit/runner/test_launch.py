@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from launching import case, run, values
 
-from grader.model import Outcome, RunFailure, Verdict
+from grader.model import AlteredMessage, Outcome, RunFailure, Verdict
 from grader.runner.plan import Limits
 
 
@@ -169,6 +169,24 @@ def test_buffered_sends_deadlock_only_with_synchronous_sends():
     assert values(launched) == [3.0, 3.0]
     assert launched.failure is not None
     assert launched.failure.verdict is Verdict.DEADLOCK
+
+
+def test_a_message_is_altered_in_its_case_alone():
+    """The order goes to one rank, for one case; the outcome tells whether it was carried out."""
+    source = """
+        import numpy as np
+        def go(comm):
+            data, other = np.ones(4), np.empty(4)
+            for _ in range(2):
+                comm.Send(data, dest=1 - comm.rank)
+                comm.Recv(other, source=1 - comm.rank)
+            return other.sum()
+        """
+    orders = (None, AlteredMessage(1, 1), AlteredMessage(1, 0), AlteredMessage(0, 2), None)
+    cases = (case(str(i), altered_message=order) for i, order in enumerate(orders))
+    launched = run(source, cases=tuple(cases))
+    assert [values(launched, i) for i in range(5)] == [[4, 4], [5, 4], [4, 4], [4, 4], [4, 4]]
+    assert [outcome.num_altered for outcome in launched.outcomes] == [0, 1, 1, 0, 0]
 
 
 def test_an_endless_computation_is_a_time_limit_not_a_deadlock():

@@ -1,0 +1,178 @@
+"""What a grading has found so far, told as it goes: a killed container loses one test at most.
+
+The judge writes one line on standard error when a test starts and one when it has ended. The client
+keeps them and gives them to a fresh container, whose judge takes the ended tests as they are.
+"""
+
+import dataclasses
+import json
+import secrets
+import struct
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO
+
+from grader.errors import UsageError
+from grader.model import RunFailure, TestResult, Verdict
+
+PREFIX = "journal: "
+MAX_LINE_NUM_BYTES = 256 << 10
+_MAX_DETAIL_CHARS = 16_000
+"""What a detail is cut to where a line would be too long; as JSON, a character is up to twelve."""
+_MAX_PACKED_NUM_BYTES = 128 << 20
+_LENGTH = struct.Struct(">Q")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One test in one grading of its part."""
+
+    part: str
+    suite: str
+    replaced: str
+    """The part whose file is our stand-in; empty when all is the student's own."""
+    test: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A test that has ended, and all that later tests of its part depend on."""
+
+    step: Step
+    result: TestResult
+    root: str
+    """The failed test at the root of this failure; empty when it holds."""
+    ended: RunFailure | None
+    """Why no more runs of the part are worth starting."""
+    num_launches: int
+    """Of the part, up to here."""
+    refusals: tuple[str, ...] = ()
+    """What the guard refused in the part up to here, in sentences."""
+
+
+@dataclass(frozen=True)
+class Resume:
+    """What the judge in a container is told of those before it."""
+
+    key: str = field(default_factory=lambda: secrets.token_hex(16))
+    """Begins every line of the journal; only the judge and its client know it."""
+    finished: tuple[Finished, ...] = ()
+    lost: Mapping[Step, str] = field(default_factory=dict)
+    """Tests that are not tried again, each with why."""
+    gave_up: str = ""
+    """Why no test at all is tried again; empty when they are."""
+    notes: tuple[str, ...] = ()
+    """For the report."""
+
+
+class Journal:
+    """The judge's end."""
+
+    def __init__(
+        self, resume: Resume | None = None, write: Callable[[str], None] = lambda line: None
+    ) -> None:
+        """write: takes each line, of at most MAX_LINE_NUM_BYTES, ASCII and without its end."""
+        self._resume = resume or Resume()
+        self._write = write
+
+    def started(self, step: Step) -> None:
+        """Say that a test is in progress."""
+        self._say({"started": dataclasses.asdict(step)})
+
+    def finished(self, finished: Finished) -> None:
+        """Say what became of a test."""
+        self._say({"finished": dataclasses.asdict(finished)})
+
+    def kept(self, steps: Set[Step]) -> list[Finished]:
+        """Return those of the tests that have ended, in their order."""
+        return [each for each in self._resume.finished if each.step in steps]
+
+    def why_lost(self, step: Step) -> str:
+        """Return why a test is not to be tried; empty when it is."""
+        return self._resume.lost.get(step, self._resume.gave_up)
+
+    def _say(self, told: dict[str, Any]) -> None:
+        line = PREFIX + json.dumps({"key": self._resume.key, **told})
+        if len(line) > MAX_LINE_NUM_BYTES and "finished" in told:
+            result = told["finished"]["result"]
+            result["detail"] = result["detail"][:_MAX_DETAIL_CHARS]
+            line = PREFIX + json.dumps({"key": self._resume.key, **told})
+        self._write(line)
+
+
+def parse(line: str, key: str) -> Step | Finished | None:
+    """Return what a line of the journal tells, without its prefix; None when it is not the judge's.
+
+    A Step has started.
+    """
+    try:
+        data = json.loads(line)
+        if not isinstance(data, dict) or not secrets.compare_digest(str(data.get("key")), key):
+            return None
+        return _finished(data["finished"]) if "finished" in data else _step(data["started"])
+    except (KeyError, OverflowError, RecursionError, TypeError, ValueError):
+        return None
+
+
+def pack(resume: Resume) -> bytes:
+    """Return what the client sends: the length in eight bytes, then JSON."""
+    data = {
+        **dataclasses.asdict(replace(resume, lost={})),
+        "lost": [[dataclasses.asdict(step), why] for step, why in resume.lost.items()],
+    }
+    packed = json.dumps(data).encode()
+    return _LENGTH.pack(len(packed)) + packed
+
+
+def read(stream: BinaryIO) -> Resume:
+    """Return what a client has packed. Raises UsageError for anything else."""
+    head = stream.read(_LENGTH.size)
+    length = int(_LENGTH.unpack(head)[0]) if len(head) == _LENGTH.size else 0
+    if not 0 < length <= _MAX_PACKED_NUM_BYTES:
+        raise UsageError("the client sent no journal; take the image and the grader of one release")
+    try:
+        data = json.loads(stream.read(length))
+        return Resume(
+            key=str(data["key"]),
+            finished=tuple(map(_finished, data["finished"])),
+            lost={_step(step): str(why) for step, why in data["lost"]},
+            gave_up=str(data["gave_up"]),
+            notes=tuple(map(str, data["notes"])),
+        )
+    except (KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
+        raise UsageError(f"the client's journal cannot be read: {error}") from None
+
+
+def _step(data: Mapping[str, Any]) -> Step:
+    return Step(**_typed(data, Step))
+
+
+def _finished(data: Mapping[str, Any]) -> Finished:
+    ended = data["ended"]
+    return Finished(
+        step=_step(data["step"]),
+        result=TestResult(**_typed(data["result"], TestResult)),
+        root=str(data["root"]),
+        ended=None if ended is None else RunFailure(**_typed(ended, RunFailure)),
+        num_launches=int(data["num_launches"]),
+        refusals=tuple(map(str, data["refusals"])),
+    )
+
+
+def _typed(data: Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
+    """Return the fields of a flat dataclass. Raises TypeError or ValueError for any others."""
+    kinds = {"str": str, "float": (int, float), "bool": bool, "Verdict": str}
+    names: Sequence[dataclasses.Field[Any]] = dataclasses.fields(kind)
+    if set(data) != {each.name for each in names}:
+        raise ValueError(f"it has other fields than those of {kind.__name__}")
+    values = dict(data)
+    for each in names:
+        wanted = getattr(each.type, "__name__", str(each.type))
+        if not isinstance(values[each.name], kinds[wanted]):  # type: ignore[arg-type]
+            raise TypeError(f"{each.name} is {values[each.name]!r:.40}; expected {wanted}")
+        # What JSON calls NaN is not at least 0 either.
+        if wanted == "float" and not 0 <= values[each.name] < float("inf"):
+            raise ValueError(f"{each.name} is {values[each.name]!r:.40}; expected a mark")
+        if wanted == "Verdict":
+            values[each.name] = Verdict(values[each.name])
+    return values

@@ -1,0 +1,173 @@
+"""Where the zygote and its ranks live: beside the judge, or in a container of their own.
+
+Either way three pipes lead to it: what it is told, what it says, and its last words.
+"""
+
+import contextlib
+import json
+import os
+import select
+import socket
+import struct
+import subprocess
+import sys
+import sysconfig
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from grader.errors import GraderError, LaunchError
+
+_PROGRAM = Path(__file__).resolve().parent / "zygote" / "__main__.py"
+_RANK_SOURCE = Path(__file__).resolve().parents[1] / "rank"
+FOLDER_VARIABLE = "GRADER_RANKS"
+"""The variable that names the folder where the ranks are, when they are in another container."""
+_SOCKET = "zygote.sock"
+"""The name that grader.runner.zygote.listening gives its socket."""
+_PEER_CREDENTIALS = struct.Struct("3i")
+_CONNECT_LIMIT_S = 60.0
+_TICK_S = 0.02
+
+
+@dataclass(frozen=True)
+class Zygote:
+    """The judge's ends of the three pipes."""
+
+    process: subprocess.Popen[bytes] | None
+    """The zygote, where it is our child."""
+    told: int
+    said: int
+    last_words: int
+
+    def tell(self, message: bytes) -> None:
+        """Send it a message. Raises BrokenPipeError when it has gone."""
+        while message:
+            message = message[os.write(self.told, message) :]
+
+    def close(self, patience_s: float) -> str:
+        """End it by the end of what it is told; return its last words."""
+        os.close(self.told)
+        words = b""
+        deadline_s = time.monotonic() + patience_s
+        while select.select([self.last_words], [], [], max(0.0, deadline_s - time.monotonic()))[0]:
+            piece = os.read(self.last_words, 1 << 16)
+            if not piece:
+                break
+            words += piece
+        os.close(self.said)
+        os.close(self.last_words)
+        if self.process is not None:
+            try:
+                self.process.wait(max(0.0, deadline_s - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        return words.decode(errors="replace").strip()
+
+
+class Place(Protocol):
+    """Where a zygote can be started."""
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder that the ranks see as well; None where they see what we see."""
+
+    def start(self, environment: Mapping[str, str], modules: Sequence[str]) -> Zygote:
+        """Start a zygote that imports the modules. Raises LaunchError when that fails."""
+
+
+def from_environment(environment: Mapping[str, str]) -> Place:
+    """Return where ranks are to run, as the process that started us says."""
+    folder = environment.get(FOLDER_VARIABLE)
+    return OtherContainer(Path(folder)) if folder else Here()
+
+
+class Here:
+    """Beside the judge: the zygote is its child."""
+
+    folder: Path | None = None
+
+    def start(self, environment: Mapping[str, str], modules: Sequence[str]) -> Zygote:
+        """Start a zygote as our child."""
+        packages = sysconfig.get_path("purelib")
+        command = [sys.executable, "-I", "-S", str(_PROGRAM), packages, str(_RANK_SOURCE)]
+        with _pipes() as (ours, (told, said, words)):
+            process = subprocess.Popen(  # noqa: S603 - our own command line
+                [*command, *modules],
+                stdin=told,
+                stdout=said,
+                stderr=words,
+                env=dict(environment),
+                start_new_session=True,
+            )
+            return Zygote(process, *ours)
+
+
+class OtherContainer:
+    """In a container with nothing of the judge's, reached by a socket in a folder of both.
+
+    One connection for as long as the judge lives: its end is the end of that container.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder: Path | None = folder
+        self._socket = folder / _SOCKET
+        self._connection: socket.socket | None = None
+
+    def start(self, environment: Mapping[str, str], modules: Sequence[str]) -> Zygote:
+        """Have a zygote started there, with our pipes for its standard streams."""
+        order = {"environment": dict(environment), "modules": list(modules)}
+        with _pipes() as (ours, theirs):
+            try:
+                if self._connection is None:
+                    self._connection = self._connect()
+                message = json.dumps(order).encode() + b"\n"
+                sent = socket.send_fds(self._connection, [message], theirs)
+                self._connection.sendall(message[sent:])
+            except OSError as error:
+                raise LaunchError(f"the container of the ranks has ended ({error})") from None
+            return Zygote(None, *ours)
+
+    def _connect(self) -> socket.socket:
+        """Return a connection to the other container, which may have started after us.
+
+        Raises GraderError when there is none after a minute, or when a stranger answers.
+        """
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        deadline_s = time.monotonic() + _CONNECT_LIMIT_S
+        while True:
+            try:
+                connection.connect(str(self._socket))
+                break
+            except (FileNotFoundError, ConnectionRefusedError) as error:
+                if time.monotonic() > deadline_s:
+                    raise GraderError(
+                        f"the container of the ranks did not answer for {_CONNECT_LIMIT_S:.0f} s "
+                        f"at {self._socket} ({error.strerror}); is it the image `grade-ranks`?"
+                    ) from None
+                time.sleep(_TICK_S)
+        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
+        if _PEER_CREDENTIALS.unpack(raw)[1] != os.getuid():
+            raise GraderError(f"at {self._socket} somebody else answers than the zygote")
+        return connection
+
+
+@contextlib.contextmanager
+def _pipes() -> Iterator[tuple[list[int], list[int]]]:
+    """Yield (the judge's ends, the zygote's ends), which are closed here at the end.
+
+    The judge's stay open unless something goes wrong.
+    """
+    told, said, words = os.pipe(), os.pipe(), os.pipe()
+    ours, theirs = [told[1], said[0], words[0]], [told[0], said[1], words[1]]
+    try:
+        yield ours, theirs
+    except BaseException:
+        for end in ours:
+            os.close(end)
+        raise
+    finally:
+        for end in theirs:
+            os.close(end)

@@ -1,0 +1,83 @@
+"""What has to protect a grading from the submission, and what follows when it is missing."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from grader.errors import GraderError
+
+_INSTEAD = "`grade run DIR` sets all of them"
+
+
+@dataclass(frozen=True)
+class Protection:
+    """One thing that must be impossible, or a limit that must be there."""
+
+    name: str
+    """As a sentence that is true when it holds."""
+    holds: bool
+    found: str
+    """What was tried or seen."""
+    is_essential: bool
+    """The image and the judge provide it; nothing is graded without."""
+    flag: str = ""
+    """What brings it where it is up to how the container was started, such as `--read-only`."""
+
+
+def refusal(protections: Sequence[Protection], *, flags_are_ours: bool) -> str:
+    """Return why nothing is graded here; empty when it may be.
+
+    flags_are_ours: `grade run` started the container, so that everything has to hold.
+    """
+    missing = [each for each in protections if not each.holds]
+    fatal = [each for each in missing if each.is_essential or flags_are_ours]
+    if not fatal:
+        return ""
+    first = fatal[0]
+    others = len(missing) - 1
+    more = f"; {others} more {'is' if others == 1 else 'are'} missing" if others else ""
+    step = (
+        "build the image again with `make image`, and ask whoever runs this machine if it stays"
+        if first.is_essential
+        else f"start the container with {first.flag}"
+    )
+    return (
+        f"refusing to grade: a protection is missing here, `{first.name}` ({first.found}){more}. "
+        f"`grade selftest` lists all of them; {step}"
+    )
+
+
+def note(protections: Sequence[Protection]) -> str:
+    """Return what a report says about protections that were missing; empty when none was."""
+    missing = [each for each in protections if not each.holds]
+    if not missing:
+        return ""
+    named = "; ".join(f"{each.name} ({each.flag})" for each in missing)
+    return (
+        "graded without these protections, which whoever starts the container can add: "
+        f"{named}. {_INSTEAD}"
+    )
+
+
+def table(protections: Sequence[Protection]) -> str:
+    """Return lines for a terminal: whether each protection holds, its name, what was found."""
+    lines = []
+    for each in protections:
+        sign = "holds  " if each.holds else "MISSING"
+        lines.append(f"{sign}  {each.name}")
+        flag = "" if each.holds or not each.flag else f"; add {each.flag}"
+        lines.append(f"         {each.found}{flag}")
+    return "\n".join(lines)
+
+
+def render(protections: Sequence[Protection]) -> str:
+    """Return the protections as JSON."""
+    return json.dumps({"protections": [asdict(each) for each in protections]}, indent=2)
+
+
+def parse(text: str | bytes) -> tuple[Protection, ...]:
+    """Return what `render` wrote. Raises GraderError when the text is anything else."""
+    try:
+        return tuple(Protection(**each) for each in json.loads(text)["protections"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise GraderError(f"the selftest gave an answer that cannot be read: {error}") from None

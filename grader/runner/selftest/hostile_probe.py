@@ -1,0 +1,114 @@
+"""The probe of the hostile submission: tries everything, and tells what it could do.
+
+Its source follows that of the other `hostile_*.py` and finds their `try_*` functions by name.
+"""
+
+import ctypes
+import errno
+import json
+import os
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from grader.runner.selftest.hostile_files import leave_files
+from grader.runner.selftest.hostile_processes import foreign_processes
+from grader.runner.selftest.surroundings import look_around
+
+_REFUSALS = {
+    getattr(errno, name)
+    for name in (
+        *("EACCES", "EPERM", "ENOSYS", "EROFS", "EFBIG", "ENOENT", "ENOTDIR", "ESRCH"),
+        *("EAFNOSUPPORT", "EPROTONOSUPPORT", "ESOCKTNOSUPPORT", "ENETUNREACH", "EADDRNOTAVAIL"),
+    )
+}
+"""Errors that mean `no`. Any other is about how it was asked: the way itself was open."""
+_PR_GET_DUMPABLE = 3
+_LONGEST_LIFE_S = 60.0
+_MAX_TOLD = 5
+
+
+def attempt(student: Any, comm: Any, **target: Any) -> dict[str, str]:
+    """Rank 0 tries everything; returns a text of JSON. The other one is there to be looked into."""
+    secret = np.frombuffer(os.urandom(16), dtype=np.uint8)
+    mine = np.array([os.getpid(), secret.__array_interface__["data"][0]], dtype=np.int64)
+    everybodys = np.zeros((comm.size, 2), dtype=np.int64)
+    comm.Allgather(mine, everybodys)
+    found = {}
+    if comm.rank == 0:
+        peer, peer_address = map(int, everybodys[1])
+        known = {**target, "scratch": str(Path.cwd()), "peer": peer, "peer_address": peer_address}
+        found = {"found": json.dumps(_everything(known))}
+    comm.Barrier()
+    return found
+
+
+def _everything(target: Mapping[str, Any]) -> dict[str, Any]:
+    attempts = {name: try_ for name, try_ in globals().items() if name.startswith("try_")}
+    return {
+        "attempts": {name: outcomes(try_(target)) for name, try_ in attempts.items()},
+        "surroundings": asdict(look_around()),
+        "dumpable": ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0),
+        "users_of_mpirun": _users_of_mpirun(),
+        "foreign": foreign_processes(),
+        "daemon": leave_daemon(),
+        "files": leave_files(),
+    }
+
+
+def outcomes(steps: Any) -> dict[str, Any]:
+    """Return how many steps were tried, and those that were not refused."""
+    num_steps, succeeded = 0, []
+    for what, act in steps:
+        num_steps += 1
+        try:
+            act()
+        except OSError as error:
+            if error.errno is not None and error.errno not in _REFUSALS:
+                succeeded.append(f"{what} ({errno.errorcode.get(error.errno, error.errno)})")
+        except ValueError:
+            # How Python says that a limit must not be raised.
+            continue
+        else:
+            succeeded.append(what)
+    left_out = [f"{len(succeeded) - _MAX_TOLD} more"] if len(succeeded) > _MAX_TOLD else []
+    return {"num_steps": num_steps, "succeeded": [*succeeded[:_MAX_TOLD], *left_out]}
+
+
+def leave_daemon() -> int:
+    """Leave a process behind that has no parent and no session of ours; return its number."""
+    waiting, telling = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for ignored in (signal.SIGHUP, signal.SIGTERM, signal.SIGINT):
+                signal.signal(ignored, signal.SIG_IGN)
+            os.write(telling, str(os.getpid()).encode())
+            time.sleep(_LONGEST_LIFE_S)
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(telling)
+    number = os.read(waiting, 16)
+    os.close(waiting)
+    return int(number)
+
+
+def _users_of_mpirun() -> list[str]:
+    """Return the real user of each process of mpirun's."""
+    users = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "comm").read_text().strip() in (
+                *("mpirun", "prterun", "prte", "prted"),
+            ):
+                lines = (entry / "status").read_text().splitlines()
+                users.append(next(line.split()[1] for line in lines if line.startswith("Uid:")))
+        except OSError:
+            continue
+    return users

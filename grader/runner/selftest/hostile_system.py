@@ -1,0 +1,93 @@
+"""Attempts on what the kernel offers: namespaces, mounts, seldom used calls, sockets."""
+
+import os
+import platform
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from ctypes import c_long
+from functools import partial
+from typing import Any
+
+from grader.runner.selftest.hostile_calling import checked, in_a_child, libc
+from grader.runner.selftest.hostile_processes import trace_a_child
+
+_NAMESPACES = {"user": 1 << 28, "mount": 1 << 17, "process": 1 << 29, "network": 1 << 30}
+_CALLS: dict[str, tuple[int, int, tuple[int | bytes | None, ...]]] = {
+    # Numbers on x86_64 and on aarch64, arguments.
+    "keyctl": (250, 219, (0, -4, 0)),
+    "add_key": (248, 217, (b"user", b"x", b"y", 1, -4)),
+    "request_key": (249, 218, (b"user", b"x", None, -4)),
+    "bpf": (321, 280, (0, None, 0)),
+    "io_uring_setup": (425, 425, (1, None)),
+    "userfaultfd": (323, 282, (0,)),
+    "perf_event_open": (298, 241, (None, 0, -1, -1, 0)),
+    "shmget": (29, 194, (0, 4096, 0o1600)),
+    "msgget": (68, 186, (0, 0o1600)),
+    "semget": (64, 190, (0, 1, 0o1600)),
+    "mq_open": (240, 180, (b"selftest", os.O_CREAT | os.O_RDWR, 0o600, None)),
+    "setns": (308, 268, (0, 0)),
+    "pivot_root": (155, 41, (b"/tmp", b"/tmp")),
+    "open_by_handle_at": (304, 265, (-1, None, 0)),
+    "init_module": (175, 105, (None, 0, b"")),
+    "syslog": (103, 116, (3, None, 0)),
+}
+_PR_SET_DUMPABLE = 4
+_SYSTEM_V_REMOVE = {"shmget": libc.shmctl, "msgget": libc.msgctl, "semget": libc.semctl}
+
+
+def try_namespaces(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Namespaces, mounts and devices are refused."""
+    for name, flag in _NAMESPACES.items():
+        yield f"a new {name} namespace", partial(in_a_child, partial(_unshare, flag))
+    yield "mount", partial(checked, libc.mount, b"none", b"/tmp", b"tmpfs", 0, None)
+    yield "chroot", partial(in_a_child, partial(os.chroot, target["scratch"]))
+    device = f"{target['scratch']}/device"
+    yield "a device", partial(os.mknod, device, 0o20600, os.makedev(1, 3))
+
+
+def try_system_calls(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], object]]]:
+    """System calls that no submission needs are refused."""
+    for name, (on_x86_64, on_aarch64, arguments) in _CALLS.items():
+        number = on_aarch64 if platform.machine() == "aarch64" else on_x86_64
+        yield name, partial(_system_call, name, number, arguments)
+    yield "trace a child", trace_a_child
+    yield "show its memory", partial(checked, libc.prctl, _PR_SET_DUMPABLE, 1, 0, 0, 0)
+    yield "set the clock", partial(time.clock_settime, time.CLOCK_REALTIME, 0)
+
+
+def try_sockets(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], object]]]:
+    """Sockets that no submission needs are refused."""
+    packets, virtual_machine, crypto = 17, 40, 38
+    for name, family, kind, protocol in (
+        ("raw", socket.AF_INET, socket.SOCK_RAW, 1),
+        ("packet", packets, socket.SOCK_RAW, 0),
+        ("vsock", virtual_machine, socket.SOCK_STREAM, 0),
+        ("crypto", crypto, socket.SOCK_SEQPACKET, 0),
+    ):
+        yield f"a {name} socket", partial(socket.socket, family, kind, protocol)
+
+
+def try_the_network(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], object]]]:
+    """There is no network but the loopback."""
+    # Addresses kept for documentation. Connecting a datagram socket sends nothing: it finds a way.
+    yield "a way to 192.0.2.1", partial(_find_way, socket.AF_INET, "192.0.2.1")
+    yield "a way to 2001:db8::1", partial(_find_way, socket.AF_INET6, "2001:db8::1")
+
+
+def _unshare(flag: int) -> None:
+    checked(libc.unshare, flag)
+
+
+def _system_call(name: str, number: int, arguments: tuple[Any, ...]) -> None:
+    plain = [c_long(each) if isinstance(each, int) else each for each in arguments]
+    made = checked(libc.syscall, c_long(number), *plain)
+    if name in _SYSTEM_V_REMOVE:
+        # What was made outlives us: take it away again.
+        last = (0,) if name != "semget" else (0, 0)
+        _SYSTEM_V_REMOVE[name](made, *last, None)
+
+
+def _find_way(family: int, address: str) -> None:
+    with socket.socket(family, socket.SOCK_DGRAM) as datagrams:
+        datagrams.connect((address, 9))

@@ -1,0 +1,396 @@
+"""What holds a run in the container: each limit is broken by a small submission, in a real Docker.
+
+Needs the image that `make image` builds. Without a Docker daemon these tests are skipped, but not
+where CI=true: there a skipped container test is a failure.
+"""
+
+import json
+import os
+import subprocess
+import textwrap
+from pathlib import Path
+
+import docker
+import pytest
+from docker.errors import DockerException
+
+ROOT = Path(__file__).resolve().parents[2]
+IMAGE = "grade"
+LIMIT_S = 300
+HARDENED = (
+    *("--network", "none", "--init", "--read-only", "--shm-size", "256m"),
+    *("--tmpfs", "/tmp:rw,nosuid,nodev,noexec,size=64m,nr_inodes=4096,mode=1777"),
+    *("--cap-drop", "ALL", "--cap-add", "SETUID", "--cap-add", "SETGID", "--cap-add", "KILL"),
+    *("--security-opt", "no-new-privileges"),
+)
+LIMITED = ("--pids-limit", "256", "--memory", "4g", "--memory-swap", "4g")
+# Runs one submission after the other, each as a user of its own, as the judge in the image does.
+DRIVER = """
+import json, os, signal, sys, threading, time
+sys.path[:0] = ["/opt/grader", "/helpers"]
+from launching import case, run
+from grader.model import RunFailure
+from grader.runner.fork_server import ForkServer
+from grader.runner.plan import Limits
+from grader.runner.users import run_uids
+from grader.runner.zygote.processes import descendants
+
+def kill_once(server, whom):
+    time.sleep(1.0)
+    zygote = server._zygote.process.pid
+    keepers = [pid for pid in descendants(zygote) if os.getuid() in uids_of(pid)]
+    os.kill(zygote if whom == "zygote" else keepers[0], signal.SIGKILL)
+
+def uids_of(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return [int(word) for line in status if line[:4] == "Uid:" for word in line.split()[1:]]
+
+uids = run_uids()
+answers = []
+with ForkServer() as server:
+    for order in json.load(sys.stdin):
+        if "kill" in order:
+            threading.Thread(target=kill_once, args=(server, order["kill"]), daemon=True).start()
+        uid, ranks = next(uids), order["ranks"]
+        launched = run(
+            order["source"], ranks=ranks, cases=(case(ranks=ranks),), uid=uid, server=server,
+            world=order["world"], limits=Limits(case_s=order["case_s"]),
+        )
+        failure = launched.failure
+        answers.append({
+            "verdict": failure.verdict.name if failure else "",
+            "message": failure.message if failure else "",
+            "values": [] if failure else [float(each) for each in launched.outcomes[0]["value"]],
+            "printed": list(launched.output_tails),
+            "alive": [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
+                      if {uid, uid + 1} & set(uids_of(pid))],
+            "left": [path + "/" + name for path in ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")
+                     for name in os.listdir(path)],
+        })
+print(json.dumps(answers))
+"""
+HONEST = "def go(comm): return 7"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def engine():
+    try:
+        client = docker.from_env()
+        client.images.get(IMAGE)
+    except DockerException as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no Docker, or `make image` has not been run: {error}")
+        pytest.skip(f"no Docker, or `make image` has not been run: {error}")
+
+
+def order(source, *, ranks=1, world="alone", case_s=60, **more):
+    return {
+        "source": textwrap.dedent(source),
+        "ranks": ranks,
+        "world": world,
+        "case_s": case_s,
+        **more,
+    }
+
+
+def runs(*orders, flags=LIMITED):
+    """Return what came of each run, one after the other in one container."""
+    helpers = ROOT / "tests" / "unit" / "runner" / "launching.py"
+    done = subprocess.run(
+        [
+            *("docker", "run", "--rm", "-i", *HARDENED, *flags),
+            *("-v", f"{helpers}:/helpers/launching.py:ro"),
+            *("--entrypoint", "/opt/venv/bin/python", IMAGE, "-I", "-c", DRIVER),
+        ],
+        input=json.dumps(orders),
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = json.loads(done.stdout)
+    for answer in answers:
+        assert answer["alive"] == [] and answer["left"] == [], answer
+    return answers
+
+
+def test_a_rank_is_somebody_else_with_nothing_in_its_hands():
+    """User, groups, capabilities, descriptors, environment, mask and session of a rank."""
+    source = """
+        import json, os
+        def go(comm):
+            with open("/proc/self/status") as status:
+                said = dict(line.split(":", 1) for line in status)
+            names = ("Uid", "Gid", "Groups", "CapEff", "CapPrm", "NoNewPrivs", "Seccomp", "Umask")
+            told = {name: said[name].split() for name in names}
+            told["leads session"] = os.getsid(0) == os.getpid()
+            told["open"] = []
+            for fd in os.listdir("/proc/self/fd"):
+                try:
+                    told["open"].append(os.readlink(f"/proc/self/fd/{fd}").split(":")[0])
+                except FileNotFoundError:
+                    pass  # what listed the folder
+            told["environment"] = sorted(os.environ)
+            print(json.dumps(told))
+        """
+    first, second = runs(order(source), order(source))
+    assert first["verdict"] == second["verdict"] == "", first
+    told, other = json.loads(first["printed"][0]), json.loads(second["printed"][0])
+    assert len({*told["Uid"], *told["Gid"]}) == 1 and int(told["Uid"][0]) >= 1000
+    assert told["Uid"] != other["Uid"]
+    assert told["Groups"] == []
+    assert {int(told[name][0], 16) for name in ("CapEff", "CapPrm")} == {0}
+    assert (told["NoNewPrivs"], told["Seccomp"], told["Umask"]) == (["1"], ["2"], ["0077"])
+    assert told["leads session"]
+    # Nothing, what it prints, its stack dumps, its trace, and the judge's socket.
+    allowed = {"/dev/null", "/memfd", "socket"}
+    assert {name for name in told["open"] if not name.startswith("/proc/")} <= allowed
+    assert not [name for name in told["environment"] if name.startswith(("LD_PRELOAD", "GRADER_I"))]
+
+
+LIMITS = """
+    import ctypes, errno, mmap, os, resource, socket, tempfile
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def refused(act):
+        try:
+            act()
+        except (OSError, MemoryError, ValueError) as error:
+            return type(error).__name__ + " " + errno.errorcode.get(getattr(error, "errno", 0), "")
+        return "done"
+
+    def take_descriptors():
+        taken = []
+        try:
+            while True:
+                taken.append(os.dup(0))
+        finally:
+            for descriptor in taken:
+                os.close(descriptor)
+
+    def write():
+        import signal
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        with open("big", "wb", buffering=0) as file:
+            file.seek((256 << 20) - 1)
+            file.write(b"xx")
+            file.write(b"x")
+
+    def lock():
+        page = mmap.mmap(-1, 4096)
+        if libc.mlock(ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(page))), 4096):
+            raise OSError(ctypes.get_errno(), "mlock")
+
+    def queue():
+        os.close(os.open("/dev/mqueue/mine", os.O_CREAT | os.O_RDWR))
+
+    ATTEMPTS = {
+        "descriptors": take_descriptors,
+        "file": write,
+        "data": lambda: bytearray(3 << 30),
+        "lock": lock,
+        "queue": queue,
+        "nice": lambda: os.nice(-1),
+        "realtime": lambda: os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1)),
+        "raise": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096)),
+        "memfd": lambda: os.memfd_create("x"),
+        "vsock": lambda: socket.socket(40, socket.SOCK_STREAM),
+        "root": lambda: os.setuid(0),
+        "oom": lambda: open("/proc/self/oom_score_adj", "w").write("0"),
+        "judge": lambda: os.kill(os.getppid(), 0),
+    }
+
+    def go(comm):
+        assert resource.getrlimit(resource.RLIMIT_CORE) == (0, 0)
+        print({name: refused(act) for name, act in ATTEMPTS.items()})
+    """
+
+
+def test_every_limit_holds_when_it_is_tried():
+    """One attempt each at what a rank may not do."""
+    (answer,) = runs(order(LIMITS))
+    assert answer["verdict"] == "", answer
+    assert eval(answer["printed"][0]) == {
+        "descriptors": "OSError EMFILE",
+        "file": "OSError EFBIG",
+        "data": "MemoryError ",
+        "lock": "PermissionError EPERM",
+        "queue": "OSError EMFILE",
+        "nice": "PermissionError EPERM",
+        "realtime": "PermissionError EPERM",
+        "raise": "ValueError ",
+        "memfd": "OSError ENOSYS",
+        "vsock": "OSError EAFNOSUPPORT",
+        "root": "PermissionError EPERM",
+        "oom": "PermissionError EACCES",
+        "judge": "PermissionError EPERM",
+    }
+
+
+def test_a_fork_bomb_is_the_submissions_own_error():
+    """It meets the limit of its user; the run after it finds everything as it was."""
+    bomb = """
+        import os, time
+        def go(comm):
+            while True:
+                if os.fork() == 0:
+                    os.setsid()
+                    time.sleep(1000)
+        """
+    answer, honest = runs(order(bomb), order(HONEST))
+    assert answer["verdict"] == "RUN_TIME_ERROR"
+    assert "BlockingIOError" in answer["message"]
+    assert honest["values"] == [7.0]
+
+
+def test_too_many_processes_for_the_container_are_told_and_killed():
+    """Before the judge finds no room for a process of its own."""
+    many = """
+        import os, time
+        def go(comm):
+            try:
+                while True:
+                    if os.fork() == 0:
+                        time.sleep(1000)
+            except OSError:
+                time.sleep(1000)
+        """
+    flags = ("--pids-limit", "60", "--memory", "4g", "--memory-swap", "4g")
+    answer, honest = runs(order(many), order(HONEST), flags=flags)
+    assert answer["verdict"] == "RUN_TIME_ERROR"
+    assert "started so many processes and threads" in answer["message"]
+    assert "51 are allowed" in answer["message"]
+    assert honest["values"] == [7.0]
+
+
+MANY_SMALL = """
+    import os, time
+    def go(comm):
+        for _ in range(60):
+            if os.fork() == 0:
+                block = bytearray(os.urandom(1)) * (60 << 20)
+                time.sleep(1000)
+        time.sleep(1000)
+    """
+
+
+@pytest.mark.parametrize("memory", ["4g", "1g"])
+def test_memory_in_many_small_processes_is_told_and_killed(memory):
+    """No single process is large; the container's counter sees them all, before it is full."""
+    flags = ("--pids-limit", "256", "--memory", memory, "--memory-swap", memory)
+    answer, honest = runs(order(MANY_SMALL), order(HONEST), flags=flags)
+    assert answer["verdict"] == "MEMORY_LIMIT_EXCEEDED"
+    assert "of memory together" in answer["message"]
+    assert honest["values"] == [7.0]
+
+
+def test_what_is_printed_past_the_ranks_is_capped_as_well():
+    """The output of mpirun lies open to every process of its user."""
+    flood = """
+        import os
+        def go(comm):
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    name = open(f"/proc/{pid}/comm").read().strip()
+                    if name in ("prterun", "mpirun"):
+                        with open(f"/proc/{pid}/fd/1", "wb") as log:
+                            while True:
+                                log.write(b"x" * (1 << 20))
+                except PermissionError:
+                    continue
+        """
+    answer, honest = runs(order(flood, ranks=2, world="mpi"), order(HONEST))
+    assert answer["verdict"] == "OUTPUT_LIMIT_EXCEEDED", answer
+    assert "what the ranks started printed more than 8 MiB" in answer["message"]
+    assert honest["values"] == [7.0]
+
+
+def test_no_rank_looks_into_another():
+    """Of the same user, and yet neither memory nor descriptors nor environment can be read."""
+    source = """
+        import os
+        def go(comm):
+            pids = comm.allgather(os.getpid())
+            other = pids[1 - comm.rank]
+            found = []
+            for name in ("mem", "environ", "maps", "fd", "cwd"):
+                try:
+                    path = f"/proc/{other}/{name}"
+                    os.readlink(path) if name == "cwd" else (
+                        os.listdir(path) if name == "fd" else open(path, "rb").read(1))
+                    found.append(name)
+                except OSError:
+                    pass
+            comm.Barrier()
+            print(found)
+        """
+    (answer,) = runs(order(source, ranks=2, world="mpi"))
+    assert answer["verdict"] == "", answer
+    assert answer["printed"] == ["[]", "[]"]
+
+
+def test_daemons_and_hostile_files_do_not_reach_the_next_run():
+    """Deep, locked and oddly named files wherever everybody may write; processes that hide."""
+    hostile = """
+        import os
+        def go(comm):
+            for place in ("/tmp", "/dev/shm", os.getcwd()):
+                os.chdir(place)
+                os.mkdir("locked")
+                os.makedirs("locked/in/in")
+                os.symlink("/opt/venv", "locked/in/link")
+                os.chmod("locked/in", 0)
+                os.chmod("locked", 0)
+                for name in (b"-rf", b"a\\nb", b"\\xff", b"x" * 255):
+                    open(name, "w").close()
+                os.mkdir("deep")
+                at = os.open("deep", os.O_RDONLY)
+                for _ in range(700):
+                    os.mkdir("d" * 250, dir_fd=at)
+                    at, before = os.open("d" * 250, os.O_RDONLY, dir_fd=at), at
+                    os.close(before)
+                os.close(at)
+            for _ in range(3):
+                if os.fork() == 0:
+                    os.setsid()
+                    while True:
+                        if os.fork():
+                            os._exit(0)
+        """
+    answer, honest = runs(order(hostile, case_s=120), order(HONEST))
+    assert answer["verdict"] == "", answer
+    assert honest["values"] == [7.0]
+
+
+def test_a_stopped_mpirun_does_not_outlive_its_run():
+    """Signals that only stop are no way to stay."""
+    source = """
+        import os, signal
+        def go(comm):
+            for pid in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    if int(pid) not in (os.getpid(), 1):
+                        os.kill(int(pid), signal.SIGSTOP)
+                except OSError:
+                    pass
+            os.kill(os.getpid(), signal.SIGSTOP)
+        """
+    answer, honest = runs(order(source, ranks=2, world="mpi", case_s=3), order(HONEST))
+    assert answer["verdict"] == "TIME_LIMIT_EXCEEDED", answer
+    assert honest["values"] == [7.0]
+
+
+@pytest.mark.parametrize("whom", ["zygote", "keeper"])
+def test_a_run_whose_keeper_was_killed_is_run_again(whom):
+    """As by the kernel when memory runs out: what was begun is cleared away, and nothing passes."""
+    slow = """
+        import os, time
+        def go(comm):
+            open(f"/tmp/{os.getuid()}", "w").close()
+            if os.fork() == 0:
+                time.sleep(1000)
+            time.sleep(3)
+            return 7
+        """
+    warm, answer = runs(order(HONEST), order(slow, kill=whom))
+    assert warm["values"] == answer["values"] == [7.0]

@@ -1,0 +1,70 @@
+"""Nothing a submission does changes a mark: attacks in real containers, beside honest controls.
+
+`make acceptance` grades a control beside every attack, `make test` beside every third.
+
+Needs the image that `make image` builds. Without a Docker daemon these tests are skipped, but not
+where CI=true: there a skipped container test is a failure.
+"""
+
+import pytest
+from red_team import images, invariants
+from red_team.attack import CONTROLS, HOSTILE, Attack, folders
+from red_team.yard import Yard
+
+from grader.model import Verdict
+
+ATTACKS = folders(HOSTILE)
+ONE_IN = 3
+
+
+def marked(folder):
+    """Return the parameter of an attack; a label that cannot be read fails its own test."""
+    is_slow = "\nslow = true" in (folder / "expect.toml").read_text()
+    return pytest.param(folder, id=folder.name, marks=[pytest.mark.slow] if is_slow else [])
+
+
+@pytest.fixture(scope="module")
+def yard():
+    images.require()
+    yard = Yard()
+    yield yard
+    problems = yard.finish()
+    yard.close()
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize("folder", ATTACKS, ids=lambda folder: folder.name)
+def test_label_is_complete(folder):
+    """An attack without a label that can be read would be let loose for nothing."""
+    attack = Attack.of(folder)
+    assert attack.about.endswith(".")
+    assert attack.verdicts
+    assert Verdict.JUDGE_ERROR not in attack.verdicts
+    assert attack.most_points >= attack.least_points >= 0
+
+
+@pytest.mark.parametrize("folder", [marked(folder) for folder in folders(CONTROLS)])
+def test_control_keeps_its_marks(folder, yard):
+    """What is not hostile is graded as anywhere: a sandbox that breaks it is broken."""
+    control = Attack.of(folder)
+    graded = yard.grade(control)
+    problems = invariants.broken(control, graded)
+    assert not problems, account(problems, graded)
+
+
+@pytest.mark.parametrize("folder", [marked(folder) for folder in ATTACKS])
+def test_attack_gains_nothing(folder, yard, request):
+    """No points, no canary, no survivor, no neighbour disturbed: beside it or right after."""
+    attack = Attack.of(folder)
+    is_thorough = request.config.option.markexpr != "not slow"
+    if is_thorough or ATTACKS.index(folder) % ONE_IN == 0:
+        graded, disturbed = yard.grade_beside_a_control(attack)
+    else:
+        graded, disturbed = yard.grade_alone(attack), []
+    problems = [*invariants.broken(attack, graded), *disturbed]
+    assert not problems, account(problems, graded)
+
+
+def account(problems, graded) -> str:
+    seen = invariants.visible(graded)
+    return "\n".join(["", *problems, "", "what the student sees ends with:", seen[-3000:]])

@@ -1,0 +1,71 @@
+"""Archives and trees of hostile make: nothing gets in from outside, nothing gets out of hand.
+
+They are read as `docker run -v FILE:/submission:ro` reads them, in the hardened container, and as
+`grade run FILE` reads them before anything is sent.
+"""
+
+import warnings
+
+import pytest
+from red_team import container, images, invariants
+from red_team.archives import BUILDERS, FILE
+from red_team.attack import Attack
+
+from grader import assignment as assignments
+from grader.errors import UsageError
+from grader.home import SUITES
+from grader.intake import process as intake
+from grader.model import Verdict
+
+CANARY = "a line of another student's file"
+LIMIT_S = 240.0
+
+
+@pytest.fixture(params=BUILDERS, ids=lambda builder: builder.__name__)
+def built(request, tmp_path):
+    """One archive or tree, made afresh; what it links to lies outside of it."""
+    canary = tmp_path / "canary.py"
+    canary.write_text(f"# {CANARY}\n")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Duplicate name")
+        place = request.param(tmp_path / "handed_in", canary)
+    # The container's root may only read what everybody may.
+    for path in (place, *tmp_path.parents[:2], tmp_path):
+        path.chmod(path.stat().st_mode | 0o055)
+    return place
+
+
+def test_the_client_takes_only_what_lies_in_it(built):
+    """Plain files of the archive itself, or one sentence; never what a link leads to."""
+    wanted = assignments.wanted(SUITES, "mpi_sgd")
+    try:
+        found = intake.read(built, wanted)
+    except UsageError as refused:
+        assert "\n" not in str(refused)
+        assert CANARY not in str(refused)
+        return
+    assert CANARY.encode() not in b"".join(found.files.values())
+    assert not [name for name in found.files if name.startswith("/") or ".." in name.split("/")]
+    assert sum(map(len, found.files.values())) <= 256 << 20
+
+
+def test_the_container_pays_nothing_and_stays_clean(built):
+    """No points, no canary, nothing left, no failure of the grader: a report or one sentence."""
+    images.require()
+    options = ["--assignment", "mpi_sgd", "--part", "naive_allreduce"]
+    graded = container.grade(None, options, limit_s=LIMIT_S, mounted=built)
+    attack = Attack(
+        name=built.name,
+        files={"names": FILE.encode()},
+        about="",
+        threat="T6",
+        part="naive_allreduce",
+        verdicts=frozenset(Verdict) - {Verdict.ACCEPTED, Verdict.JUDGE_ERROR},
+        must_not_appear=(CANARY,),
+    )
+    if graded.exit_code == UsageError.exit_code:
+        assert graded.stderr.count("grade: ") == 1, graded.stderr
+        problems = [*invariants.told(attack, graded), *invariants.left_behind(graded)]
+    else:
+        problems = invariants.broken(attack, graded)
+    assert not problems, "\n".join([*problems, graded.stderr[-2000:]])

@@ -1,0 +1,156 @@
+"""The selftest in real containers: it holds where everything is there, and bites where it is not.
+
+Needs the images that `make image` builds. Without a Docker daemon these tests are skipped, but not
+where CI=true: there a skipped container test is a failure.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import docker
+import pytest
+from docker.errors import DockerException
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATE = ROOT / "student_template" / "mpi_sgd"
+IMAGE = "grade"
+LIMIT_S = 300
+CAPABILITIES = "--cap-drop ALL --cap-add SETUID --cap-add SETGID --cap-add KILL"
+FLAGS = {
+    "--tmpfs /tmp:rw,noexec,nosuid,nodev",
+    CAPABILITIES,
+    "--security-opt no-new-privileges",
+    "--read-only",
+    "--memory 4g --memory-swap 4g",
+    "--pids-limit 256",
+}
+"""What plain `docker run --network none` leaves out."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def engine():
+    try:
+        client = docker.from_env()
+        client.images.get(IMAGE)
+    except DockerException as error:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no Docker, or `make image` has not been run: {error}")
+        pytest.skip(f"no Docker, or `make image` has not been run: {error}")
+    return client
+
+
+def docker_run(*arguments: str, flags=()) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            *("docker", "run", "--rm", "--network", "none", *flags),
+            *("-v", f"{TEMPLATE}:/submission:ro", IMAGE, *arguments),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+
+
+def selftest(*flags: str) -> tuple[int, dict[str, dict[str, object]]]:
+    """Return the exit code, and what is missing by its name."""
+    done = docker_run("selftest", "--json", "-", flags=flags)
+    assert done.stdout, done.stderr
+    every = json.loads(done.stdout)["protections"]
+    assert len(every) >= 30
+    return done.returncode, {each["name"]: each for each in every if not each["holds"]}
+
+
+def test_everything_holds_in_a_container_of_grade_run():
+    """The very flags that submissions are graded under."""
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "selftest", "--image", IMAGE],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=LIMIT_S,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "MISSING" not in done.stdout
+    assert done.stdout.count("holds    ") >= 30
+    assert done.stdout.endswith("everything holds: submissions can be graded\n")
+
+
+def test_plain_docker_run_names_exactly_what_its_flags_leave_out():
+    """Only flags, each of them; and the report of a grading says the same in one note."""
+    code, missing = selftest()
+    assert code == 0
+    assert {each["flag"] for each in missing.values()} == FLAGS
+    assert not any(each["is_essential"] for each in missing.values())
+    done = docker_run("check", "/submission", "--json", "-")
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["score"]) == (1, 0)
+    (note,) = [note for note in report["notes"] if "protections" in note]
+    assert all(f"{name} ({each['flag']})" in note for name, each in missing.items())
+    assert "`grade run DIR`" in note
+
+
+def test_plain_docker_run_with_all_flags_has_nothing_to_tell():
+    """Each flag that the note names brings its protection."""
+    code, missing = selftest(*" ".join(FLAGS).split())
+    assert (code, missing) == (0, {})
+
+
+@pytest.mark.parametrize("flags", [("--cap-add", "SYS_ADMIN"), ("--cap-add", "SYS_PTRACE")])
+def test_a_container_with_too_many_rights_grades_nothing(flags):
+    """Exit 3 and one sentence that says what to leave out."""
+    done = docker_run("check", "/submission", "--json", "-", flags=flags)
+    assert done.returncode == 3, done.stdout
+    assert done.stdout == ""
+    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("grade: ")]
+    assert "refusing to grade" in sentence
+    assert "start it without --privileged and --cap-add" in sentence
+
+
+WEAKENED = {
+    "ranks can be looked into": (
+        "runner/zygote/confinement.py",
+        "        _set(_PR_SET_DUMPABLE, 0)\n",
+        "        _set(_PR_SET_DUMPABLE, 1)\n",
+        "A rank cannot look into another one",
+    ),
+    "no system call is filtered": (
+        "runner/zygote/confinement.py",
+        "        sealed.system_calls.put_on()\n",
+        "",
+        "Ranks have a filter of system calls of their own",
+    ),
+    "ranks stay in the group of root": (
+        "runner/zygote/confinement.py",
+        "    os.setresgid(uid, uid, uid)\n    os.setresuid(uid, uid, uid)\n",
+        "    os.setresuid(uid, uid, uid)\n",
+        "Ranks are a user of their own",
+    ),
+    "the canary is readable": (
+        "runner/selftest/examine.py",
+        "        file.touch(mode=0o600)\n",
+        "        Path(folder).chmod(0o755)\n        file.touch()\n",
+        "The grader's files cannot be read",
+    ),
+}
+
+
+@pytest.mark.parametrize("weakening", WEAKENED)
+def test_a_weakened_judge_grades_nothing(tmp_path, weakening):
+    """One line of its own code changed, one protection missing, no mark."""
+    file, old, new, name = WEAKENED[weakening]
+    tree = tmp_path / "grader"
+    shutil.copytree(ROOT / "grader", tree, ignore=shutil.ignore_patterns("__pycache__"))
+    source = (tree / file).read_text()
+    assert source.count(old) >= 1
+    (tree / file).write_text(source.replace(old, new))
+    mounted = ("-v", f"{tree}:/opt/grader/grader:ro")
+    code, missing = selftest(*mounted)
+    assert code == 3
+    assert missing[name]["is_essential"]
+    done = docker_run("check", "/submission", "--json", "-", flags=mounted)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "refusing to grade" in done.stderr

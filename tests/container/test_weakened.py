@@ -1,0 +1,100 @@
+"""The attacks bite: a judge that lacks one protection gives in to at least one of them."""
+
+import re
+
+import pytest
+from red_team import images, invariants, rendered
+from red_team.attack import HOSTILE, Attack
+from red_team.weakened import WEAKENINGS, weakened
+from red_team.yard import Yard
+
+from grader.model import PartResult, Report, TestResult, Verdict, Versions
+from grader.report import failed_part, junit, losses, markdown, terminal
+
+
+def marked(weakening):
+    marks = [] if weakening.is_quick else [pytest.mark.slow]
+    return pytest.param(weakening, id=weakening.name.replace(" ", "_"), marks=marks)
+
+
+@pytest.mark.parametrize("weakening", WEAKENINGS, ids=lambda each: each.name.replace(" ", "_"))
+def test_weakening_fits_the_grader(weakening, tmp_path):
+    """Each change has exactly one place; each attack named exists."""
+    weakened(weakening, tmp_path / "grader")
+    for name in weakening.attacks:
+        assert Attack.of(HOSTILE / name)
+    re.compile(weakening.because)
+
+
+@pytest.mark.parametrize("weakening", [marked(each) for each in WEAKENINGS])
+def test_weakened_judge_gives_in(weakening, tmp_path):
+    """At least one of the attacks breaks an invariant, for the reason that is to be expected."""
+    images.require()
+    yard = Yard(weakened(weakening, tmp_path / "grader"))
+    found = []
+    for name in weakening.attacks:
+        attack = Attack.of(HOSTILE / name)
+        if weakening.hurts_a_neighbour:
+            graded, disturbed = yard.grade_beside_a_control(attack)
+            found += disturbed
+        else:
+            graded = yard.grade(attack)
+        found += invariants.broken(attack, graded)
+        if any(re.search(weakening.because, each) for each in found):
+            break
+    yard.close()
+    assert any(re.search(weakening.because, each) for each in found), found
+
+
+TEXTS = {
+    "markup": "</details><img src=x onerror=alert(1)>",
+    "a link": "[here](javascript:alert(1))",
+    "steering": "\x1b[2Jgone",
+    "a command": "\n::error::graded wrongly",
+}
+
+
+@pytest.mark.parametrize(
+    ("modules", "function", "text"),
+    [
+        ((markdown,), "escape", TEXTS["markup"]),
+        ((markdown,), "escape", TEXTS["a link"]),
+        ((markdown,), "disarm", TEXTS["a command"]),
+        ((failed_part, losses, terminal), "one_line", TEXTS["steering"]),
+        ((junit,), "one_line", TEXTS["steering"]),
+    ],
+)
+def test_report_without_escapes_is_found_unsafe(modules, function, text, monkeypatch):
+    """What looks at the reports sees what an exporter that forgets to escape lets through."""
+    report = a_report(text)
+    assert not list(rendered.unsafe(report))
+    for module in modules:
+        monkeypatch.setattr(module, function, lambda text, *_, **__: text)
+    assert list(rendered.unsafe(report))
+
+
+def a_report(message: str) -> Report:
+    test = TestResult(
+        "test_it", "It is right.", Verdict.RUN_TIME_ERROR, 0, 15, message=message, detail=message
+    )
+    part = PartResult(
+        name="naive_allreduce",
+        title="Naive all-reduce",
+        verdict=Verdict.RUN_TIME_ERROR,
+        points=0,
+        max_points=15,
+        message=message,
+        tests=(test,),
+    )
+    return Report(
+        assignment="mpi_sgd",
+        title="Training",
+        submission=".",
+        submission_digest="0" * 64,
+        door="container",
+        parts=(part,),
+        manual_parts=(),
+        versions=Versions("1", "0" * 64, "0" * 64, {}),
+        wall_time_s=1.0,
+        started_at="2026-01-01T00:00:00+00:00",
+    )

@@ -1,0 +1,266 @@
+"""Ways around MPI and torch: refused to submissions, left to installed packages, told in words."""
+
+import pytest
+from launching import case, run, values
+
+from grader.model import Verdict
+from grader.runner.fork_server import ForkServer
+from grader.trace.calls import Trace
+
+TOLD = "; submissions talk through mpi4py or torch only"
+
+REFUSED = {
+    "a C library": ("import ctypes", "ctypes.CDLL(None)", "opens a C library (ctypes)"),
+    "a C library by name": ("import ctypes", "ctypes.CDLL('libc.so.6')", "opens a C library"),
+    "a C library in a callback": (
+        "import ctypes, numpy as np",
+        "np.frompyfunc(lambda name: ctypes.CDLL(name), 1, 1)(np.array([None]))",
+        "opens a C library (ctypes)",
+    ),
+    "libmpi by numpy": (
+        "import os, numpy as np, mpi4py.MPI as MPI",
+        "np.ctypeslib.load_library(*os.path.split(MPI.__spec__.origin)[::-1]).PMPI_Send",
+        "looks up an MPI function of the C library (ctypes)",
+    ),
+    "a library from elsewhere by numpy": (
+        "import os, numpy as np",
+        "open('mine.so', 'w').close(); np.ctypeslib.load_library('mine.so', os.getcwd())",
+        "opens a C library that is not an installed one (ctypes)",
+    ),
+    "an address": (
+        "import ctypes",
+        "ctypes.c_char.from_address(4096)",
+        "uses memory by its address (ctypes)",
+    ),
+    "a compiled module": (
+        "import os, importlib.util as u",
+        "u.module_from_spec(u.spec_from_file_location('x', os.getcwd() + '/x.so'))",
+        "loads a compiled module that is not an installed one",
+    ),
+    "memory": ("", "open('/proc/self/mem', 'r+b')", "looks into a process (/proc/self/mem)"),
+    "addresses": ("", "open('/proc/self/maps')", "looks into a process (/proc/self/maps)"),
+    "addresses by numpy": (
+        "import numpy as np",
+        "np.fromfile('/proc/thread-self/maps', 'u1')",
+        "looks into a process (/proc/thread-self/maps)",
+    ),
+    "addresses as a folder": ("import os", "os.listdir('/proc/self/map_files')", "map_files"),
+    "descriptors": ("", "open('/proc/self/fd/3', 'rb')", "looks into a process (/proc/self/fd/3)"),
+    "memory by a link": (
+        "import os",
+        "os.symlink('/proc/self', 'me') or open('me/mem', 'rb')",
+        "looks into a process (me/mem)",
+    ),
+    "memory from its folder": ("import os", "os.chdir('/proc/self') or os.open('mem', 0)", "mem"),
+    "a shell": ("import os", "os.system('true')", "starts another program"),
+    "a program": ("import subprocess", "subprocess.run(['true'])", "starts another program"),
+    "another program in our place": ("import os", "os.execv('/bin/true', ['true'])", "starts"),
+    "a program, from a text": (
+        "",
+        "exec(\"import os; os.posix_spawn('/bin/true', ['true'], {})\")",
+        "<string>:1 starts another program",
+    ),
+    "code of numpy's": (
+        "import numpy",
+        "compile('1', numpy.__file__, 'exec')",
+        "makes code that claims to come from another file",
+    ),
+    "code of ours": (
+        "",
+        "go.__code__.replace(co_filename='probes.py')",
+        "makes code that claims to come from another file",
+    ),
+    "a spawned program": (
+        "import sys",
+        "comm.Spawn(sys.executable, ['-c', ''], maxprocs=1)",
+        "calls Comm_spawn, which brings in other programs",
+    ),
+    "a port": (
+        "from mpi4py import MPI",
+        "MPI.Open_port()",
+        "calls Open_port, which brings in other programs",
+    ),
+}
+
+LEFT_ALONE = {
+    "a fork": "import os\ndef go(comm):\n    os.waitpid(os.fork() or os._exit(0), 0)",
+    "shared numbers": (
+        "import multiprocessing as mp\n"
+        "def add(number): number.value += 1\n"
+        "def go(comm):\n"
+        "    number, many = mp.Value('i', 0), mp.Array('d', [1.0, 2.0])\n"
+        "    process = mp.Process(target=add, args=(number,))\n"
+        "    process.start(), process.join()\n"
+        "    assert number.value == 1 and many[1] == 2.0"
+    ),
+    "what the machine is": (
+        "import os, platform, uuid\n"
+        "def go(comm):\n"
+        "    platform.platform(), platform.processor(), uuid.uuid4(), os.cpu_count()\n"
+        "    open('/proc/meminfo').close(), open('/proc/self/status').close()"
+    ),
+    "files of its own": (
+        "import pickle, numpy as np\n"
+        "def go(comm):\n"
+        "    np.save(f'mine{comm.rank}.npy', np.ones(3))\n"
+        "    assert np.load(f'mine{comm.rank}.npy', mmap_mode='r').sum() == 3\n"
+        "    exec(compile('x = 1', '<mine>', 'exec'))"
+    ),
+    "numpy's use of C": (
+        "import ctypes, numpy as np\n"
+        "def go(comm):\n"
+        "    array = np.ones(3)\n"
+        "    assert array.ctypes.data_as(ctypes.POINTER(ctypes.c_double))[2] == array.sum() / 3\n"
+        "    np.ctypeslib.as_ctypes(array)[0] = 2.0\n"
+    ),
+    "packages loaded late": (
+        "def go(comm):\n"
+        "    import sqlite3, numpy.testing, numpy.fft, mpi4py.util.pkl5\n"
+        "    numpy.fft.fft(numpy.ones(4))"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ForkServer() as started:
+        yield started
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_way_around_is_refused(name, server):
+    """The call raises; where that ends the run, it is a violation that names file and line."""
+    imports, statement, said = REFUSED[name]
+    source = f"{imports}\ndef go(comm):\n    {statement}\n    return 1\n"
+    launched = run(source, ranks=1, server=server)
+    assert launched.failure is not None, name
+    assert launched.failure.verdict is Verdict.RULE_VIOLATION, launched.failure
+    assert said in launched.failure.message
+    assert launched.failure.message.endswith(TOLD)
+    assert "work.py:3" in launched.failure.message or "<string>" in said
+    assert launched.refusals == (launched.failure.message,)
+
+
+@pytest.mark.parametrize("name", LEFT_ALONE)
+def test_what_honest_programs_do_is_left_alone(name, server):
+    """It works, and nothing is noted."""
+    launched = run(LEFT_ALONE[name], ranks=1, server=server)
+    assert launched.failure is None, launched.failure
+    assert launched.refusals == ()
+
+
+def test_a_refusal_that_is_caught_costs_nothing_by_itself(server):
+    """The ranks answer; what was refused is told beside the answers, the first of each rank."""
+    source = """
+    import ctypes, os
+    def go(comm):
+        for act in (lambda: ctypes.CDLL(None), lambda: os.system("true")):
+            try:
+                act()
+            except OSError:
+                pass
+        return 1
+    """
+    launched = run(source, server=server)
+    assert launched.failure is None
+    assert values(launched) == [1.0, 1.0]
+    said = "work.py:4 opens a C library (ctypes)"
+    assert launched.refusals == tuple(f"rank {rank}: {said}{TOLD}" for rank in range(2))
+
+
+def test_a_thread_that_runs_the_library_itself(server):
+    """With nobody but the standard library on its stack, it acts for the submission."""
+    source = """
+    import ctypes, threading
+    def go(comm):
+        thread = threading.Thread(target=ctypes.CDLL, args=(None,))
+        thread.start(), thread.join()
+    """
+    launched = run(source, ranks=1, server=server)
+    assert len(launched.refusals) == 1
+
+
+@pytest.mark.parametrize("world", ["alone", "torch"])
+def test_other_worlds_are_guarded_as_well(world):
+    """Where there is no MPI, too."""
+    with ForkServer(("torch",) if world == "torch" else ()) as server:
+        source = "import ctypes\ndef go(comm):\n    ctypes.CDLL(None)\n"
+        failure = run(source, ranks=1, world=world, server=server).failure
+        assert failure is not None
+        assert failure.verdict is Verdict.RULE_VIOLATION
+        assert "work.py:3 opens a C library" in failure.message
+        assert run("def go(comm): return 1", ranks=1, world=world, server=server).failure is None
+
+
+def test_a_later_error_is_told_as_what_it_is(server):
+    """Who catches a refusal and fails for another reason is told the other reason."""
+    source = """
+    import ctypes
+    def go(comm):
+        try:
+            ctypes.CDLL(None)
+        except OSError:
+            pass
+        return [][1]
+    """
+    failure = run(source, ranks=1, server=server).failure
+    assert failure is not None
+    assert failure.verdict is Verdict.RUN_TIME_ERROR
+
+
+def test_evidence_that_disagrees_is_a_doubt(server):
+    """Messages that only MPI's own count shows; honest cases before and after have none."""
+    source = """
+    from mpi4py import MPI
+    def send(comm, key, value):
+        comm.sendrecv(5, 1 - comm.rank, source=1 - comm.rank)
+    def go(comm):
+        comm.sendrecv(4, 1 - comm.rank, source=1 - comm.rank)
+        if len(seen) == 1:
+            comm.Set_attr(MPI.Comm.Create_keyval(copy_fn=send), 1)
+            comm.Dup().Free()
+        seen.append(1)
+    seen = []
+    """
+    launched = run(source, cases=(case("one"), case("two"), case("three")), server=server)
+    assert launched.failure is None
+    traces = [outcome.trace for outcome in launched.outcomes]
+    assert all(isinstance(trace, Trace) for trace in traces)
+    assert [bool(trace.doubts) for trace in traces] == [False, True, False]
+    assert any("MPI itself counted 2" in doubt for doubt in traces[1].doubts)
+
+
+def test_what_one_case_leaves_behind_may_be_received_in_the_next(server):
+    """Over COMM_WORLD, which outlives a case: no doubt."""
+    source = """
+    from mpi4py import MPI
+    comm_world, seen = MPI.COMM_WORLD, []
+    def go(comm):
+        if seen:
+            comm_world.recv(source=1 - comm.rank)
+        comm_world.isend(1, 1 - comm.rank).wait()
+        seen.append(1)
+    """
+    launched = run(source, cases=(case("one"), case("two")), server=server)
+    assert [outcome.trace.doubts for outcome in launched.outcomes] == [(), ()]
+
+
+@pytest.mark.parametrize("end", ["", "MPI.Finalize()"])
+def test_both_witnesses_agree_on_a_whole_program(server, end):
+    """One that initialises MPI itself, and ends it or not; a student's phase marks are no marks."""
+    source = f"""
+    from mpi4py import MPI
+    comm = MPI.COMM_WORLD
+    MPI.Pcontrol(2)
+    for length in range(5):
+        comm.sendrecv(b"x" * length, 1 - comm.rank, source=1 - comm.rank)
+    answer = comm.allreduce(1)
+    {end}
+    """
+    cases = (case(probe="bare_script"),)
+    launched = run(source, genuine=True, cases=cases, server=server)
+    assert launched.failure is None, launched.failure
+    trace = launched.outcomes[0].trace
+    assert trace.doubts == ()
+    for rank in trace.ranks:
+        assert [call.function for call in rank.calls].count("Isend") == 5
