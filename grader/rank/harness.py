@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from . import problem, wire, worlds
+from . import guard, problem, wire, worlds
 from .student import Student
 
 
@@ -28,19 +28,21 @@ def main(socket_path: str, rank: int) -> None:
     sys.dont_write_bytecode = True
     probes = ModuleType("probes")
     exec(compile(setup["probes"], "probes.py", "exec"), probes.__dict__)  # noqa: S102 - ours
+    if setup["guarded"]:
+        guard.set_up(trace, Path(setup["support"]))
     world = worlds.enter(setup, rank, trace)
     student = Student(world.mark_phase)
     home = Path.cwd()
     while True:
-        kind, values, arrays = wire.receive(connection)
+        kind, case, _ = wire.receive(connection)
         if kind == "end":
             os._exit(0)
-        probe = getattr(probes, values["probe"])
-        arguments = {**values["values"], **arrays}
+        probe = getattr(probes, case["probe"])
         os.chdir(home)
         communicator = world.begin_case()
         wire.send(connection, "ready")
-        wire.receive(connection)
+        _, given, arrays = wire.receive(connection)
+        arguments = {**given["values"], **arrays}
         _answer(connection, Path(setup["submission"]), probe, student, communicator, arguments)
 
 
@@ -55,6 +57,7 @@ def _answer(
     """Run one case and send its results, or what the student's code raised."""
     try:
         results: Mapping[str, Any] = probe(student, communicator, **arguments)
+        student.mark_phase(0)  # what was sent is counted up to here
     except BaseException as error:
         wire.send(connection, "problem", problem.describe(error, submission))
         return

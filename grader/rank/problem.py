@@ -21,6 +21,10 @@ def describe(error: BaseException, submission: Path) -> dict[str, Any]:
     if isinstance(error, SyntaxError) and error.filename:
         file, line = _name(error.filename, submission), error.lineno or 0
     message = _text_of(error)
+    deep = _too_deep(error, frames, submission)
+    if deep is not None:
+        error = SyntaxError()
+        file, line, message = _name(str(deep), submission), 1, "it is nested too deeply"
     text = "".join(traceback.format_list(theirs)) + f"{type(error).__name__}: {message}"
     return {
         "kind": _kind(error),
@@ -30,6 +34,29 @@ def describe(error: BaseException, submission: Path) -> dict[str, Any]:
         "line": line,
         "traceback": text.replace(f"{submission}/", "")[-_MAX_TEXT:],
     }
+
+
+def _too_deep(
+    error: BaseException, frames: traceback.StackSummary, submission: Path
+) -> Path | None:
+    """Return the file of the submission that Python's parser has given up on, if that is why.
+
+    It says so as it says that memory or stack have run out while a program runs.
+    """
+    if not isinstance(error, MemoryError | RecursionError) or not frames:
+        return None
+    last = frames[-1]
+    is_ours = not _is_in(last.filename, submission)
+    if not is_ours and not (last.line or "").startswith(("import ", "from ")):
+        return None
+    for path in sorted(submission.rglob("*.py")):
+        try:
+            compile(path.read_bytes(), path, "exec", dont_inherit=True)
+        except (MemoryError, RecursionError):
+            return path
+        except (SyntaxError, ValueError, OSError):
+            continue
+    return None
 
 
 def _is_in(file: str, submission: Path) -> bool:

@@ -11,6 +11,8 @@ from grader.runner.wire import Frame
 
 _MAX_MESSAGE_CHARS = 600
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
+_REFUSED = ("submissions talk through mpi4py or torch only", "MPI_ERR_UNSUPPORTED_OPERATION")
+"""What the guard's exceptions say, and those of MPI functions that it refuses."""
 _NO_GPU = ("Torch not compiled with CUDA", "No CUDA GPUs are available", "no NVIDIA driver")
 """What torch says to a program that asks for a GPU where there is none."""
 
@@ -64,6 +66,22 @@ def _array_problem(array: np.ndarray[Any, Any], form: Array) -> str:
 def is_lost_connection(values: Mapping[str, Any]) -> bool:
     """Return whether a rank only says that another one went away."""
     return any(words in _text(values, "message") for words in _LOST_CONNECTION)
+
+
+def is_refused(values: Mapping[str, Any]) -> bool:
+    """Return whether a rank ended because the guard refused something to it."""
+    said = _text(values, "message") + _text(values, "traceback", 8000)
+    return any(words in said for words in _REFUSED)
+
+
+def refusal_text(rank: int, refusal: str) -> str:
+    """Return the sentence about what the guard refused to a rank, such as `a.py:3 opens ...`."""
+    return f"rank {rank}: {refusal}; submissions talk through mpi4py or torch only"
+
+
+def failure_of_refusal(rank: int, refusal: str) -> RunFailure:
+    """Return the failure of a rank that wanted to go around MPI and torch."""
+    return RunFailure(Verdict.RULE_VIOLATION, refusal_text(rank, refusal))
 
 
 def failure_of_problem(rank: int, values: Mapping[str, Any], entry: str) -> RunFailure:

@@ -24,7 +24,6 @@ class RankSocket:
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
         self.connection = connection
-        self.pid = _peer(connection)[0]
         self.unsent: deque[memoryview] = deque()
         self._reader = FrameReader()
 
@@ -80,7 +79,7 @@ class Connections:
                 raise LaunchError(f"{len(self._sockets)} of {self._ranks} ranks started")
             try:
                 connection, _ = self._listener.accept()
-                if _peer(connection)[1] != self._uid:
+                if _peer_uid(connection) != self._uid:
                     connection.close()
                     continue
                 waiting.append(RankSocket(connection))
@@ -101,10 +100,6 @@ class Connections:
             candidate.connection.close()
             return True
         return False
-
-    def pids(self) -> list[int]:
-        """Return the process of each rank, as the kernel told it."""
-        return [self._sockets[rank].pid for rank in range(self._ranks)]
 
     def pass_descriptors(self, rank: int, descriptors: Sequence[int]) -> None:
         """Hand file descriptors to a rank; raises LaunchError when it has already gone."""
@@ -156,8 +151,7 @@ class Connections:
             rank_socket.connection.close()
 
 
-def _peer(connection: socket.socket) -> tuple[int, int]:
-    """Return pid and uid of the process at the other end, as the kernel knows them."""
+def _peer_uid(connection: socket.socket) -> int:
+    """Return the user at the other end, as the kernel knows it."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
-    pid, uid, _ = _PEER_CREDENTIALS.unpack(raw)
-    return pid, uid
+    return int(_PEER_CREDENTIALS.unpack(raw)[1])

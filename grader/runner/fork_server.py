@@ -7,10 +7,10 @@ milliseconds.
 import contextlib
 import json
 import os
+import secrets
 import select
-import subprocess
+import signal
 import sys
-import sysconfig
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,42 +19,64 @@ from typing import Any
 
 from grader.errors import GraderError, LaunchError
 from grader.runner.machine import libraries, mpirun
+from grader.runner.place import Here, Place, Zygote
 from grader.trace import build
 
-_SOURCE = Path(__file__).resolve().parent / "zygote" / "__main__.py"
-_RANK_SOURCE = Path(__file__).resolve().parents[1] / "rank"
 _ALWAYS = ("numpy", "mpi4py.MPI")
 _ALSO = {"torch": ("torch._dynamo",)}
 """What a package imports only when it is used: torch.distributed this, for over a second."""
 _IMPORT_LIMIT_S = 120.0
 _KILL_LIMIT_S = 30.0
+_ANSWER_LIMIT_S = 5.0
+_MARK = "GRADER_FORK_SERVER"
+"""Every process of a run has this in its environment, until it takes it out."""
+_WHO = "; if memory has not run out, somebody killed it: a person should look at the submission"
+_SWEEP_LIMIT_S = 10.0
+
+
+class RunLost(LaunchError):
+    """What starts, watches and ends the ranks was itself ended: nothing is known of the run."""
 
 
 class ForkServer:
     """Starts and ends runs, one at a time. Use as a context manager; started when first needed."""
 
-    def __init__(self, modules: Sequence[str] = ()) -> None:
-        """modules: what the ranks of this assignment import, beside numpy and mpi4py."""
+    def __init__(self, modules: Sequence[str] = (), place: Place | None = None) -> None:
+        """modules: what the ranks of this assignment import, beside numpy and mpi4py.
+
+        place: where the zygote lives, beside us when left out.
+        """
         later = [each for module in modules for each in _ALSO.get(module, ())]
         self._modules = (*_ALWAYS, *modules, *later)
-        self._process: subprocess.Popen[bytes] | None = None
+        self._place = place or Here()
+        self._zygote: Zygote | None = None
         self._unread = b""
         self._mpirun_status: int | None = None
         self._rank_statuses: dict[int, int] = {}
         self._left = -1
+        self._excess: dict[str, Any] | None = None
+        self._log = ""
+        self._mark = secrets.token_hex(16)
 
     def __enter__(self) -> "ForkServer":
         return self
+
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder that the ranks see as well; None where they see what we see."""
+        return self._place.folder
 
     def start(self, order: Mapping[str, Any]) -> None:
         """Start a run; `order` has the fields of the zygote's Order.
 
         Raises GraderError when the zygote cannot be started or has died.
         """
-        if self._process is None:
+        if self._zygote is None:
             self._start_zygote()
         self._mpirun_status, self._rank_statuses, self._left = None, {}, -1
-        self._say({"run": dict(order)})
+        self._excess = None
+        environment = {**order["environment"], _MARK: self._mark}
+        self._say({"run": {**order, "environment": environment}})
 
     def ended(self) -> int | None:
         """Return the exit status of mpirun, or of the last rank where there is none; else None.
@@ -74,12 +96,30 @@ class ForkServer:
         status = self._rank_statuses.get(rank)
         return None if status is None else _as_shells_do(status)
 
+    def excess(self) -> dict[str, Any] | None:
+        """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
+        self._listen(0.0)
+        return self._excess
+
+    def dump_stacks(self, ranks: Sequence[int]) -> None:
+        """Have these ranks, as far as they live, write where they are."""
+        self._say({"dump": list(ranks)})
+
+    def log(self) -> str:
+        """Return the end of what mpirun, and others that are no ranks, have printed."""
+        with contextlib.suppress(LaunchError):
+            self._log = ""
+            if self._zygote is not None:
+                self._say({"log": True})
+                self._listen(_ANSWER_LIMIT_S, until="log")
+        return self._log
+
     def end(self) -> None:
         """End every process of the run.
 
-        Raises GraderError when one would not die.
+        Raises GraderError when one would not die, or what the run wrote cannot be removed.
         """
-        if self._process is None:
+        if self._zygote is None:
             return
         self._say({"end": True})
         deadline_s = time.monotonic() + _KILL_LIMIT_S
@@ -92,19 +132,9 @@ class ForkServer:
 
     def close(self) -> None:
         """End the zygote, and with it a run that has not ended."""
-        process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        assert process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):
-            process.stdin.close()
-        try:
-            process.wait(_KILL_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+        zygote, self._zygote = self._zygote, None
+        if zygote is not None:
+            zygote.close(_KILL_LIMIT_S)
 
     def __exit__(
         self,
@@ -115,16 +145,7 @@ class ForkServer:
         self.close()
 
     def _start_zygote(self) -> None:
-        packages = sysconfig.get_path("purelib")
-        command = [sys.executable, "-I", "-S", str(_SOURCE), packages, str(_RANK_SOURCE)]
-        self._process = subprocess.Popen(  # noqa: S603 - our own command line
-            [*command, *self._modules],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=_environment(),
-            start_new_session=True,
-        )
+        self._zygote = self._place.start({**_environment(), _MARK: self._mark}, self._modules)
         self._unread = b""
         deadline_s = time.monotonic() + _IMPORT_LIMIT_S
         while not self._listen(0.2, until="ready"):
@@ -135,11 +156,9 @@ class ForkServer:
                 )
 
     def _say(self, message: dict[str, Any]) -> None:
-        assert self._process is not None
-        assert self._process.stdin is not None
+        assert self._zygote is not None
         try:
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
-            self._process.stdin.flush()
+            self._zygote.tell(json.dumps(message).encode() + b"\n")
         except BrokenPipeError:
             raise self._death() from None
 
@@ -148,10 +167,9 @@ class ForkServer:
 
         Raises LaunchError when it has died.
         """
-        if self._process is None:
+        if self._zygote is None:
             return False
-        assert self._process.stdout is not None
-        out = self._process.stdout.fileno()
+        out = self._zygote.said
         while select.select([out], [], [], patience_s)[0]:
             data = os.read(out, 1 << 16)
             if not data:
@@ -171,15 +189,44 @@ class ForkServer:
         elif "rank" in message:
             self._rank_statuses[message["rank"]] = message["status"]
             self._left = message["left"]
+        elif "excess" in message:
+            self._excess = message["excess"]
+        elif "log" in message:
+            self._log = message["log"]
+        elif "lost" in message:
+            raise RunLost(f"{message['lost']}{_WHO}")
+        elif "impossible" in message:
+            raise GraderError(message["impossible"])
+        elif message.get("ended") is False:
+            raise GraderError(
+                "files that a run wrote could not be removed; no other run may find them, so the "
+                "grading ends here: grade the rest in a new container"
+            )
 
-    def _death(self) -> LaunchError:
+    def _death(self) -> RunLost:
         """Return what to raise when the zygote has gone; the next run gets a new one."""
-        assert self._process is not None
-        process = self._process
-        said = process.stderr.read().decode(errors="replace") if process.stderr else ""
-        self.close()
-        lines = said.strip().splitlines()
-        return LaunchError(f"the process that forks ranks ended: {lines[-1] if lines else '?'}")
+        assert self._zygote is not None
+        zygote, self._zygote = self._zygote, None
+        lines = zygote.close(_KILL_LIMIT_S).splitlines()
+        _kill_marked(f"{_MARK}={self._mark}".encode())
+        said = f": {lines[-1]}" if lines else ", without a word"
+        return RunLost(f"the process that forks ranks ended{said}{_WHO}")
+
+
+def _kill_marked(mark: bytes) -> None:
+    """Kill what a zygote has left that was itself killed, where it ran as our own user.
+
+    A process shows the environment it was started with; one that was started without is not found.
+    """
+    until_s = time.monotonic() + _SWEEP_LIMIT_S
+    found = True
+    while found and time.monotonic() < until_s:
+        found = False
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError, ValueError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    os.kill(int(entry.name), signal.SIGKILL)
+                    found = True
 
 
 def _as_shells_do(status: int) -> int:

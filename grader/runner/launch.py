@@ -14,14 +14,14 @@ from grader.errors import GraderError, LaunchError
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import answers
 from grader.runner.connections import Connections
-from grader.runner.fork_server import ForkServer
+from grader.runner.fork_server import ForkServer, RunLost
 from grader.runner.plan import CaseCall, Launched, Plan
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
 from grader.runner.watch import Watch
 from grader.runner.wire import Frame
+from grader.runner.witnesses import Witnesses
 from grader.trace import layout
-from grader.trace.calls import Trace
 
 _TICK_S = 0.05
 _SETTLE_S = 2.0
@@ -53,6 +53,8 @@ def launch(plan: Plan, server: ForkServer, *, uid: int | None = None) -> Launche
         pass
     try:
         return _launch_once(plan, server, uid)
+    except RunLost as error:
+        raise GraderError(f"a run was lost twice in a row: {error}") from None
     except LaunchError as error:
         raise GraderError(
             f"{plan.ranks} ranks could not be started, twice in a row: {error}; "
@@ -80,7 +82,7 @@ def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
         except RunEnded as ended:
             failure = run.with_last_words(ended.failure)
         tails = tuple(rank_files.output_tail() for rank_files in files)
-        return Launched(tuple(outcomes), failure, tails)
+        return Launched(tuple(outcomes), failure, tails, run.refusals())
 
 
 class _Run:
@@ -112,6 +114,7 @@ class _Run:
             "ranks": plan.ranks,
             "world": plan.world,
             "genuine": plan.genuine,
+            "guarded": plan.guarded,
             "layout": layout.described(),
             "port": _free_port(),
             "submission": str(submission),
@@ -120,29 +123,41 @@ class _Run:
         for rank, rank_files in enumerate(self._files):
             self._connections.pass_descriptors(rank, rank_files.descriptors)
             self._connections.send(rank, "setup", setup)
-        self._watch = Watch(self._files, self._connections.pids(), plan.limits, submission)
+        self._watch = Watch(self._files, self._sandbox, plan.limits)
+        self._witnesses = Witnesses(
+            self._files, phases=self._phases, is_mpi=plan.world.startswith("mpi")
+        )
 
     def answer(self, case: CaseCall) -> Outcome | RunFailure:
         """Put one case to all ranks; return what they answer, or why the answer is refused.
 
         Raises RunEnded when they do not answer.
         """
-        for rank, inputs in enumerate(case.inputs):
-            arrays = {k: v for k, v in inputs.items() if isinstance(v, np.ndarray)}
-            values = {k: v for k, v in inputs.items() if k not in arrays}
-            self._connections.send(rank, "case", {"probe": case.probe, "values": values}, arrays)
+        for rank in range(self._plan.ranks):
+            self._connections.send(rank, "case", {"probe": case.probe})
         self._collect("ready")
         if not self._student_has_run:
             self._check_interposer()
         for rank_files in self._files:
             rank_files.trace.set_synchronous_sends(case.synchronous_sends)
+            rank_files.trace.alter_nothing()
+        altered = case.altered_message
+        if altered is not None:
+            self._files[altered.rank].trace.alter_sends(
+                altered.number, min_num_bytes=altered.min_num_bytes, position=altered.position
+            )
+        self._witnesses.begin_case()
         self._watch.begin_case()
         started_s = time.monotonic()
         self._student_has_run = True
-        for rank in range(self._plan.ranks):
-            self._connections.send(rank, "go")
+        for rank, inputs in enumerate(case.inputs):
+            arrays = {k: v for k, v in inputs.items() if isinstance(v, np.ndarray)}
+            values = {k: v for k, v in inputs.items() if k not in arrays}
+            # Not before the clock runs: what a rank has, it can begin to work on.
+            self._connections.send(rank, "go", {"values": values}, arrays)
         frames, finished_s = self._collect("result")
         trace = self._watch.trace()
+        doubts = self._witnesses.doubts(trace)
         results = []
         for rank, expected in enumerate(case.expected):
             result, problem = answers.refuse(rank, expected, frames[rank])
@@ -154,9 +169,15 @@ class _Run:
             ranks=self._plan.ranks,
             inputs=case.inputs,
             results=tuple(results),
-            trace=trace if self._plan.genuine else _inside_phase(trace),
+            trace=replace(trace, doubts=doubts).of_phases(self._phases),
             wall_time_s=finished_s - started_s,
+            num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
         )
+
+    @property
+    def _phases(self) -> tuple[int, ...]:
+        """Return the phases whose calls are the student's; a genuine program has no other."""
+        return (0, 1) if self._plan.genuine else (1,)
 
     def _check_interposer(self) -> None:
         """Refuse to grade when a preload failed: it does so silently."""
@@ -169,7 +190,7 @@ class _Run:
                 )
 
     def _collect(self, kind: str) -> tuple[dict[int, Frame], float]:
-        """Wait for one frame of `kind` from each rank; return them and when the last finished."""
+        """Wait for one frame of `kind` from each rank; return them and when the last arrived."""
         answers_by_rank: dict[int, Frame] = {}
         returned: set[int] = set()
         troubled: dict[int, Frame] = {}
@@ -177,11 +198,17 @@ class _Run:
         settle_until_s = 0.0
         while len(answers_by_rank) < self._plan.ranks:
             for rank, frame in self._connections.poll(_TICK_S):
-                if frame.kind == "finished":
-                    finished_s = time.monotonic()
+                # Our harness says once that the call is over, and always before it sends a result.
+                # The time is the result's: when to say so, a rank could choose.
+                if frame.kind == "finished" and kind == "result" and rank not in returned:
                     returned.add(rank)
-                elif frame.kind == kind:
+                elif (
+                    frame.kind == kind
+                    and rank not in answers_by_rank
+                    and (kind != "result" or rank in returned)
+                ):
                     answers_by_rank[rank] = frame
+                    finished_s = time.monotonic()
                 elif rank not in troubled:
                     troubled[rank] = frame
                     settle_until_s = settle_until_s or time.monotonic() + _SETTLE_S
@@ -210,6 +237,13 @@ class _Run:
         patience_s = time.monotonic() + _LAST_WORDS_S
         while not self._has_ended(silent) and time.monotonic() < patience_s:
             time.sleep(_TICK_S)
+        excess = self._watch.excess()
+        if excess is not None:
+            return excess
+        for rank in sorted(said):
+            refusal = self._files[rank].trace.refusal()
+            if refusal and answers.is_refused(said[rank].values):
+                return answers.failure_of_refusal(rank, refusal)
         # That a connection was lost only follows from what another rank did.
         causes = [rank for rank in said if not answers.is_lost_connection(said[rank].values)]
         if (causes or (said and not silent)) and not any(map(self._has_crashed, silent)):
@@ -247,6 +281,11 @@ class _Run:
         last = trace.read(max(0, trace.snapshot().head - 1)).calls[-1:]
         return "".join(f"{Path(c.file).name}:{c.line}" for c in last if c.function == "Abort")
 
+    def refusals(self) -> tuple[str, ...]:
+        """Return what was refused to the ranks, each in one sentence, whatever came of it."""
+        found = enumerate(rank_files.trace.refusal() for rank_files in self._files)
+        return tuple(answers.refusal_text(rank, refusal) for rank, refusal in found if refusal)
+
     def with_last_words(self, failure: RunFailure) -> RunFailure:
         """Return the failure with the last lines that each rank printed."""
         if failure.verdict is Verdict.NOT_ATTEMPTED:
@@ -257,16 +296,6 @@ class _Run:
             if (tail := rank_files.output_tail())
         ]
         return replace(failure, detail="\n\n".join(filter(None, [failure.detail, *said])))
-
-
-def _inside_phase(trace: Trace) -> Trace:
-    """Return the trace without the calls that are not the student's."""
-    return Trace(
-        tuple(
-            replace(rank, calls=tuple(call for call in rank.calls if call.phase == 1))
-            for rank in trace.ranks
-        )
-    )
 
 
 def _free_port() -> int:

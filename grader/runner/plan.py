@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.model import Array, Outcome, RunFailure, Text
+from grader.model import AlteredMessage, Array, Outcome, RunFailure, Text
 
 
 @dataclass(frozen=True)
@@ -14,12 +14,12 @@ class Limits:
     start_s: float = 30.0
     """From mpirun to the last rank's first word; exceeding it is the machine's fault."""
     case_s: float = 10.0
-    memory_num_bytes: int = 4 << 30
-    """All ranks together, resident."""
+    memory_num_bytes: int = 5 << 29
+    """All processes of the run together; well below what a container has, which the judge needs."""
     rank_memory_num_bytes: int = 2 << 30
     """Private writable memory of one process (RLIMIT_DATA)."""
     output_num_bytes: int = 8 << 20
-    """What one rank may print."""
+    """What one rank may print, and all processes together that are no ranks."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class CaseCall:
     """Per rank: numpy arrays and JSON values."""
     expected: tuple[Mapping[str, Array | Text], ...]
     """Per rank: the form its results must have."""
+    altered_message: AlteredMessage | None = None
+    """What is changed on its way between the ranks."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Plan:
     submission: Mapping[str, bytes]
     support: Mapping[str, bytes]
     limits: Limits = field(default_factory=Limits)
+    guarded: bool = True
+    """Refuse ways around MPI and torch; not where we try out ourselves what a rank may do."""
 
 
 @dataclass(frozen=True)
@@ -64,3 +68,5 @@ class Launched:
     """Why the run ended early; the cases after the outcomes have no answer."""
     output_tails: Sequence[str] = ()
     """The last lines that each rank printed."""
+    refusals: Sequence[str] = ()
+    """What the guard refused to ranks, a sentence for each of them, whatever came of it."""

@@ -4,9 +4,10 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from grader.runner.fork_server import ForkServer
 from grader.runner.machine import libraries, mpirun
@@ -27,7 +28,8 @@ class Sandbox:
         # Shared memory is where Open MPI's segments belong; they go with the folder.
         base = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
         usable = base.is_dir() and os.access(base, os.W_OK)
-        self.folder = Path(tempfile.mkdtemp(prefix="grader-", dir=base if usable else None))
+        within = server.folder or (base if usable else None)
+        self.folder = Path(tempfile.mkdtemp(prefix="grader-", dir=within))
 
     @property
     def ranks_uid(self) -> int:
@@ -65,7 +67,9 @@ class Sandbox:
                 "folder": str(self.folder),
                 "uid": self._uid,
                 "ranks": ranks,
-                "memory_num_bytes": self._limits.rank_memory_num_bytes,
+                "memory_num_bytes": self._limits.memory_num_bytes,
+                "rank_memory_num_bytes": self._limits.rank_memory_num_bytes,
+                "output_num_bytes": self._limits.output_num_bytes,
                 "mpirun": self._mpirun(ranks) if under_mpirun else None,
                 "environment": self._environment(),
             }
@@ -78,8 +82,14 @@ class Sandbox:
             command.append("--allow-run-as-root")
         options = {
             # Without these two every start looks for networks for a second.
-            "pml": "ob1",
+            "pml": "ob1,monitoring",
             "btl": "self,sm",
+            # MPI counts messages itself; what counts collective and one-sided calls crashes some
+            # programs.
+            "pml_monitoring_enable": "2",
+            "coll": "^monitoring",
+            "osc": "^monitoring",
+            "smsc": "^cma",
             "btl_sm_backing_directory": str(self.folder / "scratch"),
             "mpi_yield_when_idle": "1",
         }
@@ -122,11 +132,16 @@ class Sandbox:
         return self._server.status_of(rank)
 
     def log(self) -> str:
-        """Return what mpirun itself printed, for errors that are the machine's."""
-        try:
-            return (self.folder / "mpirun.log").read_text(errors="replace")[-2000:].strip()
-        except OSError:
-            return ""
+        """Return what mpirun itself printed last, for errors that are the machine's."""
+        return self._server.log()
+
+    def excess(self) -> dict[str, Any] | None:
+        """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
+        return self._server.excess()
+
+    def dump_stacks(self, ranks: Sequence[int]) -> None:
+        """Have these ranks, as far as they live, write where they are."""
+        self._server.dump_stacks(ranks)
 
     def __exit__(
         self,

@@ -1,16 +1,15 @@
 """Looks at a run from outside, a few times a second: does it still move, does it use too much?"""
 
-import os
-import signal
 import time
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from grader.judge.deadlock import explain_deadlock
 from grader.judge.wording import name_of
 from grader.model import RunFailure, Verdict
 from grader.runner.plan import Limits
 from grader.runner.rank_files import RankFiles
+from grader.runner.sandbox import Sandbox
 from grader.trace.calls import Trace
 
 _STILL_S = 0.5
@@ -23,20 +22,16 @@ _STACK_DUMP_S = 0.3
 class Watch:
     """The judge's eyes on one run."""
 
-    def __init__(
-        self, files: Sequence[RankFiles], pids: Sequence[int], limits: Limits, submission: Path
-    ) -> None:
+    def __init__(self, files: Sequence[RankFiles], sandbox: Sandbox, limits: Limits) -> None:
         self._files = files
-        self._pids = pids
+        self._sandbox = sandbox
         self._limits = limits
-        self._submission = submission
+        self._submission = sandbox.folder / "submission"
         self._first_sequences = [0] * len(files)
         self._seen: list[tuple[int, int, bool]] = []
         self._polls = [0] * len(files)
         """How often each rank had polled in vain when it was last seen moving."""
         self._still_since = time.monotonic()
-        # Forked ranks share what was imported before; only what they add is theirs.
-        self._inherited_num_bytes = sum(map(_resident_num_bytes, pids))
 
     def begin_case(self) -> None:
         """Remember where each rank's calls of the next case start."""
@@ -78,24 +73,15 @@ class Watch:
 
     def look(self, returned: frozenset[int]) -> RunFailure | None:
         """Return what ends the run now, if anything does."""
-        return self._excess() or self._deadlock(returned)
+        return self.excess() or self._deadlock(returned)
 
-    def _excess(self) -> RunFailure | None:
+    def excess(self) -> RunFailure | None:
+        """Return what the run has used too much of, if anything; it may have been killed for it."""
         for rank, files in enumerate(self._files):
             if files.output_num_bytes() > self._limits.output_num_bytes:
-                return RunFailure(
-                    Verdict.OUTPUT_LIMIT_EXCEEDED,
-                    f"rank {rank} printed more than {self._limits.output_num_bytes >> 20} MiB; "
-                    "remove the prints inside loops",
-                )
-        used = sum(map(_resident_num_bytes, self._pids)) - self._inherited_num_bytes
-        if used > self._limits.memory_num_bytes:
-            return RunFailure(
-                Verdict.MEMORY_LIMIT_EXCEEDED,
-                f"the {len(self._pids)} ranks used {used >> 20} MiB of memory together; "
-                f"{self._limits.memory_num_bytes >> 20} MiB are allowed",
-            )
-        return None
+                return _too_much_output(f"rank {rank}", self._limits.output_num_bytes)
+        told = self._sandbox.excess()
+        return None if told is None else _failure_of(told, len(self._files))
 
     def _deadlock(self, returned: frozenset[int]) -> RunFailure | None:
         if len(returned) == len(self._files) or self.still_s(returned) < _STILL_S:
@@ -109,11 +95,13 @@ class Watch:
     def out_of_time(self, returned: frozenset[int]) -> RunFailure:
         """Return the failure of a case whose time is up, saying where each late rank is."""
         late = [rank for rank in range(len(self._files)) if rank not in returned]
-        for rank in late:
-            try:
-                os.kill(self._pids[rank], signal.SIGUSR1)
-            except OSError:
-                continue
+        if not late:
+            return RunFailure(
+                Verdict.TIME_LIMIT_EXCEEDED,
+                f"no answer after {self._limits.case_s:g} s: the calls are said to have returned, "
+                "but not all results have arrived",
+            )
+        self._sandbox.dump_stacks(late)
         time.sleep(_STACK_DUMP_S)
         places = []
         for rank in late[:4]:
@@ -134,10 +122,26 @@ class Watch:
         return "computing" if inside < 0 else f"in {name_of(call) if call else 'MPI'}"
 
 
-def _resident_num_bytes(pid: int) -> int:
-    """Return the memory of a process without what it maps from files, such as libraries."""
-    try:
-        resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
-    except (OSError, ValueError):
-        return 0
-    return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
+def _failure_of(excess: Mapping[str, Any], ranks: int) -> RunFailure:
+    """Return the failure of a run that used too much of something, as the zygote tells it."""
+    kind, used, allowed = excess["kind"], excess["used"], excess["allowed"]
+    if kind == "memory":
+        return RunFailure(
+            Verdict.MEMORY_LIMIT_EXCEEDED,
+            f"the {ranks} ranks used {used >> 20} MiB of memory together; "
+            f"{allowed >> 20} MiB are allowed",
+        )
+    if kind == "processes":
+        return RunFailure(
+            Verdict.RUN_TIME_ERROR,
+            f"the submission started so many processes and threads that there were {used}; "
+            f"{allowed} are allowed in all, so start fewer, or wait for those that are to end",
+        )
+    return _too_much_output("what the ranks started", allowed)
+
+
+def _too_much_output(who: str, allowed_num_bytes: int) -> RunFailure:
+    return RunFailure(
+        Verdict.OUTPUT_LIMIT_EXCEEDED,
+        f"{who} printed more than {allowed_num_bytes >> 20} MiB; remove the prints inside loops",
+    )

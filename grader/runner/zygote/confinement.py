@@ -5,17 +5,44 @@ import ctypes
 import os
 import resource
 import signal
+from dataclasses import dataclass
+
+from .system_calls import SystemCallFilter
 
 _MAX_FILE_NUM_BYTES = 256 << 20
 _MAX_OPEN_FILES = 1024
-_NOBODY_ELSE = 19_999
-"""A user that no run has."""
+_MAX_PENDING_SIGNALS = 1024
+_NUM_PROCESSES = 64
+_NUM_PROCESSES_PER_RANK = 8
+"""MPI takes a stub and three threads for each rank; the rest is the student's."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
 
 _prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+
+@dataclass(frozen=True)
+class Sealed:
+    """What holds a run of a user of its own, beyond the limits that every run has."""
+
+    uid: int
+    ranks: int
+    system_calls: SystemCallFilter
+
+    @property
+    def limits(self) -> tuple[tuple[int, int], ...]:
+        """Return the resource limits, which the user's own desktop must not have."""
+        processes = _NUM_PROCESSES + _NUM_PROCESSES_PER_RANK * self.ranks
+        return (
+            (resource.RLIMIT_NPROC, processes),
+            (resource.RLIMIT_MEMLOCK, 0),
+            (resource.RLIMIT_MSGQUEUE, 0),
+            (resource.RLIMIT_SIGPENDING, _MAX_PENDING_SIGNALS),
+            (resource.RLIMIT_NICE, 0),
+            (resource.RLIMIT_RTPRIO, 0),
+        )
 
 
 def adopt_orphans() -> None:
@@ -27,14 +54,15 @@ def adopt_orphans() -> None:
         raise OSError(ctypes.get_errno(), "this system has no child subreaper")
 
 
-def confine(uid: int | None, memory_num_bytes: int, output: int) -> None:
+def confine(sealed: Sealed | None, memory_num_bytes: int, output: int, parent: int) -> None:
     """Turn a process just forked into one of a run.
 
-    uid: the user to become; None to stay who we are. memory_num_bytes: private writable memory it
-    may add to what it has. output: descriptor that standard output and error go to. All other
-    descriptors are closed.
+    sealed: None for a run of the user we are. memory_num_bytes: private writable memory it may add
+    to what it has. output: descriptor that standard output and error go to. All other descriptors
+    are closed. parent: whose end is to be ours.
     """
     os.setsid()
+    os.umask(0o077)
     signal.set_wakeup_fd(-1)
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(ignored, signal.SIG_DFL)
@@ -48,6 +76,7 @@ def confine(uid: int | None, memory_num_bytes: int, output: int) -> None:
         (resource.RLIMIT_DATA, _data_num_bytes() + memory_num_bytes),
         (resource.RLIMIT_FSIZE, _MAX_FILE_NUM_BYTES),
         (resource.RLIMIT_NOFILE, _MAX_OPEN_FILES),
+        *(sealed.limits if sealed is not None else ()),
     ):
         hard = resource.getrlimit(kind)[1]
         limit = number if hard == resource.RLIM_INFINITY else min(number, hard)
@@ -55,13 +84,22 @@ def confine(uid: int | None, memory_num_bytes: int, output: int) -> None:
     # Where memory runs out, a rank is to go, not the judge.
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123 - the kernel's
         score.write("1000")
-    if uid is not None:
-        _become(uid)
-    _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    # Both are undone by a change of user. Without the second, a rank may not look at itself, and
-    # MPI could not copy from one rank's memory to another's.
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    _prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0)
+    if sealed is not None:
+        _become(sealed.uid)
+    _set(_PR_SET_NO_NEW_PRIVS, 1)
+    # A change of user has undone this.
+    _set(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise ProcessLookupError("the process that started this one has ended")
+    if sealed is not None:
+        # Nobody of the same user looks into a rank: what its neighbour was given is not its own.
+        _set(_PR_SET_DUMPABLE, 0)
+        sealed.system_calls.put_on()
+
+
+def _set(option: int, value: int) -> None:
+    if _prctl(option, value, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), f"prctl({option}, {value}) was refused")
 
 
 def _become(uid: int) -> None:
@@ -71,14 +109,15 @@ def _become(uid: int) -> None:
     os.setresuid(uid, uid, uid)
 
 
-def act_for(uid: int) -> None:
+def act_for(uid: int, myself: int) -> None:
     """Do from now on what this user may, while nothing of this user's may signal us.
 
     Who may signal a process goes by its real and saved user, what it may do by the effective one.
+    myself: a user that nobody else is.
     """
     os.setgroups([])
     os.setresgid(uid, uid, uid)
-    os.setresuid(_NOBODY_ELSE, uid, _NOBODY_ELSE)
+    os.setresuid(myself, uid, myself)
 
 
 def _data_num_bytes() -> int:

@@ -1,8 +1,7 @@
 """Ends every process of a run and counts to zero.
 
-As another user: everything that has this uid (kill(-1), which no fork can outrun). As our own user,
-which is the student's desktop: never by uid, but every descendant, which a child subreaper keeps in
-one tree.
+As another user: its keeper does, by the user. As our own user, which is the student's desktop:
+never by user, but every descendant, which a child subreaper keeps in one tree.
 """
 
 import contextlib
@@ -12,114 +11,83 @@ import signal
 import time
 from pathlib import Path
 
-from .confinement import act_for
+from .keeper import SOMETHING_STAYED, Charge, Keeper
+from .processes import descendants
+from .removal import remove_contents
 
-_WRITABLE_BY_ALL = ("/dev/shm", "/tmp", "/var/tmp")  # noqa: S108 - they are only tidied up
+_MAX_ATTEMPTS = 50
+_PAUSE_S = 0.02
 
 
-def end_all(uid: int | None, run_dir: Path) -> None:
-    """Kill all processes of the run, then remove what it wrote, as the user who wrote it."""
-    if uid is None:
-        _kill_until_none(None)
-        _remove_contents(run_dir)
-        return
+def end_unsealed(folder: Path) -> None:
+    """Kill every descendant, then remove the run's folder."""
     while True:
-        child = os.fork()
-        if child == 0:
-            status = 1
-            try:
-                act_for(uid)
-                _kill_until_none(uid)
-                _remove_contents(run_dir)
-                _remove_belongings(uid)
-                status = 0
-            finally:
-                os._exit(status)
-        if os.waitpid(child, 0)[1] == 0:
-            break
-    _reap()
-
-
-def _kill_until_none(uid: int | None) -> None:
-    while True:
-        if uid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(-1, signal.SIGKILL)
-        victims = _processes_of(uid) if uid is not None else _descendants()
+        victims = descendants(os.getpid())
         for victim in victims:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
-        _reap()
         if not victims:
-            return
+            break
         time.sleep(0.002)
+    wait_for_all()
+    _remove(folder)
 
 
-def _reap() -> None:
+def end_sealed(keeper: Keeper | None, charge: Charge, folder: Path) -> bool:
+    """Have the keeper end the run; return whether everything could be removed.
+
+    A keeper that was itself killed (None if that is known), as when memory runs out, has a
+    successor. Raises OSError when not even that ends the run.
+    """
+    status = -1
+    if keeper is not None:
+        keeper.dismiss()
+        status = _status_of(keeper.pid)
+    for _ in range(_MAX_ATTEMPTS):
+        if status in (0, SOMETHING_STAYED):
+            break
+        # We may signal everybody here; this makes room for one more process.
+        for victim in descendants(os.getpid()):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(victim, signal.SIGKILL)
+        reap()
+        time.sleep(_PAUSE_S)
+        with contextlib.suppress(OSError):
+            successor = Keeper(charge)
+            successor.dismiss()
+            status = _status_of(successor.pid)
+    else:
+        raise OSError(f"the processes of a run could not be ended in {_MAX_ATTEMPTS} attempts")
+    # Every process of the run is a descendant of ours, and by now our child: until it is gone
+    # for good, nothing new begins.
+    wait_for_all()
+    _remove(folder)
+    return status == 0
+
+
+def _status_of(pid: int) -> int:
+    """Wait for a child; return its exit code, -1 if somebody else has already taken note."""
     try:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    except ChildProcessError:
+        return -1
+
+
+def wait_for_all() -> None:
+    """Wait until we have no child."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+
+
+def reap() -> None:
+    """Take note of every child that has ended."""
+    with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    except ChildProcessError:
-        pass
 
 
-def _status_fields() -> list[tuple[int, str, int]]:
-    """Return (pid, state, parent pid) of every process that still exists."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_bytes().rpartition(b")")[2].split()
-            except OSError:
-                continue
-            found.append((int(entry.name), fields[0].decode(), int(fields[1])))
-    return found
-
-
-def _descendants() -> list[int]:
-    """Return every living process below this one."""
-    processes = _status_fields()
-    tree = {os.getpid()}
-    grew = True
-    while grew:
-        grew = False
-        for pid, _, parent in processes:
-            if parent in tree and pid not in tree:
-                tree.add(pid)
-                grew = True
-    return [pid for pid, state, _ in processes if pid in tree - {os.getpid()} and state not in "ZX"]
-
-
-def _processes_of(uid: int) -> list[int]:
-    """Return every living process of this uid but ourselves."""
-    found = []
-    for pid, state, _ in _status_fields():
-        try:
-            owner = Path(f"/proc/{pid}").stat().st_uid
-        except OSError:
-            continue
-        if owner == uid and pid != os.getpid() and state not in "ZX":
-            found.append(pid)
-    return found
-
-
-def _remove_contents(run_dir: Path) -> None:
-    for child in (run_dir / "scratch").glob("*"):
-        _remove(child)
-    shutil.rmtree(run_dir, ignore_errors=True)
-
-
-def _remove_belongings(uid: int) -> None:
-    """Remove what the run's user left where everybody may write: no later run is to find it."""
-    for folder in map(Path, _WRITABLE_BY_ALL):
-        for child in folder.glob("*"):
-            with contextlib.suppress(OSError):
-                if child.lstat().st_uid == uid:
-                    _remove(child)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+def _remove(folder: Path) -> None:
+    """Remove the run's folder; what students may write to is emptied without recursion first."""
+    remove_contents(folder / "scratch")
+    shutil.rmtree(folder, ignore_errors=True)

@@ -3,8 +3,7 @@
 import contextlib
 import os
 import random
-import socket
-import struct
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -12,12 +11,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from .confinement import confine
+from .confinement import Sealed, confine
+from .control_group import ControlGroup
+from .ending import end_sealed, end_unsealed
+from .keeper import Charge, Keeper
+from .memory import MemoryOfDescendants
+from .stubs import Stubs
+from .system_calls import SystemCallFilter
 
-_PEER_CREDENTIALS = struct.Struct("3i")
-_FROM_STUBS = ("OMPI_", "PMIX_", "PRTE_", "PMI_")
-"""What mpirun tells a rank by its environment; nothing else of a stub's is believed."""
-_PATIENCE_S = 10.0
+_MAX_LOG_NUM_BYTES = 4000
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Order:
     uid: int | None
     ranks: int
     memory_num_bytes: int
+    """What all processes together may add."""
+    rank_memory_num_bytes: int
+    output_num_bytes: int
+    """What processes may print that are no ranks, among them mpirun."""
     mpirun: list[str] | None
     """The command that starts the stubs; None to fork the ranks at once."""
     environment: dict[str, str]
@@ -36,51 +42,64 @@ class Order:
 class Run:
     """The processes of one run, forked from this one."""
 
-    def __init__(self, order: Order, rank_main: Callable[[str, int], None]) -> None:
-        """rank_main: what a rank does, given the judge's socket and its number."""
+    def __init__(
+        self,
+        order: Order,
+        rank_main: Callable[[str, int], None],
+        system_calls: SystemCallFilter | None,
+    ) -> None:
+        """rank_main: what a rank does, given the judge's socket and its number.
+
+        system_calls: what a run of a user of its own is filtered by; None if there is none.
+        """
         self._order = order
         self._rank_main = rank_main
-        self._log = os.open(f"{order.folder}/mpirun.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._folder = Path(order.folder)
+        # In memory: a file in the run's folder would be the student's to fill.
+        self._log = os.memfd_create("log")
         self._pids: dict[int, int] = {}
-        """Rank of each process that has not ended."""
-        self._stubs: dict[int, socket.socket] = {}
+        """Process of each rank that has not ended."""
+        self._stubs: Stubs | None = None
         self._mpirun = -1
-        self.listener: socket.socket | None = None
+        self._has_told_excess = False
+        self._keeper: Keeper | None = None
+        self._sealed: Sealed | None = None
+        group = ControlGroup()
+        if order.uid is not None:
+            assert system_calls is not None
+            self._sealed = Sealed(order.uid, order.ranks, system_calls)
+            group = ControlGroup.own()
+            self._charge = Charge(
+                order.uid, self._folder / "scratch", order.memory_num_bytes, group
+            )
+            self._keeper = Keeper(self._charge)
+        self._memory = MemoryOfDescendants(order.memory_num_bytes) if group.memory < 0 else None
         if order.mpirun is None:
             for rank in range(order.ranks):
                 self._fork_rank(rank, {})
         else:
             self._start_mpirun(order.mpirun)
 
-    @property
-    def folder(self) -> Path:
-        """Return the run's folder."""
-        return Path(self._order.folder)
-
-    @property
-    def uid(self) -> int | None:
-        """Return the user the run has to itself, if any."""
-        return self._order.uid
-
     def _start_mpirun(self, command: list[str]) -> None:
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        path = self.folder / "stubs.sock"
-        self.listener.bind(str(path))
-        path.chmod(0o666)
-        self.listener.listen(self._order.ranks)
+        uid = os.getuid() if self._order.uid is None else self._order.uid
+        installed = Path(command[0]).resolve().parent.parent
+        # Where the command was found, and where it really is, may be two places.
+        folders = (self._folder, installed, Path(command[0]).parent.parent)
+        self._stubs = Stubs(self._folder / "stubs.sock", self._order.ranks, uid, folders)
         self._mpirun = self._fork(lambda: os.execvp(command[0], command), {})  # noqa: S606 - ours
+        self._stubs.mpirun = self._mpirun
 
     def _fork(self, act: Callable[[], object], environment: dict[str, str]) -> int:
         """Return the pid of a new process of the run, which does `act`."""
-        order = self._order
+        order, parent = self._order, os.getpid()
         pid = os.fork()
         if pid:
             return pid
         try:
-            confine(order.uid, order.memory_num_bytes, self._log)
+            confine(self._sealed, order.rank_memory_num_bytes, self._log, parent)
             os.environ.clear()
             os.environ.update({**order.environment, **environment})
-            os.chdir(self.folder / "scratch")
+            os.chdir(self._folder / "scratch")
             act()
         except BaseException as error:
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
@@ -98,62 +117,80 @@ class Run:
             sys.modules["__main__"] = ModuleType("__main__")
             self._rank_main(f"{self._order.folder}/judge.sock", rank)
 
-        self._pids[self._fork(be_rank, environment)] = rank
+        self._pids[rank] = self._fork(be_rank, environment)
 
-    def accept_stub(self) -> None:
-        """Fork the rank that a stub stands for; afterwards listen no more if it was the last."""
-        assert self.listener is not None
-        connection, _ = self.listener.accept()
-        wanted = os.getuid() if self._order.uid is None else self._order.uid
-        if _peer_uid(connection) != wanted:
-            connection.close()
+    @property
+    def sources(self) -> list[Any]:
+        """Return what to call `attend` for when it can be read."""
+        stubs = self._stubs.sources if self._stubs is not None else []
+        return [*stubs, *([self._keeper.connection] if self._keeper is not None else [])]
+
+    def attend(self) -> list[dict[str, Any]]:
+        """Do what there is to do, a few times a second at least; return what the judge is told."""
+        told = list(self._excess())
+        # A run that is being killed starts no more ranks.
+        if self._stubs is not None and not self._has_told_excess:
+            for rank, environment in self._stubs.attend():
+                self._fork_rank(rank, environment)
+        return told
+
+    def _excess(self) -> Iterator[dict[str, Any]]:
+        """Yield, once, what the run has used too much of."""
+        if self._has_told_excess:
             return
-        environment = dict(_environment_from(connection))
-        rank = environment.get("OMPI_COMM_WORLD_RANK", "")
-        free = {str(number) for number in range(self._order.ranks)} - set(map(str, self._stubs))
-        if rank not in free:
-            connection.close()
-            return
-        self._stubs[int(rank)] = connection
-        self._fork_rank(int(rank), environment)
-        if len(self._stubs) == self._order.ranks:
-            self.listener.close()
-            self.listener = None
+        for message in self._keeper.said() if self._keeper is not None else ():
+            self._has_told_excess = True
+            yield message
+        printed = os.fstat(self._log).st_size
+        for kind, used, allowed in (
+            ("output", printed, self._order.output_num_bytes),
+            ("memory", self._used_memory(), self._order.memory_num_bytes),
+        ):
+            if used > allowed and not self._has_told_excess:
+                self._has_told_excess = True
+                yield {"excess": {"kind": kind, "used": used, "allowed": allowed}}
+
+    def _used_memory(self) -> int:
+        return (self._memory and self._memory.excess_num_bytes()) or 0
 
     def ended(self, pid: int, status: int) -> dict[str, Any] | None:
         """Return what the judge is told of the end of a process; tell its stub as well."""
         code = os.waitstatus_to_exitcode(status)
         if pid == self._mpirun:
             return {"mpirun": code}
-        rank = self._pids.pop(pid, None)
+        if self._keeper is not None and pid == self._keeper.pid:
+            self._keeper.dismiss()
+            self._keeper = None
+            return {"lost": f"the process that watches the run ended with status {code}"}
+        rank = next((rank for rank, each in self._pids.items() if each == pid), None)
         if rank is None:
             return None
-        if rank in self._stubs:
-            with contextlib.suppress(OSError):
-                self._stubs[rank].sendall(str(code).encode())
-                self._stubs[rank].shutdown(socket.SHUT_WR)
+        del self._pids[rank]
+        if self._stubs is not None:
+            self._stubs.tell(rank, code)
         return {"rank": rank, "status": code, "left": len(self._pids)}
 
-    def close(self) -> None:
-        """Let go of what is open."""
+    def dump_stacks(self, ranks: list[int]) -> None:
+        """Have these ranks, as far as they live, write where they are."""
+        for rank in ranks:
+            if rank in self._pids:
+                with contextlib.suppress(OSError):
+                    os.kill(self._pids[rank], signal.SIGUSR1)
+
+    def log(self) -> str:
+        """Return the end of what mpirun and others that are no ranks have printed."""
+        start = max(0, os.fstat(self._log).st_size - _MAX_LOG_NUM_BYTES)
+        return os.pread(self._log, _MAX_LOG_NUM_BYTES, start).decode(errors="replace").strip()
+
+    def end(self) -> bool:
+        """End every process of the run and remove its folder; return whether all could be removed.
+
+        Raises OSError when a process would not end.
+        """
         os.close(self._log)
-        for connection in [*self._stubs.values(), *([self.listener] if self.listener else [])]:
-            connection.close()
-
-
-def _peer_uid(connection: socket.socket) -> int:
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
-    return int(_PEER_CREDENTIALS.unpack(raw)[1])
-
-
-def _environment_from(connection: socket.socket) -> Iterator[tuple[str, str]]:
-    """Yield the variables of a stub that a rank takes over."""
-    connection.settimeout(_PATIENCE_S)
-    raw = b""
-    with contextlib.suppress(OSError):
-        while chunk := connection.recv(1 << 16):
-            raw += chunk
-    for entry in raw.split(b"\0"):
-        name, _, value = os.fsdecode(entry).partition("=")
-        if name.startswith(_FROM_STUBS):
-            yield name, value
+        if self._stubs is not None:
+            self._stubs.close()
+        if self._sealed is None:
+            end_unsealed(self._folder)
+            return True
+        return end_sealed(self._keeper, self._charge, self._folder)

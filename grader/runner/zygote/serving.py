@@ -1,8 +1,10 @@
 """The zygote's life: import once, then start and end runs as the judge says.
 
-Standard input brings one JSON object a line, `{"run": {...}}` or `{"end": true}`; its closing, by
-the judge or by the judge's death, ends the run and the zygote. Standard output tells `ready`,
-`mpirun` (its exit status), `rank` with `status`, and `ended`.
+Standard input brings one JSON object a line: `{"run": {...}}`, `{"dump": [rank, ...]}`,
+`{"log": true}` or `{"end": true}`; its closing, by the judge or by the judge's death, ends the run
+and the zygote. Standard output tells `ready`, `mpirun` (its exit status), `rank` with `status`,
+`excess` (what the run used too much of), `log`, `ended` (whether all its files could be removed),
+`lost` (the run cannot be trusted any more) and `impossible` (no run can be started here).
 """
 
 import contextlib
@@ -19,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from .confinement import adopt_orphans
-from .ending import end_all
 from .run import Order, Run
+from .system_calls import NoFilter, SystemCallFilter
 
 _RANK_PACKAGE = "grader_rank"
+_TICK_S = 0.05
 
 
 def serve(rank_source: Path, modules: Sequence[str]) -> None:
@@ -30,41 +33,72 @@ def serve(rank_source: Path, modules: Sequence[str]) -> None:
     adopt_orphans()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # Nobody reads our last words before we end; what does not fit is not worth waiting for.
+    os.set_blocking(2, False)
     rank_main = _prepare(rank_source, modules)
     waked, wake = os.pipe()
     os.set_blocking(waked, False)
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
+    runs = _Runs(rank_main)
     _tell({"ready": True})
-    run: Run | None = None
     pending = b""
     try:
         while True:
-            listener = run.listener if run is not None else None
-            sources: list[Any] = [0, waked, *([listener] if listener else [])]
-            ready, _, _ = select.select(sources, [], [])
+            run = runs.current
+            sources: list[Any] = [0, waked, *(run.sources if run is not None else [])]
+            ready, _, _ = select.select(sources, [], [], None if run is None else _TICK_S)
+            if run is not None:
+                # Before the ends of processes: what they were killed for comes first.
+                for message in run.attend():
+                    _tell(message)
             if waked in ready:
                 os.read(waked, 4096)
                 _reap(run)
-            if run is not None and listener is not None and listener in ready:
-                run.accept_stub()
             if 0 in ready:
                 data = os.read(0, 1 << 16)
                 if not data:
                     return
                 *lines, pending = (pending + data).split(b"\n")
                 for line in lines:
-                    command = json.loads(line)
-                    if "run" in command:
-                        run = Run(Order(**command["run"]), rank_main)
-                    elif run is not None:
-                        _end(run)
-                        run = None
-                        _tell({"ended": True})
+                    runs.obey(json.loads(line))
     finally:
-        if run is not None:
-            _end(run)
+        runs.end()
+
+
+class _Runs:
+    """One run after the other, as the judge orders."""
+
+    def __init__(self, rank_main: Callable[[str, int], None]) -> None:
+        self.current: Run | None = None
+        self._rank_main = rank_main
+        self._system_calls: SystemCallFilter | None = None
+
+    def obey(self, command: dict[str, Any]) -> None:
+        """Do what the judge says."""
+        if "run" in command:
+            self._start(Order(**command["run"]))
+        elif "end" in command:
+            _tell({"ended": self.end()})
+        elif "log" in command:
+            _tell({"log": self.current.log() if self.current is not None else ""})
+        elif "dump" in command and self.current is not None:
+            self.current.dump_stacks(command["dump"])
+
+    def _start(self, order: Order) -> None:
+        try:
+            if order.uid is not None and self._system_calls is None:
+                self._system_calls = SystemCallFilter()
+        except NoFilter as error:
+            _tell({"impossible": str(error)})
+            return
+        self.current = Run(order, self._rank_main, self._system_calls)
+
+    def end(self) -> bool:
+        """End the run, if there is one; return whether everything of it could be removed."""
+        run, self.current = self.current, None
+        return run is None or run.end()
 
 
 def _prepare(rank_source: Path, modules: Sequence[str]) -> Callable[[str, int], None]:
@@ -99,11 +133,6 @@ def _reap(run: Run | None) -> None:
             told = run.ended(pid, status) if run is not None else None
             if told is not None:
                 _tell(told)
-
-
-def _end(run: Run) -> None:
-    run.close()
-    end_all(run.uid, run.folder)
 
 
 def _tell(message: dict[str, Any]) -> None:

@@ -1,0 +1,116 @@
+"""The system calls that no process of a run needs and the kernel refuses it: a filter by seccomp.
+
+Everything else is allowed; a list of what torch, MPI and Python need would break with any update.
+"""
+
+import errno
+import importlib
+from types import ModuleType
+from typing import Any
+
+_NOT_PERMITTED = (
+    # Other processes: their memory, descriptors and secrets.
+    *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease"),
+    *("pidfd_getfd", "kcmp"),
+    # Namespaces and mounts.
+    *("unshare", "setns", "mount", "umount", "umount2", "pivot_root", "chroot", "mount_setattr"),
+    *("open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick"),
+    # Files by handle, past the folders that lead to them.
+    *("name_to_handle_at", "open_by_handle_at"),
+    # Other behaviour of the kernel, and its more fragile corners.
+    *("personality", "bpf", "perf_event_open", "userfaultfd", "fanotify_init", "fanotify_mark"),
+    *("modify_ldt", "uselib", "acct", "quotactl", "quotactl_fd", "swapon", "swapoff", "reboot"),
+    *("init_module", "finit_module", "delete_module", "kexec_load", "kexec_file_load", "syslog"),
+)
+_NOT_THERE = (
+    # Answered as by an older kernel, so that libraries take what they took there.
+    *("io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"),
+    # Memory that has no name and no limit but the container's.
+    *("memfd_create", "memfd_secret"),
+    # What outlives a process: keys, System V IPC, message queues.
+    *("add_key", "request_key", "keyctl"),
+    *("shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semctl", "semtimedop"),
+    *("msgget", "msgsnd", "msgrcv", "msgctl"),
+    *("mq_open", "mq_unlink", "mq_timedsend", "mq_timedreceive", "mq_notify", "mq_getsetattr"),
+)
+_SOCKET_FAMILIES = frozenset({1, 2, 10, 16})
+"""AF_UNIX, AF_INET, AF_INET6, and AF_NETLINK, by which C libraries list the network interfaces."""
+_CLONE_NEW = (1 << 17, *(1 << bit for bit in range(25, 31)))
+"""CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID, -NET."""
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_PR_SET_DUMPABLE, _PR_SET_PTRACER = 4, 0x59616D61
+_LOW_HALF = 0xFFFFFFFF
+"""What the kernel looks at of an argument that C declares as int."""
+
+
+class NoFilter(Exception):
+    """This system cannot filter system calls; the message is a sentence that says what to do."""
+
+
+class SystemCallFilter:
+    """The filter, made once; each process of a run puts it on for good, with all its children."""
+
+    def __init__(self) -> None:
+        """Raises NoFilter where the library is missing or too old."""
+        library = _library()
+        try:
+            self._filter = _made(library)
+        except OSError as error:
+            raise NoFilter(
+                f"libseccomp cannot make the filter of system calls ({error}); "
+                "it has to be version 2.5 or newer"
+            ) from None
+
+    def put_on(self) -> None:
+        """Refuse this process, from now on, what no run needs; raises OSError on failure."""
+        self._filter.load()
+
+
+def refused(library: ModuleType) -> dict[str, int]:
+    """Return the error for each call that is refused whatever its arguments, where it exists.
+
+    Of the architectures that we serve, one has calls that the other never had.
+    """
+    errors = dict.fromkeys(_NOT_PERMITTED, errno.EPERM) | dict.fromkeys(_NOT_THERE, errno.ENOSYS)
+    arch = library.system_arch()
+    return {name: code for name, code in errors.items() if library.resolve_syscall(arch, name) >= 0}
+
+
+def _library() -> ModuleType:
+    try:
+        return importlib.import_module("pyseccomp")
+    except ImportError:
+        raise NoFilter(
+            "system calls cannot be filtered: the package pyseccomp is missing; "
+            "build the image again with `make image`"
+        ) from None
+    except RuntimeError:
+        raise NoFilter(
+            "system calls cannot be filtered: the C library libseccomp is missing; "
+            "install it (Debian: apt install libseccomp2) or build the image again"
+        ) from None
+
+
+def _made(library: Any) -> Any:
+    arg = library.Arg
+    made = library.SyscallFilter(library.ALLOW)
+    # 32-bit programs and x32 have numbers of their own, under which nothing would be refused.
+    made.set_attr(library.Attr.ACT_BADARCH, library.KILL_PROCESS)
+    for name, code in refused(library).items():
+        made.add_rule(library.ERRNO(code), name)
+    no_family = library.ERRNO(errno.EAFNOSUPPORT)
+    highest = max(_SOCKET_FAMILIES)
+    for name in ("socket", "socketpair"):
+        made.add_rule(no_family, name, arg(0, library.GT, highest))
+        for family in sorted(set(range(highest)) - _SOCKET_FAMILIES):
+            made.add_rule(no_family, name, arg(0, library.EQ, family))
+    no = library.ERRNO(errno.EPERM)
+    for flag in _CLONE_NEW:
+        made.add_rule(no, "clone", arg(0, library.MASKED_EQ, flag, flag))
+    for command in (_TIOCSTI, _TIOCLINUX):
+        made.add_rule(no, "ioctl", arg(1, library.MASKED_EQ, _LOW_HALF, command))
+    # A rank that may be looked into would show the others' inputs to a process it starts.
+    dumpable = arg(0, library.MASKED_EQ, _LOW_HALF, _PR_SET_DUMPABLE)
+    made.add_rule(no, "prctl", dumpable, arg(1, library.NE, 0))
+    made.add_rule(no, "prctl", arg(0, library.MASKED_EQ, _LOW_HALF, _PR_SET_PTRACER))
+    return made
