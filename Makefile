@@ -25,7 +25,7 @@ comma := ,
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test check image docs acceptance bench lock
+.PHONY: setup demo test check fuzz image docs acceptance bench lock
 
 setup: .venv/.ready
 	@# Elsewhere `grade` itself says what needs Linux.
@@ -72,13 +72,20 @@ test: setup check
 	@if $(ANSWERS); then $(MAKE) image; \
 	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, and CI needs one"; exit 1; \
 	else echo "No Docker daemon answers: the container tests will be skipped."; fi
-	@$(BIN)/python -m pytest --durations=40 --durations-min=5
+	@# Two workers: tests wait for ranks much of the time.
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=40 --durations-min=5
+
+# Ends with the first input that a parser does not survive; says how to repeat it.
+FUZZ_SECONDS ?= 60
+fuzz: .venv/.ready-to-develop
+	$(BIN)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS)
 
 image: setup wheelhouse
 	@$(ANSWERS) || { echo "no Docker client on the PATH can build and reach a daemon: install" \
 	"Docker, or start it (on most machines: sudo systemctl start docker)"; exit 1; }
 	$(BUILD) --target grade --tag grade .
 	$(BUILD) --target grade-student --tag grade-student .
+	$(BUILD) --target grade-ranks --tag grade-ranks .
 
 # The image is built from what this machine's pip fetches, so that its mirrors and certificates
 # serve the build as well. A machine unlike the image leaves the fetching to the build.
@@ -92,8 +99,11 @@ wheelhouse: requirements.lock | .venv/.ready
 docs: setup
 	$(BIN)/grade list --markdown >docs/assignments.md
 
+# Every attack, the slow ones too, and every weakened judge.
+RED_TEAM := $(addprefix tests/container/test_,hostile.py hostile_archives.py weakened.py)
 acceptance: setup
 	$(BIN)/python -m pytest -m slow tests/test_submissions.py
+	$(BIN)/python -m pytest -m "slow or not slow" $(RED_TEAM)
 	$(BIN)/python benchmarks/acceptance.py
 
 bench: setup

@@ -1,7 +1,7 @@
 """What a course hands out: parts, files, points, read from `assignment.toml`."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,13 @@ class Part:
     """Other names under which a file may be handed in: it is graded under the first."""
     rules: tuple[str, ...] = ()
     """What a solution has to keep to beside being right, in the words of the table of parts."""
+    hidden_points: float = 0
+    """On top of `points`, where the course's file of hidden tests is there."""
+
+    @property
+    def hidden_suite(self) -> str:
+        """Return the file of the hidden tests, which only the course has."""
+        return f"hidden_{self.name}.py"
 
 
 @dataclass(frozen=True)
@@ -95,15 +102,21 @@ def load(name: str, suites: Path) -> Assignment:
         data = tomllib.loads(file.read_text())
         return Assignment(
             name=name,
-            title=data["title"],
+            title=_text(data, "title"),
             folder=folder,
-            support=tuple(data.get("support", ())),
-            parts=tuple(_part(part) for part in data["parts"]),
-            manual=tuple(Manual(**manual) for manual in data.get("manual", ())),
-            needs=tuple(data.get("needs", ())),
-            source=data.get("source", ""),
+            support=_texts(data, "support", ()),
+            parts=tuple(_part(part) for part in _tables(data, "parts")),
+            manual=tuple(_manual(manual) for manual in _tables(data, "manual", ())),
+            needs=_texts(data, "needs", ()),
+            source=_text(data, "source", ""),
         )
-    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+    except (
+        tomllib.TOMLDecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+        KeyError,
+        TypeError,
+    ) as error:
         raise GraderError(f"{file.name} of {name} is not right: {error!r}") from None
 
 
@@ -147,27 +160,70 @@ def _world(part: dict[str, Any]) -> str:
 
 def _accepted_names(part: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     names = part.get("accepted_names", {})
+    if not isinstance(names, dict):
+        raise TypeError(f"accepted_names of {part['name']} is {names!r}, not a table")
     unknown = set(names) - set(part["file"])
     if unknown:
         raise KeyError(
             f"accepted_names of {part['name']} holds {unknown.pop()}, which it never asks"
         )
-    return {file: tuple(others) for file, others in names.items()}
+    return {file: _texts(names, file) for file in names}
 
 
 def _part(data: dict[str, Any]) -> Part:
     stand_in = data.get("stand_in")
     return Part(
-        name=data["name"],
-        title=data["title"],
-        files=tuple(data["file"]),
-        entry=data["entry"],
-        suite=data["suite"],
-        points=data["points"],
+        name=_text(data, "name"),
+        title=_text(data, "title"),
+        files=_texts(data, "file"),
+        entry=_text(data, "entry"),
+        suite=_text(data, "suite"),
+        points=_number(data, "points"),
         world=_world(data),
-        case_time_limit_s=data["case_time_limit_s"],
-        builds_on=data.get("builds_on"),
+        case_time_limit_s=_number(data, "case_time_limit_s"),
+        builds_on=None if "builds_on" not in data else _text(data, "builds_on"),
         stand_in=stand_in if isinstance(stand_in, dict) else None,
         accepted_names=_accepted_names(data),
-        rules=tuple(data.get("rules", ())),
+        rules=_texts(data, "rules", ()),
+        hidden_points=_number(data, "hidden_points") if "hidden_points" in data else 0,
     )
+
+
+def _manual(data: dict[str, Any]) -> Manual:
+    return Manual(
+        _text(data, "name"), _text(data, "title"), _number(data, "points"), _text(data, "file")
+    )
+
+
+def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
+    value = data[key] if default is None else data.get(key, default)
+    if not isinstance(value, str):
+        raise TypeError(f"{key} is {value!r:.60}, not a text")
+    return value
+
+
+def _number(data: Mapping[str, Any], key: str) -> float:
+    value = data[key]
+    # What TOML calls nan is not at least 0 either.
+    if type(value) not in (int, float) or not 0 <= value < float("inf"):
+        raise TypeError(f"{key} is {value!r:.60}, not a number that is at least 0")
+    number: float = value
+    return number
+
+
+def _texts(
+    data: Mapping[str, Any], key: str, default: tuple[str, ...] | None = None
+) -> tuple[str, ...]:
+    values = data[key] if default is None else data.get(key, default)
+    if not isinstance(values, list | tuple) or not all(isinstance(each, str) for each in values):
+        raise TypeError(f"{key} is {values!r:.60}, not a list of texts")
+    return tuple(values)
+
+
+def _tables(
+    data: Mapping[str, Any], key: str, default: tuple[dict[str, Any], ...] | None = None
+) -> Sequence[dict[str, Any]]:
+    values = data[key] if default is None else data.get(key, default)
+    if not isinstance(values, list | tuple) or not all(isinstance(each, dict) for each in values):
+        raise TypeError(f"{key} is {values!r:.60}, not a list of tables")
+    return values

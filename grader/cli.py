@@ -15,15 +15,17 @@ from typing import NoReturn
 
 from grader import __version__, pipeline
 from grader import assignment as assignments
-from grader import submission as submissions
 from grader.authoring import catalogue, template
 from grader.data import Data
-from grader.errors import GraderError, UsageError
+from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.home import REFERENCES, SUITES, TEMPLATES
+from grader.intake import process as intake
 from grader.model import Report
 from grader.pipeline import Settings
 from grader.report import json_report, junit, markdown, terminal
-from grader.runner import intake_stream
+from grader.report.safe_text import disarm, one_line, visible
+from grader.runner import intake_stream, journal, place, protections
+from grader.runner.journal import Journal
 from grader.suite.inputs import PUBLIC_SECRET
 from grader.versions import versions
 
@@ -39,10 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     try:
         sys.exit(options.command(options))
     except GraderError as error:
-        print(f"grade: {error}", file=sys.stderr)
+        _say(f"grade: {one_line(str(error))}")
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        print("grade: interrupted; nothing was graded", file=sys.stderr)
+        print(f"grade: {INTERRUPTED}; nothing was graded", file=sys.stderr)
         sys.exit(GraderError.exit_code)
 
 
@@ -57,7 +59,14 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
     run = commands.add_parser("run", help="grade a folder in the container, sealed")
     run.set_defaults(command=_run)
-    run.add_argument("--image", default="grade", help="the image to grade in (default: grade)")
+    selftest = commands.add_parser(
+        "selftest", help="try what no submission must be able to do in the container"
+    )
+    selftest.set_defaults(command=_selftest)
+    selftest.add_argument("--json", choices=["-"], help="print it as JSON")
+    selftest.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
+    for command in (run, selftest):
+        _add_container_options(command)
     for command in (check, run):
         _add_grading_options(command)
     listing = commands.add_parser("list", help="list the assignments and their parts")
@@ -68,6 +77,28 @@ def _parser() -> argparse.ArgumentParser:
     write.add_argument("assignment", metavar="ASSIGNMENT")
     write.add_argument("output", metavar="FOLDER", type=Path)
     return parser
+
+
+def _add_container_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--image", default="grade", help="the image to grade in (default: grade)")
+    command.add_argument(
+        "--isolation",
+        choices=("one-container", "two-containers"),
+        default="one-container",
+        help="two-containers: the judge in one, submitted code in another (default: one-container)",
+    )
+    command.add_argument(
+        "--ranks-image",
+        metavar="IMAGE",
+        default="grade-ranks",
+        help="with two-containers: the image that submitted code runs in (default: grade-ranks)",
+    )
+    command.add_argument(
+        "--engine",
+        metavar="NAME",
+        default=os.environ.get("GRADER_ENGINE") or "docker",
+        help="docker or podman (default: GRADER_ENGINE, else docker)",
+    )
 
 
 def _add_grading_options(command: argparse.ArgumentParser) -> None:
@@ -88,6 +119,9 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
     command.add_argument("--verbose", action="store_true", help="show every test")
+    command.add_argument(
+        "--show-hidden", action="store_true", help="tell all about hidden tests; for the course"
+    )
 
 
 class _PrintVersions(argparse.Action):
@@ -104,14 +138,16 @@ class _PrintVersions(argparse.Action):
 
 def _check(options: argparse.Namespace) -> int:
     progress = _progress(options)
-    sealed = os.environ.get("GRADER_SEALED") == "1" and os.geteuid() == 0
+    sealed = _is_sealed()
     settings = Settings(
         door="container" if sealed else "check",
         sealed=sealed,
-        secret=_secret(),
+        secret=_secret_beside_ranks(is_sealed=sealed),
         parts=options.part,
         progress=progress,
         data=Data(_data_folder(options)),
+        shows_hidden=options.show_hidden,
+        place=place.from_environment(os.environ),
     )
     if options.from_stdin:
         report = _grade_stdin(options, settings)
@@ -125,11 +161,18 @@ def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
     """Grade what the client sends; end when the client goes away."""
     secret = intake_stream.read_secret(sys.stdin.buffer)
     found = intake_stream.read_submission(sys.stdin.buffer)
+    resume = journal.read(sys.stdin.buffer)
     intake_stream.when_client_leaves(sys.stdin.fileno(), _thread.interrupt_main)
-    settings = replace(settings, secret=secret or settings.secret)
+    settings = replace(
+        settings,
+        secret=secret or settings.secret,
+        flags_are_ours=True,
+        journal=Journal(resume, _say),
+        notes=resume.notes,
+    )
     origin = str(options.submission or "the submission")
     wanted = assignments.wanted(SUITES, options.assignment)
-    submission = submissions.from_files(origin, found, wanted)
+    submission = intake.unpack(found, origin, wanted, pipeline.intake_user(settings))
     return pipeline.grade_as(submission, options.assignment, settings)
 
 
@@ -140,6 +183,8 @@ def _run(options: argparse.Namespace) -> int:
     forwarded = []
     for name in options.part or []:
         forwarded += ["--part", name]
+    if options.show_hidden:
+        forwarded.append("--show-hidden")
     folder = _named(options)
     progress = _progress(options)
     # The container's client is no terminal: what it says comes in whole lines.
@@ -147,14 +192,45 @@ def _run(options: argparse.Namespace) -> int:
     data = container.grade_in_container(
         folder,
         image=options.image,
+        engine=options.engine,
+        ranks_image=options.ranks_image if options.isolation == "two-containers" else None,
         assignment=options.assignment,
         options=[*forwarded, "--", str(folder)],
         data=_data_folder(options),
-        on_progress=progress if sys.stderr.isatty() else _say,
+        on_progress=progress if sys.stderr.isatty() else _say_visibly,
         secret=b"" if secret == PUBLIC_SECRET else secret,
     )
     progress("")
     return _finish(json_report.parse(data), options)
+
+
+def _selftest(options: argparse.Namespace) -> int:
+    """Try it in this container, else in one that is started as for a grading."""
+    is_here = _is_sealed()
+    if is_here:
+        where = place.from_environment(os.environ)
+        found = pipeline.selftest(Settings(sealed=True, place=where))
+    else:
+        from grader.runner import container  # as for `run`
+
+        ranks_image = options.ranks_image if options.isolation == "two-containers" else None
+        data = container.selftest_in_container(
+            image=options.image, engine=options.engine, ranks_image=ranks_image
+        )
+        found = protections.parse(data)
+    flags_are_ours = options.from_stdin or not is_here
+    reason = protections.refusal(found, flags_are_ours=flags_are_ours)
+    if options.json:
+        print(protections.render(found))
+    else:
+        print(protections.table(found))
+        print()
+        print(reason or protections.note(found) or "everything holds: submissions can be graded")
+    return GraderError.exit_code if reason else 0
+
+
+def _is_sealed() -> bool:
+    return os.environ.get("GRADER_SEALED") == "1" and os.geteuid() == 0
 
 
 def _named(options: argparse.Namespace) -> Path:
@@ -207,17 +283,39 @@ def _write(file: Path, text: str) -> None:
 def _progress(options: argparse.Namespace) -> Callable[[str], None]:
     """Return what shows a long run's progress: one line that is overwritten, or a line a part."""
     if sys.stderr.isatty():
-        return lambda text: print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        return lambda text: print(f"\r\x1b[K{visible(text)}", end="", file=sys.stderr, flush=True)
 
     def show(text: str) -> None:
         if text.endswith(": starting"):
-            print(f"grading {text.removesuffix(': starting')}", file=sys.stderr, flush=True)
+            _say_visibly(f"grading {text.removesuffix(': starting')}")
 
     return show
 
 
+def _say_visibly(line: str) -> None:
+    """Say what may repeat a student's words: the log of a CI runner must not obey it."""
+    _say(disarm(one_line(line)))
+
+
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
+
+
+def _secret_beside_ranks(*, is_sealed: bool) -> bytes:
+    """Return the course secret where ranks run on the same machine, and may read what they may."""
+    file = os.environ.get("GRADER_SECRET_FILE")
+    if file and not is_sealed:
+        raise UsageError(
+            "`grade check` runs the submission as you, and it could read the course secret "
+            f"{file}; unset GRADER_SECRET_FILE, or use `grade run`"
+        )
+    secret = _secret()
+    if file and Path(file).stat().st_mode & 0o077:
+        raise GraderError(
+            f"the course secret {file} has mode {Path(file).stat().st_mode & 0o777:o}, so a "
+            "submission could read it; expected 600 or less: chmod 600 it and try again"
+        )
+    return secret
 
 
 def _secret() -> bytes:

@@ -15,3 +15,7 @@ class UsageError(GraderError):
 
 class LaunchError(GraderError):
     """The machine failed to start the ranks: retried once, never charged to the student."""
+
+
+INTERRUPTED = "interrupted"
+"""How the last sentence of a grading begins that was told to stop."""

@@ -7,21 +7,26 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader import assignment as assignments
-from grader import submission as submissions
 from grader.assignment import Assignment, Part
 from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.home import SUITES
+from grader.intake import process as intake
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.runner.fork_server import ForkServer
+from grader.runner.journal import Journal
 from grader.runner.launch import launch
 from grader.runner.machine import check_machine
+from grader.runner.place import Here, Place
 from grader.runner.plan import Launched, Limits, Plan
+from grader.runner.protections import Protection, note, refusal
+from grader.runner.selftest.examine import examine
+from grader.runner.users import run_uids
 from grader.submission import Submission
 from grader.suite.inputs import PUBLIC_SECRET
 from grader.suite.judge_mode import Grading
-from grader.suite.session import grade_suite
+from grader.suite.session import Graded, grade_suite
 from grader.versions import versions
 
 
@@ -42,6 +47,27 @@ class Settings:
     """The assignment was found out from the files, for want of its name."""
     launch: Callable[[Plan], Launched] | None = None
     """How plans are put to ranks; None for a fork server of this grading's own."""
+    place: Place = field(default_factory=Here)
+    """Where the ranks run."""
+    shows_hidden: bool = False
+    """Tell all about hidden tests; for the course, never for a report that students get."""
+    flags_are_ours: bool = False
+    """`grade run` started the container we are in: every protection has to hold."""
+    notes: tuple[str, ...] = ()
+    """What the report is to say of the grading as a whole, before its own notes."""
+    journal: Journal = field(default_factory=Journal)
+    """Is told what becomes of each test, and knows what became of them before."""
+
+
+@dataclass(frozen=True)
+class _Graded:
+    """A part as far as it has been graded, and how to go on."""
+
+    result: PartResult
+    grading: Grading | None = None
+    """None when nothing was handed in."""
+    has_ended: bool = False
+    """No more runs are worth starting."""
 
 
 def grade(
@@ -51,15 +77,21 @@ def grade(
     parts: Sequence[str] | None = None,
     settings: Settings | None = None,
 ) -> Report:
-    """Grade the submission in a folder or zip.
+    """Grade the submission in a folder, zip or tar.
 
     Raises UsageError when it cannot be graded, GraderError when the grader fails as a whole.
     """
     settings = settings or Settings()
     if parts is not None:
         settings = replace(settings, parts=parts)
-    submission = submissions.read(path, assignments.wanted(SUITES, assignment))
+    wanted = assignments.wanted(SUITES, assignment)
+    submission = intake.read(path, wanted, intake_user(settings))
     return grade_as(submission, assignment, settings)
+
+
+def intake_user(settings: Settings) -> int | None:
+    """Return who reads what was handed in: nobody else is this user; None for who we are."""
+    return next(run_uids()) if settings.sealed else None
 
 
 def grade_as(submission: Submission, name: str | None, settings: Settings) -> Report:
@@ -112,36 +144,89 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
     check_machine()
     if settings.launch is not None:
         return _grade_all(submission, assignment, settings)
-    with ForkServer(assignment.needs) as server:
-        return _grade_all(
-            submission, assignment, replace(settings, launch=_launcher(settings, server))
-        )
+    with ForkServer(assignment.needs, settings.place) as server:
+        settings = replace(settings, launch=_launcher(settings, server))
+        return _grade_all(submission, assignment, _protected(settings))
+
+
+def selftest(settings: Settings) -> tuple[Protection, ...]:
+    """Return the protections of a sealed grading here."""
+    check_machine()
+    with ForkServer(place=settings.place) as server:
+        return examine(_launcher(settings, server))
+
+
+def _protected(settings: Settings) -> Settings:
+    """Return the settings with a note on missing protections.
+
+    Raises GraderError where a sealed grading must not start without one of them.
+    """
+    if not settings.sealed or settings.launch is None:
+        return settings
+    protections = examine(settings.launch)
+    reason = refusal(protections, flags_are_ours=settings.flags_are_ours)
+    if reason:
+        raise GraderError(reason)
+    missing = note(protections)
+    return replace(settings, notes=(*settings.notes, *([missing] if missing else [])))
 
 
 def _grade_all(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
     started_s, started_at = time.monotonic(), datetime.now(UTC)
     selected = [part for part in assignment.parts if _is_selected(part, assignment, settings)]
-    results: dict[str, PartResult] = {}
+    without = [part for part in selected if not (assignment.folder / part.hidden_suite).is_file()]
+    if settings.shows_hidden and len(without) == len(selected):
+        raise UsageError(
+            f"there are no hidden tests of {assignment.name} here to show: only the course has them"
+        )
+    graded: dict[str, _Graded] = {}
     for part in selected:
         settings.progress(f"{part.name}: starting")
-        result = _grade_part(submission, assignment, part, settings)
-        if part.stand_in and _failed_below(part, assignment, submission, settings, results, result):
-            result = _grade_again(submission, assignment, part, settings, result)
-        results[part.name] = result
+        found = _grade_part(submission, assignment, part, settings)
+        if part.stand_in and _failed_below(
+            part, assignment, submission, settings, graded, found.result
+        ):
+            found = _grade_again(submission, assignment, part, settings, found)
+        graded[part.name] = found
+    # What the hidden tests take is not told. They come after all the others, so that no visible
+    # output can repeat what a submission has seen in them.
+    wall_time_s = time.monotonic() - started_s
+    if len(without) < len(selected):
+        settings.progress("hidden tests: starting")
+    results = [
+        graded[part.name].result
+        if part in without
+        else _with_hidden_tests(part, assignment, graded[part.name], settings)
+        for part in selected
+    ]
     return Report(
         assignment=assignment.name,
         title=assignment.title,
         submission=submission.origin,
         submission_digest=submission.digest,
         door=settings.door,
-        parts=tuple(results.values()),
-        manual_parts=manual_parts(assignment, submission),
+        parts=tuple(results),
+        manual_parts=manual_parts(assignment, submission, intake_user(settings)),
         versions=versions(),
-        wall_time_s=time.monotonic() - started_s,
+        wall_time_s=wall_time_s,
         started_at=started_at.isoformat(timespec="seconds"),
-        notes=(*submission.notes, *settings.data.notes()),
+        notes=(
+            *settings.notes,
+            *submission.notes,
+            *settings.data.notes(),
+            *_further_points(without),
+        ),
         is_recognised=settings.is_recognised,
     )
+
+
+def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
+    """Return the sentence about hidden tests that are not here."""
+    points = sum(part.hidden_points for part in without)
+    if not points:
+        return ()
+    text = f"{points:g} further point{' is' if points == 1 else 's are'}"
+    return (f"{text} graded by hidden tests, in the course's grading",)
 
 
 def _is_selected(part: Part, assignment: Assignment, settings: Settings) -> bool:
@@ -160,8 +245,11 @@ def _grade_part(
     part: Part,
     settings: Settings,
     stand_in: Mapping[str, bytes] | None = None,
-) -> PartResult:
-    """Grade one part, once; with a stand-in, on our version of the part it builds on."""
+) -> _Graded:
+    """Grade one part by its visible tests, once.
+
+    stand_in: our version of the part it builds on.
+    """
     files, notes = _under_asked_names(part, submission.source_files(assignment.support))
     missing = [
         " or ".join([file, *part.accepted_names.get(file, ())])
@@ -169,14 +257,16 @@ def _grade_part(
         if file not in files and file not in (part.stand_in or {})
     ]
     if missing:
-        return PartResult(
-            name=part.name,
-            title=part.title,
-            verdict=Verdict.NOT_ATTEMPTED,
-            points=0,
-            max_points=part.points,
-            message=f"{missing[0]} was not handed in",
-            tests=(),
+        return _Graded(
+            PartResult(
+                name=part.name,
+                title=part.title,
+                verdict=Verdict.NOT_ATTEMPTED,
+                points=0,
+                max_points=part.points,
+                message=f"{missing[0]} was not handed in",
+                tests=(),
+            )
         )
     started_s = time.monotonic()
     assert settings.launch is not None
@@ -196,18 +286,62 @@ def _grade_part(
         own_part_replaced=part.builds_on if stand_in else None,
         progress=settings.progress,
         data=settings.data,
+        journal=settings.journal,
     )
-    tests: tuple[TestResult, ...] = ()
-    num_launches, problem = 0, ""
+    found, problem = _found(assignment.folder / part.suite, grading, part.points)
+    result = _part_result(
+        part, found.tests, found.num_launches, time.monotonic() - started_s, problem
+    )
+    notes += tuple(
+        f"{refusal}; this was refused and the program went on: a person should look at it"
+        for refusal in found.refusals[:1]
+    )
+    return _Graded(replace(result, notes=notes), grading, found.has_ended or bool(problem))
+
+
+def _found(suite: Path, grading: Grading, points: float) -> tuple[Graded, str]:
+    """Run a suite; return what it found, and what is wrong with the suite itself."""
     try:
-        tests, num_launches = grade_suite(assignment.folder / part.suite, grading)
-        maximum = sum(test.max_points for test in tests)
-        if maximum != part.points:
-            problem = f"the suite gives {maximum:g} points, assignment.toml {part.points:g}"
+        found = grade_suite(suite, grading)
     except GraderError as error:
-        problem = str(error)
-    result = _part_result(part, tests, num_launches, time.monotonic() - started_s, problem)
-    return replace(result, notes=notes)
+        return Graded((), 0, has_ended=True), str(error)
+    maximum = sum(test.max_points for test in found.tests)
+    if maximum != points:
+        return found, f"the suite gives {maximum:g} points, assignment.toml {points:g}"
+    return found, ""
+
+
+def _with_hidden_tests(
+    part: Part, assignment: Assignment, graded: _Graded, settings: Settings
+) -> PartResult:
+    """Grade the hidden tests of a part on what its visible ones were graded on; add them.
+
+    Of time, launches and the reason of a failure nothing is added.
+    """
+    visible, points = graded.result, part.points + part.hidden_points
+    if graded.grading is None:
+        return replace(visible, max_points=points)
+    grading = replace(
+        graded.grading,
+        progress=lambda text: None,
+        is_hidden=True,
+        shows_hidden=settings.shows_hidden,
+        has_ended=graded.has_ended,
+    )
+    found, problem = _found(assignment.folder / part.hidden_suite, grading, part.hidden_points)
+    if problem and not settings.shows_hidden:
+        problem = "its hidden tests could not be graded; the course sees why with --show-hidden"
+    tests = found.tests
+    hidden = _part_result(part, tests, 0, 0, problem)
+    is_worse = hidden.verdict.severity > visible.verdict.severity
+    return replace(
+        visible,
+        verdict=hidden.verdict if is_worse else visible.verdict,
+        message=hidden.message if is_worse else visible.message,
+        points=visible.points + hidden.points,
+        max_points=points,
+        tests=(*visible.tests, *tests),
+    )
 
 
 def _under_asked_names(
@@ -251,17 +385,17 @@ def _failed_below(
     assignment: Assignment,
     submission: Submission,
     settings: Settings,
-    results: Mapping[str, PartResult],
+    graded: Mapping[str, _Graded],
     result: PartResult,
 ) -> bool:
     """Return whether points were lost here, and the part that this one builds on has failed."""
     if result.verdict in (Verdict.ACCEPTED, Verdict.NOT_ATTEMPTED, Verdict.JUDGE_ERROR):
         return False
-    below = results.get(part.builds_on or "")
+    below = graded.get(part.builds_on or "")
     if below is None:
         spec = next(each for each in assignment.parts if each.name == part.builds_on)
         below = _grade_part(submission, assignment, spec, settings)
-    return below.verdict is not Verdict.ACCEPTED
+    return below.result.verdict is not Verdict.ACCEPTED
 
 
 def _grade_again(
@@ -269,18 +403,20 @@ def _grade_again(
     assignment: Assignment,
     part: Part,
     settings: Settings,
-    first: PartResult,
-) -> PartResult:
+    graded: _Graded,
+) -> _Graded:
     """Grade a part on our version of the one it builds on; keep what that gains."""
+    first = graded.result
     stand_in = {
         name: (assignment.folder / path).read_bytes()
         for name, path in (part.stand_in or {}).items()
     }
-    again = _grade_part(submission, assignment, part, settings, stand_in)
+    regraded = _grade_part(submission, assignment, part, settings, stand_in)
+    again = regraded.result
     used = first.num_launches + again.num_launches
     time_s = first.wall_time_s + again.wall_time_s
     if again.points <= first.points:
-        return replace(first, num_launches=used, wall_time_s=time_s)
+        return replace(graded, result=replace(first, num_launches=used, wall_time_s=time_s))
     note = (
         f"graded again with our {part.builds_on}, because yours did not hold in its own part: "
         f"{first.message}"
@@ -288,10 +424,10 @@ def _grade_again(
     again = replace(again, notes=(*again.notes, note), num_launches=used, wall_time_s=time_s)
     if again.verdict is Verdict.SKIPPED:
         # All that is left unpaid is what only the student's own version can show.
-        return replace(again, verdict=first.verdict, message=first.message)
-    return again
+        again = replace(again, verdict=first.verdict, message=first.message)
+    return replace(regraded, result=again)
 
 
 def _launcher(settings: Settings, server: ForkServer) -> Callable[[Plan], Launched]:
-    uids = iter(range(20_000, 60_000))
+    uids = run_uids()
     return lambda plan: launch(plan, server, uid=next(uids) if settings.sealed else None)

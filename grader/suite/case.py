@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from grader.data import Data
-from grader.model import Array, Text
+from grader.model import AlteredMessage, Array, Text
 
-__all__ = ["Array", "Case", "Data", "Text"]
+__all__ = ["AlteredMessage", "Array", "Case", "Data", "Text"]
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,24 @@ class Case:
     """The function of probes.py that makes the call."""
     synchronous_sends: bool = False
     """Rendezvous mode: every standard-mode send waits for its receive."""
+    altered_message: AlteredMessage | None = None
+    """One that is changed on its way. Such cases make a launch of their own: it may end anyhow."""
+    repetition: int = 0
+    """Tells cases apart in which nothing is changed, of such a launch."""
 
     @property
     def label(self) -> str:
         """Return the words that name this case to a student; unique within one run."""
         raise NotImplementedError
+
+    @property
+    def perturbation(self) -> str:
+        """Return how the messages of this case are interfered with, for the end of a label."""
+        return (
+            (", no buffering" if self.synchronous_sends else "")
+            + (f", {self.altered_message.text}" if self.altered_message else "")
+            + (f", nothing altered ({self.repetition})" if self.repetition else "")
+        )
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,12 +24,21 @@ def case_calls(
     secret: bytes,
     assignment: str,
     part: str,
+    suite: str = "",
+    genuine: bool = False,
+    world: str = "",
     data: Data | None = None,
 ) -> tuple[CaseCall, ...]:
     """Return each case with its inputs for every rank.
 
-    The inputs depend on the secret, the assignment, the part, the number of ranks and the case's
-    label; not on the submission, so that a changed comment does not change a mark.
+    The inputs of a case depend on the secret and on the name of its launch: assignment, part, suite
+    file, number of ranks, what connects them, and the labels of all its cases. Tests share
+    launches, so it is not the test that counts: the inputs would depend on which tests are
+    selected, and on which of them comes first. Nor does the submission: a changed comment must not
+    change a mark. What is measured again, or left to MPI altogether, is another launch and gets
+    other inputs.
+    suite: name of the file that asks, without its suffix.
+    genuine: MPI or torch.distributed is left to the submission. world: what connects the ranks.
     data: the images that inputs may be made of; the bundled digits when left out.
     Raises GraderError when two cases have one label.
     """
@@ -37,25 +47,26 @@ def case_calls(
         twice = next(label for label in labels if labels.count(label) > 1)
         raise GraderError(f"two cases of {part} have the label {twice!r}")
     images = data or Data()
+    launch = [assignment, part, suite, ranks, genuine, world, labels]
     return tuple(
         CaseCall(
             label=case.label,
             probe=case.probe,
             synchronous_sends=case.synchronous_sends,
-            inputs=_inputs(
-                case, ranks, images, f"{assignment}/{part}/{ranks}/{case.label}", secret
-            ),
+            inputs=_inputs(case, ranks, images, [*launch, case.label], secret),
             expected=tuple(case.results(rank, ranks) for rank in range(ranks)),
+            altered_message=case.altered_message,
         )
         for case in cases
     )
 
 
 def _inputs(
-    case: Case, ranks: int, data: Data, name: str, secret: bytes
+    case: Case, ranks: int, data: Data, name: Sequence[Any], secret: bytes
 ) -> tuple[Mapping[str, Any], ...]:
-    seed = hmac.new(secret, name.encode(), hashlib.sha256).digest()
+    # As JSON, two names are never the same text, whatever the labels hold.
+    seed = hmac.new(secret, json.dumps(name).encode(), hashlib.sha256).digest()
     inputs = tuple(case.inputs(np.random.default_rng(int.from_bytes(seed)), ranks, data))
     if len(inputs) != ranks:
-        raise GraderError(f"{name}: inputs for {len(inputs)} ranks instead of {ranks}")
+        raise GraderError(f"{case.label}: inputs for {len(inputs)} ranks instead of {ranks}")
     return inputs

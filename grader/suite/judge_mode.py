@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -11,11 +11,12 @@ from grader.data import Data
 from grader.errors import GraderError
 from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation
 from grader.model import RunFailure, TestResult, Verdict
+from grader.runner.journal import Finished, Journal, Step
 from grader.runner.plan import Launched, Limits, Plan
 from grader.suite.case import Case
 from grader.suite.inputs import case_calls
 from grader.suite.launch_view import Launch, RunFailed, make_launch
-from grader.suite.mode import NOT_RUN, SuiteMode, function_of, words
+from grader.suite.mode import NOT_RUN, SuiteMode, function_of, suite_of, words
 
 _ENDS_THE_PART = {
     Verdict.DEADLOCK,
@@ -45,6 +46,14 @@ class Grading:
     progress: Callable[[str], None] = field(default=lambda text: None)
     data: Data = field(default_factory=Data)
     """The images that inputs may be made of."""
+    is_hidden: bool = False
+    """The suite is one of hidden tests."""
+    shows_hidden: bool = False
+    """Tell all about hidden tests, too; otherwise no more than name and verdict leaves here."""
+    has_ended: bool = False
+    """Start no ranks: the part has ended in another suite."""
+    journal: Journal = field(default_factory=Journal)
+    """Is told what becomes of each test, and knows what became of them before."""
 
 
 class JudgeMode(SuiteMode):
@@ -57,8 +66,12 @@ class JudgeMode(SuiteMode):
         self._tests: dict[str, list[pytest.Item]] = {}
         self._failed: dict[str, TestResult] = {}
         self._passed: dict[str, int] = {}
+        self._known: set[str] = set()
+        """Tests that are not run, because it is known what became of them."""
         self.num_launches = 0
         self.problems: list[str] = []
+        self.refusals: dict[str, None] = {}
+        """What the guard refused to ranks that went on, in sentences."""
 
     def launch(
         self,
@@ -81,12 +94,16 @@ class JudgeMode(SuiteMode):
             )
         grading = self._grading
         grading.progress(f"{grading.part}: {ranks} rank{'s' if ranks > 1 else ''}")
+        world = world or grading.world
         calls = case_calls(
             cases,
             ranks,
             secret=grading.secret,
             assignment=grading.assignment,
             part=grading.part,
+            suite=suite_of(item),
+            genuine=genuine,
+            world=world,
             data=grading.data,
         )
         launched = grading.launch(
@@ -94,7 +111,7 @@ class JudgeMode(SuiteMode):
                 ranks=ranks,
                 cases=calls,
                 probes=grading.probes,
-                world=world or grading.world,
+                world=world,
                 genuine=genuine,
                 entry=grading.entry,
                 submission=grading.submission,
@@ -103,11 +120,16 @@ class JudgeMode(SuiteMode):
             )
         )
         self.num_launches += 1
+        if launched.failure is None or launched.failure.message not in launched.refusals:
+            self.refusals.update(dict.fromkeys(launched.refusals))
         failure = launched.failure
         # Code that cannot even answer the first case of all will not do better on more ranks.
         hopeless = self.num_launches == 1 and not launched.outcomes
         view = make_launch(cases, launched.outcomes, failure, ranks)
-        if failure is not None and (hopeless or failure.verdict in _ENDS_THE_PART):
+        # What an altered message leads to is evidence, whatever it is, and no fault.
+        is_altered = any(case.altered_message is not None for case in cases)
+        ends = hopeless or (failure is not None and failure.verdict in _ENDS_THE_PART)
+        if failure is not None and ends and not is_altered:
             self._ended = view.told_failure()
         return view
 
@@ -121,6 +143,52 @@ class JudgeMode(SuiteMode):
         super().pytest_collection_finish(session)
         for item in session.items:
             self._tests.setdefault(function_of(item), []).append(item)
+        self._resume()
+
+    def _resume(self) -> None:
+        """Take over what became of tests in a container that was killed."""
+        for kept in self._grading.journal.kept({self._step(name) for name in self._tests}):
+            self._take_over(kept)
+        for name, items in self._tests.items():
+            why = self._grading.journal.why_lost(self._step(name))
+            if why and name not in self._known:
+                self._known.add(name)
+                self._failed_because_of[name] = name
+                self._failed[name] = self._told(
+                    TestResult(
+                        name=name,
+                        sentence=_sentence(items[0]),
+                        verdict=Verdict.JUDGE_ERROR,
+                        points=0,
+                        max_points=self._max_points(items[0]),
+                        message=why,
+                    )
+                )
+
+    def _take_over(self, kept: Finished) -> None:
+        name = kept.step.test
+        self._known.add(name)
+        if kept.result.verdict is Verdict.ACCEPTED:
+            self._passed[name] = len(self._tests[name])
+        else:
+            self._failed[name] = kept.result
+            self._failed_because_of[name] = kept.root
+        self._ended, self.num_launches = kept.ended, kept.num_launches
+        self.refusals.update(dict.fromkeys(kept.refusals))
+
+    def _step(self, name: str) -> Step:
+        replaced = self._grading.own_part_replaced or ""
+        return Step(self._grading.part, suite_of(self._tests[name][0]), replaced, name)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
+        """Leave out what is known; say what is in progress."""
+        name = function_of(item)
+        if name in self._known:
+            return True
+        if item is self._tests[name][0]:
+            self._grading.journal.started(self._step(name))
+        return None
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip what needs the student's own version of a part that is replaced here."""
@@ -128,6 +196,8 @@ class JudgeMode(SuiteMode):
         replaced = self._grading.own_part_replaced
         if replaced is not None and _points(item).kwargs.get("own") == replaced:
             pytest.skip(f"{NOT_RUN}it needs your own {replaced}")
+        if self._grading.has_ended:
+            pytest.skip(f"{NOT_RUN}the part had already ended")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -140,7 +210,22 @@ class JudgeMode(SuiteMode):
             self._failed[name] = self._judge(item, call.excinfo.value, call.when)
         elif call.when == "call" and call.excinfo is None:
             self._passed[name] = self._passed.get(name, 0) + 1
+        if call.when == "teardown" and item is self._tests[name][-1]:
+            self._grading.journal.finished(self._finished(name))
         return report
+
+    def _finished(self, name: str) -> Finished:
+        ended = self._ended
+        if ended is not None and self._grading.is_hidden:
+            ended = RunFailure(ended.verdict, "")
+        return Finished(
+            self._step(name),
+            self._result(name),
+            root=self._failed_because_of.get(name, ""),
+            ended=ended,
+            num_launches=self.num_launches,
+            refusals=() if self._grading.is_hidden else tuple(self.refusals),
+        )
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Keep what made a suite unreadable: the grader's own failure."""
@@ -168,42 +253,53 @@ class JudgeMode(SuiteMode):
             message = f"the grader failed: {type(error).__name__}: {message}"
             known = isinstance(error, GraderError)
             detail = str(error) if known else "".join(traceback.format_exception(error))[-4000:]
-        return TestResult(
-            name=function_of(item),
-            sentence=_sentence(item),
-            verdict=verdict,
-            points=0,
-            max_points=self._max_points(item),
-            message=message,
-            detail=detail,
-            where=_parameters(item),
+        return self._told(
+            TestResult(
+                name=function_of(item),
+                sentence=_sentence(item),
+                verdict=verdict,
+                points=0,
+                max_points=self._max_points(item),
+                message=message,
+                detail=detail,
+                where=_parameters(item),
+            )
         )
+
+    def _told(self, result: TestResult) -> TestResult:
+        """Return what may leave the judge of a result."""
+        if not self._grading.is_hidden:
+            return result
+        return replace(result, is_hidden=True) if self._grading.shows_hidden else result.redacted()
 
     def _max_points(self, item: pytest.Item) -> float:
         return float(_points(item).args[0])
 
+    @property
+    def has_ended(self) -> bool:
+        """Return whether a run has shown that the part's further runs are not worth starting."""
+        return self._ended is not None
+
     def results(self) -> tuple[TestResult, ...]:
         """Return one result a test function, in the order of the suite."""
-        results = []
-        for name, items in self._tests.items():
-            if name in self._failed:
-                results.append(self._failed[name])
-                continue
-            complete = self._passed.get(name, 0) == len(items)
-            verdict = Verdict.ACCEPTED if complete else Verdict.JUDGE_ERROR
-            message = "" if complete else "the grader failed: not every parameter was run"
-            maximum = self._max_points(items[0])
-            results.append(
-                TestResult(
-                    name=name,
-                    sentence=_sentence(items[0]),
-                    verdict=verdict,
-                    points=maximum if verdict is Verdict.ACCEPTED else 0,
-                    max_points=maximum,
-                    message=message,
-                )
+        return tuple(map(self._result, self._tests))
+
+    def _result(self, name: str) -> TestResult:
+        if name in self._failed:
+            return self._failed[name]
+        items = self._tests[name]
+        complete = self._passed.get(name, 0) == len(items)
+        maximum = self._max_points(items[0])
+        return self._told(
+            TestResult(
+                name=name,
+                sentence=_sentence(items[0]),
+                verdict=Verdict.ACCEPTED if complete else Verdict.JUDGE_ERROR,
+                points=maximum if complete else 0,
+                max_points=maximum,
+                message="" if complete else "the grader failed: not every parameter was run",
             )
-        return tuple(results)
+        )
 
 
 def _points(item: pytest.Item) -> pytest.Mark:

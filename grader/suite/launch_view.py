@@ -53,6 +53,14 @@ class Launch:
                 raise WrongAnswer(f"{told}: {outcome.message}")
             yield case, outcome
 
+    def answers(self) -> Iterator[tuple[Any, Outcome | RunFailure]]:
+        """Yield each case with its outcome, or with why it has none, up to where the run ended."""
+        for index in sorted(self.selected):
+            if index < len(self.outcomes):
+                yield self.cases[index], self.outcomes[index]
+            elif index == len(self.outcomes):
+                yield self.cases[index], self.told_failure()
+
     def told_failure(self) -> RunFailure:
         """Return why the run ended, naming the case that was the last."""
         assert self.failure is not None

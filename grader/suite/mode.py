@@ -37,7 +37,7 @@ class SuiteMode(ABC):
         genuine: bool = False,
         world: str | None = None,
     ) -> Launch:
-        key = (part_of(item), ranks, cases, genuine, world)
+        key = (part_of(item), suite_of(item), ranks, cases, genuine, world)
         if key not in self._launches:
             self._launches[key] = self.launch(item, ranks, cases, genuine, world)
         return self._launches[key]
@@ -97,6 +97,11 @@ def part_of(item: pytest.Item) -> str:
     if mark is None:
         raise GraderError(f"{item.name} grades no part; set pytestmark = [part(NAME), ...]")
     return str(mark.args[0])
+
+
+def suite_of(item: pytest.Item) -> str:
+    """Return the name of the file a test is in, without its suffix."""
+    return item.path.stem
 
 
 def function_of(item: pytest.Item) -> str:

@@ -31,7 +31,7 @@ from grader.runner.wire import Frame
 from grader.suite.case import Case
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
 from grader.suite.launch_view import Launch, make_launch
-from grader.suite.mode import SuiteMode, part_of
+from grader.suite.mode import SuiteMode, part_of, suite_of
 from grader.trace.calls import RankTrace, Trace
 from grader.trace.memory import TraceMemory
 
@@ -46,6 +46,7 @@ class _Said:
     problem: Mapping[str, Any] | None
     trace: RankTrace
     wall_time_s: float
+    num_altered: int
 
 
 class OpenMode(SuiteMode):
@@ -90,6 +91,9 @@ class OpenMode(SuiteMode):
             secret=PUBLIC_SECRET,
             assignment=assignment.name,
             part=part.name,
+            suite=suite_of(item),
+            genuine=genuine,
+            world=world,
             data=self._data,
         )
         taking_part = self._world.rank < ranks
@@ -142,6 +146,11 @@ class OpenMode(SuiteMode):
             for name, value in call.inputs[group.rank].items()
         }
         self._trace.set_synchronous_sends(call.synchronous_sends)
+        altered = call.altered_message
+        if altered is not None and altered.rank == group.rank:
+            self._trace.alter_sends(
+                altered.number, min_num_bytes=altered.min_num_bytes, position=altered.position
+            )
         first = self._trace.snapshot().head
         started_s = time.monotonic()
         frame, told = None, None
@@ -152,9 +161,11 @@ class OpenMode(SuiteMode):
             told = problem.describe(error, self._submission)
         wall_time_s = time.monotonic() - started_s
         self._trace.set_synchronous_sends(False)
+        num_altered = self._trace.num_altered_sends()
+        self._trace.alter_nothing()
         trace = self._trace.read(first)
         counted = replace(trace, calls=tuple(call for call in trace.calls if call.phase == 1))
-        return _Said(frame, told, counted, wall_time_s)
+        return _Said(frame, told, counted, wall_time_s, num_altered)
 
     def _gather(self, said: _Said | None) -> list[_Said]:
         """Return what every rank says; end the job when one has raised and others never come."""
@@ -187,4 +198,5 @@ def _outcome(call: CaseCall, everyone: list[_Said]) -> Outcome | RunFailure:
         results=tuple(results),
         trace=Trace(tuple(said.trace for said in everyone)),
         wall_time_s=max(said.wall_time_s for said in everyone),
+        num_altered=sum(said.num_altered for said in everyone),
     )

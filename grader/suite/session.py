@@ -5,6 +5,7 @@ import io
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,20 @@ from grader.model import TestResult
 from grader.suite.judge_mode import Grading, JudgeMode
 
 
-def grade_suite(suite: Path, grading: Grading) -> tuple[tuple[TestResult, ...], int]:
-    """Run the suite against the grading's submission; return its results and the launches used.
+@dataclass(frozen=True)
+class Graded:
+    """What a suite found."""
+
+    tests: tuple[TestResult, ...]
+    num_launches: int
+    has_ended: bool
+    """A run ended such that no further one was worth starting."""
+    refusals: tuple[str, ...] = ()
+    """What was refused to ranks that went on all the same, in sentences."""
+
+
+def grade_suite(suite: Path, grading: Grading) -> Graded:
+    """Run the suite against the grading's submission; return its results.
 
     Raises GraderError when pytest itself could not run the suite.
     """
@@ -34,7 +47,7 @@ def grade_suite(suite: Path, grading: Grading) -> tuple[tuple[TestResult, ...], 
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or plugin.problems:
         reason = (plugin.problems or [said.getvalue()[-2000:]])[0]
         raise GraderError(f"the suite {suite.name} could not be run: {reason}")
-    return plugin.results(), plugin.num_launches
+    return Graded(plugin.results(), plugin.num_launches, plugin.has_ended, tuple(plugin.refusals))
 
 
 @contextlib.contextmanager

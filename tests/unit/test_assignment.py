@@ -105,3 +105,31 @@ def test_support_files_lie_with_the_assignment_or_are_shared():
     assert assignments.support_paths(elsewhere) == {"images.py": SHARED_SUPPORT / "images.py"}
     with pytest.raises(GraderError, match=r"the support file none\.py of mpi_sgd is not installed"):
         assignments.support_paths(replace(mpi_sgd, support=("none.py",)))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"\x82", id="no_text_at_all"),
+        b"[" * 5000,
+        b"x = " + b"[" * 5000,
+        b"parts = 3",
+        b"title = 3\nparts = []",
+        b"title = 'x'\nparts = 'abc'",
+        b"title = 'x'\nparts = []\nsupport = 'images.py'",
+        b"title = 'x'\nparts = []\nmanual = [3]",
+        TOML.replace("points = 2.5", "points = 'all'").encode(),
+        TOML.replace("points = 2.5", "points = nan").encode(),
+        TOML.replace("points = 2.5", "points = -1").encode(),
+        TOML.replace("points = 2.5", "points = true").encode(),
+        TOML.replace('file = ["ring.py", "part1/main.py"]', 'file = "ring.py"').encode(),
+        TOML.replace('{ "ring.py" = ["1b.py", "2b.py"] }', '["1b.py"]').encode(),
+        TOML.replace('{ "ring.py" = ["1b.py", "2b.py"] }', '{ "ring.py" = "1b.py" }').encode(),
+    ],
+)
+def test_a_file_that_is_not_right_is_one_sentence(suites, content):
+    """Whatever an instructor has typed."""
+    (suites / "it" / "assignment.toml").write_bytes(content)
+    with pytest.raises(GraderError, match=r"assignment\.toml of it is not right") as error:
+        assignments.load("it", suites)
+    assert "\n" not in str(error.value)

@@ -1,5 +1,6 @@
 """The files a course copies, checked by the linters made for them, and what the project ships."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -10,8 +11,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from grader.cli import main
-from grader.runner.docker_engine import hardening
 from grader.runner.engine import ContainerLimits
+from grader.runner.hardening import hardening
 
 ROOT = Path(__file__).resolve().parents[2]
 GITHUB = ROOT / "ci" / "github-actions.yml"
@@ -118,6 +119,80 @@ def test_the_workflow_hardens_the_container_as_grade_run_does():
     )
     for limit in host["ulimits"]:
         assert f"--ulimit {limit.name}={limit.soft}" in flags
+
+
+CHATTY_DOCKER = """#!/bin/sh
+if [ "$1" = run ]; then
+    env | sed 's/^/::set-env::/'
+    printf '%s\\n' "$@" | sed 's/^/::add-mask::/'
+    echo '::set-output name=a::b'
+    echo '  ::stop-commands::mine'
+    echo '::mine::'
+    echo '::add-path::/tmp' >&2
+    printf '::error::without an end'
+    exit 1
+fi
+"""
+
+
+def test_the_runner_obeys_nothing_that_a_container_prints(tmp_path):
+    """Between `stop-commands` and its token, which no container is told, all is text."""
+    (tmp_path / "bin").mkdir()
+    docker = tmp_path / "bin" / "docker"
+    docker.write_text(CHATTY_DOCKER)
+    docker.chmod(0o755)
+    names = (
+        "GRADE_IMAGE",
+        "GITHUB_RUN_ID",
+        "GITHUB_RUN_ATTEMPT",
+        "GITHUB_WORKSPACE",
+        "RUNNER_TEMP",
+    )
+    done = subprocess.run(
+        ["bash", "-e", "-c", scripts_of_github()[0]],
+        env={
+            "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+            **{name: str(tmp_path) for name in names},
+            "MIN_SCORE": "0",
+            "ASSIGNMENT": "mpi_sgd",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert "::set-output name=a::b" in done.stdout
+    assert "without an end" in done.stdout
+    assert obeyed(done.stdout) == []
+
+
+def obeyed(log: str) -> list[str]:
+    """Return the commands in a log, as GitHub's runner finds them, but for the fence itself."""
+    found, token = [], ""
+    for line in log.splitlines():
+        command = re.match(r"\s*::([\w-]+)( [^:]*)?::(.*)", line)
+        if token:
+            token = "" if line.strip() == f"::{token}::" else token
+        elif command and command[1] == "stop-commands":
+            token = command[3]
+        elif command:
+            found.append(line)
+    return found
+
+
+def test_a_runner_would_obey_what_is_not_fenced():
+    """The stand-in for the runner notices commands before and after a fence."""
+    log = "::stop-commands::abc\n::error::a\n::abc::\n ::error::b\nc ::error::d\n::add-mask::e"
+    assert obeyed(log) == [" ::error::b", "::add-mask::e"]
+
+
+def test_a_report_that_a_repository_brings_along_is_not_written_through():
+    """On GitLab the grader writes as root into the student's checkout: into a folder of its own."""
+    script = YAML(typ="safe").load(GITLAB)["grade"]["script"]
+    assert script[0] == "rm -rf report && mkdir -m 0755 report"
+    written = re.findall(r"--(?:json|junit|markdown) (\S+)", script[1])
+    assert [Path(file).parent.name for file in written] == ["report"] * 3
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from grader import cli
+from grader.errors import GraderError
+
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
 
@@ -195,6 +198,49 @@ def test_reports_are_written_where_asked(tmp_path):
 
 def test_a_missing_course_secret_is_the_graders_failure():
     """Without its secret the course's grader refuses to grade with public inputs."""
-    done = grade("check", TEMPLATE, GRADER_SECRET_FILE="/nowhere/secret")
+    done = grade("run", TEMPLATE, GRADER_SECRET_FILE="/nowhere/secret")
     assert done.returncode == 3
     assert "the course secret /nowhere/secret cannot be read" in done.stderr
+
+
+def test_the_secret_is_not_used_where_the_submission_could_read_it(tmp_path):
+    """Outside the container the ranks are the user's own processes."""
+    (tmp_path / "secret").write_text("for the course only")
+    done = grade("check", TEMPLATE, GRADER_SECRET_FILE=str(tmp_path / "secret"))
+    assert done.returncode == 2
+    assert "it could read the course secret" in done.stderr
+    assert "use `grade run`" in done.stderr
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
+def test_a_secret_that_other_users_may_read_is_refused(tmp_path, monkeypatch, mode):
+    """In the container a rank is such a user."""
+    secret = tmp_path / "secret"
+    secret.write_text("for the course only")
+    monkeypatch.setenv("GRADER_SECRET_FILE", str(secret))
+    secret.chmod(mode)
+    with pytest.raises(GraderError, match=f"has mode {mode:o}, so a submission could read it"):
+        cli._secret_beside_ranks(is_sealed=True)
+    secret.chmod(0o600)
+    assert cli._secret_beside_ranks(is_sealed=True) == b"for the course only"
+
+
+def test_what_a_submission_names_its_files_commands_no_terminal_and_no_runner(tmp_path):
+    """An error repeats names: as one visible line, whatever they hold."""
+    folder = tmp_path / "x\n::stop-commands::y"
+    folder.mkdir()
+    (folder / "\x1b[2J\u202e##[error]a\n::add-mask::b.txt").write_text("hello")
+    done = grade("check", folder)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.rstrip("\n").isprintable()
+    assert done.stderr.startswith("grade: ")
+    assert "##[" not in done.stderr
+
+
+def test_the_selftest_is_for_containers():
+    """Outside of one it starts one; where none can be had, one sentence says so."""
+    done = grade("selftest", DOCKER_HOST="unix:///nowhere/docker.sock")
+    assert done.returncode == 3
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "Docker" in done.stderr

@@ -1,6 +1,7 @@
 """A suite in the judge: which exception becomes which verdict, and what is paid."""
 
 import textwrap
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,6 +48,13 @@ def echo(plan):
     return Launched(tuple(outcome(plan, case) for case in plan.cases), None)
 
 
+ALTERED = """
+from dataclasses import replace
+from grader.model import AlteredMessage
+ALTERED = (replace(CASES[0], altered_message=AlteredMessage(0, 0)),)
+"""
+
+
 def outcome(plan, case):
     results = tuple({"number": np.asarray(given["number"])} for given in case.inputs)
     return Outcome(case.label, plan.ranks, case.inputs, results, Trace(()), 0.1)
@@ -62,7 +70,7 @@ def failing(verdict, after=0):
     return launch
 
 
-def grade(tmp_path, body, launch=echo, **options):
+def graded(tmp_path, body, launch=echo, **options):
     suite = tmp_path / "test_thing.py"
     suite.write_text(HEAD + textwrap.dedent(body))
     grading = Grading(
@@ -78,8 +86,13 @@ def grade(tmp_path, body, launch=echo, **options):
         launch=launch,
         **options,
     )
-    results, num_launches = grade_suite(suite, grading)
-    return {result.name.removeprefix("test_"): result for result in results}, num_launches
+    return grade_suite(suite, grading)
+
+
+def grade(tmp_path, body, launch=echo, **options):
+    found = graded(tmp_path, body, launch, **options)
+    tests = {result.name.removeprefix("test_"): result for result in found.tests}
+    return tests, found.num_launches
 
 
 @pytest.mark.parametrize(
@@ -275,3 +288,75 @@ def test_a_hang_that_no_test_has_looked_at_is_told_all_the_same(tmp_path):
     assert (tests["first"].verdict, tests["first"].points) == (Verdict.DEADLOCK, 0)
     assert tests["first"].message == "2 ranks, two: it ended"
     assert tests["second"].verdict is Verdict.SKIPPED
+
+
+@pytest.mark.parametrize("verdict", [Verdict.DEADLOCK, Verdict.TIME_LIMIT_EXCEEDED])
+def test_what_an_altered_message_leads_to_does_not_end_the_part(tmp_path, verdict):
+    """The end of such a launch is evidence; the tests after it are run."""
+    body = (
+        ALTERED
+        + """
+@points(1)
+def test_altered(run):
+    ((case, answer),) = run(2, ALTERED).answers()
+    assert answer.message == "2 ranks, one: it ended"
+
+@points(1)
+def test_later(run):
+    for case, outcome in run(2, CASES):
+        pass
+"""
+    )
+
+    def launch(plan):
+        return (failing(verdict) if plan.cases[0].altered_message else echo)(plan)
+
+    tests, num_launches = grade(tmp_path, body, launch)
+    assert [test.verdict for test in tests.values()] == [Verdict.ACCEPTED] * 2
+    assert num_launches == 2
+
+
+def test_what_was_refused_to_ranks_that_went_on_is_kept(tmp_path):
+    """Each sentence once; where it ended the run, the verdict tells it already."""
+    said = "rank 0: ring.py:3 opens a C library (ctypes)"
+
+    def launch(plan):
+        if plan.ranks == 3:
+            return Launched((), RunFailure(Verdict.RULE_VIOLATION, "rank 1: x"), (), ("rank 1: x",))
+        return replace(echo(plan), refusals=(said,))
+
+    body = """
+@points(1)
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_it(run, ranks):
+    list(run(ranks, CASES))
+"""
+    found = graded(tmp_path, body, launch)
+    assert found.refusals == (said,)
+    assert found.tests[0].verdict is Verdict.RULE_VIOLATION
+
+
+def test_no_rule_passes_on_evidence_that_disagrees(tmp_path):
+    """The doubts of an outcome reach the rule that looks at it: its points are withheld."""
+
+    def launch(plan):
+        doubtful = Trace((), doubts=("rank 0 says this and rank 1 that",))
+        outcomes = tuple(replace(outcome(plan, case), trace=doubtful) for case in plan.cases)
+        return Launched(outcomes, None)
+
+    body = """
+from grader.judge.rules import assert_only_point_to_point
+
+@points(1)
+def test_values(run):
+    list(run(2, CASES))
+
+@points(2)
+def test_rule(run):
+    for _, outcome in run(2, CASES):
+        assert_only_point_to_point(outcome.trace)
+"""
+    tests, _ = grade(tmp_path, body, launch)
+    assert tests["values"].verdict is Verdict.ACCEPTED
+    assert (tests["rule"].verdict, tests["rule"].points) == (Verdict.NOT_PROVEN, 0)
+    assert "rank 0 says this and rank 1 that; a person should look" in tests["rule"].message

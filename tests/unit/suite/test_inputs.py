@@ -1,0 +1,223 @@
+"""Inputs that nobody can know: another for every case of every suite, the same at a regrade."""
+
+import base64
+import contextlib
+import io
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grader import assignment as assignments
+from grader import pipeline
+from grader.home import SUITES
+from grader.runner import connections
+from grader.runner.plan import CaseCall
+from grader.runner.wire import encode
+from grader.suite import session, timing
+from grader.suite.case import Case
+from grader.suite.inputs import case_calls
+from grader.suite.launch_view import Launch
+from grader.suite.mode import SuiteMode, part_of, suite_of
+
+SECRET = b"canary-of-the-course-secret"
+MIN_NUM_ELEMENTS = 8
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One launch that a suite asks for."""
+
+    part: str
+    suite: str
+    ranks: int
+    cases: tuple[Case, ...]
+    genuine: bool
+    world: str
+
+    def calls(self, assignment: str, secret: bytes = SECRET) -> tuple[CaseCall, ...]:
+        return case_calls(
+            self.cases,
+            self.ranks,
+            secret=secret,
+            assignment=assignment,
+            part=self.part,
+            suite=self.suite,
+            genuine=self.genuine,
+            world=self.world,
+        )
+
+
+class Listener(SuiteMode):
+    """Starts no ranks: remembers what the tests ask for, and gives them no case to look at."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[Asked] = []
+
+    def launch(
+        self,
+        item: pytest.Item,
+        ranks: int,
+        cases: tuple[Case, ...],
+        genuine: bool,
+        world: str | None,
+    ) -> Launch:
+        found = Asked(part_of(item), suite_of(item), ranks, cases, genuine, world or "the part's")
+        self.asked.append(found)
+        return Launch(cases, (), None, frozenset(), ranks)
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        for mark in ("mpi", "part(name)", "points(number, requires, own)"):
+            config.addinivalue_line("markers", mark)
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Run every test, whatever became of those it requires."""
+
+
+def every_attempt(measure: Callable[[int], Launch], **_: Any) -> None:
+    for attempt in range(timing.MAX_ATTEMPTS):
+        measure(attempt)
+
+
+def launches(assignment: str, options: tuple[str, ...] = ()) -> list[Asked]:
+    """Return every launch of an assignment's suites, those of repeated timing as well."""
+    found = []
+    for part in assignments.load(assignment, SUITES).parts:
+        suite = SUITES / assignment / part.suite
+        listener = Listener()
+        arguments = [str(suite), "-c", os.devnull, "--rootdir", str(suite.parent)]
+        arguments += ["-p", "no:cacheprovider", "-q", "--capture=no", *options]
+        with session._alone(suite.parent), contextlib.redirect_stdout(io.StringIO()):
+            pytest.main(arguments, plugins=[listener])
+        found += listener.asked
+    return found
+
+
+@pytest.fixture(scope="module")
+def launches_by_assignment() -> dict[str, list[Asked]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timing, "assert_keeps_up", every_attempt)
+        return {name: launches(name) for name in assignments.names(SUITES)}
+
+
+def telling_arrays(calls: tuple[CaseCall, ...]) -> Iterator[tuple[str, bytes]]:
+    """Yield (label, bytes) of every array that two cases cannot share by chance."""
+    for call in calls:
+        for given in call.inputs:
+            for value in map(np.asarray, given.values()):
+                is_long = value.dtype.kind in "fiub" and value.size >= MIN_NUM_ELEMENTS
+                if is_long and np.unique(value).size >= MIN_NUM_ELEMENTS:
+                    yield call.label, value.tobytes()
+
+
+def test_no_two_cases_of_any_suite_share_an_array(launches_by_assignment):
+    """Whatever was seen or kept of one case is worth nothing in any other."""
+    cases_by_array = defaultdict(set)
+    for assignment, asked in launches_by_assignment.items():
+        for number, launch in enumerate(asked):
+            for label, array in telling_arrays(launch.calls(assignment)):
+                cases_by_array[array].add((assignment, launch.part, number, label))
+    shared = [sorted(cases) for cases in cases_by_array.values() if len(cases) > 1]
+    assert len(cases_by_array) > 1500
+    assert not shared, shared[:3]
+
+
+def test_a_timing_that_is_repeated_is_another_launch(launches_by_assignment):
+    """So that its inputs, too, fall under the test above."""
+    timed = [
+        launch
+        for launch in launches_by_assignment["mpi_sgd"]
+        if launch.part == "ring_allreduce" and any("timing" in each.label for each in launch.cases)
+    ]
+    assert len(timed) == timing.MAX_ATTEMPTS
+
+
+def test_a_regrade_gets_the_same_inputs_and_another_secret_other_ones(launches_by_assignment):
+    """The secret and the name of the launch decide, and nothing else."""
+    for assignment, asked in launches_by_assignment.items():
+        for launch in asked[:3]:
+            once = list(telling_arrays(launch.calls(assignment)))
+            assert once == list(telling_arrays(launch.calls(assignment)))
+            other = {array for _, array in telling_arrays(launch.calls(assignment, b"another"))}
+            assert not other & {array for _, array in once}
+
+
+def test_the_inputs_do_not_depend_on_which_tests_are_selected(launches_by_assignment):
+    """One test of a suite alone gets what it gets among all the others."""
+    found = launches_by_assignment["mpi_sgd"]
+    everything = {each for launch in found for each in telling_arrays(launch.calls("mpi_sgd"))}
+    alone = launches("mpi_sgd", ("-k", "test_calls_do_not_block and 4"))
+    some = {each for launch in alone for each in telling_arrays(launch.calls("mpi_sgd"))}
+    assert some
+    assert some < everything
+
+
+CHUNK_NUM_BYTES = 16 << 20
+
+
+def descendants() -> set[int]:
+    """Return the processes that this one has started, and those that they have."""
+    parents = {}
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            found = re.search(r"^PPid:\t(\d+)$", status.read_text(), re.MULTILINE)
+            parents[int(status.parent.name)] = int(found[1]) if found else 0
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return ours - {os.getpid()}
+
+
+def held_by(pid: int) -> Iterator[bytes]:
+    """Yield what a process was started with, and its memory piece by piece."""
+    for name in ("cmdline", "environ"):
+        with contextlib.suppress(OSError):
+            yield Path(f"/proc/{pid}/{name}").read_bytes()
+    with (
+        contextlib.suppress(OSError),
+        Path(f"/proc/{pid}/maps").open() as maps,
+        Path(f"/proc/{pid}/mem").open("rb", 0) as memory,
+    ):
+        for line in maps:
+            first, last = (int(each, 16) for each in line.split()[0].split("-"))
+            if line.split()[1].startswith("rw"):
+                for start in range(first, last, CHUNK_NUM_BYTES):
+                    with contextlib.suppress(OSError):
+                        memory.seek(start)
+                        yield memory.read(min(CHUNK_NUM_BYTES, last - start))
+
+
+def test_the_secret_never_leaves_the_judge(monkeypatch):
+    """No frame to a rank carries it, and no process that the judge has started holds it."""
+    sent = []
+    found = set()
+    told = b"OMPI_COMM_WORLD_RANK"
+
+    def listening(kind: str, *content: Any) -> list[bytes]:
+        frame = encode(kind, *content)
+        if "searched" not in found and kind != "hello" and b"reduce_once" in frame[1]:
+            found.add("searched")
+            for pid in descendants():
+                for piece in held_by(pid):
+                    found.update({text for text in (SECRET, told) if text in piece})
+        sent.extend(frame)
+        return frame
+
+    monkeypatch.setattr(connections, "encode", listening)
+    pipeline.grade(
+        SUITES.parents[1] / "reference" / "mpi_sgd",
+        assignment="mpi_sgd",
+        parts=["naive_allreduce"],
+        settings=pipeline.Settings(secret=SECRET),
+    )
+    assert found == {"searched", told}
+    everything = b"".join(sent)
+    for form in (SECRET, SECRET.hex().encode(), base64.b64encode(SECRET)):
+        assert form not in everything

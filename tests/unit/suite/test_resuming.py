@@ -1,0 +1,171 @@
+"""A suite whose grading was cut short: what a second judge makes of the first one's journal."""
+
+import pytest
+
+from grader.model import RunFailure, Verdict
+from grader.runner.journal import PREFIX, Finished, Journal, Resume, Step, parse
+from grader.runner.plan import Launched, Limits
+from grader.suite.inputs import PUBLIC_SECRET
+from grader.suite.judge_mode import Grading
+from grader.suite.session import grade_suite
+
+SUITE = '''
+import pytest
+from dataclasses import dataclass
+from grader.suite.case import Array, Case
+from grader.suite.marks import part, points
+
+pytestmark = [part("thing"), pytest.mark.mpi]
+
+@dataclass(frozen=True)
+class Number(Case):
+    probe: str = "call"
+
+    @property
+    def label(self):
+        return "one"
+
+    def inputs(self, random, ranks, data):
+        return [{}] * ranks
+
+    def results(self, rank, ranks):
+        return {"number": Array("float64", ())}
+
+@points(1)
+def test_first():
+    """First."""
+
+@points(2)
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_many(ranks):
+    """Many."""
+    assert ranks < BAD
+
+@points(3, requires=test_many)
+def test_needs_many():
+    """Needs many."""
+
+@points(4)
+def test_runs(run):
+    """Runs."""
+    run(2, (Number(),))["one"]
+
+@points(5)
+def test_runs_more(run):
+    """Runs more."""
+    run(3, (Number(),))["one"]
+'''
+NAMES = ["test_first", "test_many", "test_needs_many", "test_runs", "test_runs_more"]
+
+
+def hang(plan):
+    failure = RunFailure(Verdict.DEADLOCK, "stuck", "the detail")
+    return Launched((), failure, refusals=("line 3 loads ctypes",))
+
+
+def grade(tmp_path, *, bad=9, resume=None, launch=hang, **options):
+    """Return what grade_suite found, and what the journal was told."""
+    resume = resume or Resume()
+    lines = []
+    suite = tmp_path / "test_thing.py"
+    suite.write_text(SUITE.replace("BAD", str(bad)))
+    grading = Grading(
+        assignment="a",
+        part="thing",
+        entry="go()",
+        world="mpi",
+        probes="",
+        limits=Limits(),
+        submission={},
+        support={},
+        secret=PUBLIC_SECRET,
+        launch=launch,
+        journal=Journal(
+            resume, lambda line: lines.append(parse(line.removeprefix(PREFIX), resume.key))
+        ),
+        **options,
+    )
+    return grade_suite(suite, grading), lines
+
+
+def of(lines, kind):
+    return [each for each in lines if isinstance(each, kind)]
+
+
+def test_every_test_is_told_when_it_starts_and_when_it_has_ended(tmp_path):
+    """Once a function, however many parameters it has, in their order."""
+    graded, lines = grade(tmp_path)
+    assert [step.test for step in of(lines, Step)] == NAMES
+    assert [each.step.test for each in of(lines, Finished)] == NAMES
+    assert [each.result for each in of(lines, Finished)] == list(graded.tests)
+    assert lines[0] == Step("thing", "test_thing", "", "test_first")
+
+
+@pytest.mark.parametrize("bad", [9, 2])
+@pytest.mark.parametrize("num_ended", range(6))
+def test_wherever_it_is_cut_the_second_judge_comes_to_the_same(tmp_path, bad, num_ended):
+    """Results, what requires what, why a part has ended: all as in one go."""
+    whole, lines = grade(tmp_path, bad=bad)
+    finished = tuple(of(lines, Finished)[:num_ended])
+    again, told = grade(tmp_path, bad=bad, resume=Resume(finished=finished))
+    assert again.tests == whole.tests
+    assert again.has_ended == whole.has_ended
+    assert again.num_launches == whole.num_launches
+    assert again.refusals == whole.refusals == ("line 3 loads ctypes",)
+    assert [step.test for step in of(told, Step)] == NAMES[num_ended:]
+
+
+def test_what_has_ended_is_not_run_again(tmp_path):
+    """Nothing is launched when everything is known."""
+    _, lines = grade(tmp_path)
+
+    def launch(plan):
+        raise AssertionError("launched")
+
+    again, told = grade(tmp_path, resume=Resume(finished=tuple(of(lines, Finished))), launch=launch)
+    assert [test.name for test in again.tests] == NAMES
+    assert told == []
+
+
+def test_a_lost_test_is_the_graders_failure_and_the_rest_goes_on(tmp_path):
+    """With its points, its sentence and why; what requires it is skipped."""
+    why = "the grading container was killed twice during this test"
+    lost = {Step("thing", "test_thing", "", "test_many"): why}
+    graded, _ = grade(tmp_path, resume=Resume(lost=lost))
+    results = {test.name: test for test in graded.tests}
+    assert results["test_first"].verdict is Verdict.ACCEPTED
+    many = results["test_many"]
+    assert (many.verdict, many.points, many.max_points) == (Verdict.JUDGE_ERROR, 0, 2)
+    assert (many.message, many.sentence) == (why, "Many.")
+    assert results["test_needs_many"].verdict is Verdict.SKIPPED
+
+
+def test_giving_up_keeps_what_had_ended(tmp_path):
+    """All others say why."""
+    _, lines = grade(tmp_path)
+    first = tuple(of(lines, Finished)[:1])
+    graded, told = grade(tmp_path, resume=Resume(finished=first, gave_up="killed 3 times"))
+    assert [test.verdict for test in graded.tests] == [Verdict.ACCEPTED, *[Verdict.JUDGE_ERROR] * 4]
+    assert {test.message for test in graded.tests[1:]} == {"killed 3 times"}
+    assert told == []
+
+
+def test_a_grading_with_a_stand_in_is_another_one(tmp_path):
+    """Its tests are told apart from those on the student's own version."""
+    _, lines = grade(tmp_path)
+    finished = tuple(of(lines, Finished))
+    _, told = grade(tmp_path, resume=Resume(finished=finished), own_part_replaced="below")
+    assert [step.test for step in of(told, Step)] == NAMES
+    assert {step.replaced for step in of(told, Step)} == {"below"}
+
+
+def test_hidden_tests_tell_the_journal_no_more_than_the_report(tmp_path):
+    """Name and verdict; not why the part has ended either."""
+    graded, lines = grade(tmp_path, is_hidden=True)
+    finished = of(lines, Finished)
+    assert [each.result for each in finished] == list(graded.tests)
+    assert {each.ended.message + each.ended.detail for each in finished if each.ended} == {""}
+    assert {each.refusals for each in finished} == {()}
+    assert finished[-1].ended.verdict is Verdict.DEADLOCK
+    again, _ = grade(tmp_path, is_hidden=True, resume=Resume(finished=tuple(finished[:4])))
+    assert (again.tests, again.has_ended) == (graded.tests, graded.has_ended)

@@ -1,0 +1,66 @@
+"""Every sealed grading begins with the selftest, and what it finds decides."""
+
+import pytest
+
+from grader import pipeline
+from grader.assignment import load
+from grader.errors import GraderError
+from grader.home import SUITES
+from grader.pipeline import Settings
+from grader.runner.protections import Protection
+from grader.submission import Submission
+
+OPEN = Protection("Files cannot be read", False, "not refused: read /judge", True)
+WRITABLE = Protection("The image cannot be changed", False, "writable", False, "--read-only")
+HOLDS = Protection("Ranks are a user of their own", True, "user 5", True)
+
+
+@pytest.fixture
+def grade(monkeypatch: pytest.MonkeyPatch):
+    """Grade nothing but one part that was not handed in, in a machine with these protections."""
+    examined = []
+
+    def grade(*protections: Protection, **settings):
+        def examine(launch):
+            examined.append(launch)
+            return protections
+
+        monkeypatch.setattr(pipeline, "examine", examine)
+        mpi_sgd = load("mpi_sgd", SUITES)
+        chosen = Settings(parts=["ring_allreduce"], **settings)
+        submission = Submission(origin="anna", files={"readme.txt": b""}, digest="d")
+        return pipeline.grade_submission(submission, mpi_sgd, chosen), len(examined)
+
+    return grade
+
+
+def test_a_grading_that_is_not_sealed_needs_no_selftest(grade):
+    """`grade check` runs as the student."""
+    report, num_examined = grade(OPEN)
+    assert (num_examined, report.notes) == (0, ())
+
+
+@pytest.mark.parametrize("flags_are_ours", [True, False])
+def test_a_sealed_grading_where_everything_holds_says_nothing(grade, flags_are_ours):
+    """It is examined once."""
+    report, num_examined = grade(HOLDS, sealed=True, flags_are_ours=flags_are_ours)
+    assert (num_examined, report.notes) == (1, ())
+
+
+@pytest.mark.parametrize(
+    ("protection", "flags_are_ours"), [(OPEN, False), (OPEN, True), (WRITABLE, True)]
+)
+def test_a_sealed_grading_does_not_start_without(grade, protection, flags_are_ours):
+    """Exit code 3, and no part is looked at."""
+    with pytest.raises(GraderError, match="refusing to grade") as raised:
+        grade(HOLDS, protection, sealed=True, flags_are_ours=flags_are_ours)
+    assert raised.value.exit_code == 3
+    assert protection.name in str(raised.value)
+
+
+def test_plain_docker_run_is_graded_with_a_note(grade):
+    """Before the notes on the submission, after those of the client."""
+    report, _ = grade(WRITABLE, sealed=True, notes=("the client's",))
+    assert report.notes[0] == "the client's"
+    assert "--read-only" in report.notes[1]
+    assert report.parts[0].name == "ring_allreduce"
