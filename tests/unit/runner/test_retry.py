@@ -4,7 +4,9 @@ import pytest
 from launching import run, values
 
 from grader.errors import GraderError, LaunchError
+from grader.model import RunFailure, Verdict
 from grader.runner.connections import Connections
+from grader.runner.watch import Watch
 
 
 def failing(times, monkeypatch):
@@ -35,6 +37,21 @@ def test_two_failures_are_the_graders(monkeypatch):
     with pytest.raises(GraderError, match="2 ranks could not be started, twice in a row: 0 of 2"):
         run("def go(comm): return 5")
     assert len(calls) == 2
+
+
+def test_what_goes_wrong_before_student_code_runs_is_not_the_students(monkeypatch):
+    """Ranks that hang in what we do to get them ready are started again."""
+    real, looks = Watch.look, []
+
+    def look(self, returned):
+        looks.append(1)
+        if len(looks) == 1:
+            return RunFailure(Verdict.DEADLOCK, "every rank waits in Comm_dup")
+        return real(self, returned)
+
+    monkeypatch.setattr(Watch, "look", look)
+    assert values(run("def go(comm): return 5")) == [5.0, 5.0]
+    assert len(looks) > 1
 
 
 def test_ranks_that_really_cannot_start_are_the_graders_failure(monkeypatch, tmp_path):
