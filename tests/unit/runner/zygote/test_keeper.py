@@ -88,8 +88,8 @@ def test_the_death_of_the_zygote_ends_the_run(charge):
     """Whoever holds the other end of the connection is gone: the keeper needs no order."""
     zygote = os.fork()
     if zygote == 0:
-        Keeper(charge)
-        (charge.scratch / "kept").touch()
+        keeper = Keeper(charge)
+        (charge.scratch / "kept").write_text(str(keeper.pid))
         signal.pause()
     assert _until((charge.scratch / "kept").exists)
     process = start(charge.uid)
