@@ -76,4 +76,3 @@ def _read_piece(stream: BinaryIO, what: str, max_num_bytes: int) -> bytes:
     if len(data) < num_bytes:
         raise UsageError(f"the {what} broke off after {len(data)} of {num_bytes} bytes")
     return data
-

@@ -1,0 +1,1 @@
+from conftest import pytest_runtest_makereport  # noqa: F401

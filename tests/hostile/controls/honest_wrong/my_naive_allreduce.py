@@ -1,0 +1,2 @@
+def allreduce(send, recv, comm, op):
+    recv[...] = send * 2

@@ -1,0 +1,1 @@
+raise SystemExit("BREACH encodings.py of the submission is imported")

@@ -1,0 +1,1 @@
+raise SystemExit("BREACH grader_rank.py of the submission is imported")

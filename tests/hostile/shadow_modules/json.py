@@ -1,0 +1,1 @@
+raise SystemExit("BREACH json.py of the submission is imported")

@@ -1,0 +1,1 @@
+raise SystemExit("BREACH mpi4py of the submission is imported")

@@ -1,0 +1,1 @@
+raise SystemExit("BREACH numpy.py of the submission is imported")

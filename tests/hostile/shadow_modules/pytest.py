@@ -1,0 +1,1 @@
+raise SystemExit("BREACH pytest.py of the submission is imported")

@@ -1,0 +1,1 @@
+raise SystemExit("BREACH socket.py of the submission is imported")

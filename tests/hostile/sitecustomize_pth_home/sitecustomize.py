@@ -1,0 +1,3 @@
+import os
+
+open("/tmp/hostile-marker-sitecustomize", "w").write(str(os.getuid()))

@@ -1,0 +1,3 @@
+import os
+
+open("/tmp/hostile-marker-usercustomize", "w").write(str(os.getuid()))

@@ -1,0 +1,282 @@
+"""Judges with one protection taken away, and the attacks that each of them must give in to.
+
+A suite of attacks that no weakened judge fails would prove nothing about the real one.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from .canaries import ROOT
+
+
+@dataclass(frozen=True)
+class Change:
+    """One exact piece of a source file, and what stands there instead."""
+
+    file: str
+    """Below grader/."""
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Weakening:
+    """A judge that lacks something, and how that shows."""
+
+    name: str
+    changes: tuple[Change, ...]
+    attacks: tuple[str, ...]
+    """At least one of them has to break an invariant."""
+    because: str
+    """A regular expression that what is broken must match: for the right reason."""
+    hurts_a_neighbour: bool = False
+    """What breaks is the control beside the attack."""
+    is_quick: bool = False
+    """Tried by `make test` as well."""
+
+
+NO_SELFTEST = Change(
+    "pipeline.py", "    protections = examine(settings.launch)\n", "    protections = ()\n"
+)
+"""Which would refuse to grade with most of these."""
+NO_GUARD = Change("runner/launch.py", '"guarded": plan.guarded,', '"guarded": False,')
+"""Which stops many attacks before they reach what is weakened behind it."""
+NO_CAUSALITY = (
+    Change(
+        "judge/causality.py",
+        "        if effect.happened and not effect.influenced:\n",
+        "        if False:\n",
+    ),
+    Change(
+        "judge/causality.py",
+        "    if not any(effect.influenced for effect in happened):\n",
+        "    if False:\n",
+    ),
+)
+_CONFINEMENT = "runner/zygote/confinement.py"
+_KEEPER = "runner/zygote/keeper.py"
+
+WEAKENINGS = (
+    Weakening(
+        "runs as root",
+        (
+            NO_GUARD,
+            Change(_CONFINEMENT, "        _become(sealed.uid)\n", "        pass\n"),
+            Change(
+                "runner/connections.py",
+                "if _peer_uid(connection) != self._uid:",
+                "if _peer_uid(connection) < 0:",
+            ),
+            Change("runner/sandbox.py", "if self.ranks_uid == 0:", "if True:"),
+            Change(
+                _KEEPER,
+                "    return 0 if _clean(charge) else SOMETHING_STAYED\n",
+                "    return 0\n",
+            ),
+            Change("runner/zygote/stubs.py", "is_ours = uid == self._uid and", "is_ours ="),
+        ),
+        ("walk_fs_canary", "suid_su_newgrp"),
+        "tells|BREACH|root has written",
+    ),
+    Weakening(
+        "kills no process that has left its group",
+        (
+            Change(
+                _KEEPER,
+                "            os.kill(-1, signal.SIGKILL)\n        if not owned_by(uid):\n",
+                "            pass\n        if True:\n",
+            ),
+            Change(
+                "runner/zygote/ending.py",
+                "    wait_for_all()\n    _remove(folder)\n    return",
+                "    reap()\n    _remove(folder)\n    return",
+            ),
+        ),
+        ("daemon_double_fork",),
+        "earlier run|still alive|processes before",
+    ),
+    Weakening(
+        "cleans nothing up",
+        (
+            Change(
+                _KEEPER, "    return 0 if _clean(charge) else SOMETHING_STAYED\n", "    return 0\n"
+            ),
+        ),
+        ("cache_between_runs", "symlink_result"),
+        "earlier run|files are left",
+        is_quick=True,
+    ),
+    Weakening(
+        "lets ranks look into each other",
+        (NO_GUARD, Change(_CONFINEMENT, "_set(_PR_SET_DUMPABLE, 0)", "_set(_PR_SET_DUMPABLE, 1)")),
+        ("sibling_memory",),
+        "BREACH sibling",
+        is_quick=True,
+    ),
+    Weakening(
+        "filters no system calls",
+        (NO_GUARD, Change(_CONFINEMENT, "sealed.system_calls.put_on()", "pass")),
+        ("kernel_surface", "ipc_leftovers"),
+        "BREACH|System V",
+        is_quick=True,
+    ),
+    Weakening(
+        "leaves descriptors open",
+        (Change(_CONFINEMENT, "    os.closerange(3, 1 << 16)\n", ""),),
+        ("leaked_fds",),
+        "BREACH",
+    ),
+    Weakening(
+        "gives every run the same user",
+        (Change("pipeline.py", "uid=next(uids) if", "uid=123456 if"),),
+        ("nproc_cross_container",),
+        "the honest control",
+        hurts_a_neighbour=True,
+    ),
+    Weakening(
+        "takes any amount of output",
+        (
+            Change(
+                "runner/watch.py",
+                "if files.output_num_bytes() > self._limits.output_num_bytes:",
+                "if files.output_num_bytes() < 0:",
+            ),
+        ),
+        ("output_flood_stdout",),
+        "the verdict is",
+    ),
+    Weakening(
+        "does not watch the memory",
+        (Change(_KEEPER, "for excess in limits.exceeded(charge.group):", "for excess in ():"),),
+        ("oom_judge_many_small", "oom_memfd", "memory_mapped_shared"),
+        "no well-formed report|the verdict is|was killed",
+    ),
+    Weakening(
+        "refuses no detour around MPI",
+        (NO_GUARD,),
+        ("via_ctypes_libmpi_collective",),
+        "nothing shows|the verdict is|points",
+    ),
+    Weakening(
+        "does not ask what the messages are for",
+        NO_CAUSALITY,
+        ("decoy_messages_beside_shm",),
+        "points and deserves",
+        is_quick=True,
+    ),
+    Weakening(
+        "believes the trace alone",
+        (
+            Change(
+                "runner/launch.py",
+                "trace=replace(trace, doubts=doubts)",
+                "trace=replace(trace, doubts=())",
+            ),
+            *NO_CAUSALITY,
+        ),
+        (
+            "collective_in_a_hidden_phase",
+            "collective_during_import",
+            "trace_rewritten_through_descriptor",
+        ),
+        "points and deserves",
+    ),
+    Weakening(
+        "stumbles over what it cannot read",
+        (
+            Change(
+                "runner/wire.py",
+                "    except (ValueError, KeyError, TypeError, RecursionError) as error:\n",
+                "    except KeyError as error:\n",
+            ),
+        ),
+        ("frame_huge_or_deep_head",),
+        "JUDGE_ERROR|no well-formed report",
+    ),
+    Weakening(
+        "takes results of any form",
+        (
+            Change(
+                "runner/answers.py",
+                "        problem = _array_problem(array, form)\n",
+                '        problem = ""\n',
+            ),
+            Change(
+                "judge/values.py",
+                "_problem(np.asarray(got), wanted, rtol, tolerance, name))",
+                "(np.abs(np.asarray(got) - wanted) > 0).any() and 'differs')",
+            ),
+        ),
+        ("empty_or_broadcast", "nan_in_recv"),
+        "points and deserves|JUDGE_ERROR",
+    ),
+    Weakening(
+        "listens on after all ranks have come",
+        (
+            Change(
+                "runner/connections.py",
+                "        self._listener.close()\n        for rank, rank_socket in",
+                "        for rank, rank_socket in",
+            ),
+        ),
+        ("second_judge_connection", "forged_stub_connection"),
+        "BREACH",
+    ),
+    Weakening(
+        "lets the submission change its own files",
+        (
+            Change(
+                "runner/sandbox.py",
+                "path.chmod(0o755 if path.is_dir() else 0o644)",
+                "path.chmod(0o777)",
+            ),
+        ),
+        ("submission_rewritten",),
+        "BREACH",
+        is_quick=True,
+    ),
+    Weakening(
+        "lets files of the submission stand for libraries",
+        (
+            Change(
+                "rank/harness.py",
+                'sys.path += [setup["support"], setup["submission"]]',
+                'sys.path[:0] = [setup["support"], setup["submission"]]',
+            ),
+        ),
+        ("shadow_modules",),
+        "BREACH|nothing shows",
+    ),
+    Weakening(
+        "shows what hidden tests found",
+        (
+            Change(
+                "suite/judge_mode.py",
+                "        if not self._grading.is_hidden:\n            return result\n",
+                "        if True:\n            return result\n",
+            ),
+        ),
+        ("stdout_exfil_inputs", "assert_message_exfil"),
+        "EXFIL",
+        is_quick=True,
+    ),
+)
+
+
+def weakened(weakening: Weakening, place: Path, source: Path = ROOT / "grader") -> Path:
+    """Return a copy of the grader with the changes made, at a place that does not exist yet.
+
+    Raises LookupError when the text of a change does not occur exactly once.
+    """
+    shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
+    for change in (NO_SELFTEST, *weakening.changes):
+        path = place / change.file
+        text = path.read_text()
+        if text.count(change.old) != 1:
+            raise LookupError(
+                f"{weakening.name}: {change.old!r} occurs {text.count(change.old)} times in "
+                f"grader/{change.file}; change the weakening as the grader has changed"
+            )
+        path.write_text(text.replace(change.old, change.new))
+    return place
