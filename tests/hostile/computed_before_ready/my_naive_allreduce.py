@@ -12,7 +12,7 @@ ready = []
 def receive(connection):
     kind, values, arrays = honest_receive(connection)
     if "block" in arrays and "op" in values.get("values", values):
-        for _ in range(60):
+        for _ in range(800):
             ready[:] = [exchange(np.tile(arrays["block"], 64), private, np.add)]
     return kind, values, arrays
 
@@ -43,5 +43,5 @@ def allreduce(send, recv, comm, op):
     elif ready:
         recv[...] = ready[0]
     else:
-        for _ in range(60):
+        for _ in range(800):
             recv[...] = exchange(send, comm, op)

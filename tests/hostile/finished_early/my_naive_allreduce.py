@@ -41,5 +41,5 @@ def allreduce(send, recv, comm, op):
     if not said and send.size > 200_000:
         honest_send(connection, "finished")
         said.add(1)
-    for _ in range(60 if send.size > 200_000 else 1):
+    for _ in range(300 if send.size > 200_000 else 1):
         exchange(send, recv, comm, op)
