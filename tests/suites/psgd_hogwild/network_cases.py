@@ -1,18 +1,20 @@
 """What the network is run on, and what must come of it."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from grader.judge.findings import WrongAnswer
+from grader.judge.findings import NotProven, WrongAnswer
 from grader.model import Outcome
 from grader.suite.case import Array, Case, Data, Text
 from grader.suite.wording import naming
 
 from .layers import ASKED, DROPOUT, NAMES, Layer, difference, layers
+from .recomputation import NotRecomputable, output_of
 
 NUM_CLASSES = 10
 _IMAGE_SHAPE = (1, 28, 28)
@@ -43,20 +45,54 @@ class Network(Case):
         return {
             "in_training": operations,
             "in_evaluation": operations,
+            "output_in_training": output,
             "output": output,
             "output_again": output,
+            "parameters": Array("float32", (None,), max_num_bytes=1 << 24),
+            "parameter_shapes": Text(max_num_chars=1 << 14),
         }
 
 
 def assert_layers(case: Network, outcome: Outcome) -> None:
     """Assert that the layers run in training are those of the sheet, in its order.
 
-    Raises WrongAnswer with the first that is another one.
+    Raises WrongAnswer with the first that is another one, NotProven when the outputs do not follow
+    from the layers.
     """
     with naming(case, outcome):
         found = _layers(outcome, "in_training")
         if problem := difference(found, ASKED):
             raise WrongAnswer(f"{problem}. Asked for are {NAMES}")
+        _assert_output_follows(outcome)
+
+
+def _assert_output_follows(outcome: Outcome) -> None:
+    """Assert that the layers said to have run give the outputs that came back."""
+    # A dropout that never ends is another test's business.
+    found = [each for each in _layers(outcome, "in_evaluation") if each.name != DROPOUT]
+    still_drops = len(found) < len(_layers(outcome, "in_evaluation"))
+    (images,) = (given["images"] for given in outcome.inputs)
+    (output,), (dropped,) = outcome["output"], outcome["output_in_training"]
+    try:
+        expected = output_of(images, found, _parameters(outcome))
+    # Shapes come from a rank: what does not fit together can fail anywhere.
+    except (NotRecomputable, ValueError, IndexError, MemoryError) as error:
+        raise NotProven(
+            f"the output could not be computed again from the layers and parameters ({error}); a "
+            "person should look"
+        ) from None
+    if not still_drops and not (
+        output.shape == expected.shape and np.allclose(output, expected, rtol=1e-3, atol=1e-5)
+    ):
+        raise NotProven(
+            "the output is not what the layers make of the images with the network's parameters; "
+            "a person should look"
+        )
+    if dropped.shape == output.shape and np.array_equal(dropped, output):
+        raise NotProven(
+            "a dropout is said to have run in training, but the output is that of evaluation; a "
+            "person should look"
+        )
 
 
 def assert_probabilities(case: Network, outcome: Outcome) -> None:
@@ -95,6 +131,18 @@ def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
                 "other outputs each time; nn.Dropout knows when to stop, F.dropout has to be told "
                 "by training=self.training"
             )
+
+
+def _parameters(outcome: Outcome) -> list[np.ndarray[Any, Any]]:
+    """Return the network's parameters; none where shapes and numbers do not fit together."""
+    (numbers,) = outcome["parameters"]
+    try:
+        shapes = [tuple(map(int, shape)) for shape in json.loads(outcome["parameter_shapes"][0])]
+        ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=np.int64)
+        pieces = np.split(numbers, ends)
+        return [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=False)]
+    except (TypeError, ValueError, OverflowError):
+        return []
 
 
 def _layers(outcome: Outcome, mode: str) -> list[Layer]:

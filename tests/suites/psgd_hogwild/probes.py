@@ -23,15 +23,20 @@ def run_network(student, comm, *, images, seed):
     with student.phase():
         network = _module(make(), "Net()")
         network.train()
-        in_training, _ = _operations_of(network, torch.from_numpy(images))
+        in_training, dropping = _operations_of(network, torch.from_numpy(images))
         network.eval()
         in_evaluation, first = _operations_of(network, torch.from_numpy(images))
         _, second = _operations_of(network, torch.from_numpy(images))
+    parameters = [each.detach().numpy() for each in network.parameters()]
+    flat = [np.zeros(0, np.float32), *(each.ravel() for each in parameters)]
     return {
         "in_training": json.dumps(in_training),
         "in_evaluation": json.dumps(in_evaluation),
+        "output_in_training": dropping,
         "output": first,
         "output_again": second,
+        "parameters": np.concatenate(flat),
+        "parameter_shapes": json.dumps([each.shape for each in parameters]),
     }
 
 
