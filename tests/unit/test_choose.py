@@ -143,6 +143,6 @@ def test_a_file_is_graded_under_the_asked_name():
 
 def test_a_missing_file_is_named_with_its_other_names():
     """The student learns all names under which it would have been found."""
-    result = pipeline._grade_part(handed_in("ring.py"), LENET, LENET.parts[0], Settings())
+    result = pipeline._grade_part(handed_in("ring.py"), LENET, LENET.parts[0], Settings()).result
     assert result.verdict is Verdict.NOT_ATTEMPTED
     assert result.message == "all.py or 1a.py or 2a.py was not handed in"

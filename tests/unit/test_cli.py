@@ -32,7 +32,7 @@ def grade(*arguments: str | Path, **environment: str) -> subprocess.CompletedPro
     [
         (lambda path: path / "none", "none does not exist; name the folder"),
         (lambda path: _folder(path / "empty"), "empty is empty; put the files to hand in there"),
-        (lambda path: _file(path / "a.txt"), "a.txt is a file, not a folder; a folder or a zip"),
+        (lambda path: _file(path / "a.txt"), "a.txt is a file, not a folder; a folder, or a zip"),
         (lambda path: _file(path / "d" / "x.py").parent, "holds none of the files of any assig"),
     ],
 )
