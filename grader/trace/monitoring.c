@@ -94,6 +94,8 @@ bool begin_monitoring(int world_size, struct counted (*counters)[MAX_COUNTED_PEE
         !open_counter("pml_monitoring_messages_size", world_size, &monitor.bytes))
         return false;
     make_table_of_communicators();
+    if (!counters)
+        return false;
     monitor.num_peers = world_size;
     monitor.counters = counters;
     if (!read_counters(monitor.seen))

@@ -7,8 +7,8 @@
 #include "layout.h"
 
 /*
- * Begins to count into `counters`, one row of MAX_COUNTED_PEERS a phase. Returns false where this
- * MPI does not count; after MPI_Init.
+ * Begins to count into `counters`, one row of MAX_COUNTED_PEERS a phase; NULL where nobody reads
+ * them. Returns whether this MPI counts; after MPI_Init.
  */
 bool begin_monitoring(int world_size, struct counted (*counters)[MAX_COUNTED_PEERS]);
 

@@ -162,8 +162,12 @@ void attach_memory(void)
 
 void introduce_rank(void)
 {
-    if (!memory.header)
+    if (!memory.header) {
+        int size = 0;
+        real.Comm_size(MPI_COMM_WORLD, &size);
+        begin_monitoring(size, NULL);
         return;
+    }
     know_world();
     const struct communicator *world = communicator_of(MPI_COMM_WORLD);
     memory.header->world_rank = world->own_rank;

@@ -25,6 +25,7 @@ HARDENED = (
 )
 LIMITED = ("--pids-limit", "256", "--memory", "4g", "--memory-swap", "4g")
 # Runs one submission after the other, each as a user of its own, as the judge in the image does.
+# Without the guard, which would refuse by name much of what the kernel is to refuse here.
 DRIVER = """
 import json, os, signal, sys, threading, time
 sys.path[:0] = ["/opt/grader", "/helpers"]
@@ -54,7 +55,7 @@ with ForkServer() as server:
         uid, ranks = next(uids), order["ranks"]
         launched = run(
             order["source"], ranks=ranks, cases=(case(ranks=ranks),), uid=uid, server=server,
-            world=order["world"], limits=Limits(case_s=order["case_s"]),
+            world=order["world"], limits=Limits(case_s=order["case_s"]), guarded=False,
         )
         failure = launched.failure
         answers.append({

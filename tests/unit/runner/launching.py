@@ -57,6 +57,7 @@ def run(
     world: str = "mpi",
     server: ForkServer | None = None,
     files: Mapping[str, str] | None = None,
+    guarded: bool = True,
 ) -> Launched:
     """Launch a submission whose file `work.py` is `source`; files: others beside it."""
     content = source if isinstance(source, bytes) else textwrap.dedent(source).encode()
@@ -71,6 +72,7 @@ def run(
         submission={"work.py": content, **others},
         support={},
         limits=limits or Limits(),
+        guarded=guarded,
     )
     if server is not None:
         return launch(plan, server, uid=uid)
