@@ -9,6 +9,7 @@ _ALONE = (_HERE / "container", _HERE / "unit" / "test_survivors.py")
 """Containers, and what is left of processes: two of these at a time would see each other."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give the tests that must not run beside each other to one worker."""
     for item in items:
