@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from grader.judge.deadlock import explain_deadlock
+from grader.judge.left_behind import left_behind
 from grader.judge.wording import name_of
 from grader.model import RunFailure, Verdict
 from grader.runner.plan import Limits
@@ -108,10 +109,12 @@ class Watch:
             place = self._files[rank].place(str(self._submission))
             where = f" at {place[0]}:{place[1]}" if place else ""
             places.append(f"rank {rank} is still {self._doing(rank)}{where}")
-        more = f"; so are {len(late) - 4} more" if len(late) > 4 else ""
+        more = [f"so are {len(late) - 4} more"] if len(late) > 4 else []
+        reason = left_behind(self.trace(), returned)
         return RunFailure(
             Verdict.TIME_LIMIT_EXCEEDED,
-            f"no answer after {self._limits.case_s:g} s: {'; '.join(places)}{more}",
+            f"no answer after {self._limits.case_s:g} s: "
+            f"{'; '.join([*places, *more, *([reason] if reason else [])])}",
         )
 
     def _doing(self, rank: int) -> str:

@@ -60,7 +60,7 @@ def test_server_gives_out_data_and_model(run, ranks):
         assert_models_come_from_messages(run, CASES[ranks], ranks, [0], num_models, assert_averaged)
 
 
-@points(1)
+@points(1, requires=test_server_ends_as_serial_fedavg_does)
 @pytest.mark.parametrize("ranks", CASES)
 def test_models_go_by_way_of_the_server(run, ranks):
     """In every round each client sends its model, and clients talk with the server only."""

@@ -62,7 +62,7 @@ def test_server_gives_out_data_and_model(run, ranks):
         _assert_training_comes_from_messages(run, [0])
 
 
-@points(2)
+@points(2, requires=test_server_ends_as_centralized_training_does)
 @pytest.mark.parametrize("ranks", CASES)
 def test_workers_send_their_gradients_in_every_step(run, ranks):
     """In every step each worker gives a model's worth of gradients away."""

@@ -41,7 +41,7 @@ def test_each_rank_takes_its_slice_of_each_batch(run, ranks):
         assert_shared_out(case, outcome, computing=range(ranks))
 
 
-@points(3)
+@points(3, requires=test_every_rank_ends_as_centralized_training_does)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_gradients_meet_in_every_step(run, ranks):
     """In every step each rank gives the others its gradients."""
