@@ -153,12 +153,6 @@ WEAKENINGS = (
         "no well-formed report|the verdict is|was killed",
     ),
     Weakening(
-        "refuses no detour around MPI",
-        (NO_GUARD,),
-        ("via_ctypes_libmpi_collective",),
-        "nothing shows|the verdict is|points",
-    ),
-    Weakening(
         "does not ask what the messages are for",
         NO_CAUSALITY,
         ("decoy_messages_beside_shm",),
