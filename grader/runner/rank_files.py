@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from grader.trace.memory import TraceMemory
 
@@ -51,7 +52,9 @@ class RankFiles:
                 found = None
             path, _, rest = line.strip().removeprefix('File "').partition('", line ')
             number = rest.split(" ", 1)[0]
-            if found is None and path.startswith(folder + "/") and number.isdigit():
+            # A rank can write anything here: only files that were handed in are places.
+            is_ours = path.startswith(folder + "/") and ".." not in path.split("/")
+            if found is None and is_ours and number.isdigit() and _is_file(path):
                 found = (path.removeprefix(folder + "/"), int(number))
         return found
 
@@ -60,6 +63,14 @@ class RankFiles:
         self.trace.close()
         os.close(self.output)
         os.close(self.stacks)
+
+
+def _is_file(path: str) -> bool:
+    """Return whether there is such a file; a name that no file can have is none."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def _tail(descriptor: int) -> str:

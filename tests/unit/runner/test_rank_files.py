@@ -1,0 +1,32 @@
+"""Of a stack dump only places in files that were handed in are believed."""
+
+import os
+
+import pytest
+
+from grader.runner.rank_files import RankFiles
+
+
+def place_of(dump: str, folder) -> tuple[str, int] | None:
+    files = RankFiles.create()
+    try:
+        os.write(files.stacks, dump.encode())
+        return files.place(str(folder))
+    finally:
+        files.close()
+
+
+def test_the_innermost_frame_of_the_submission_is_the_place(tmp_path):
+    """Frames of libraries above it are passed over."""
+    (tmp_path / "ring.py").touch()
+    dump = f'File "/lib/x.py", line 3 in y\n  File "{tmp_path}/ring.py", line 12 in go\n'
+    assert place_of(dump, tmp_path) == ("ring.py", 12)
+
+
+@pytest.mark.parametrize("name", ["../secret.py", "not_there.py", "x" * 300, "a\0b", "<b>.py"])
+def test_a_place_that_no_file_has_is_none(name, tmp_path):
+    """A rank can write what it likes where the judge reads its stack."""
+    folder = tmp_path / "submission"
+    folder.mkdir()
+    (tmp_path / "secret.py").touch()
+    assert place_of(f'File "{folder}/{name}", line 7 in x\n', folder) is None
