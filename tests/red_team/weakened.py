@@ -115,6 +115,13 @@ WEAKENINGS = (
         is_quick=True,
     ),
     Weakening(
+        "guards nothing",
+        (NO_GUARD,),
+        ("collective_beside_real_messages",),
+        "points and deserves",
+        is_quick=True,
+    ),
+    Weakening(
         "filters no system calls",
         (NO_GUARD, Change(_CONFINEMENT, "sealed.system_calls.put_on()", "pass")),
         ("kernel_surface", "ipc_leftovers"),

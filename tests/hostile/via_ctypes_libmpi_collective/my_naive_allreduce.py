@@ -5,7 +5,7 @@ import glob
 import numpy as np
 from mpi4py import MPI
 
-names = glob.glob("/opt/venv/lib/**/libmpi.so*", recursive=True)
+names = glob.glob("/opt/venv/lib/**/libmpi.so.*", recursive=True)
 library = ctypes.CDLL(names[0], mode=ctypes.RTLD_GLOBAL) if names else ctypes.CDLL(None)
 
 
