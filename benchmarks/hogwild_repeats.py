@@ -18,6 +18,7 @@ from grader import pipeline
 from grader.model import Verdict
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
+from grader.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SUBMISSIONS = ROOT / "tests" / "submissions"
@@ -35,7 +36,7 @@ def main() -> None:
     busy = keep_cores_busy()
     try:
         with ForkServer(["torch"]) as server:
-            settings = pipeline.Settings(launch=partial(launch, server=server))
+            settings = Settings(launch=partial(launch, server=server))
             for folder in GRADED:
                 started_s = time.monotonic()
                 found: Counter[str] = Counter()

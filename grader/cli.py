@@ -21,11 +21,11 @@ from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.home import REFERENCES, SUITES, TEMPLATES
 from grader.intake import process as intake
 from grader.model import Report
-from grader.pipeline import Settings
 from grader.report import json_report, junit, markdown, terminal
 from grader.report.safe_text import disarm, one_line, visible
 from grader.runner import intake_stream, journal, place, protections
 from grader.runner.journal import Journal
+from grader.settings import Settings
 from grader.suite.inputs import PUBLIC_SECRET
 from grader.versions import versions
 

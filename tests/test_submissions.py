@@ -16,6 +16,7 @@ from grader.home import SUITES
 from grader.model import PartResult, Verdict
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
+from grader.settings import Settings
 
 SUBMISSIONS = Path(__file__).parent / "submissions"
 FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())
@@ -113,7 +114,7 @@ def test_submission_gets_its_verdict_for_the_right_reason(folder, launcher_for):
         folder,
         assignment=assignment,
         parts=[label.part],
-        settings=pipeline.Settings(launch=launcher_for(assignment)),
+        settings=Settings(launch=launcher_for(assignment)),
     )
 
     (result,) = report.parts

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from grader import assignment as assignments
-from grader import pipeline
+from grader import parts, pipeline
 from grader import submission as submissions
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
 from grader.home import SUITES
 from grader.model import Verdict
-from grader.pipeline import Settings
+from grader.recognition import recognise
+from grader.settings import Settings
 
 
 def part(name: str, *files: str, **accepted: tuple[str, ...]) -> Part:
@@ -55,13 +56,13 @@ KNOWN = [HOGWILD, MPI, VGG]
 def test_most_files_decide_and_then_most_support_files(names, expected):
     """In whatever order the assignments are known."""
     for known in (KNOWN, KNOWN[::-1]):
-        assert pipeline.recognise(handed_in(*names), known).name == expected
+        assert recognise(handed_in(*names), known).name == expected
 
 
 def test_equally_many_files_need_a_name():
     """One sentence names both, and the option."""
     with pytest.raises(UsageError) as raised:
-        pipeline.recognise(handed_in("psgd.py", "part1/main.py"), KNOWN)
+        recognise(handed_in("psgd.py", "part1/main.py"), KNOWN)
     assert str(raised.value) == (
         "handin may be for hogwild or vgg: it holds as many files of each; say which with "
         "--assignment hogwild"
@@ -71,7 +72,7 @@ def test_equally_many_files_need_a_name():
 def test_a_support_file_alone_is_no_submission():
     """Only files that are handed in are graded."""
     with pytest.raises(UsageError, match=r"holds none of the files .* found utils\.py"):
-        pipeline.recognise(handed_in("utils.py"), KNOWN)
+        recognise(handed_in("utils.py"), KNOWN)
 
 
 def test_what_a_notebook_lacks_is_said():
@@ -79,21 +80,21 @@ def test_what_a_notebook_lacks_is_said():
     content = b'{"cells": []}'
     found = submissions.from_files("it", [("a.ipynb", content), ("x.txt", b"")], ["ring.py"])
     with pytest.raises(UsageError, match=r"a\.ipynb has no cell that begins with %%writefile$"):
-        pipeline.recognise(found, KNOWN)
+        recognise(found, KNOWN)
 
 
 def test_another_accepted_name_counts():
     """A file under its other name speaks for the assignment, once."""
     known = [LENET, MPI]
-    assert pipeline.recognise(handed_in("1a.py"), known).name == "lenet"
+    assert recognise(handed_in("1a.py"), known).name == "lenet"
     with pytest.raises(UsageError, match="may be for lenet or mpi"):
-        pipeline.recognise(handed_in("all.py", "1a.py", "fit.py"), known)
+        recognise(handed_in("all.py", "1a.py", "fit.py"), known)
 
 
 def test_without_assignments_nothing_can_be_recognised():
     """That is the installation's failure."""
     with pytest.raises(GraderError, match="no assignment is installed"):
-        pipeline.recognise(handed_in("ring.py"), [])
+        recognise(handed_in("ring.py"), [])
 
 
 @pytest.mark.parametrize("name", assignments.names(SUITES))
@@ -102,11 +103,11 @@ def test_every_reference_file_set_is_recognised(name):
     known = [assignments.load(each, SUITES) for each in assignments.names(SUITES)]
     (own,) = [each for each in known if each.name == name]
     whole = handed_in(*own.handed_in)
-    assert pipeline.recognise(whole, known) is own
-    assert pipeline.recognise(handed_in(*own.handed_in, *own.support), known) is own
+    assert recognise(whole, known) is own
+    assert recognise(handed_in(*own.handed_in, *own.support), known) is own
     for file in own.handed_in:
         # A student may hand in one file among all that the template holds.
-        assert pipeline.recognise(handed_in(file, *own.support), known) is own
+        assert recognise(handed_in(file, *own.support), known) is own
 
 
 def test_the_report_says_that_the_assignment_was_recognised(tmp_path):
@@ -134,15 +135,15 @@ def test_a_named_assignment_tells_the_folder_that_counts(tmp_path):
 def test_a_file_is_graded_under_the_asked_name():
     """The part is told; a file under the asked name itself comes first."""
     all_reduce = LENET.parts[0]
-    files, notes = pipeline._under_asked_names(all_reduce, {"2a.py": b"2", "1a.py": b"1"})
+    files, notes = parts._under_asked_names(all_reduce, {"2a.py": b"2", "1a.py": b"1"})
     assert files == {"all.py": b"1", "1a.py": b"1", "2a.py": b"2"}
     assert notes == ("graded 1a.py as all.py",)
-    files, notes = pipeline._under_asked_names(all_reduce, {"all.py": b"0", "1a.py": b"1"})
+    files, notes = parts._under_asked_names(all_reduce, {"all.py": b"0", "1a.py": b"1"})
     assert (files["all.py"], notes) == (b"0", ())
 
 
 def test_a_missing_file_is_named_with_its_other_names():
     """The student learns all names under which it would have been found."""
-    result = pipeline._grade_part(handed_in("ring.py"), LENET, LENET.parts[0], Settings()).result
+    result = parts._grade_once(handed_in("ring.py"), LENET, LENET.parts[0], Settings()).result
     assert result.verdict is Verdict.NOT_ATTEMPTED
     assert result.message == "all.py or 1a.py or 2a.py was not handed in"

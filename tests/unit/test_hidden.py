@@ -15,6 +15,7 @@ from grader.report import json_report, junit, markdown, terminal
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.runner.plan import Launched
+from grader.settings import Settings
 from grader.trace.calls import Trace
 
 CANARY = "kanarienvogel"
@@ -148,7 +149,7 @@ def grade(suites, source="", launch=echo, said=None, **options) -> Report:
     folder.mkdir(exist_ok=True)
     (folder / "double.py").write_text(source or "def double(number): return 2 * number")
     assignment = assignments.load("doubling", suites)
-    settings = pipeline.Settings(launch=launch, **options)
+    settings = Settings(launch=launch, **options)
     if said is not None:
         settings = replace(settings, progress=said.append)
     handed_in = submission.read(folder, assignments.wanted(suites, "doubling"))
@@ -336,7 +337,7 @@ def test_a_part_that_was_not_handed_in_can_still_be_worth_all_its_points(suites)
     (folder / "other.py").write_text("")
     assignment = assignments.load("doubling", suites)
     handed_in = submission.read(folder, ["other.py"])
-    report = pipeline.grade_submission(handed_in, assignment, pipeline.Settings(launch=echo))
+    report = pipeline.grade_submission(handed_in, assignment, Settings(launch=echo))
     assert (report.score, report.max_score) == (0, 8)
     assert report.parts[0].verdict is Verdict.NOT_ATTEMPTED
 

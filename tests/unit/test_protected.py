@@ -6,8 +6,8 @@ from grader import pipeline
 from grader.assignment import load
 from grader.errors import GraderError
 from grader.home import SUITES
-from grader.pipeline import Settings
 from grader.runner.protections import Protection
+from grader.settings import Settings
 from grader.submission import Submission
 
 OPEN = Protection("Files cannot be read", False, "not refused: read /judge", True)

@@ -20,6 +20,7 @@ from grader.home import SUITES
 from grader.runner import connections
 from grader.runner.plan import CaseCall
 from grader.runner.wire import encode
+from grader.settings import Settings
 from grader.suite import session, timing
 from grader.suite.case import Case
 from grader.suite.inputs import case_calls
@@ -215,7 +216,7 @@ def test_the_secret_never_leaves_the_judge(monkeypatch):
         SUITES.parents[1] / "reference" / "mpi_sgd",
         assignment="mpi_sgd",
         parts=["naive_allreduce"],
-        settings=pipeline.Settings(secret=SECRET),
+        settings=Settings(secret=SECRET),
     )
     assert found == {"searched", told}
     everything = b"".join(sent)

@@ -1,0 +1,226 @@
+"""Grades one part: by its visible tests, on our version of one below it, by its hidden tests."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader import assignment as assignments
+from grader.assignment import Assignment, Part
+from grader.errors import GraderError
+from grader.model import PartResult, TestResult, Verdict
+from grader.runner.plan import Limits
+from grader.settings import Settings
+from grader.submission import Submission
+from grader.suite.judge_mode import Grading
+from grader.suite.session import Graded, grade_suite
+
+
+@dataclass(frozen=True)
+class GradedPart:
+    """A part as far as it has been graded, and how to go on."""
+
+    result: PartResult
+    grading: Grading | None = None
+    """None when nothing was handed in."""
+    has_ended: bool = False
+    """No more runs are worth starting."""
+
+
+def grade_part(
+    submission: Submission,
+    assignment: Assignment,
+    part: Part,
+    settings: Settings,
+    earlier: Mapping[str, GradedPart],
+) -> GradedPart:
+    """Grade one part by its visible tests; again on our version of a part below that has failed.
+
+    earlier: the parts that have been graded already.
+    """
+    graded = _grade_once(submission, assignment, part, settings)
+    lost_points = graded.result.verdict not in (
+        Verdict.ACCEPTED,
+        Verdict.NOT_ATTEMPTED,
+        Verdict.JUDGE_ERROR,
+    )
+    if not part.stand_in or not lost_points:
+        return graded
+    below = earlier.get(part.builds_on or "")
+    if below is None:
+        spec = next(each for each in assignment.parts if each.name == part.builds_on)
+        below = _grade_once(submission, assignment, spec, settings)
+    if below.result.verdict is Verdict.ACCEPTED:
+        return graded
+    return _grade_again(submission, assignment, part, settings, graded)
+
+
+def _grade_once(
+    submission: Submission,
+    assignment: Assignment,
+    part: Part,
+    settings: Settings,
+    stand_in: Mapping[str, bytes] | None = None,
+) -> GradedPart:
+    """Grade one part by its visible tests, once.
+
+    stand_in: our version of the part it builds on.
+    """
+    files, notes = _under_asked_names(part, submission.source_files(assignment.support))
+    missing = [
+        " or ".join([file, *part.accepted_names.get(file, ())])
+        for file in part.files
+        if file not in files and file not in (part.stand_in or {})
+    ]
+    if missing:
+        return GradedPart(
+            PartResult(
+                name=part.name,
+                title=part.title,
+                verdict=Verdict.NOT_ATTEMPTED,
+                points=0,
+                max_points=part.points,
+                message=f"{missing[0]} was not handed in",
+                tests=(),
+            )
+        )
+    started_s = time.monotonic()
+    assert settings.launch is not None
+    grading = Grading(
+        assignment=assignment.name,
+        part=part.name,
+        entry=part.entry,
+        world=part.world,
+        probes=(assignment.folder / "probes.py").read_text(),
+        limits=Limits(case_s=part.case_time_limit_s),
+        submission={**files, **(stand_in or {})},
+        support={
+            file: path.read_bytes() for file, path in assignments.support_paths(assignment).items()
+        },
+        secret=settings.secret,
+        launch=settings.launch,
+        own_part_replaced=part.builds_on if stand_in else None,
+        progress=settings.progress,
+        data=settings.data,
+        journal=settings.journal,
+    )
+    found, problem = _found(assignment.folder / part.suite, grading, part.points)
+    result = _part_result(
+        part, found.tests, found.num_launches, time.monotonic() - started_s, problem
+    )
+    notes += tuple(
+        f"{refusal}; this was refused and the program went on: a person should look at it"
+        for refusal in found.refusals[:1]
+    )
+    return GradedPart(replace(result, notes=notes), grading, found.has_ended or bool(problem))
+
+
+def _found(suite: Path, grading: Grading, points: float) -> tuple[Graded, str]:
+    """Run a suite; return what it found, and what is wrong with the suite itself."""
+    try:
+        found = grade_suite(suite, grading)
+    except GraderError as error:
+        return Graded((), 0, has_ended=True), str(error)
+    maximum = sum(test.max_points for test in found.tests)
+    if maximum != points:
+        return found, f"the suite gives {maximum:g} points, assignment.toml {points:g}"
+    return found, ""
+
+
+def with_hidden_tests(
+    part: Part, assignment: Assignment, graded: GradedPart, settings: Settings
+) -> PartResult:
+    """Grade the hidden tests of a part on what its visible ones were graded on; add them.
+
+    Of time, launches and the reason of a failure nothing is added.
+    """
+    visible, points = graded.result, part.points + part.hidden_points
+    if graded.grading is None:
+        return replace(visible, max_points=points)
+    grading = replace(
+        graded.grading,
+        progress=lambda text: None,
+        is_hidden=True,
+        shows_hidden=settings.shows_hidden,
+        has_ended=graded.has_ended,
+    )
+    found, problem = _found(assignment.folder / part.hidden_suite, grading, part.hidden_points)
+    if problem and not settings.shows_hidden:
+        problem = "its hidden tests could not be graded; the course sees why with --show-hidden"
+    tests = found.tests
+    hidden = _part_result(part, tests, 0, 0, problem)
+    is_worse = hidden.verdict.severity > visible.verdict.severity
+    return replace(
+        visible,
+        verdict=hidden.verdict if is_worse else visible.verdict,
+        message=hidden.message if is_worse else visible.message,
+        points=visible.points + hidden.points,
+        max_points=points,
+        tests=(*visible.tests, *tests),
+    )
+
+
+def _under_asked_names(
+    part: Part, files: Mapping[str, bytes]
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Return the files with those of another accepted name also under the asked one, and notes."""
+    named, notes = dict(files), []
+    for asked, others in part.accepted_names.items():
+        found = next((name for name in others if name in files), None)
+        if asked not in files and found is not None:
+            named[asked] = files[found]
+            notes.append(f"graded {found} as {asked}")
+    return named, tuple(notes)
+
+
+def _part_result(
+    part: Part,
+    tests: tuple[TestResult, ...],
+    num_launches: int,
+    wall_time_s: float,
+    problem: str,
+) -> PartResult:
+    """Sum up the tests of a part: the most severe verdict speaks for it."""
+    worst = max(tests, key=lambda test: test.verdict.severity, default=None)
+    verdict = worst.verdict if worst is not None else Verdict.JUDGE_ERROR
+    return PartResult(
+        name=part.name,
+        title=part.title,
+        verdict=Verdict.JUDGE_ERROR if problem else verdict,
+        points=sum(test.points for test in tests),
+        max_points=part.points,
+        message=problem or (worst.message if worst is not None else ""),
+        tests=tests,
+        wall_time_s=wall_time_s,
+        num_launches=num_launches,
+    )
+
+
+def _grade_again(
+    submission: Submission,
+    assignment: Assignment,
+    part: Part,
+    settings: Settings,
+    graded: GradedPart,
+) -> GradedPart:
+    """Grade a part on our version of the one it builds on; keep what that gains."""
+    first = graded.result
+    stand_in = {
+        name: (assignment.folder / path).read_bytes()
+        for name, path in (part.stand_in or {}).items()
+    }
+    regraded = _grade_once(submission, assignment, part, settings, stand_in)
+    again = regraded.result
+    used = first.num_launches + again.num_launches
+    time_s = first.wall_time_s + again.wall_time_s
+    if again.points <= first.points:
+        return replace(graded, result=replace(first, num_launches=used, wall_time_s=time_s))
+    note = (
+        f"graded again with our {part.builds_on}, because yours did not hold in its own part: "
+        f"{first.message}"
+    )
+    again = replace(again, notes=(*again.notes, note), num_launches=used, wall_time_s=time_s)
+    if again.verdict is Verdict.SKIPPED:
+        # All that is left unpaid is what only the student's own version can show.
+        again = replace(again, verdict=first.verdict, message=first.message)
+    return replace(regraded, result=again)

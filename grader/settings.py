@@ -1,0 +1,39 @@
+"""How to grade, whatever is graded."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from grader.data import Data
+from grader.runner.journal import Journal
+from grader.runner.place import Here, Place
+from grader.runner.plan import Launched, Plan
+from grader.suite.inputs import PUBLIC_SECRET
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to grade, whatever is graded."""
+
+    door: str = "check"
+    sealed: bool = False
+    """Run the ranks as users of their own; needs root."""
+    secret: bytes = PUBLIC_SECRET
+    parts: Sequence[str] | None = None
+    """Names of the only parts to grade; None for all."""
+    progress: Callable[[str], None] = field(default=lambda text: None)
+    data: Data = field(default_factory=Data)
+    """The images that inputs may be made of."""
+    is_recognised: bool = False
+    """The assignment was found out from the files, for want of its name."""
+    launch: Callable[[Plan], Launched] | None = None
+    """How plans are put to ranks; None for a fork server of this grading's own."""
+    place: Place = field(default_factory=Here)
+    """Where the ranks run."""
+    shows_hidden: bool = False
+    """Tell all about hidden tests; for the course, never for a report that students get."""
+    flags_are_ours: bool = False
+    """`grade run` started the container we are in: every protection has to hold."""
+    notes: tuple[str, ...] = ()
+    """What the report is to say of the grading as a whole, before its own notes."""
+    journal: Journal = field(default_factory=Journal)
+    """Is told what becomes of each test, and knows what became of them before."""
