@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from grader import __version__, pipeline
 from grader import assignment as assignments
+from grader.arguments import parser
 from grader.authoring import catalogue, template
 from grader.data import Data
 from grader.errors import INTERRUPTED, GraderError, UsageError
@@ -25,6 +26,7 @@ from grader.report import json_report, junit, markdown, terminal
 from grader.report.safe_text import disarm, one_line, visible
 from grader.runner import intake_stream, journal, place, protections
 from grader.runner.journal import Journal
+from grader.secret import course_secret, secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.inputs import PUBLIC_SECRET
 from grader.versions import versions
@@ -34,7 +36,7 @@ _DEFAULT_WIDTH = 80
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit: 0 full marks, 1 points lost, 2 bad usage, 3 the grader failed."""
-    options = _parser().parse_args(arguments)
+    options = parser(_COMMANDS, _PrintVersions).parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -46,82 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         print(f"grade: {INTERRUPTED}; nothing was graded", file=sys.stderr)
         sys.exit(GraderError.exit_code)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="grade", description="Mark a distributed machine-learning assignment."
-    )
-    parser.add_argument("--version", action=_PrintVersions, nargs=0, help="what would grade")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    check = commands.add_parser("check", help="grade a folder here, without Docker")
-    check.set_defaults(command=_check)
-    check.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
-    run = commands.add_parser("run", help="grade a folder in the container, sealed")
-    run.set_defaults(command=_run)
-    selftest = commands.add_parser(
-        "selftest", help="try what no submission must be able to do in the container"
-    )
-    selftest.set_defaults(command=_selftest)
-    selftest.add_argument("--json", choices=["-"], help="print it as JSON")
-    selftest.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
-    for command in (run, selftest):
-        _add_container_options(command)
-    for command in (check, run):
-        _add_grading_options(command)
-    listing = commands.add_parser("list", help="list the assignments and their parts")
-    listing.set_defaults(command=_list)
-    listing.add_argument("--markdown", action="store_true", help="the page docs/assignments.md")
-    write = commands.add_parser("template", help="write the files a student starts from")
-    write.set_defaults(command=_template)
-    write.add_argument("assignment", metavar="ASSIGNMENT")
-    write.add_argument("output", metavar="FOLDER", type=Path)
-    return parser
-
-
-def _add_container_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--image", default="grade", help="the image to grade in (default: grade)")
-    command.add_argument(
-        "--isolation",
-        choices=("one-container", "two-containers"),
-        default="one-container",
-        help="two-containers: the judge in one, submitted code in another (default: one-container)",
-    )
-    command.add_argument(
-        "--ranks-image",
-        metavar="IMAGE",
-        default="grade-ranks",
-        help="with two-containers: the image that submitted code runs in (default: grade-ranks)",
-    )
-    command.add_argument(
-        "--engine",
-        metavar="NAME",
-        default=os.environ.get("GRADER_ENGINE") or "docker",
-        help="docker or podman (default: GRADER_ENGINE, else docker)",
-    )
-
-
-def _add_grading_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("submission", metavar="DIR", type=Path, nargs="?")
-    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
-    command.add_argument("--part", metavar="NAME", action="append", help="grade only this part")
-    command.add_argument(
-        "--data",
-        metavar="FOLDER",
-        type=Path,
-        help="holds the files of MNIST or CIFAR-10 (default: GRADER_DATA, else bundled digits)",
-    )
-    command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
-    command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
-    command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
-    command.add_argument(
-        "--min-score", metavar="N", type=float, help="exit 0 from this score on, 1 below it"
-    )
-    command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
-    command.add_argument("--verbose", action="store_true", help="show every test")
-    command.add_argument(
-        "--show-hidden", action="store_true", help="tell all about hidden tests; for the course"
-    )
 
 
 class _PrintVersions(argparse.Action):
@@ -142,7 +68,7 @@ def _check(options: argparse.Namespace) -> int:
     settings = Settings(
         door="container" if sealed else "check",
         sealed=sealed,
-        secret=_secret_beside_ranks(is_sealed=sealed),
+        secret=secret_beside_ranks(is_sealed=sealed),
         parts=options.part,
         progress=progress,
         data=Data(_data_folder(options)),
@@ -188,7 +114,7 @@ def _run(options: argparse.Namespace) -> int:
     folder = _named(options)
     progress = _progress(options)
     # The container's client is no terminal: what it says comes in whole lines.
-    secret = _secret()
+    secret = course_secret()
     data = container.grade_in_container(
         folder,
         image=options.image,
@@ -301,36 +227,6 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _secret_beside_ranks(*, is_sealed: bool) -> bytes:
-    """Return the course secret where ranks run on the same machine, and may read what they may."""
-    file = os.environ.get("GRADER_SECRET_FILE")
-    if file and not is_sealed:
-        raise UsageError(
-            "`grade check` runs the submission as you, and it could read the course secret "
-            f"{file}; unset GRADER_SECRET_FILE, or use `grade run`"
-        )
-    secret = _secret()
-    if file and Path(file).stat().st_mode & 0o077:
-        raise GraderError(
-            f"the course secret {file} has mode {Path(file).stat().st_mode & 0o777:o}, so a "
-            "submission could read it; expected 600 or less: chmod 600 it and try again"
-        )
-    return secret
-
-
-def _secret() -> bytes:
-    file = os.environ.get("GRADER_SECRET_FILE")
-    if not file:
-        return PUBLIC_SECRET
-    try:
-        secret = Path(file).read_bytes().strip()
-    except OSError as error:
-        raise GraderError(f"the course secret {file} cannot be read: {error.strerror}") from None
-    if not secret:
-        raise GraderError(f"the course secret {file} is empty")
-    return secret
-
-
 def _list(options: argparse.Namespace) -> int:
     known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
     if options.markdown:
@@ -360,3 +256,12 @@ def _template(options: argparse.Namespace) -> int:
         shutil.copytree(TEMPLATES / options.assignment, output, dirs_exist_ok=True)
     print(f"{output}: ready; `grade check {output}` shows what is left to do")
     return 0
+
+
+_COMMANDS = {
+    "check": _check,
+    "run": _run,
+    "selftest": _selftest,
+    "list": _list,
+    "template": _template,
+}

@@ -1,12 +1,9 @@
 """One mpirun from start to end: its ranks go through the cases in lockstep."""
 
-import signal
 import socket
 import time
-from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +15,7 @@ from grader.runner.fork_server import ForkServer, RunLost
 from grader.runner.plan import CaseCall, Launched, Plan
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
+from grader.runner.trouble import failure_of, wait_for_the_end
 from grader.runner.watch import Watch
 from grader.runner.wire import Frame
 from grader.runner.witnesses import Witnesses
@@ -27,10 +25,6 @@ _TICK_S = 0.05
 _SETTLE_S = 2.0
 """How long the other ranks may take to show what they know after one has failed."""
 _SETTLED_S = 0.3
-_LAST_WORDS_S = 1.0
-_CRASHES = frozenset(
-    128 + each for each in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)
-)
 
 
 class RunEnded(Exception):
@@ -237,54 +231,11 @@ class _Run:
             rank = min(troubled)
             printed = f"{self._files[rank].output_tail()}\n{self._sandbox.log()}".strip()
             raise LaunchError(f"rank {rank} ended while starting. {printed}")
-        said = {rank: frame for rank, frame in troubled.items() if frame.kind == "problem"}
-        silent = {rank: frame for rank, frame in troubled.items() if frame.kind != "problem"}
-        patience_s = time.monotonic() + _LAST_WORDS_S
-        while not self._has_ended(silent) and time.monotonic() < patience_s:
-            time.sleep(_TICK_S)
+        wait_for_the_end(troubled, self._sandbox)
         excess = self._watch.excess()
         if excess is not None:
             return excess
-        for rank in sorted(said):
-            refusal = self._files[rank].trace.refusal()
-            if refusal and answers.is_refused(said[rank].values):
-                return answers.failure_of_refusal(rank, refusal)
-        # That a connection was lost only follows from what another rank did.
-        causes = [rank for rank in said if not answers.is_lost_connection(said[rank].values)]
-        if (causes or (said and not silent)) and not any(map(self._has_crashed, silent)):
-            rank = min(causes or said)
-            return answers.failure_of_problem(rank, said[rank].values, self._plan.entry)
-        broken = {rank: frame for rank, frame in silent.items() if frame.kind != "closed"}
-        if broken:
-            rank = min(broken)
-            return RunFailure(
-                Verdict.RUN_TIME_ERROR, f"rank {rank} sent the judge something it cannot read"
-            )
-        aborting = {rank: self._abort_of(rank) for rank in sorted(silent)}
-        for rank, where in aborting.items():
-            if where:
-                return answers.failure_of_abort(rank, where)
-        submission = str(self._sandbox.folder / "submission")
-        places = {rank: self._files[rank].place(submission) for rank in silent}
-        # A rank that crashed has dumped its stack; the others were ended because of it.
-        rank = min(silent, key=lambda rank: (places[rank] is None, rank))
-        return answers.failure_of_silence(
-            rank, self._sandbox.status_of(rank), places[rank], self._files[rank].output_tail()
-        )
-
-    def _has_crashed(self, rank: int) -> bool:
-        """Return whether the process of a rank was ended by what it did itself."""
-        return self._sandbox.status_of(rank) in _CRASHES
-
-    def _has_ended(self, ranks: Iterable[int]) -> bool:
-        """Return whether the processes of these ranks are known to have ended."""
-        return all(self._sandbox.status_of(rank) is not None for rank in ranks)
-
-    def _abort_of(self, rank: int) -> str:
-        """Return where a rank called MPI_Abort; empty if its last call was another."""
-        trace = self._files[rank].trace
-        last = trace.read(max(0, trace.snapshot().head - 1)).calls[-1:]
-        return "".join(f"{Path(c.file).name}:{c.line}" for c in last if c.function == "Abort")
+        return failure_of(troubled, self._files, self._sandbox, self._plan.entry)
 
     def refusals(self) -> tuple[str, ...]:
         """Return what was refused to the ranks, each in one sentence, whatever came of it."""

@@ -1,6 +1,5 @@
 """The suite in the judge: `run` starts mpirun, and each test's exception becomes a verdict."""
 
-import traceback
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -8,15 +7,14 @@ from typing import Any
 import pytest
 
 from grader.data import Data
-from grader.errors import GraderError
-from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation
 from grader.model import RunFailure, TestResult, Verdict
 from grader.runner.journal import Finished, Journal, Step
 from grader.runner.plan import Launched, Limits, Plan
 from grader.suite.case import Case
 from grader.suite.inputs import case_calls
 from grader.suite.launch_view import Launch, RunFailed, make_launch
-from grader.suite.mode import NOT_RUN, SuiteMode, function_of, suite_of, words
+from grader.suite.mode import NOT_RUN, SuiteMode, function_of, suite_of
+from grader.suite.results import failed, points_of, result_of
 
 _ENDS_THE_PART = {
     Verdict.DEADLOCK,
@@ -154,16 +152,7 @@ class JudgeMode(SuiteMode):
             if why and name not in self._known:
                 self._known.add(name)
                 self._failed_because_of[name] = name
-                self._failed[name] = self._told(
-                    TestResult(
-                        name=name,
-                        sentence=_sentence(items[0]),
-                        verdict=Verdict.JUDGE_ERROR,
-                        points=0,
-                        max_points=self._max_points(items[0]),
-                        message=why,
-                    )
-                )
+                self._failed[name] = self._told(result_of(items[0], Verdict.JUDGE_ERROR, why))
 
     def _take_over(self, kept: Finished) -> None:
         name = kept.step.test
@@ -194,7 +183,7 @@ class JudgeMode(SuiteMode):
         """Skip what needs the student's own version of a part that is replaced here."""
         super().pytest_runtest_setup(item)
         replaced = self._grading.own_part_replaced
-        if replaced is not None and _points(item).kwargs.get("own") == replaced:
+        if replaced is not None and points_of(item).kwargs.get("own") == replaced:
             pytest.skip(f"{NOT_RUN}it needs your own {replaced}")
         if self._grading.has_ended:
             pytest.skip(f"{NOT_RUN}the part had already ended")
@@ -207,7 +196,7 @@ class JudgeMode(SuiteMode):
         report = yield from super().pytest_runtest_makereport(item, call)
         name = function_of(item)
         if call.excinfo is not None and name not in self._failed:
-            self._failed[name] = self._judge(item, call.excinfo.value, call.when)
+            self._failed[name] = self._told(failed(item, call.excinfo.value, call.when))
         elif call.when == "call" and call.excinfo is None:
             self._passed[name] = self._passed.get(name, 0) + 1
         if call.when == "teardown" and item is self._tests[name][-1]:
@@ -232,48 +221,11 @@ class JudgeMode(SuiteMode):
         if report.failed:
             self.problems.append(str(report.longrepr)[-2000:])
 
-    def _judge(self, item: pytest.Item, error: BaseException, when: str) -> TestResult:
-        verdict, detail = Verdict.JUDGE_ERROR, ""
-        message = str(error).split("\n", 1)[0]
-        if when != "call" and not isinstance(error, pytest.skip.Exception):
-            detail = f"{type(error).__name__} while {when}"
-        elif isinstance(error, RunFailed):
-            verdict, detail = error.failure.verdict, error.failure.detail
-        elif isinstance(error, RuleViolation):
-            verdict = Verdict.RULE_VIOLATION
-        elif isinstance(error, BudgetExceeded):
-            verdict = Verdict.TIME_LIMIT_EXCEEDED
-        elif isinstance(error, NotProven):
-            verdict = Verdict.NOT_PROVEN
-        elif isinstance(error, AssertionError):
-            verdict = Verdict.WRONG_ANSWER
-        elif isinstance(error, pytest.skip.Exception) and message.startswith(NOT_RUN):
-            verdict = Verdict.SKIPPED
-        else:
-            message = f"the grader failed: {type(error).__name__}: {message}"
-            known = isinstance(error, GraderError)
-            detail = str(error) if known else "".join(traceback.format_exception(error))[-4000:]
-        return self._told(
-            TestResult(
-                name=function_of(item),
-                sentence=_sentence(item),
-                verdict=verdict,
-                points=0,
-                max_points=self._max_points(item),
-                message=message,
-                detail=detail,
-                where=_parameters(item),
-            )
-        )
-
     def _told(self, result: TestResult) -> TestResult:
         """Return what may leave the judge of a result."""
         if not self._grading.is_hidden:
             return result
         return replace(result, is_hidden=True) if self._grading.shows_hidden else result.redacted()
-
-    def _max_points(self, item: pytest.Item) -> float:
-        return float(_points(item).args[0])
 
     @property
     def has_ended(self) -> bool:
@@ -287,34 +239,10 @@ class JudgeMode(SuiteMode):
     def _result(self, name: str) -> TestResult:
         if name in self._failed:
             return self._failed[name]
-        items = self._tests[name]
-        complete = self._passed.get(name, 0) == len(items)
-        maximum = self._max_points(items[0])
+        item = self._tests[name][0]
+        complete = self._passed.get(name, 0) == len(self._tests[name])
+        if complete:
+            return self._told(result_of(item, Verdict.ACCEPTED))
         return self._told(
-            TestResult(
-                name=name,
-                sentence=_sentence(items[0]),
-                verdict=Verdict.ACCEPTED if complete else Verdict.JUDGE_ERROR,
-                points=maximum if complete else 0,
-                max_points=maximum,
-                message="" if complete else "the grader failed: not every parameter was run",
-            )
+            result_of(item, Verdict.JUDGE_ERROR, "the grader failed: not every parameter was run")
         )
-
-
-def _points(item: pytest.Item) -> pytest.Mark:
-    mark = item.get_closest_marker("points")
-    if mark is None:
-        raise GraderError(f"{item.name} has no points; mark it with @points(number)")
-    return mark
-
-
-def _sentence(item: pytest.Item) -> str:
-    text = getattr(item.obj, "__doc__", None) or words(function_of(item))  # type: ignore[attr-defined]
-    return " ".join(text.strip().split("\n\n")[0].split())
-
-
-def _parameters(item: pytest.Item) -> str:
-    callspec = getattr(item, "callspec", None)
-    parameters = callspec.params if callspec is not None else {}
-    return ", ".join(f"{name}={value}" for name, value in parameters.items())

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from grader import cli
 from grader.errors import GraderError
+from grader.secret import secret_beside_ranks
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
@@ -220,9 +220,9 @@ def test_a_secret_that_other_users_may_read_is_refused(tmp_path, monkeypatch, mo
     monkeypatch.setenv("GRADER_SECRET_FILE", str(secret))
     secret.chmod(mode)
     with pytest.raises(GraderError, match=f"has mode {mode:o}, so a submission could read it"):
-        cli._secret_beside_ranks(is_sealed=True)
+        secret_beside_ranks(is_sealed=True)
     secret.chmod(0o600)
-    assert cli._secret_beside_ranks(is_sealed=True) == b"for the course only"
+    assert secret_beside_ranks(is_sealed=True) == b"for the course only"
 
 
 def test_what_a_submission_names_its_files_commands_no_terminal_and_no_runner(tmp_path):

@@ -1,0 +1,87 @@
+"""The options of the command `grade`."""
+
+import argparse
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+Command = Callable[[argparse.Namespace], int]
+
+
+def parser(
+    commands_by_name: Mapping[str, Command], print_versions: type[argparse.Action]
+) -> argparse.ArgumentParser:
+    """Return the parser of `grade`; what it finds has the command to call as `command`.
+
+    commands_by_name: check, run, selftest, list and template. print_versions: what --version does.
+    """
+    whole = argparse.ArgumentParser(
+        prog="grade", description="Mark a distributed machine-learning assignment."
+    )
+    whole.add_argument("--version", action=print_versions, nargs=0, help="what would grade")
+    commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    check = commands.add_parser("check", help="grade a folder here, without Docker")
+    check.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
+    run = commands.add_parser("run", help="grade a folder in the container, sealed")
+    selftest = commands.add_parser(
+        "selftest", help="try what no submission must be able to do in the container"
+    )
+    selftest.add_argument("--json", choices=["-"], help="print it as JSON")
+    selftest.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
+    for command in (run, selftest):
+        _add_container_options(command)
+    for command in (check, run):
+        _add_grading_options(command)
+    listing = commands.add_parser("list", help="list the assignments and their parts")
+    listing.add_argument("--markdown", action="store_true", help="the page docs/assignments.md")
+    write = commands.add_parser("template", help="write the files a student starts from")
+    write.add_argument("assignment", metavar="ASSIGNMENT")
+    write.add_argument("output", metavar="FOLDER", type=Path)
+    for name, command in commands.choices.items():
+        command.set_defaults(command=commands_by_name[name])
+    return whole
+
+
+def _add_container_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--image", default="grade", help="the image to grade in (default: grade)")
+    command.add_argument(
+        "--isolation",
+        choices=("one-container", "two-containers"),
+        default="one-container",
+        help="two-containers: the judge in one, submitted code in another (default: one-container)",
+    )
+    command.add_argument(
+        "--ranks-image",
+        metavar="IMAGE",
+        default="grade-ranks",
+        help="with two-containers: the image that submitted code runs in (default: grade-ranks)",
+    )
+    command.add_argument(
+        "--engine",
+        metavar="NAME",
+        default=os.environ.get("GRADER_ENGINE") or "docker",
+        help="docker or podman (default: GRADER_ENGINE, else docker)",
+    )
+
+
+def _add_grading_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("submission", metavar="DIR", type=Path, nargs="?")
+    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
+    command.add_argument("--part", metavar="NAME", action="append", help="grade only this part")
+    command.add_argument(
+        "--data",
+        metavar="FOLDER",
+        type=Path,
+        help="holds the files of MNIST or CIFAR-10 (default: GRADER_DATA, else bundled digits)",
+    )
+    command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
+    command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
+    command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
+    command.add_argument(
+        "--min-score", metavar="N", type=float, help="exit 0 from this score on, 1 below it"
+    )
+    command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
+    command.add_argument("--verbose", action="store_true", help="show every test")
+    command.add_argument(
+        "--show-hidden", action="store_true", help="tell all about hidden tests; for the course"
+    )

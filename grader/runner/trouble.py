@@ -1,0 +1,71 @@
+"""Why a run cannot go on, from what its ranks last said and how their processes ended."""
+
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from grader.model import RunFailure, Verdict
+from grader.runner import answers
+from grader.runner.rank_files import RankFiles
+from grader.runner.sandbox import Sandbox
+from grader.runner.wire import Frame
+
+_TICK_S = 0.05
+_LAST_WORDS_S = 1.0
+_CRASHES = frozenset(
+    128 + each for each in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)
+)
+
+
+def wait_for_the_end(troubled: Mapping[int, Frame], sandbox: Sandbox) -> None:
+    """Give the processes of ranks that fell silent a moment, so that it is known how they ended."""
+    silent = [rank for rank, frame in troubled.items() if frame.kind != "problem"]
+    patience_s = time.monotonic() + _LAST_WORDS_S
+    while time.monotonic() < patience_s and any(sandbox.status_of(each) is None for each in silent):
+        time.sleep(_TICK_S)
+
+
+def failure_of(
+    troubled: Mapping[int, Frame], files: Sequence[RankFiles], sandbox: Sandbox, entry: str
+) -> RunFailure:
+    """Return which of the ranks' troubles is the cause.
+
+    troubled: by rank, a frame that is no answer: an exception, a lost connection, a mess. files: of
+    each rank of the run. entry: the file that the submission is started by.
+    """
+    said = {rank: frame for rank, frame in troubled.items() if frame.kind == "problem"}
+    silent = {rank: frame for rank, frame in troubled.items() if frame.kind != "problem"}
+    for rank in sorted(said):
+        refusal = files[rank].trace.refusal()
+        if refusal and answers.is_refused(said[rank].values):
+            return answers.failure_of_refusal(rank, refusal)
+    # That a connection was lost only follows from what another rank did.
+    causes = [rank for rank in said if not answers.is_lost_connection(said[rank].values)]
+    has_crash = any(sandbox.status_of(rank) in _CRASHES for rank in silent)
+    if (causes or (said and not silent)) and not has_crash:
+        rank = min(causes or said)
+        return answers.failure_of_problem(rank, said[rank].values, entry)
+    broken = {rank: frame for rank, frame in silent.items() if frame.kind != "closed"}
+    if broken:
+        rank = min(broken)
+        return RunFailure(
+            Verdict.RUN_TIME_ERROR, f"rank {rank} sent the judge something it cannot read"
+        )
+    aborting = {rank: _abort_of(files[rank]) for rank in sorted(silent)}
+    for rank, where in aborting.items():
+        if where:
+            return answers.failure_of_abort(rank, where)
+    submission = str(sandbox.folder / "submission")
+    places = {rank: files[rank].place(submission) for rank in silent}
+    # A rank that crashed has dumped its stack; the others were ended because of it.
+    rank = min(silent, key=lambda rank: (places[rank] is None, rank))
+    return answers.failure_of_silence(
+        rank, sandbox.status_of(rank), places[rank], files[rank].output_tail()
+    )
+
+
+def _abort_of(files: RankFiles) -> str:
+    """Return where a rank called MPI_Abort; empty if its last call was another."""
+    last = files.trace.read(max(0, files.trace.snapshot().head - 1)).calls[-1:]
+    return "".join(f"{Path(c.file).name}:{c.line}" for c in last if c.function == "Abort")

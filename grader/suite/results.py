@@ -1,0 +1,79 @@
+"""What a test of a suite comes to: its exception becomes a verdict."""
+
+import traceback
+
+import pytest
+
+from grader.errors import GraderError
+from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation
+from grader.model import TestResult, Verdict
+from grader.suite.launch_view import RunFailed
+from grader.suite.mode import NOT_RUN, function_of, words
+
+_VERDICTS = (
+    (RuleViolation, Verdict.RULE_VIOLATION),
+    (BudgetExceeded, Verdict.TIME_LIMIT_EXCEEDED),
+    (NotProven, Verdict.NOT_PROVEN),
+    (AssertionError, Verdict.WRONG_ANSWER),
+)
+"""The first that an exception is one of decides: findings of the judge are assertions, too."""
+
+
+def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
+    """Return what an exception in a test says of the submission, or of the grader.
+
+    when: "setup", "call" or "teardown". Raises GraderError when the test has no points.
+    """
+    message = str(error).split("\n", 1)[0]
+    skipped = isinstance(error, pytest.skip.Exception)
+    if when != "call" and not skipped:
+        detail = f"{type(error).__name__} while {when}"
+        return result_of(item, Verdict.JUDGE_ERROR, message, detail, _parameters(item))
+    if isinstance(error, RunFailed):
+        failure = error.failure
+        return result_of(item, failure.verdict, message, failure.detail, _parameters(item))
+    for kind, verdict in _VERDICTS:
+        if isinstance(error, kind):
+            return result_of(item, verdict, message, where=_parameters(item))
+    if skipped and message.startswith(NOT_RUN):
+        return result_of(item, Verdict.SKIPPED, message, where=_parameters(item))
+    message = f"the grader failed: {type(error).__name__}: {message}"
+    known = isinstance(error, GraderError)
+    detail = str(error) if known else "".join(traceback.format_exception(error))[-4000:]
+    return result_of(item, Verdict.JUDGE_ERROR, message, detail, _parameters(item))
+
+
+def result_of(
+    item: pytest.Item, verdict: Verdict, message: str = "", detail: str = "", where: str = ""
+) -> TestResult:
+    """Return the result of a test function: all of its points for ACCEPTED, else none."""
+    max_points = float(points_of(item).args[0])
+    return TestResult(
+        name=function_of(item),
+        sentence=_sentence(item),
+        verdict=verdict,
+        points=max_points if verdict is Verdict.ACCEPTED else 0,
+        max_points=max_points,
+        message=message,
+        detail=detail,
+        where=where,
+    )
+
+
+def points_of(item: pytest.Item) -> pytest.Mark:
+    """Return what the test is marked with; raises GraderError when it is not marked."""
+    mark = item.get_closest_marker("points")
+    if mark is None:
+        raise GraderError(f"{item.name} has no points; mark it with @points(number)")
+    return mark
+
+
+def _sentence(item: pytest.Item) -> str:
+    text = getattr(item.obj, "__doc__", None) or words(function_of(item))  # type: ignore[attr-defined]
+    return " ".join(text.strip().split("\n\n")[0].split())
+
+
+def _parameters(item: pytest.Item) -> str:
+    callspec = getattr(item, "callspec", None)
+    parameters = callspec.params if callspec is not None else {}
+    return ", ".join(f"{name}={value}" for name, value in parameters.items())
