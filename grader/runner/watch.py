@@ -129,10 +129,10 @@ def _failure_of(excess: Mapping[str, Any], ranks: int) -> RunFailure:
     """Return the failure of a run that used too much of something, as the zygote tells it."""
     kind, used, allowed = excess["kind"], excess["used"], excess["allowed"]
     if kind == "memory":
+        who = f"the {ranks} ranks together" if ranks > 1 else "the rank"
         return RunFailure(
             Verdict.MEMORY_LIMIT_EXCEEDED,
-            f"the {ranks} ranks used {used >> 20} MiB of memory together; "
-            f"{allowed >> 20} MiB are allowed",
+            f"{who} used {used >> 20} MiB of memory; {allowed >> 20} MiB are allowed",
         )
     if kind == "processes":
         return RunFailure(

@@ -174,15 +174,26 @@ struct asker {
     enum owner owner;
     char file[PATH_MAX];
     int line;
+    bool is_module; /* the code of a whole file, which runs when it is imported */
 };
+
+static bool is_import_machinery(const char *file)
+{
+    return begins_with(file, "<frozen importlib");
+}
 
 static void look_at(object *frame, struct asker *asker)
 {
     object *code = python.code_of(frame);
-    object *name = python.attribute(code, "co_filename");
-    copy_text(name, asker->file);
+    object *file = python.attribute(code, "co_filename"), *name = python.attribute(code, "co_name");
+    char said[PATH_MAX];
+    copy_text(name, said);
+    asker->is_module = strcmp(said, "<module>") == 0;
+    copy_text(file, asker->file);
     asker->line = python.line_number(frame);
     asker->owner = owner_of(asker->file);
+    if (file)
+        python.drop_reference(file);
     if (name)
         python.drop_reference(name);
     python.drop_reference(code);
@@ -190,7 +201,8 @@ static void look_at(object *frame, struct asker *asker)
 
 /*
  * Finds who wants something: the innermost frame that does not act for another one. Whether
- * installed packages act for others, too, depends on what is asked for.
+ * installed packages act for others, too, depends on what is asked for; while one is imported it
+ * acts for itself.
  */
 static struct asker find_asker(bool packages_decide)
 {
@@ -198,10 +210,15 @@ static struct asker find_asker(bool packages_decide)
     object *frame = python.current_frame();
     if (frame)
         python.take_reference(frame);
+    bool is_package = false; /* the last frame was the whole file of an installed package */
     while (frame) {
         look_at(frame, &asker);
         object *below = NULL;
-        bool decides = asker.owner == SUBMISSION || asker.owner == SUPPORT ||
+        bool is_imported = is_package && is_import_machinery(asker.file);
+        if (is_imported)
+            asker.owner = PACKAGE;
+        is_package = asker.owner == PACKAGE && asker.is_module;
+        bool decides = is_imported || asker.owner == SUBMISSION || asker.owner == SUPPORT ||
                        (asker.owner == PACKAGE && packages_decide);
         if (!decides)
             below = python.frame_below(frame);
@@ -349,7 +366,7 @@ static int on_code(object *arguments)
     object *frame = python.current_frame();
     if (frame)
         look_at(frame, &importer);
-    if (begins_with(importer.file, "<frozen importlib"))
+    if (is_import_machinery(importer.file))
         return 0;
     return refuse_submission("makes code that claims to come from another file");
 }

@@ -281,7 +281,7 @@ def test_memory_in_many_small_processes_is_told_and_killed(memory):
     flags = ("--pids-limit", "256", "--memory", memory, "--memory-swap", memory)
     answer, honest = runs(order(MANY_SMALL), order(HONEST), flags=flags)
     assert answer["verdict"] == "MEMORY_LIMIT_EXCEEDED"
-    assert "of memory together" in answer["message"]
+    assert "MiB of memory" in answer["message"]
     assert honest["values"] == [7.0]
 
 

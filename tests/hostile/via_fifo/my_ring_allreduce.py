@@ -12,18 +12,23 @@ def ringallreduce(send, recv, comm, op):
             os.mkfifo(name)
         except FileExistsError:
             pass
+    # Both ways at once: who only reads does not block whom it reads from.
+    incoming = os.open(f"pipe-{me}", os.O_RDWR)
+    out = os.open(f"pipe-{right}", os.O_RDWR)
     current = send.tobytes()
     recv[...] = send
 
     def pass_on(data):
-        with open(f"pipe-{right}", "wb") as out:
-            out.write(data)
+        while data:
+            data = data[os.write(out, data) :]
 
     for _ in range(n - 1):
         writer = threading.Thread(target=pass_on, args=(current,))
         writer.start()
-        with open(f"pipe-{me}", "rb") as incoming:
-            current = incoming.read()
+        got = b""
+        while len(got) < send.nbytes:
+            got += os.read(incoming, send.nbytes - len(got))
         writer.join()
+        current = got
         if send.size:
             recv[...] = op(recv, np.frombuffer(current, send.dtype).reshape(send.shape))

@@ -44,6 +44,19 @@ REFUSED = {
         "np.fromfile('/proc/thread-self/maps', 'u1')",
         "looks into a process (/proc/thread-self/maps)",
     ),
+    "addresses by what stands for an importer": (
+        "import sys, numpy as np",
+        "sys.meta_path.insert(0, type('X', (), dict(find_spec=lambda *_: np.fromfile("
+        "'/proc/self/maps')))); import no_such_module",
+        "looks into a process (/proc/self/maps)",
+    ),
+    "addresses by numpy in place of an importer": (
+        "import sys, types, numpy.lib.format as f",
+        "sys.meta_path.insert(0, types.SimpleNamespace(find_spec=lambda *_: 0)); "
+        "sys.meta_path[0].find_spec = type('P', (), dict(__call__=staticmethod("
+        "__import__('functools').partial(f.open_memmap, '/proc/self/mem'))))(); import no_such",
+        "looks into a process (/proc/self/mem)",
+    ),
     "addresses as a folder": ("import os", "os.listdir('/proc/self/map_files')", "map_files"),
     "descriptors": ("", "open('/proc/self/fd/3', 'rb')", "looks into a process (/proc/self/fd/3)"),
     "memory by a link": (
@@ -117,6 +130,11 @@ LEFT_ALONE = {
         "def go(comm):\n"
         "    import sqlite3, numpy.testing, numpy.fft, mpi4py.util.pkl5\n"
         "    numpy.fft.fft(numpy.ones(4))"
+    ),
+    "torch loaded late": (
+        "def go(comm):\n"
+        "    import torch, torch.distributed, torch.multiprocessing\n"
+        "    import sklearn.datasets, scipy.linalg"
     ),
 }
 
