@@ -25,7 +25,7 @@ comma := ,
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test check fuzz image docs acceptance bench lock
+.PHONY: setup demo test check fuzz image podman-images docs acceptance bench lock
 
 setup: .venv/.ready
 	@# Elsewhere `grade` itself says what needs Linux.
@@ -86,6 +86,10 @@ image: setup wheelhouse
 	$(BUILD) --target grade --tag grade .
 	$(BUILD) --target grade-student --tag grade-student .
 	$(BUILD) --target grade-ranks --tag grade-ranks .
+
+# For `grade run --engine podman`, and for the tests of it.
+podman-images: image
+	$(DOCKER) save grade grade-ranks | podman load --quiet
 
 # The image is built from what this machine's pip fetches, so that its mirrors and certificates
 # serve the build as well. A machine unlike the image leaves the fetching to the build.
