@@ -15,8 +15,8 @@ from typing import Any
 import docker
 import docker.types
 
-from grader.runner.engine import ContainerLimits
-from grader.runner.hardening import hardening
+from grader.container.engine import ContainerLimits
+from grader.container.hardening import hardening
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "reference" / "mpi_sgd"

@@ -104,7 +104,7 @@ def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
 
 def _run(options: argparse.Namespace) -> int:
     # Only this door needs Docker's client, which takes a quarter of a second to import.
-    from grader.runner import container
+    from grader.container import sealed_door
 
     forwarded = []
     for name in options.part or []:
@@ -115,7 +115,7 @@ def _run(options: argparse.Namespace) -> int:
     progress = _progress(options)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()
-    data = container.grade_in_container(
+    data = sealed_door.grade_in_container(
         folder,
         image=options.image,
         engine=options.engine,
@@ -137,10 +137,10 @@ def _selftest(options: argparse.Namespace) -> int:
         where = place.from_environment(os.environ)
         found = pipeline.selftest(Settings(sealed=True, place=where))
     else:
-        from grader.runner import container  # as for `run`
+        from grader.container import sealed_door  # as for `run`
 
         ranks_image = options.ranks_image if options.isolation == "two-containers" else None
-        data = container.selftest_in_container(
+        data = sealed_door.selftest_in_container(
             image=options.image, engine=options.engine, ranks_image=ranks_image
         )
         found = protections.parse(data)

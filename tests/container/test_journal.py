@@ -12,9 +12,9 @@ import docker
 import pytest
 from docker.errors import DockerException
 
-from grader.runner import container
-from grader.runner.engine import CLIENT_LABEL, client
-from grader.runner.resume import Record
+from grader.container import sealed_door
+from grader.container.engine import CLIENT_LABEL, client
+from grader.container.resume import Record
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
@@ -57,7 +57,7 @@ def killer(engine, monkeypatch):
                     for victim in engine.containers.list(filters=ours):
                         victim.kill()
 
-        monkeypatch.setattr(container, "Record", Killing)
+        monkeypatch.setattr(sealed_door, "Record", Killing)
         return lines
 
     return arm
@@ -66,7 +66,7 @@ def killer(engine, monkeypatch):
 def grade(submission: Path, *parts: str) -> tuple[dict, list[str]]:
     shown: list[str] = []
     options = [option for part in parts for option in ("--part", part)]
-    report = container.grade_in_container(
+    report = sealed_door.grade_in_container(
         submission, image=IMAGE, options=options, on_progress=shown.append
     )
     return json.loads(report), shown

@@ -27,6 +27,7 @@ import numpy as np
 from grader import assignment as assignments
 from grader import notebook
 from grader import submission as submissions
+from grader.container import output as container_output
 from grader.errors import GraderError, UsageError
 from grader.intake import parcel as parcels
 from grader.intake.answer import READY, submission_in
@@ -44,7 +45,7 @@ from grader.model import (
 )
 from grader.rank import wire as rank_wire
 from grader.report import json_report
-from grader.runner import container_output, journal
+from grader.runner import journal
 from grader.runner.answers import failure_of_problem, refuse
 from grader.runner.wire import FrameReader, ProtocolError, encode
 from grader.runner.zygote.stubs import believed

@@ -14,9 +14,9 @@ import docker
 from docker.types import Mount
 from docker.utils.socket import STDERR, frames_iter
 
+from grader.container.engine import ContainerLimits
+from grader.container.hardening import hardening
 from grader.runner import intake_stream, journal
-from grader.runner.engine import ContainerLimits
-from grader.runner.hardening import hardening
 from grader.submission import Submission
 
 from .canaries import Canaries

@@ -11,8 +11,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from grader.cli import main
-from grader.runner.engine import ContainerLimits
-from grader.runner.hardening import hardening
+from grader.container.engine import ContainerLimits
+from grader.container.hardening import hardening
 
 ROOT = Path(__file__).resolve().parents[2]
 GITHUB = ROOT / "ci" / "github-actions.yml"

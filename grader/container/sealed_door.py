@@ -7,13 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader import assignment as assignments
-from grader.data import require_known_files
-from grader.errors import INTERRUPTED, GraderError, UsageError
-from grader.home import SUITES
-from grader.intake import process as intake
-from grader.runner import engines, intake_stream, journal
-from grader.runner.container_output import BrokenOff, Output, listen
-from grader.runner.engine import (
+from grader.container import engines
+from grader.container.engine import (
     DATA_IN_CONTAINER,
     SHARED_IN_CONTAINER,
     ContainerLimits,
@@ -21,8 +16,14 @@ from grader.runner.engine import (
     Engine,
     Started,
 )
+from grader.container.output import BrokenOff, Output, listen
+from grader.container.resume import ContainerDied, Record, until_reported, when_engine_is_back
+from grader.data import require_known_files
+from grader.errors import INTERRUPTED, GraderError, UsageError
+from grader.home import SUITES
+from grader.intake import process as intake
+from grader.runner import intake_stream, journal
 from grader.runner.place import FOLDER_VARIABLE
-from grader.runner.resume import ContainerDied, Record, until_reported, when_engine_is_back
 
 _NOT_STARTED = (126, 127)
 _KILLED = 137

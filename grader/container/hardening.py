@@ -5,7 +5,7 @@ from typing import Any
 
 import docker.types
 
-from grader.runner.engine import ContainerLimits
+from grader.container.engine import ContainerLimits
 
 
 def hardening(limits: ContainerLimits) -> dict[str, Any]:

@@ -11,12 +11,13 @@ import pytest
 import requests.exceptions
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
+from grader.container import output as container_output
+from grader.container.docker_engine import DockerEngine
+from grader.container.engine import ContainerLimits
+from grader.container.sealed_door import grade_in_container
 from grader.errors import GraderError, UsageError
 from grader.intake import parcel as parcels
-from grader.runner import container_output, journal
-from grader.runner.container import grade_in_container
-from grader.runner.docker_engine import DockerEngine
-from grader.runner.engine import ContainerLimits
+from grader.runner import journal
 from grader.runner.intake_stream import read_secret, read_submission
 
 RING = "my_ring_allreduce.py"

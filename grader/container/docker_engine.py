@@ -10,9 +10,8 @@ import docker.errors
 import docker.types
 import requests.exceptions
 
-from grader.errors import GraderError
-from grader.runner.docker_sentences import clear_sentences
-from grader.runner.engine import (
+from grader.container.docker_sentences import clear_sentences
+from grader.container.engine import (
     CLIENT_LABEL,
     DATA_IN_CONTAINER,
     SHARED_IN_CONTAINER,
@@ -22,7 +21,8 @@ from grader.runner.engine import (
     client,
     has_gone,
 )
-from grader.runner.hardening import hardening, shared_folder
+from grader.container.hardening import hardening, shared_folder
+from grader.errors import GraderError
 
 _LAST_WORD_S = 30.0
 

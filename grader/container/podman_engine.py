@@ -9,8 +9,7 @@ from typing import Any
 
 import docker.types
 
-from grader.errors import GraderError
-from grader.runner.engine import (
+from grader.container.engine import (
     CLIENT_LABEL,
     DATA_IN_CONTAINER,
     SHARED_IN_CONTAINER,
@@ -20,8 +19,9 @@ from grader.runner.engine import (
     client,
     has_gone,
 )
-from grader.runner.hardening import hardening, shared_folder
-from grader.runner.podman_streams import PodmanStreams
+from grader.container.hardening import hardening, shared_folder
+from grader.container.podman_streams import PodmanStreams
+from grader.errors import GraderError
 
 _INSTEAD = "or grade with Docker: `--engine docker`"
 _PATIENCE_S = 60.0

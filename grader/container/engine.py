@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from grader.runner.container_output import Source
+from grader.container.output import Source
 
 DATA_IN_CONTAINER = "/data"
 SHARED_IN_CONTAINER = "/ranks"

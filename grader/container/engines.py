@@ -1,7 +1,7 @@
 """Which container engine to use, by its name."""
 
+from grader.container.engine import Engine
 from grader.errors import UsageError
-from grader.runner.engine import Engine
 
 ENGINES = ("docker", "podman")
 
@@ -13,11 +13,11 @@ def connect(name: str) -> Engine:
     """
     # Docker's client takes a quarter of a second to import, also for podman's flags.
     if name == "docker":
-        from grader.runner.docker_engine import DockerEngine
+        from grader.container.docker_engine import DockerEngine
 
         return DockerEngine.connect()
     if name == "podman":
-        from grader.runner.podman_engine import PodmanEngine
+        from grader.container.podman_engine import PodmanEngine
 
         return PodmanEngine.connect()
     raise UsageError(f"there is no container engine {name!r}; name {' or '.join(ENGINES)}")

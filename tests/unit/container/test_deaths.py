@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
+from grader.container.engine import ContainerLimits
+from grader.container.sealed_door import grade_in_container
 from grader.errors import GraderError
 from grader.model import TestResult, Verdict
 from grader.runner import journal as journals
-from grader.runner.container import grade_in_container
-from grader.runner.engine import ContainerLimits
 from grader.runner.intake_stream import read_secret, read_submission
 from grader.runner.journal import Finished, Journal, Resume, Step
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from grader.container import podman_engine
+from grader.container.engine import ContainerLimits, ContainerPlan, client
+from grader.container.hardening import hardening
+from grader.container.podman_engine import PodmanEngine, flags
+from grader.container.sealed_door import grade_in_container
 from grader.errors import GraderError, UsageError
-from grader.runner import podman_engine
-from grader.runner.container import grade_in_container
-from grader.runner.engine import ContainerLimits, ContainerPlan, client
-from grader.runner.hardening import hardening
-from grader.runner.podman_engine import PodmanEngine, flags
 
 HOST = {
     "security": {"rootless": False},

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
+from grader.container.engine import ContainerLimits, client, has_gone
+from grader.container.sealed_door import grade_in_container
 from grader.errors import GraderError
-from grader.runner.container import grade_in_container
-from grader.runner.engine import ContainerLimits, client, has_gone
 
 RANKS, JUDGE = "c1", "c2"
 PATIENCE_S = 30
