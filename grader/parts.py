@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grader import assignment as assignments
 from grader.assignment import Assignment, Part
-from grader.errors import GraderError
+from grader.errors import GraderError, RanksGone
 from grader.model import PartResult, TestResult, Verdict
 from grader.runner.plan import Limits
 from grader.settings import Settings
@@ -116,9 +116,14 @@ def _grade_once(
 
 
 def _found(suite: Path, grading: Grading, points: float) -> tuple[Graded, str]:
-    """Run a suite; return what it found, and what is wrong with the suite itself."""
+    """Run a suite; return what it found, and what is wrong with the suite itself.
+
+    Raises RanksGone, as then the grading cannot go on here.
+    """
     try:
         found = grade_suite(suite, grading)
+    except RanksGone:
+        raise
     except GraderError as error:
         return Graded((), 0, has_ended=True), str(error)
     maximum = sum(test.max_points for test in found.tests)

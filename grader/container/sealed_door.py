@@ -19,7 +19,7 @@ from grader.container.engine import (
 from grader.container.output import BrokenOff, Output, listen
 from grader.container.resume import ContainerDied, Record, until_reported, when_engine_is_back
 from grader.data import require_known_files
-from grader.errors import INTERRUPTED, GraderError, UsageError
+from grader.errors import INTERRUPTED, RANKS_GONE, GraderError, UsageError
 from grader.home import SUITES
 from grader.intake import process as intake
 from grader.runner import intake_stream, journal
@@ -196,6 +196,8 @@ def _report(output: Output, exit_code: int | None, plan: ContainerPlan) -> bytes
     # Our own Ctrl-C does not come this way: somebody else has stopped the container.
     if output.error.startswith(INTERRUPTED):
         raise ContainerDied("the grading container was stopped from outside")
+    if output.error.startswith(RANKS_GONE):
+        raise ContainerDied(output.error)
     if output.error and exit_code == GraderError.exit_code:
         raise GraderError(output.error)
     raise ContainerDied(f"the grading container ended with {ended} and no report")

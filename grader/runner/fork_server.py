@@ -66,6 +66,10 @@ class ForkServer:
         """Return the folder that the ranks see as well; None where they see what we see."""
         return self._place.folder
 
+    def require_place(self) -> None:
+        """Raise RanksGone when there is no place any more to start a run in."""
+        self._place.require()
+
     def start(self, order: Mapping[str, Any]) -> None:
         """Start a run; `order` has the fields of the zygote's Order.
 

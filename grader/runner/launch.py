@@ -39,7 +39,8 @@ def launch(plan: Plan, server: ForkServer, *, uid: int | None = None) -> Launche
     """Start the ranks, put every case to them, end them.
 
     server: has imported what the ranks need. uid: the user the ranks run as; None for the one we
-    are. Raises GraderError when the machine cannot start them twice in a row.
+    are. Raises GraderError when the machine cannot start them twice in a row, RanksGone when
+    nothing can be started any more.
     """
     try:
         return _launch_once(plan, server, uid)
@@ -48,8 +49,10 @@ def launch(plan: Plan, server: ForkServer, *, uid: int | None = None) -> Launche
     try:
         return _launch_once(plan, server, uid)
     except RunLost as error:
+        server.require_place()
         raise GraderError(f"a run was lost twice in a row: {error}") from None
     except LaunchError as error:
+        server.require_place()
         raise GraderError(
             f"{plan.ranks} ranks could not be started, twice in a row: {error}; "
             "this is the machine's fault, not the submission's"

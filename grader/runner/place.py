@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from grader.errors import GraderError, LaunchError
+from grader.errors import GraderError, RanksGone
 
 _PROGRAM = Path(__file__).resolve().parent / "zygote" / "__main__.py"
 _RANK_SOURCE = Path(__file__).resolve().parents[1] / "rank"
@@ -29,6 +29,7 @@ _SOCKET = "zygote.sock"
 _PEER_CREDENTIALS = struct.Struct("3i")
 _CONNECT_LIMIT_S = 60.0
 _TICK_S = 0.02
+_ENDING_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,10 @@ class Place(Protocol):
         """Return the folder that the ranks see as well; None where they see what we see."""
 
     def start(self, environment: Mapping[str, str], modules: Sequence[str]) -> Zygote:
-        """Start a zygote that imports the modules. Raises LaunchError when that fails."""
+        """Start a zygote that imports the modules. Raises GraderError when that fails."""
+
+    def require(self) -> None:
+        """Raise RanksGone when no zygote can be started any more."""
 
 
 def from_environment(environment: Mapping[str, str]) -> Place:
@@ -104,6 +108,9 @@ class Here:
             )
             return Zygote(process, *ours)
 
+    def require(self) -> None:
+        """Do nothing: this place lasts as long as we do."""
+
 
 class OtherContainer:
     """In a container with nothing of the judge's, reached by a socket in a folder of both.
@@ -117,7 +124,10 @@ class OtherContainer:
         self._connection: socket.socket | None = None
 
     def start(self, environment: Mapping[str, str], modules: Sequence[str]) -> Zygote:
-        """Have a zygote started there, with our pipes for its standard streams."""
+        """Have a zygote started there, with our pipes for its standard streams.
+
+        Raises RanksGone when there is nobody any more, GraderError when nobody ever came.
+        """
         order = {"environment": dict(environment), "modules": list(modules)}
         with _pipes() as (ours, theirs):
             try:
@@ -127,8 +137,18 @@ class OtherContainer:
                 sent = socket.send_fds(self._connection, [message], theirs)
                 self._connection.sendall(message[sent:])
             except OSError as error:
-                raise LaunchError(f"the container of the ranks has ended ({error})") from None
+                raise RanksGone(error.strerror) from None
             return Zygote(None, *ours)
+
+    def require(self) -> None:
+        """Raise RanksGone when the other end of the connection is closed, or is so in a moment.
+
+        The processes of a container that is killed do not end all at once.
+        """
+        if self._connection is None:
+            return
+        if select.select([self._connection], [], [], _ENDING_S)[0]:
+            raise RanksGone("its connection was closed")
 
     def _connect(self) -> socket.socket:
         """Return a connection to the other container, which may have started after us.

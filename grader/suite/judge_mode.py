@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from grader.data import Data
+from grader.errors import RANKS_GONE, RanksGone
 from grader.model import RunFailure, TestResult, Verdict
 from grader.runner.journal import Finished, Journal, Step
 from grader.runner.plan import Launched, Limits, Plan
@@ -68,6 +69,7 @@ class JudgeMode(SuiteMode):
         """Tests that are not run, because it is known what became of them."""
         self.num_launches = 0
         self.problems: list[str] = []
+        self.ranks_gone: RanksGone | None = None
         self.refusals: dict[str, None] = {}
         """What the guard refused to ranks that went on, in sentences."""
 
@@ -195,6 +197,12 @@ class JudgeMode(SuiteMode):
         """Turn what a test raised into a verdict."""
         report = yield from super().pytest_runtest_makereport(item, call)
         name = function_of(item)
+        if call.excinfo is not None and isinstance(call.excinfo.value, RanksGone):
+            # What this test would have come to is not known: another grading takes it up.
+            self.ranks_gone = call.excinfo.value
+            item.session.shouldstop = RANKS_GONE
+        if self.ranks_gone is not None:
+            return report
         if call.excinfo is not None and name not in self._failed:
             self._failed[name] = self._told(failed(item, call.excinfo.value, call.when))
         elif call.when == "call" and call.excinfo is None:

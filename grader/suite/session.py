@@ -30,7 +30,8 @@ class Graded:
 def grade_suite(suite: Path, grading: Grading) -> Graded:
     """Run the suite against the grading's submission; return its results.
 
-    Raises GraderError when pytest itself could not run the suite.
+    Raises GraderError when pytest itself could not run the suite, RanksGone when the ranks had a
+    container of their own that has ended.
     """
     plugin = JudgeMode(grading)
     arguments = [
@@ -42,6 +43,8 @@ def grade_suite(suite: Path, grading: Grading) -> Graded:
     said = io.StringIO()
     with _alone(suite.parent), contextlib.redirect_stdout(said):
         code = pytest.main(arguments, plugins=[plugin])
+    if plugin.ranks_gone is not None:
+        raise plugin.ranks_gone
     if code == pytest.ExitCode.INTERRUPTED and not plugin.problems:
         raise KeyboardInterrupt
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or plugin.problems:

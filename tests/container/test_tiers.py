@@ -47,7 +47,8 @@ def podman():
         if subprocess.run(["podman", "image", "exists", image]).returncode:
             pytest.skip(f"podman has no image {image}: make podman-images")
     # Inside of some containers it cannot: that is the machine's affair, not the grader's.
-    trial = ["podman", "run", "--rm", "--network=none", "--entrypoint=true", IMAGE]
+    limits = ["--ulimit=nofile=256", "--ulimit=nproc=256"]
+    trial = ["podman", "run", "--rm", "--network=none", *limits, "--entrypoint=true", IMAGE]
     tried = subprocess.run(trial, capture_output=True, text=True)
     if tried.returncode:
         pytest.skip(f"podman starts no container here: {tried.stderr.strip()[-300:]}")
@@ -95,15 +96,18 @@ def of_client(engine, client: subprocess.Popen[str]) -> list:
     return [*found, *engine.volumes.list(filters=label)]
 
 
-def ranks_of(engine, client: subprocess.Popen[str]):
-    """Return the container of the ranks, once the submission's compute in it."""
+def ranks_of(engine, client: subprocess.Popen[str], but=""):
+    """Return the container of the ranks, once the submission's compute in it.
+
+    but: the id of an earlier one, which may still be listed.
+    """
     assert client.stderr is not None
     assert any("grading ring_allreduce" in line for line in client.stderr)
     (found,) = wait_for(
         lambda: [
             each
             for each in of_client(engine, client)
-            if hasattr(each, "image") and RANKS_IMAGE in str(each.image.tags)
+            if each.id not in but and hasattr(each, "image") and RANKS_IMAGE in str(each.image.tags)
         ]
     )
     wait_for(lambda: found.status == "running" or found.reload())
@@ -174,14 +178,31 @@ def ringallreduce(send, recv, comm, op):
 """
 
 
-def test_a_killed_container_of_the_ranks_is_no_zero(engine, tmp_path):
-    """The grader has failed (exit 3, no score); neither containers nor volumes stay."""
+def test_a_killed_container_of_the_ranks_costs_nothing(engine, tmp_path):
+    """The test in progress is tried again, in two fresh containers; nothing of the old stays."""
     (tmp_path / "my_ring_allreduce.py").write_text(HANGING_RING)
     client = start(tmp_path, *RING, *TWO)
     ranks_of(engine, client).kill()
     report = graded(client)
+    (part,) = report["parts"]
+    assert (report["exit"], part["verdict"]) == (1, "TIME_LIMIT_EXCEEDED")
+    (note,) = (each for each in report["notes"] if "killed" in each)
+    assert note.startswith("the grading container was killed once (the container of the ranks has")
+    wait_for(lambda: not of_client(engine, client))
+
+
+def test_a_test_in_which_the_ranks_container_is_killed_twice_is_no_zero(engine, tmp_path):
+    """The grader has failed (exit 3, no score)."""
+    (tmp_path / "my_ring_allreduce.py").write_text(HANGING_RING)
+    client = start(tmp_path, *RING, *TWO)
+    first = ranks_of(engine, client)
+    first.kill()
+    ranks_of(engine, client, but=first.id).kill()
+    report = graded(client)
     assert (report["exit"], report["score"]) == (3, None)
-    assert {part["verdict"] for part in report["parts"]} == {"JUDGE_ERROR"}
+    (part,) = report["parts"]
+    assert part["verdict"] == "JUDGE_ERROR"
+    assert "was killed twice during this test (the container of the ranks" in part["message"]
     wait_for(lambda: not of_client(engine, client))
 
 

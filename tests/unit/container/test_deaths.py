@@ -11,7 +11,7 @@ from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
 from grader.container.engine import ContainerLimits
 from grader.container.sealed_door import grade_in_container
-from grader.errors import GraderError
+from grader.errors import GraderError, RanksGone
 from grader.model import TestResult, Verdict
 from grader.runner import journal as journals
 from grader.runner.intake_stream import read_secret, read_submission
@@ -116,6 +116,11 @@ def stopped(streams):
     raise Ended(3)
 
 
+def lost_its_ranks(streams):
+    streams.write(STDERR, f"grade: {RanksGone('Broken pipe')}\n".encode())
+    raise Ended(3)
+
+
 def broke_off(streams):
     streams.write_raw(b"\x02\0\0\0\0\0\x10\0journal: ")
     raise Ended(137)
@@ -136,7 +141,15 @@ def lost_its_connection(streams):
     raise Ended(0)
 
 
-WAYS = [killed, crashed, stopped, broke_off, broke_off_in_a_line, lost_its_connection]
+WAYS = [
+    killed,
+    crashed,
+    stopped,
+    lost_its_ranks,
+    broke_off,
+    broke_off_in_a_line,
+    lost_its_connection,
+]
 
 
 @pytest.mark.parametrize("way", WAYS)

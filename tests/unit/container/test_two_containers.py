@@ -44,8 +44,14 @@ def grade(submission: Path, **more) -> bytes:
 
 def test_the_ranks_get_the_limits_and_nothing_else(submission, daemon):
     """No command, no data folder, no variable; the submission goes to the judge."""
-    received = []
-    daemon.ranks_process = lambda streams: received.append(streams.stdin.read()) or 0
+    received, has_read = [], threading.Event()
+
+    def ranks_process(streams):
+        received.append(streams.stdin.read())
+        has_read.set()
+        return 0
+
+    daemon.ranks_process = ranks_process
     assert grade(submission, limits=ContainerLimits(memory_num_bytes=3 << 30)) == b'{"score": 3}'
     ranks, judge = (daemon.containers[name].configuration for name in (RANKS, JUDGE))
     assert (ranks["Image"], judge["Image"]) == ("grade-ranks", "grade")
@@ -53,7 +59,7 @@ def test_the_ranks_get_the_limits_and_nothing_else(submission, daemon):
     assert judge["Env"] == ["GRADER_RANKS=/ranks"]
     assert ranks["HostConfig"]["Memory"] == 3 << 30
     assert judge["HostConfig"]["Memory"] == 2 << 30
-    assert daemon.containers[RANKS].ended.wait(PATIENCE_S)
+    assert has_read.wait(PATIENCE_S)
     assert received == [b""]
 
 

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from launching import run, values
 
-from grader.errors import GraderError, LaunchError
+from grader.errors import GraderError, RanksGone
 from grader.runner import place
 from grader.runner.fork_server import ForkServer
 from grader.runner.place import OtherContainer
@@ -104,8 +105,18 @@ def test_a_container_that_has_ended_is_a_failure_of_the_machine(folder, listener
     listener.send_signal(signal.SIGKILL)
     listener.wait()
     server.close()
-    with pytest.raises(LaunchError, match="the container of the ranks has ended"):
+    with pytest.raises(RanksGone, match="the container of the ranks has ended"):
         there.start({}, [])
+
+
+def test_a_run_whose_container_is_killed_is_no_run_that_failed(folder, listener):
+    """Whoever grades must not take it for one: another container is to take it up."""
+    source = "import time\ndef go(comm): time.sleep(1000)"
+    timer = threading.Timer(2.0, lambda: kill_with_children(listener))
+    with ForkServer(place=OtherContainer(folder)) as server:
+        timer.start()
+        with pytest.raises(RanksGone, match="the container of the ranks has ended"):
+            run(source, server=server)
 
 
 def test_nobody_but_the_judge_may_connect(folder, listener):
@@ -146,6 +157,14 @@ def test_no_container_is_said_so(folder, monkeypatch):
     monkeypatch.setattr(place, "_CONNECT_LIMIT_S", 0.1)
     with pytest.raises(GraderError, match=r"did not answer.*grade-ranks"):
         OtherContainer(folder).start({}, [])
+
+
+def kill_with_children(process: subprocess.Popen[bytes]) -> None:
+    """Do what the end of a container does."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+    process.kill()
+    for child in children.split():
+        os.kill(int(child), signal.SIGKILL)
 
 
 def wait_for_socket(folder: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from grader.errors import RanksGone
 from grader.model import RunFailure, Verdict
 from grader.runner.journal import PREFIX, Finished, Journal, Resume, Step, parse
 from grader.runner.plan import Launched, Limits
@@ -63,10 +64,10 @@ def hang(plan):
     return Launched((), failure, refusals=("line 3 loads ctypes",))
 
 
-def grade(tmp_path, *, bad=9, resume=None, launch=hang, **options):
+def grade(tmp_path, *, bad=9, resume=None, launch=hang, told=None, **options):
     """Return what grade_suite found, and what the journal was told."""
     resume = resume or Resume()
-    lines = []
+    lines = [] if told is None else told
     suite = tmp_path / "test_thing.py"
     suite.write_text(SUITE.replace("BAD", str(bad)))
     grading = Grading(
@@ -169,3 +170,16 @@ def test_hidden_tests_tell_the_journal_no_more_than_the_report(tmp_path):
     assert finished[-1].ended.verdict is Verdict.DEADLOCK
     again, _ = grade(tmp_path, is_hidden=True, resume=Resume(finished=tuple(finished[:4])))
     assert (again.tests, again.has_ended) == (graded.tests, graded.has_ended)
+
+
+def test_a_test_whose_ranks_were_lost_has_no_result(tmp_path):
+    """It was started and has not ended, for the next judge to take up; no other is tried."""
+
+    def launch(plan):
+        raise RanksGone("Broken pipe")
+
+    told = []
+    with pytest.raises(RanksGone):
+        grade(tmp_path, launch=launch, told=told)
+    assert [step.test for step in of(told, Step)] == NAMES[:4]
+    assert [each.step.test for each in of(told, Finished)] == NAMES[:3]
