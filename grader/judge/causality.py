@@ -47,6 +47,23 @@ def effect_of(
     return Effect(message, answer.num_altered > 0, frozenset(wrong_ranks(answer)))
 
 
+def assert_answers_follow(trace: Trace, effects: Sequence[Effect]) -> None:
+    """Assert that each alteration led to other answers, and none to the end of the run.
+
+    For messages of plain numbers, which are there to be reduced: whoever can tell that a number is
+    not the right one knows that one from elsewhere. trace: as of assert_messages_matter.
+    Raises NotProven, also for what assert_messages_matter does.
+    """
+    assert_messages_matter(trace, effects)
+    for effect in effects:
+        if effect.happened and effect.ended:
+            raise NotProven(
+                f"{_told(trace, effect.message)} on the way, and the run ended without answers: "
+                "who notices that a number is another one may have the right one from elsewhere; "
+                f"{_LOOK}"
+            )
+
+
 def assert_messages_matter(trace: Trace, effects: Sequence[Effect]) -> None:
     """Assert that each alteration changed some rank's answer.
 
@@ -64,16 +81,19 @@ def assert_messages_matter(trace: Trace, effects: Sequence[Effect]) -> None:
 
 
 def assert_some_message_matters(effects: Sequence[Effect]) -> None:
-    """Assert that at least one of the alterations changed some rank's answer.
+    """Assert that at least one of the alterations changed some rank's answer, and ended no run.
 
     For traffic of which a right solution may send more than it needs. Raises NotProven.
     """
     _assert_any_happened(effects)
     happened = [effect for effect in effects if effect.happened]
-    if not any(effect.influenced for effect in happened):
+    if not any(effect.influenced and not effect.ended for effect in happened):
+        came = (
+            "no answers came" if any(effect.ended for effect in happened) else "no answer changed"
+        )
         raise NotProven(
-            f"{len(happened)} messages were altered on their way, each in a run of its own, and no "
-            f"answer changed: the answers may not come from the messages; {_LOOK}"
+            f"{len(happened)} messages were altered on their way, each in a run of its own, and "
+            f"{came}: the answers may not come from the messages; {_LOOK}"
         )
 
 
@@ -87,17 +107,17 @@ def assert_ring_influence(trace: Trace, effects: Sequence[Effect]) -> None:
     order is its own affair. On 2 ranks that is not so: they may exchange all they have.
 
     Says nothing about traffic that is no ring. effects: of single_messages.
-    Raises NotProven, also for what assert_messages_matter does.
+    Raises NotProven, also for what assert_answers_follow does.
     """
     assert_not_truncated(trace)
-    assert_messages_matter(trace, effects)
+    assert_answers_follow(trace, effects)
     after = _successors(trace)
     n = len(trace.ranks)
     if after is None or n <= 2:
         return
     for effect in effects:
         run = _run_from(after, after[effect.message.rank], len(effect.influenced))
-        if effect.happened and not effect.ended and effect.influenced != run:
+        if effect.happened and effect.influenced != run:
             raise NotProven(
                 f"{_told(trace, effect.message)} on the way, and the answers of "
                 f"{ranks_text(effect.influenced)} changed; in a ring, those of {ranks_text(run)} "
@@ -109,7 +129,7 @@ def assert_ring_influence(trace: Trace, effects: Sequence[Effect]) -> None:
         is_plain = len(sends_of(trace, rank)) == 2 * (n - 1) == len(own) and len(sizes) == 1
         found = sorted(len(effect.influenced) for effect in own)
         expected = [*range(1, n), *[n] * (n - 1)]
-        is_known = all(effect.happened and not effect.ended for effect in own)
+        is_known = all(effect.happened for effect in own)
         if is_plain and is_known and found != expected:
             raise NotProven(
                 f"each of the {len(own)} messages of rank {rank} was altered on its way, which "

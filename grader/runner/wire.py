@@ -103,6 +103,9 @@ def _parse_head(
         and len(arrays) <= 1000
     ):
         raise ProtocolError("a frame head with a field of the wrong type")
+    # One length of 0 makes an array empty, but numpy multiplies the others all the same.
+    if any(math.prod(filter(None, shape)) >= 1 << 40 for _, _, shape in arrays):
+        raise ProtocolError("a frame head with an array that is too large")
     return kind, values, arrays
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge.causality import assert_messages_matter, assert_some_message_matters
+from grader.judge.causality import assert_answers_follow, assert_some_message_matters
 from grader.judge.traffic import (
     assert_buffers_not_pickles,
     assert_naive_volume,
@@ -78,7 +78,7 @@ def test_every_rank_sends_its_array_to_every_other(run, ranks):
     if ranks == ALTERED_RANKS:
         outcome, effects = effects_of_altering(run, CASES)
         # As much as is needed, and no more: so every message is.
-        assert_messages_matter(outcome.trace, effects)
+        assert_answers_follow(outcome.trace, effects)
 
 
 @points(1, requires=test_only_point_to_point_calls_carry_data)

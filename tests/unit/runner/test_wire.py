@@ -50,6 +50,7 @@ def test_what_is_encoded_is_read_back_in_any_pieces():
         bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8", [True]]]}),
         bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8", [1 << 39]]]}),
         bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8", [1] * 100]]}),
+        bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8", [0, 1 << 39, 1 << 39]]]}),
         bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8"]]}),
         bytes_of({"kind": "result", "values": {}, "arrays": [[3, "<f8", [1]]]}),
     ],
