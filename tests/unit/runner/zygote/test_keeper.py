@@ -148,7 +148,9 @@ def test_a_share_of_the_container_is_kept_for_the_judge(charge, tmp_path):
     keeper = Keeper(watched)
     # The keeper has to have seen how much there was before.
     select.select([keeper.connection], [], [], 0.5)
-    (group / "memory.current").write_text(f"{321 * MIB}\n")
+    # In one go, as a counter changes: a file that is written anew is empty for a moment.
+    with (group / "memory.current").open("r+") as counter:
+        counter.write(f"{321 * MIB}\n")
     assert select.select([keeper.connection], [], [], DEADLINE_S)[0]
     assert keeper.said() == [
         {"excess": {"kind": "memory", "used": 221 * MIB, "allowed": 220 * MIB}}
