@@ -120,9 +120,9 @@ def test_excess_is_told_and_ends_the_processes(charge, tmp_path, kind):
     process = start(charge.uid)
     assert select.select([keeper.connection], [], [], 0.2)[0] == []
     if kind == "memory":
-        (group / "memory.current").write_text(f"{601 * MIB}\n")
+        count(group / "memory.current", 601 * MIB)
     else:
-        (group / "pids.current").write_text("86\n")
+        count(group / "pids.current", 86)
     assert select.select([keeper.connection], [], [], DEADLINE_S)[0]
     expected = {
         "memory": {"kind": "memory", "used": 501 * MIB, "allowed": 500 * MIB},
@@ -134,6 +134,12 @@ def test_excess_is_told_and_ends_the_processes(charge, tmp_path, kind):
     assert _until(lambda: owned_by(charge.uid) == [keeper.pid])
     keeper.dismiss()
     assert exit_code(keeper) == 0
+
+
+def count(counter: Path, value: int) -> None:
+    """Change it in one go, as the kernel does; a file written anew is empty for a moment."""
+    with counter.open("r+") as file:
+        file.write(f"{value}\n")
 
 
 def test_a_share_of_the_container_is_kept_for_the_judge(charge, tmp_path):
@@ -148,9 +154,7 @@ def test_a_share_of_the_container_is_kept_for_the_judge(charge, tmp_path):
     keeper = Keeper(watched)
     # The keeper has to have seen how much there was before.
     select.select([keeper.connection], [], [], 0.5)
-    # In one go, as a counter changes: a file that is written anew is empty for a moment.
-    with (group / "memory.current").open("r+") as counter:
-        counter.write(f"{321 * MIB}\n")
+    count(group / "memory.current", 321 * MIB)
     assert select.select([keeper.connection], [], [], DEADLINE_S)[0]
     assert keeper.said() == [
         {"excess": {"kind": "memory", "used": 221 * MIB, "allowed": 220 * MIB}}
