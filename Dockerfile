@@ -78,7 +78,8 @@ ENV GRADER_SEALED=1 \
     OMPI_MCA_pml=ob1 \
     OMPI_MCA_btl=self,sm \
     OMP_NUM_THREADS=1
-WORKDIR /submission
+# Not the submission's, which may be a zip, or a folder that only its owner may enter.
+WORKDIR /
 ENTRYPOINT ["tini", "-s", "--", "grade"]
 CMD ["check", "/submission"]
 ARG SOURCE_DIGEST=unknown

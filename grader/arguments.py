@@ -1,6 +1,7 @@
 """The options of the command `grade`."""
 
 import argparse
+import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -42,6 +43,16 @@ def parser(
     return whole
 
 
+def _score(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"expected a number of points, found {text!r}")
+    return number
+
+
 def _add_container_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--image", default="grade", help="the image to grade in (default: grade)")
     command.add_argument(
@@ -78,7 +89,7 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
     command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
     command.add_argument(
-        "--min-score", metavar="N", type=float, help="exit 0 from this score on, 1 below it"
+        "--min-score", metavar="N", type=_score, help="exit 0 from this score on, 1 below it"
     )
     command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
     command.add_argument("--verbose", action="store_true", help="show every test")

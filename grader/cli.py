@@ -36,18 +36,35 @@ _DEFAULT_WIDTH = 80
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command and exit: 0 full marks, 1 points lost, 2 bad usage, 3 the grader failed."""
+    _open_closed_streams()
     options = parser(_COMMANDS, _PrintVersions).parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(options.command(options))
+        code = options.command(options)
+        sys.stdout.flush()
     except GraderError as error:
         _say(f"grade: {one_line(str(error))}")
-        sys.exit(error.exit_code)
+        code = error.exit_code
     except KeyboardInterrupt:
-        print(f"grade: {INTERRUPTED}; nothing was graded", file=sys.stderr)
-        sys.exit(GraderError.exit_code)
+        _say(f"grade: {INTERRUPTED}; nothing was graded")
+        code = GraderError.exit_code
+    except Exception as error:
+        # Anything else would exit with 1, which says that points were lost.
+        if not isinstance(error, BrokenPipeError):
+            _say(f"grade: the grader failed: {type(error).__name__}: {one_line(str(error))}")
+        # What could not be printed is not tried once more when Python ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        code = GraderError.exit_code
+    sys.exit(code)
+
+
+def _open_closed_streams() -> None:
+    """Send to nowhere what is said on a stream that we were started without."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until we end
 
 
 class _PrintVersions(argparse.Action):
@@ -63,6 +80,7 @@ class _PrintVersions(argparse.Action):
 
 
 def _check(options: argparse.Namespace) -> int:
+    _require_writable(options)
     progress = _progress(options)
     sealed = _is_sealed()
     settings = Settings(
@@ -112,6 +130,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.show_hidden:
         forwarded.append("--show-hidden")
     folder = _named(options)
+    _require_writable(options)
     progress = _progress(options)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()
@@ -163,7 +182,24 @@ def _named(options: argparse.Namespace) -> Path:
     if options.submission is None:
         raise UsageError("name the folder to grade, such as `grade check .`")
     path: Path = options.submission
+    if _is_sealed() and not path.exists():
+        raise UsageError(
+            f"{path} is not in the container; mount what to grade there: "
+            f'docker run -v "$PWD:{path}:ro" grade'
+        )
     return path
+
+
+def _require_writable(options: argparse.Namespace) -> None:
+    """Raise UsageError for a report that could not be written once all is graded."""
+    wanted = [options.junit, options.markdown]
+    wanted += [Path(options.json)] if options.json not in (None, "-") else []
+    for file in filter(None, wanted):
+        if file.is_dir() or not os.access(file.parent, os.W_OK | os.X_OK):
+            raise UsageError(
+                f"{file} cannot be written; expected a file in a folder that exists and that you "
+                "may write to"
+            )
 
 
 def _data_folder(options: argparse.Namespace) -> Path | None:
@@ -172,13 +208,7 @@ def _data_folder(options: argparse.Namespace) -> Path | None:
 
 
 def _finish(report: Report, options: argparse.Namespace) -> int:
-    """Write what was asked for; return the exit code."""
-    if options.junit:
-        _write(options.junit, junit.render(report))
-    if options.markdown:
-        _write(options.markdown, markdown.render(report))
-    if options.json and options.json != "-":
-        _write(Path(options.json), json_report.render(report))
+    """Show and write what was asked for; return the exit code."""
     if options.json == "-":
         print(json_report.render(report))
     else:
@@ -194,6 +224,12 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
                 verbose=options.verbose,
             )
         )
+    if options.junit:
+        _write(options.junit, junit.render(report))
+    if options.markdown:
+        _write(options.markdown, markdown.render(report))
+    if options.json and options.json != "-":
+        _write(Path(options.json), json_report.render(report))
     if options.min_score is not None and report.score is not None and not report.review:
         return 0 if report.score >= options.min_score else 1
     return report.exit_code
@@ -229,6 +265,8 @@ def _say(line: str) -> None:
 
 def _list(options: argparse.Namespace) -> int:
     known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
+    if not known:
+        raise GraderError(f"no assignment is installed in {SUITES}")
     if options.markdown:
         print(catalogue.markdown(known), end="")
         return 0
@@ -245,7 +283,14 @@ def _template(options: argparse.Namespace) -> int:
     """Write a template: from the reference where it is installed, else the ready one."""
     found = assignments.load(options.assignment, SUITES)
     output: Path = options.output
-    if output.exists() and any(output.iterdir()):
+    try:
+        is_free = not output.exists() or not any(output.iterdir())
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"{output} cannot be written to: {error.strerror}; name a new folder"
+        ) from None
+    if not is_free:
         raise UsageError(
             f"{output} is not empty; name a new folder, so that nothing is overwritten"
         )

@@ -1,5 +1,6 @@
 """One clear sentence, with the next step, for each way in which Docker can be missing."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,7 +36,12 @@ def _why_unreachable(error: BaseException) -> str:
             "you may not use Docker on this machine: ask to be added to the group `docker` and "
             f"log in again, {_INSTEAD}"
         )
+    host = os.environ.get("DOCKER_HOST")
     if any(isinstance(cause, FileNotFoundError | ConnectionRefusedError) for cause in causes):
+        if host:
+            return (
+                f"no Docker daemon answers at DOCKER_HOST={host}: correct or unset it, {_INSTEAD}"
+            )
         if shutil.which("docker") is None:
             return f"Docker is not installed: install it, {_INSTEAD}"
         return (

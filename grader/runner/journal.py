@@ -94,8 +94,8 @@ class Journal:
     def _say(self, told: dict[str, Any]) -> None:
         line = PREFIX + json.dumps({"key": self._resume.key, **told})
         if len(line) > MAX_LINE_NUM_BYTES and "finished" in told:
-            result = told["finished"]["result"]
-            result["detail"] = result["detail"][:_MAX_DETAIL_CHARS]
+            for cut in filter(None, (told["finished"]["result"], told["finished"]["ended"])):
+                cut["detail"] = cut["detail"][:_MAX_DETAIL_CHARS]
             line = PREFIX + json.dumps({"key": self._resume.key, **told})
         self._write(line)
 

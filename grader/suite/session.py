@@ -54,6 +54,25 @@ def grade_suite(suite: Path, grading: Grading) -> Graded:
 
 
 @contextlib.contextmanager
+def _working_in(folder: Path) -> Iterator[None]:
+    """Make a folder the current one: pytest enters the one it was started in, which we may not.
+
+    So in a container without rights over the submission, and where a folder has been removed.
+    """
+    before = -1
+    with contextlib.suppress(OSError):
+        before = os.open(".", os.O_PATH | os.O_CLOEXEC)
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.fchdir(before)
+        if before >= 0:
+            os.close(before)
+
+
+@contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Keep installed plugins, the user's pytest settings and other suites' modules out."""
     settings = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
@@ -62,7 +81,8 @@ def _alone(folder: Path) -> Iterator[None]:
     path, writes_bytecode = list(sys.path), sys.dont_write_bytecode
     sys.dont_write_bytecode = True
     try:
-        yield
+        with _working_in(folder):
+            yield
     finally:
         sys.path[:], sys.dont_write_bytecode = path, writes_bytecode
         for name, value in settings.items():

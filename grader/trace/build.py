@@ -136,9 +136,9 @@ def _compile(compiler: str, header: str, target: Path) -> None:
 
 
 def _run(command: list[str]) -> str:
-    """Run the compiler; return what it printed."""
+    """Run the compiler where no header of a submission lies; return what it printed."""
     ran = subprocess.run(  # noqa: S603 - our own command line
-        command, capture_output=True, text=True, timeout=_LIMIT_S, check=False
+        command, capture_output=True, text=True, timeout=_LIMIT_S, check=False, cwd="/"
     )
     if ran.returncode != 0:
         if not any(map(shutil.which, ("cc", "gcc", "clang"))):

@@ -187,12 +187,40 @@ def test_a_runner_would_obey_what_is_not_fenced():
     assert obeyed(log) == [" ::error::b", "::add-mask::e"]
 
 
-def test_a_report_that_a_repository_brings_along_is_not_written_through():
-    """On GitLab the grader writes as root into the student's checkout: into a folder of its own."""
-    script = YAML(typ="safe").load(GITLAB)["grade"]["script"]
-    assert script[0] == "rm -rf report && mkdir -m 0755 report"
-    written = re.findall(r"--(?:json|junit|markdown) (\S+)", script[1])
-    assert [Path(file).parent.name for file in written] == ["report"] * 3
+GRADE_BESIDE_A_SUBMISSION = """#!/bin/sh
+rm -rf report && mkdir report && ln -s "$PWD/precious" report/summary.md
+while [ $# -gt 0 ]; do
+    case $1 in --json | --junit | --markdown) echo "ours: $1" >"$2" ;; esac
+    shift
+done
+exit 1
+"""
+
+
+@pytest.mark.parametrize("brings_along", [True, False])
+def test_a_report_is_not_written_through_what_a_submission_has_made(tmp_path, brings_along):
+    """On GitLab the grader writes as root, and what it grades may own the checkout."""
+    project, programs = tmp_path / "project", tmp_path / "programs"
+    project.mkdir(), programs.mkdir()
+    (project / "precious").write_text("precious")
+    if brings_along:
+        (project / "report").symlink_to(project)
+    (programs / "grade").write_text(GRADE_BESIDE_A_SUBMISSION)
+    (programs / "grade").chmod(0o755)
+    script = "\n".join(YAML(typ="safe").load(GITLAB)["grade"]["script"])
+    variables = {"CI_PROJECT_DIR": str(project), "ASSIGNMENT": "mpi_sgd", "MIN_SCORE": "0"}
+    done = subprocess.run(
+        ["sh", "-e", "-c", script],
+        cwd=project,
+        env={**variables, "PATH": f"{programs}:{os.environ['PATH']}"},
+    )
+    assert done.returncode == 1
+    assert (project / "precious").read_text() == "precious"
+    assert {path.name: path.read_text() for path in (project / "report").iterdir()} == {
+        "report.json": "ours: --json\n",
+        "junit.xml": "ours: --junit\n",
+        "summary.md": "ours: --markdown\n",
+    }
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.name)

@@ -244,3 +244,77 @@ def test_the_selftest_is_for_containers():
     assert done.returncode == 3
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1 and "Docker" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("redirection", "sentence"),
+    [
+        ("> /dev/full", "grade: the grader failed: OSError: [Errno 28] No space left on device\n"),
+        ("| true", ""),
+        (">&-", ""),
+        ("2>&- >/dev/full", ""),
+    ],
+)
+def test_output_that_nobody_takes_is_no_lost_points(tmp_path, redirection, sentence):
+    """Exit code 3 or 0, at most one sentence, and never Python's own words."""
+    command = f"set -o pipefail; {sys.executable} -m grader list {redirection}"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=120
+    )
+    assert done.returncode in (0, 3)
+    assert done.stderr == sentence
+
+
+def test_what_nobody_has_thought_of_is_one_sentence_and_no_lost_points():
+    """Any other exit code would be a mark."""
+    program = "from grader import cli; cli._COMMANDS['list'] = lambda options: {}['x']"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}; cli.main(['list'])"],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=120,
+    )
+    assert done.returncode == 3
+    assert done.stderr == "grade: the grader failed: KeyError: 'x'\n"
+
+
+@pytest.mark.parametrize("option", ["--json", "--junit", "--markdown"])
+@pytest.mark.parametrize("file", ["{}/none/report", "{}"])
+def test_where_a_report_cannot_go_is_said_before_anything_is_graded(tmp_path, option, file):
+    """What was graded would be lost."""
+    done = grade("check", TEMPLATE, option, file.format(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"grade: {file.format(tmp_path)} cannot be written; expected a")
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "1e400", "many"])
+def test_a_score_is_a_number(number):
+    """Nothing is at least nan."""
+    done = grade("check", TEMPLATE, "--min-score", number)
+    assert done.returncode == 2
+    assert f"expected a number of points, found '{number}'" in done.stderr
+
+
+def test_a_template_needs_a_folder(tmp_path):
+    """A file in its place is bad usage."""
+    done = grade("template", "mpi_sgd", _file(tmp_path / "a.py"))
+    assert done.returncode == 2
+    assert "a.py cannot be written to: Not a directory; name a new folder" in done.stderr
+
+
+def test_a_folder_that_has_gone_can_be_graded_from(tmp_path):
+    """Nor does it matter whether we may enter the one that we were started in."""
+    (tmp_path / "gone").mkdir()
+    command = f"rmdir ../gone; {sys.executable} -m grader check {TEMPLATE} --part naive_allreduce"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path / "gone",
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr

@@ -168,7 +168,7 @@ def test_data_is_mounted_read_only(podman, tmp_path):
     plan = ContainerPlan("grade", [], LIMITS, data=tmp_path)
     PodmanEngine.connect().create(plan)
     (created,) = podman.asked("create")
-    assert f"{tmp_path}:/data:ro" in created
+    assert f'type=bind,"source={tmp_path}",target=/data,readonly' in created
 
 
 def test_what_killed_clients_left_is_removed(podman):

@@ -10,6 +10,8 @@ from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 from grader.container.engine import ContainerLimits, client, has_gone
 from grader.container.sealed_door import grade_in_container
 from grader.errors import GraderError
+from grader.runner import journal
+from grader.runner.intake_stream import read_secret, read_submission
 
 RANKS, JUDGE = "c1", "c2"
 PATIENCE_S = 30
@@ -26,6 +28,10 @@ def submission(tmp_path: Path) -> Path:
 @pytest.fixture
 def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def report(streams: Streams) -> int:
+        # Who closes a connection with something unread in it breaks it for the other end.
+        read_secret(streams.stdin)
+        read_submission(streams.stdin)
+        journal.read(streams.stdin)
         streams.write(STDOUT, b'{"score": 3}')
         return 1
 

@@ -60,6 +60,17 @@ def test_a_long_detail_is_cut_so_that_the_line_fits():
     assert result.detail.startswith(told.result.detail) and told.result.detail
 
 
+def test_what_ended_a_part_is_cut_as_well():
+    """The last words of many ranks fill a line by themselves."""
+    result = TestResult("t", "s", Verdict.RUN_TIME_ERROR, 0, 1, "m", "short")
+    ended = RunFailure(Verdict.RUN_TIME_ERROR, "m", "\U0001f600" * 300_000)
+    line, key = said(lambda journal: journal.finished(Finished(STEP, result, "", ended, 0)))
+    assert len(PREFIX) + len(line) <= MAX_LINE_NUM_BYTES
+    told = parse(line, key)
+    assert isinstance(told, Finished) and told.ended is not None
+    assert told.ended.message == "m"
+
+
 def test_lines_without_the_key_are_nobodys():
     """Only judge and client know it; each grading has its own."""
     line, key = said(lambda journal: journal.finished(FINISHED))
