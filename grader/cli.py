@@ -115,8 +115,7 @@ def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
         notes=resume.notes,
     )
     origin = str(options.submission or "the submission")
-    wanted = assignments.wanted(SUITES, options.assignment)
-    submission = intake.unpack(found, origin, wanted, pipeline.intake_user(settings))
+    submission = intake.unpack(found, origin, pipeline.intake_user(settings))
     return pipeline.grade_as(submission, options.assignment, settings)
 
 

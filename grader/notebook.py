@@ -67,15 +67,19 @@ def read(content: bytes) -> Written:
 
 
 def _code_cells(notebook: Any) -> Iterator[str]:
-    """Yield the source of each code cell.
+    """Yield the source of each code cell; a cell without any text is no reason to lose the others.
 
-    Raises TypeError, ValueError or KeyError when this is no notebook.
+    Raises TypeError or KeyError when this is no notebook.
     """
+    if not isinstance(notebook["cells"], list):
+        raise TypeError
     for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
+        if isinstance(cell, dict) and cell.get("cell_type", "code") == "code":
             # Either one text, or a list of lines with their ends.
-            source = cell["source"]
-            yield source if isinstance(source, str) else "".join(source)
+            source = cell.get("source")
+            lines = [source] if isinstance(source, str) else source
+            if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
+                yield "".join(lines)
 
 
 def _target(arguments: str) -> tuple[str, bool, str]:

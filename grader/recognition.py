@@ -6,6 +6,8 @@ from grader.assignment import Assignment
 from grader.errors import GraderError, UsageError
 from grader.submission import Submission
 
+_MAX_NOTES = 5
+
 
 def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment:
     """Return the assignment that most of the files are for; support files decide between equals.
@@ -18,10 +20,11 @@ def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment
     best = max(scores.values())
     found = [each for each in known if scores[each.name] == best]
     if not best[0]:
+        files = ", ".join(list(submission.files)[:5]) or "no file in the root or one folder down"
         raise UsageError(
             f"{submission.origin} holds none of the files of any assignment; expected for example "
-            f"{', '.join(found[0].handed_in[:3])}; found {', '.join(list(submission.files)[:5])}"
-            + "".join(f"; {note}" for note in submission.notes)
+            f"{', '.join(found[0].handed_in[:3])}; found {files}"
+            + "".join(f"; {note}" for note in submission.notes[:_MAX_NOTES])
         )
     if len(found) > 1:
         raise UsageError(

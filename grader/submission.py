@@ -14,7 +14,7 @@ from typing import TypeVar
 from grader import notebook
 from grader.errors import UsageError
 from grader.listing import entries, names
-from grader.listing.entries import MAX_FILE_NUM_BYTES, Entry, Listing
+from grader.listing.entries import MAX_DEPTH, MAX_FILE_NUM_BYTES, Entry, Listing
 from grader.listing.folder import of_folder
 from grader.listing.tars import is_tar, of_tar
 from grader.listing.zips import of_zip
@@ -51,12 +51,6 @@ class Submission:
             if name.endswith(".py") and name not in ours
         }
 
-    def loose_files(self) -> dict[str, bytes]:
-        """Return the files as they were handed in: notebooks, but not what their cells write."""
-        return {
-            name: content for name, content in self.files.items() if name not in self.from_notebooks
-        }
-
 
 def of_files(
     origin: str,
@@ -78,26 +72,34 @@ def read(path: Path, wanted: Iterable[str]) -> Submission:
     wanted: the relative paths that assignments ask for, which tell the folder that counts.
     Raises UsageError when there is nothing to grade.
     """
-    if not path.exists():
-        raise UsageError(f"{path} does not exist; name the folder with the submission's files")
-    if not path.is_dir() and not path.is_file():
-        raise UsageError(f"{path} is neither a folder nor a zip or tar, one of which is expected")
+    name = names.shortened(str(path))
     try:
+        if not path.exists():
+            raise UsageError(f"{name} does not exist; name the folder with the submission's files")
+        if not path.is_dir() and not path.is_file():
+            raise UsageError(
+                f"{name} is neither a folder nor a zip or tar, one of which is expected"
+            )
         # Should it be a pipe by now, opening it does not wait.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-                return _found(str(path), of_folder(path, descriptor), set(wanted))
+                return _submission(str(path), of_folder(path, descriptor), set(wanted))
             return _of_archive(path, descriptor, set(wanted))
         finally:
             os.close(descriptor)
     except PermissionError as error:
         raise UsageError(
-            f"{error.filename} cannot be read; check its permissions (chmod -R a+rX {path}), or "
-            "grade with `grade run`, which reads it as you"
+            f"{names.shortened(error.filename or name)} cannot be read; check its permissions and "
+            f"those of the folders above it (chmod -R a+rX {name}): `grade run` reads it as the "
+            "user who calls it"
         ) from None
     except FileNotFoundError:
-        raise UsageError(f"{path} changed while it was read; try again") from None
+        raise UsageError(f"{name} changed while it was read; try again") from None
+    except OSError as error:
+        raise UsageError(
+            f"{name} cannot be read: {error.strerror}; name the folder with the submission's files"
+        ) from None
 
 
 def _of_archive(path: Path, descriptor: int, wanted: set[str]) -> Submission:
@@ -110,34 +112,15 @@ def _of_archive(path: Path, descriptor: int, wanted: set[str]) -> Submission:
         )
     with os.fdopen(os.dup(descriptor), "rb") as file:
         found = of_tar(file, path, wanted) if is_tar(file) else of_zip(file, path)
-        return _found(str(path), found, wanted)
-
-
-def _found(origin: str, found: Listing, wanted: set[str]) -> Submission:
-    if not found:
-        raise UsageError(f"{origin} is empty; put the files to hand in there")
-    return _submission(origin, found, wanted)
-
-
-def from_files(
-    origin: str,
-    found: Iterable[tuple[str, bytes]],
-    wanted: Iterable[str],
-    notes: Iterable[str] = (),
-) -> Submission:
-    """Return the submission that lies in these files, given as (relative path, content).
-
-    notes: what was said of them before. Raises UsageError when none of them can be graded.
-    """
-    listing = {name: entries.in_memory(content) for name, content in found}
-    submission = _submission(origin, listing, set(wanted))
-    return replace(submission, notes=tuple(dict.fromkeys((*notes, *submission.notes))))
+        return _submission(str(path), found, wanted)
 
 
 def _submission(origin: str, found: Listing, wanted: set[str]) -> Submission:
     problems = {name: _problem_of(entry) for name, entry in found.items()}
     loose = {name: entry for name, entry in found.items() if not problems[name]}
-    notebooks = _read_notebooks(loose)
+    # The nearest first, so that no heap of others further down keeps the right one from being read.
+    all_notebooks = sorted(filter(_is_notebook, loose), key=lambda name: (name.count("/"), name))
+    notebooks = {name: notebook.read(loose[name].read()) for name in all_notebooks[:_MAX_NOTEBOOKS]}
     _require_something(origin, loose, notebooks, problems)
     listing = {**_written(notebooks, wanted), **loose}
     root = _root(listing, wanted)
@@ -146,7 +129,15 @@ def _submission(origin: str, found: Listing, wanted: set[str]) -> Submission:
     files = {name: kept[name].read() for name in sorted(kept)}
     from_notebooks = frozenset(name for name, entry in kept.items() if entry.is_written)
     not_read = {name: problem for name, problem in _below(root, problems).items() if problem}
+    read = {f"{root}/{name}" if root else name for name in kept}
+    others = {name: entry for name, entry in {**found, **listing}.items() if name not in read}
     remarks = (
+        *(
+            [f"of {len(all_notebooks)} notebooks only {len(notebooks)} were read, the nearest ones"]
+            if len(notebooks) < len(all_notebooks)
+            else []
+        ),
+        *_too_far_down(others, wanted - set(kept)),
         *(
             f"{name} was not read: it {not_read[name]}"
             for name in sorted(not_read)
@@ -181,7 +172,9 @@ def _require_something(
     problems: Mapping[str, str],
 ) -> None:
     """Raise UsageError when no file can be graded at all."""
-    if problems and not loose:
+    if not problems:
+        raise UsageError(f"{origin} is empty; put the files to hand in there")
+    if not loose:
         name = min(problems)
         raise UsageError(
             f"{origin} holds no file that is read: {name} {problems[name]}; hand in the scripts "
@@ -235,9 +228,9 @@ def _kept(listing: Listing, wanted: set[str]) -> Listing:
 
     def is_kept(name: str) -> bool:
         parents = {str(parent) for parent in PurePosixPath(name).parents}
-        if parents & set(listing):
+        if any(parent in listing for parent in parents):
             return False  # a zip can hold a name as a file and as a folder
-        is_script = name in wanted or name.endswith((".py", ".ipynb"))
+        is_script = name in wanted or name.endswith(".py") or _is_notebook(name)
         return "/" not in name or (is_script and bool(parents & places))
 
     return {name: entry for name, entry in listing.items() if is_kept(name)}
@@ -251,9 +244,28 @@ def _below(folder: str, files: Mapping[str, Value]) -> dict[str, Value]:
     return {name[len(start) :]: value for name, value in files.items() if name.startswith(start)}
 
 
-def _read_notebooks(loose: Listing) -> dict[str, notebook.Written]:
-    found = [name for name in sorted(loose) if name.endswith(".ipynb")][:_MAX_NOTEBOOKS]
-    return {name: notebook.read(loose[name].read()) for name in found}
+def _too_far_down(others: Listing, missing: set[str]) -> Iterator[str]:
+    """Yield of each missing file where it lies too far down, the nearest place if there are many.
+
+    others: what was not taken.
+    """
+    nearest: dict[str, str] = {}
+    for path in sorted(others, key=lambda path: (path.count("/"), path)):
+        parts = path.split("/")
+        for num_folders in range(max(2, len(parts) - MAX_DEPTH), len(parts)):
+            name = "/".join(parts[num_folders:])
+            if name in missing:
+                nearest.setdefault(name, path)
+    for name, path in sorted(nearest.items()):
+        written = ", which a notebook writes," if others[path].is_written else ""
+        yield (
+            f"{path}{written} was not read: it lies {path.count('/')} folders down; expected is "
+            f"{name} in the root or one folder down"
+        )
+
+
+def _is_notebook(name: str) -> bool:
+    return name.lower().endswith(".ipynb")
 
 
 def _written(notebooks: Mapping[str, notebook.Written], wanted: set[str]) -> dict[str, Entry]:
@@ -285,7 +297,7 @@ def _notes(
             yield f"read from the cells of {name}: {', '.join(taken)}"
         if others:
             yield f"not read from the cells of {name}, as handed in elsewhere: {', '.join(others)}"
-        if found.files or has_nothing or not found.is_notebook:
+        if has_nothing or (name in files and (found.files or not found.is_notebook)):
             yield from (f"{name} {problem}" for problem in found.problems[:3])
 
 

@@ -1,7 +1,7 @@
 """The process that reads: `python -I -S <this file> UID HOW ORIGIN [WANTED...]`.
 
 UID is the user to become, or `-` to stay; HOW is `path` to read the folder or archive ORIGIN,
-`parcel` to read what standard input brings, or `pages` to count the pages of the PDF there (WANTED
+`parcel` to check what standard input brings, or `pages` to count the pages of the PDF there (WANTED
 is where the installed packages are). Answers on standard output: READY once it is confined, then a
 parcel.
 """
@@ -17,7 +17,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 from grader import submission as submissions
 from grader.errors import UsageError
 from grader.intake import parcel as parcels
-from grader.intake.answer import OUT_OF_MEMORY, READY
+from grader.intake.answer import NOT_CONFINED, OUT_OF_MEMORY, READY
 from grader.intake.confinement import confine
 from grader.intake.parcel import BrokenParcelError, Parcel
 
@@ -25,7 +25,10 @@ from grader.intake.parcel import BrokenParcelError, Parcel
 def main() -> None:
     """Become nobody, read, answer."""
     uid, how, origin, *wanted = sys.argv[1:]
-    confine(None if uid == "-" else int(uid))
+    try:
+        confine(None if uid == "-" else int(uid))
+    except PermissionError:
+        os._exit(NOT_CONFINED)
     sys.stdout.buffer.write(READY)
     sys.stdout.buffer.flush()
     try:
@@ -44,8 +47,7 @@ def _read(how: str, origin: str, wanted: list[str]) -> Parcel:
         if how == "pages":
             return Parcel(notes=(str(_num_pages(origin, sys.stdin.buffer.read(), *wanted)),))
         sent = parcels.unpack(sys.stdin.buffer.read())
-        found = submissions.from_files(origin, sent.files.items(), wanted, sent.notes)
-        return parcels.of_submission(found)
+        return Parcel(sent.files, sent.from_notebooks, sent.notes)
     except BrokenParcelError as error:
         return Parcel(refusal=f"{origin} did not arrive whole: it holds {error}")
     except UsageError as error:

@@ -13,6 +13,8 @@ READY = b"grader intake 1\n"
 """What the reading process says first: all that comes before is our own doing."""
 OUT_OF_MEMORY = 64
 """Its exit code when it has no memory left."""
+NOT_CONFINED = 65
+"""And when it may not give up its rights."""
 DEADLINE_S = 120.0
 MAX_NUM_BYTES = len(READY) + parcels.MAX_NUM_BYTES
 
@@ -34,6 +36,11 @@ def parcel_in(origin: str, answer: bytes, exit_code: int | None) -> Parcel:
     the reader is.
     """
     if not answer.startswith(READY):
+        if exit_code == NOT_CONFINED:
+            raise GraderError(
+                "the process that reads submissions may not become another user; start the "
+                "container with --cap-add SETUID --cap-add SETGID --cap-add KILL"
+            )
         raise GraderError(
             f"the process that reads submissions could not be started ({_ended(exit_code)})"
         )
@@ -64,5 +71,12 @@ def _ended(exit_code: int | None) -> str:
     if exit_code in (OUT_OF_MEMORY, -signal.SIGKILL):
         return f"that takes more than {MEMORY_NUM_BYTES >> 20} MiB of memory"
     if exit_code < 0:
-        return f"the process that read it crashed ({signal.Signals(-exit_code).name})"
+        return f"the process that read it crashed ({_signal_name(-exit_code)})"
     return f"the process that read it ended with exit code {exit_code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # those for free use have numbers only
+        return f"signal {number}"

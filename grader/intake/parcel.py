@@ -50,11 +50,6 @@ def of_submission(submission: Submission) -> Parcel:
     return Parcel(submission.files, submission.from_notebooks, submission.notes)
 
 
-def of_loose_files(submission: Submission) -> Parcel:
-    """Return the parcel of what was handed in, from which the submission can be read again."""
-    return Parcel(submission.loose_files(), notes=submission.notes)
-
-
 def pack(parcel: Parcel) -> Iterator[bytes]:
     """Yield the bytes of a parcel in pieces."""
     for name, content in parcel.files.items():

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from grader.errors import GraderError, UsageError
 from grader.intake.answer import DEADLINE_S, MAX_NUM_BYTES, parcel_in, submission_in
+from grader.listing import names
 from grader.submission import Submission
 
 _PROGRAM = Path(__file__).resolve().parent / "__main__.py"
@@ -32,17 +33,18 @@ def read(path: Path, wanted: Iterable[str], uid: int | None = None) -> Submissio
         try:
             uid = path.stat().st_uid or uid
         except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror}") from None
+            name = names.shortened(str(path))
+            raise UsageError(f"{name} cannot be read: {error.strerror}") from None
     command = ["path", str(path), *wanted]
     return submission_in(str(path), *_asked(uid, command, b""))
 
 
-def unpack(data: bytes, origin: str, wanted: Iterable[str], uid: int | None = None) -> Submission:
+def unpack(data: bytes, origin: str, uid: int | None = None) -> Submission:
     """Read what a client has sent, a parcel, in a process of its own.
 
     uid: who that process is; None where it is who we are. Raises as `read` does.
     """
-    return submission_in(origin, *_asked(uid, ["parcel", origin, *wanted], data))
+    return submission_in(origin, *_asked(uid, ["parcel", origin], data))
 
 
 def count_pages(data: bytes, name: str, uid: int | None = None) -> int:

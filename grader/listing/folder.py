@@ -64,7 +64,11 @@ class _Walk:
         for name, info in found:
             path = (*parts, name)
             is_wanted = stat.S_ISDIR(info.st_mode) and not names.is_skipped(name)
-            if depth > 1 and is_wanted and not names.problem_of(path):
+            if not is_wanted or names.problem_of(path):
+                continue
+            if depth == 1:
+                yield names.shown(path), left_out(f"is a folder too far down, {names.TOO_DEEP}")
+            else:
                 with self._opened(folder, name, path, os.O_DIRECTORY) as below:
                     yield from self.entries(below, path, depth - 1)
 

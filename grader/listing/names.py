@@ -9,9 +9,11 @@ from pathlib import PurePath, PurePosixPath
 from grader.listing.entries import MAX_DEPTH
 
 _MAX_NAME_NUM_BYTES = 255
+_MAX_SHOWN_CHARS = 200
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SKIPPED_FOLDERS = {"__pycache__", "__MACOSX", "node_modules", "venv"}
 """And all whose names begin with a dot."""
+TOO_DEEP = "expected are files in the root or one folder down"
 
 
 def can_be_name(path: PurePath) -> bool:
@@ -32,14 +34,18 @@ def is_skipped(folder: str) -> bool:
 def in_archive(name: str) -> tuple[tuple[str, ...], str] | None:
     """Return the parts of a member's path and what is wrong with it; None when nobody misses it.
 
-    Nobody misses folders, what lies too deep, and what lies in folders of tools.
+    Nobody misses folders, and what lies in folders of tools.
     """
     # Some programs write the separators of their own system.
     path = PurePosixPath(name.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts or _DRIVE.match(str(path)):
+    if path.is_absolute() or ".." in path.parts:
         return path.parts, "would lie outside of the submission"
-    if not 1 <= len(path.parts) <= MAX_DEPTH or any(map(is_skipped, path.parts[:-1])):
+    if drive := _DRIVE.match(str(path)):
+        return path.parts, f"has a name that begins with a drive of some systems, {drive[0]}"
+    if not path.parts or any(map(is_skipped, path.parts[:-1])):
         return None
+    if len(path.parts) > MAX_DEPTH:
+        return path.parts, f"lies {len(path.parts) - 1} folders down, {TOO_DEEP}"
     return path.parts, problem_of(path.parts)
 
 
@@ -53,6 +59,14 @@ def shown_text(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
+def shortened(text: str) -> str:
+    """Return a text without its middle where it is long."""
+    if len(text) <= _MAX_SHOWN_CHARS:
+        return text
+    half = _MAX_SHOWN_CHARS // 2
+    return f"{text[:half]}...{text[-half:]}"
 
 
 def alike(names: Iterable[str]) -> list[tuple[str, ...]]:

@@ -51,6 +51,8 @@ _MAX_RATIO = 100
 _UNSUSPICIOUS_NUM_BYTES = 256 << 20
 """Up to here, any ratio of unpacked to packed bytes can be honest."""
 _PIECE_NUM_BYTES = 1 << 20
+_MAX_EMPTY_READS = 16
+"""At its end: tarfile goes on to any place that a member's size leads to, block by block."""
 
 
 def is_tar(file: BinaryIO) -> bool:
@@ -123,7 +125,7 @@ def _may_count(path: PurePosixPath, wanted: Set[str]) -> bool:
     """Return whether a file can be part of a submission: the others are not even kept in memory."""
     is_near = len(path.parts) <= 2
     is_wanted = bool({str(path), "/".join(path.parts[1:])} & wanted)
-    return is_near or is_wanted or path.suffix in (".py", ".ipynb")
+    return is_near or is_wanted or path.suffix.lower() in (".py", ".ipynb")
 
 
 def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:
@@ -155,10 +157,17 @@ class _Unpacked:
         self._stream = file if unpack is None else cast(BinaryIO, unpack(file))
         self._path = path
         self._num_bytes = 0
+        self._num_empty_reads = 0
 
     def read(self, num_bytes: int) -> bytes:
-        """Return some bytes, none at the end. Raises UsageError when they are too many."""
+        """Return some bytes, none at the end.
+
+        Raises UsageError when they are too many, EOFError when the end was told often enough.
+        """
         data = self._stream.read(num_bytes)
+        self._num_empty_reads += not data
+        if self._num_empty_reads > _MAX_EMPTY_READS:
+            raise EOFError("it breaks off")
         self._num_bytes += len(data)
         packed = self._packed.tell()
         if self._num_bytes > _MAX_UNPACKED_NUM_BYTES:

@@ -26,6 +26,7 @@ NOT_A_ZIP = (
     ValueError,
 )
 """All that zipfile raises for bytes that somebody made up."""
+_MAGIC = b"PK"
 _HEAD_NUM_BYTES = 30
 """At least, before the content of each file."""
 _UNIX = 3
@@ -39,7 +40,13 @@ def of_zip(file: BinaryIO, path: Path) -> Listing:
     """
     try:
         archive = zipfile.ZipFile(file)
-    except NOT_A_ZIP:
+    except NOT_A_ZIP as error:
+        file.seek(0)
+        if file.read(len(_MAGIC)) == _MAGIC:
+            raise UsageError(
+                f"{path} cannot be unpacked as a zip ({names.shown_text(str(error))[:200]}); make "
+                "the zip again, or upload it again"
+            ) from None
         raise UsageError(
             f"{path} is a file, not a folder; a folder, or a zip or tar of one, is expected"
         ) from None

@@ -36,8 +36,11 @@ def read_secret(stream: BinaryIO) -> bytes:
 
 
 def pack(submission: Submission) -> bytes:
-    """Return what the client sends for a submission: the length, then the parcel."""
-    parcel = b"".join(parcels.pack(parcels.of_loose_files(submission)))
+    """Return what the client sends for a submission: the length, then the parcel.
+
+    All of it, as it was found here: to choose again among these files could be to choose others.
+    """
+    parcel = b"".join(parcels.pack(parcels.of_submission(submission)))
     return _LENGTH.pack(len(parcel)) + parcel
 
 

@@ -415,8 +415,7 @@ def _tar(form: int) -> bytes:
 
 def _parcel(data: bytes) -> None:
     sent = parcels.unpack(data)
-    found = submissions.from_files("it", sent.files.items(), _WANTED, sent.notes)
-    _require_plain(found)
+    _require_plain(submissions.of_files("it", sent.files, sent.from_notebooks, sent.notes))
 
 
 def _parcels() -> list[bytes]:

@@ -25,7 +25,7 @@ def assignment(name: str, *parts: Part, support: tuple[str, ...] = ()) -> Assign
 
 
 def handed_in(*names: str) -> submissions.Submission:
-    return submissions.from_files("handin", [(name, b"") for name in names], names)
+    return submissions.of_files("handin", dict.fromkeys(names, b""))
 
 
 MPI = assignment(
@@ -75,12 +75,21 @@ def test_a_support_file_alone_is_no_submission():
         recognise(handed_in("utils.py"), KNOWN)
 
 
-def test_what_a_notebook_lacks_is_said():
+def test_what_a_notebook_lacks_is_said(tmp_path):
     """The message that nothing was found tells why."""
-    content = b'{"cells": []}'
-    found = submissions.from_files("it", [("a.ipynb", content), ("x.txt", b"")], ["ring.py"])
+    (tmp_path / "a.ipynb").write_text('{"cells": []}')
+    (tmp_path / "x.txt").write_text("")
+    found = submissions.read(tmp_path, ["ring.py"])
     with pytest.raises(UsageError, match=r"a\.ipynb has no cell that begins with %%writefile$"):
         recognise(found, KNOWN)
+
+
+def test_files_that_lie_too_far_down_are_named(tmp_path):
+    """Where nothing else was found either."""
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (tmp_path / "a" / "b" / "ring.py").write_text("")
+    with pytest.raises(UsageError, match="found no file in the root or one folder down; a/b/ring"):
+        recognise(submissions.read(tmp_path, ["ring.py"]), KNOWN)
 
 
 def test_another_accepted_name_counts():

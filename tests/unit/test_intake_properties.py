@@ -65,13 +65,11 @@ def require_moderate(found: Submission) -> None:
     assert CANARY not in found.files.values()
     assert len(found.files) <= MAX_FILES
     assert all(note.isprintable() for note in found.notes)
-    # Only plain names pass; the digest follows from what passes.
+    # Only plain names pass; what passes is the same submission, whichever door it is graded behind.
     there = parcels.unpack(b"".join(parcels.pack(parcels.of_submission(found))))
     assert submissions.of_files(found.origin, there.files, there.from_notebooks, there.notes) == (
         found
     )
-    again = submissions.from_files(found.origin, found.loose_files().items(), WANTED, found.notes)
-    assert (again.files, again.digest) == (found.files, found.digest)
 
 
 @QUICK
@@ -187,7 +185,8 @@ def test_any_parcel(files, notes):
     sent = b"".join(parcels.pack(Parcel(files, notes=tuple(notes))))
     try:
         arrived = parcels.unpack(sent)
-        found = submissions.from_files("it", arrived.files.items(), WANTED, arrived.notes)
-    except (parcels.BrokenParcelError, UsageError):
+    except parcels.BrokenParcelError:
         return
-    require_moderate(found)
+    require_moderate(
+        submissions.of_files("it", arrived.files, arrived.from_notebooks, arrived.notes)
+    )

@@ -93,10 +93,8 @@ def test_a_notebook_without_such_cells_says_so():
         b"[1, 2]",
         b"{}",
         b'{"cells": 3}',
-        b'{"cells": [3]}',
-        b'{"cells": [{"cell_type": "code"}]}',
-        b'{"cells": [{"cell_type": "code", "source": 7}]}',
-        b'{"cells": [{"cell_type": "code", "source": [1]}]}',
+        b'{"cells": {"cell_type": "code"}}',
+        b'{"cells": "code"}',
         b'{"worksheets": [{"cells": []}]}',
         b"[" * 200_000,
         b'{"cells":' * 50_000,
@@ -109,6 +107,25 @@ def test_what_is_no_notebook_is_said_to_be_none(content):
     assert not found.is_notebook
     assert found.files == {}
     assert found.problems[0].startswith("is not a notebook that can be read (")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        3,
+        {},
+        {"cell_type": "code"},
+        {"cell_type": "code", "source": None},
+        {"cell_type": "code", "source": 7},
+        {"cell_type": "code", "source": ["%%writefile b.py\n", 1]},
+        {"cell_type": [], "source": "%%writefile b.py\nx"},
+    ],
+)
+def test_an_odd_cell_is_skipped(odd):
+    """The others are read, also one that does not say what it is."""
+    cells = [odd, {"source": "%%writefile a.py\nx"}]
+    found = notebook.read(json.dumps({"cells": cells}).encode())
+    assert (found.files, found.problems) == ({"a.py": b"x\n"}, ())
 
 
 def test_too_many_files_are_cut_off():

@@ -12,7 +12,7 @@ import pytest
 from grader import submission as submissions
 from grader.errors import UsageError
 from grader.intake import parcel as parcels
-from grader.intake.parcel import Parcel
+from grader.runner import intake_stream
 from grader.submission import Submission
 
 FLAT = ("ring.py", "sync.py", "fed.py")
@@ -37,11 +37,15 @@ def in_zip(root: Path, files: dict[str, bytes]) -> Path:
 
 
 def read(tmp_path: Path, files: dict[str, bytes], how: str = "folder") -> Submission:
-    if how == "stream":
-        parcel = b"".join(parcels.pack(Parcel(files)))
-        return submissions.from_files("it", parcels.unpack(parcel).files.items(), WANTED)
-    make = in_folder if how == "folder" else in_zip
-    return submissions.read(make(tmp_path / "it", files), WANTED)
+    make = in_zip if how == "zip" else in_folder
+    found = submissions.read(make(tmp_path / "it", files), WANTED)
+    return arrived(found) if how == "stream" else found
+
+
+def arrived(found: Submission) -> Submission:
+    """Return what the container makes of what `grade run` sends."""
+    sent = parcels.unpack(intake_stream.read_submission(io.BytesIO(intake_stream.pack(found))))
+    return submissions.of_files(found.origin, sent.files, sent.from_notebooks, sent.notes)
 
 
 def notebook(**cells: str) -> bytes:
@@ -101,6 +105,47 @@ def test_nothing_is_read_further_down(tmp_path, how):
     """Three levels: a folder, a folder of the assignment, a file."""
     deep = {"a/b/c/ring.py": b"1", "a/b/c/d/e.py": b"2", "x.py": b""}
     assert list(read(tmp_path, deep, how).files) == ["x.py"]
+
+
+@pytest.mark.parametrize("how", ["folder", "zip"])
+def test_what_lies_too_far_down_is_named(tmp_path, how):
+    """The nearest place of each file that is missing, also where a notebook writes it."""
+    handed_in = {
+        "stud/hw/ring.py": b"",
+        "stud/hw/old/ring.py": b"",
+        "stud/hw/all.ipynb": notebook(fed="f"),
+        "stud/sync.py": b"",
+        "stud/hw/sync.py": b"",
+    }
+    found = read(tmp_path, handed_in, how)
+    assert list(found.files) == ["sync.py"]
+    assert found.notes == (
+        "stud/hw/fed.py, which a notebook writes, was not read: it lies 2 folders down; expected "
+        "is fed.py in the root or one folder down",
+        "stud/hw/ring.py was not read: it lies 2 folders down; expected is ring.py in the root or "
+        "one folder down",
+    )
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ("folder", "stud/hw/mpi is a folder too far down, expected are files in the root or one"),
+        ("zip", r"stud/hw/mpi/x/ring\.py lies 4 folders down, expected are files in the root or"),
+    ],
+)
+def test_nothing_but_files_too_far_down_is_not_called_empty(tmp_path, how, sentence):
+    """The sentence names the first of them."""
+    with pytest.raises(UsageError, match=f"holds no file that is read: {sentence}"):
+        read(tmp_path, {"stud/hw/mpi/x/ring.py": b""}, how)
+
+
+@pytest.mark.parametrize("path", ["a" * 300, "b/" * 3000], ids=["long name", "long path"])
+def test_a_path_that_the_system_refuses_is_bad_usage(path):
+    """And does not fill the screen."""
+    with pytest.raises(UsageError, match="cannot be read: File name too long; name") as error:
+        submissions.read(Path(path), WANTED)
+    assert len(str(error.value)) < 400
 
 
 @pytest.mark.parametrize("how", ["folder", "zip"])
@@ -201,12 +246,20 @@ def test_a_notebook_is_read_for_the_files_it_writes(tmp_path, how, folder):
     assert found.notes == ("read from the cells of all.ipynb: fed.py, helper.py, ring.py",)
 
 
-def test_a_notebook_survives_the_way_into_the_container(tmp_path):
-    """What is sent is the notebook itself, so that inside and outside say the same."""
-    here = read(tmp_path, {"all.ipynb": notebook(fed="f"), "ring.py": b"r"})
-    assert list(here.loose_files()) == ["all.ipynb", "ring.py"]
-    there = read(tmp_path, here.loose_files(), "stream")
-    assert (there.files, there.digest, there.notes) == (here.files, here.digest, here.notes)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("ring.py", "all.ipynb"),
+        ("hw/part1/main.py", "hw/part1/ring.py", "hw/part1/sync.py"),
+        ("hw/part1/main.py", "hw/part1/all.ipynb"),
+    ],
+)
+def test_both_doors_grade_the_same(tmp_path, names):
+    """Which files count is not asked again of what is left of them."""
+    contents = {name: notebook(fed="f") if "ipynb" in name else b"" for name in names}
+    here = read(tmp_path, contents)
+    assert {"ring.py", "part1/main.py"} & set(here.files)
+    assert arrived(here) == here
 
 
 def test_loose_scripts_win_over_a_notebook(tmp_path):
@@ -224,6 +277,18 @@ def test_loose_scripts_in_a_folder_win_over_a_notebook_beside_it(tmp_path):
     """When there are as many of them."""
     handed_in = {"all.ipynb": notebook(fed="f"), "scripts/fed.py": b"loose"}
     assert dict(read(tmp_path, handed_in).files) == {"fed.py": b"loose"}
+
+
+@EVERY_WAY
+def test_of_many_notebooks_the_nearest_are_read(tmp_path, how):
+    """And it is said that others were not, but nothing of those that cannot count."""
+    lectures = {f"nbs/lectures/{number:02}.ipynb": b"{}" for number in range(20)}
+    found = read(tmp_path, {**lectures, "nbs/task.IPYNB": notebook(fed="f")}, how)
+    assert found.files["fed.py"] == b"f\n"
+    assert found.notes == (
+        "read from the cells of task.IPYNB: fed.py",
+        "of 21 notebooks only 20 were read, the nearest ones",
+    )
 
 
 def test_of_two_notebooks_the_one_with_more_of_the_files_wins(tmp_path):

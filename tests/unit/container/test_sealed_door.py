@@ -172,7 +172,7 @@ def test_a_data_folder_without_data_is_bad_usage(submission, tmp_path, monkeypat
 
 
 def test_files_in_folders_and_notebooks_go_in_as_they_are(submission, daemon):
-    """What a notebook's cells write is found out inside."""
+    """With what a notebook's cells write, which is not found out again inside."""
     cell = {"cell_type": "code", "source": "%%writefile my_naive_allreduce.py\nx"}
     notebook = json.dumps({"cells": [cell]}).encode()
     (submission / "all.ipynb").write_bytes(notebook)
@@ -190,6 +190,7 @@ def test_files_in_folders_and_notebooks_go_in_as_they_are(submission, daemon):
     grade(submission)
     assert dict(arrived) == {
         "all.ipynb": notebook,
+        "my_naive_allreduce.py": b"x\n",
         RING: b"# a ring\n",
         "part1/main.py": b"# one\n",
     }

@@ -54,17 +54,17 @@ def test_reading_apart_finds_what_reading_here_finds(folder):
 
 
 def test_what_a_client_sent_is_read_apart(folder):
-    """With what was said of it outside."""
+    """All of it comes out as it was found outside, and nothing else that a client may say."""
     found = submissions.read(folder, WANTED)
-    sent = b"".join(parcels.pack(Parcel(found.loose_files(), notes=("too large",))))
-    there = process.unpack(sent, "it", WANTED)
-    assert (there.files, there.digest, there.notes) == (found.files, found.digest, ("too large",))
+    sent = Parcel(found.files, frozenset(["ring.py"]), ("too large",), failure="x")
+    there = process.unpack(b"".join(parcels.pack(sent)), "it")
+    assert there == submissions.of_files("it", found.files, sent.from_notebooks, sent.notes)
 
 
 def test_what_is_no_parcel_is_one_sentence():
     """Whatever arrives on standard input."""
     with pytest.raises(UsageError, match="it did not arrive whole: it holds 3 bytes without an en"):
-        process.unpack(b"abc", "it", WANTED)
+        process.unpack(b"abc", "it")
 
 
 def test_a_refusal_arrives_as_it_was_said(tmp_path):
@@ -96,6 +96,24 @@ def test_it_is_nobody_where_root_owns_what_it_reads(folder):
     folder.chmod(0o700)
     with pytest.raises(UsageError, match="handed-in cannot be read; check its permissions"):
         process.read(folder, WANTED, uid=150_000)
+
+
+@AS_ROOT
+def test_a_folder_in_a_closed_one_is_one_sentence(folder):
+    """It cannot even be looked at."""
+    _open_way_to(folder)
+    os.chown(folder / "part1", 150_001, 150_001)
+    folder.chmod(0o700)
+    with pytest.raises(UsageError, match=r"part1 cannot be read; check .* the folders above it"):
+        process.read(folder / "part1", WANTED, uid=150_000)
+
+
+def test_who_may_not_become_another_user_is_told_what_it_takes(program):
+    """A container without the capabilities, say."""
+    program(f"os._exit({answer.NOT_CONFINED})")
+    with pytest.raises(GraderError, match="--cap-add SETUID --cap-add SETGID") as error:
+        process.unpack(b"", "it")
+    assert error.value.exit_code == GraderError.exit_code
 
 
 def _open_way_to(folder: Path) -> None:
@@ -158,6 +176,7 @@ def test_the_process_can_do_little_else(tmp_path, program, uid):
         (-signal.SIGXCPU, "that took more than 60 s of processor time"),
         (None, "that took more than 120 s"),
         (-signal.SIGSEGV, r"the process that read it crashed \(SIGSEGV\)"),
+        (-40, r"the process that read it crashed \(signal 40\)"),
         (1, "ended with exit code 1"),
     ],
 )
@@ -199,7 +218,7 @@ def test_a_reader_that_answers_without_end_is_stopped(program, monkeypatch):
     monkeypatch.setattr(process, "MAX_NUM_BYTES", 1 << 20)
     program("os.write(1, READY)\nwhile True:\n    os.write(1, bytes(1 << 16))")
     with pytest.raises(UsageError, match="the process that read it answered with"):
-        process.unpack(b"", "it", WANTED)
+        process.unpack(b"", "it")
 
 
 def test_a_reader_that_hangs_is_killed(program, monkeypatch, tmp_path):
@@ -210,7 +229,7 @@ def test_a_reader_that_hangs_is_killed(program, monkeypatch, tmp_path):
         "os.write(1, READY)\ntime.sleep(1000)"
     )
     with pytest.raises(UsageError, match="cannot be read because that took more than"):
-        process.unpack(b"", "it", WANTED)
+        process.unpack(b"", "it")
     with pytest.raises(ProcessLookupError):
         os.kill(int((tmp_path / "pid").read_text()), 0)
 
@@ -219,7 +238,7 @@ def test_a_reader_that_does_not_listen_is_no_harm(program):
     """It may end before it has read what we send."""
     program("os.write(1, READY)\nos._exit(5)")
     with pytest.raises(UsageError, match="ended with exit code 5"):
-        process.unpack(bytes(8 << 20), "it", WANTED)
+        process.unpack(bytes(8 << 20), "it")
 
 
 def test_no_program_to_start_is_our_failure(monkeypatch, folder):
@@ -250,7 +269,7 @@ def test_what_takes_too_much_time_is_one_sentence(tmp_path, program):
         f"resource.setrlimit(resource.RLIMIT_CPU, (1, {limit}))\nwhile True: pass"
     )
     with pytest.raises(UsageError, match="took more than 60 s of processor time"):
-        process.unpack(b"", "it", WANTED)
+        process.unpack(b"", "it")
 
 
 def test_a_bomb_is_one_sentence(tmp_path):

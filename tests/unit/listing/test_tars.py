@@ -2,6 +2,7 @@
 
 import gzip
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_a_tar_is_read_like_a_folder(read, tmp_path, packed, start):
     )
     assert dict(found.files) == files
     assert found.notes == ()
-    assert found.digest == submissions.from_files("it", files.items(), WANTED).digest
+    assert found.digest == submissions.of_files("it", files).digest
 
 
 @pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
@@ -149,6 +150,18 @@ def test_data_files_further_down_are_not_held(read, monkeypatch):
     monkeypatch.setattr(tars, "_MAX_HELD_NUM_BYTES", 1000)
     found = read(tar_of(*((f"data/train/{n}.png", bytes(600)) for n in range(9)), HONEST))
     assert list(found.files) == ["sync.py"]
+
+
+def test_a_size_without_measure_is_one_sentence(read):
+    """Nobody goes on reading behind the end to get to the next member."""
+    content = bytearray(tar_of(("ring.txt", b"1")))
+    content[124:136] = b"\x80" + b"\x7f" * 11
+    content[148:156] = b" " * 8
+    content[148:156] = b"%06o\0 " % sum(content[:512])
+    started_s = time.process_time()
+    with pytest.raises(UsageError, match=r"cannot be unpacked as a tar \(it breaks off\); make"):
+        read(bytes(content))
+    assert time.process_time() - started_s < 5
 
 
 def test_too_many_members_are_one_sentence(read, monkeypatch):

@@ -36,6 +36,28 @@ def test_what_would_lie_elsewhere_is_left_out(read, name):
     assert list(read(zip_of((name, b"1"), HONEST)).files) == ["sync.py"]
 
 
+def test_a_name_with_a_drive_is_said_to_have_one(read):
+    """It is not outside of anything here, but it would be elsewhere."""
+    (note,) = read(zip_of(("a:b.py", b"1"), HONEST)).notes
+    assert note == "a:b.py was not read: it has a name that begins with a drive of some systems, a:"
+
+
+@pytest.mark.parametrize("damage", ["cut", "a name that is no text", "a version to come"])
+def test_a_broken_zip_is_told_from_another_file(read, damage):
+    """It is to be made or sent again."""
+    content = zip_of(("r\u00e9.py", b"1" * 100), HONEST)
+    if damage == "cut":
+        content = content[:-30]
+    elif damage == "a name that is no text":
+        content = content.replace("r\u00e9".encode(), b"r\xff\xfe")
+    else:
+        content = content.replace(b"PK\x01\x02\x14\x03\x14", b"PK\x01\x02\x14\x03\x63")
+    with pytest.raises(
+        UsageError, match=r"it\.zip cannot be unpacked as a zip .*; make the zip ag"
+    ):
+        read(content)
+
+
 def test_a_file_without_a_name_is_left_out(read):
     """It has no place to be."""
     content = zip_with_modes(("", b"1", stat.S_IFREG), (*HONEST, stat.S_IFREG))

@@ -33,11 +33,12 @@ def test_what_follows_the_parcel_is_left_in_the_stream():
     assert stream.read() == b"more"
 
 
-def test_what_a_notebook_writes_is_not_sent():
-    """The notebook itself is: inside, it is read again."""
+def test_what_a_notebook_writes_is_sent_as_such():
+    """Inside, nothing is chosen again."""
     files = {"all.ipynb": b"{}", "ring.py": b"1"}
     sent = pack(submissions.of_files("it", files, frozenset(["ring.py"])))
-    assert set(parcels.unpack(read_submission(io.BytesIO(sent))).files) == {"all.ipynb"}
+    found = parcels.unpack(read_submission(io.BytesIO(sent)))
+    assert (found.files, found.from_notebooks) == (files, {"ring.py"})
 
 
 def test_too_large_a_submission_is_refused():
