@@ -119,6 +119,10 @@ class Outcome:
     """From `inputs released` to the last rank's result, on the judge's clock."""
     num_altered: int = 0
     """How many messages left altered, of those that the case wanted altered."""
+    num_processes: int | None = None
+    """How many processes showed themselves to the zygote; None where nobody counted."""
+    num_processes_at_once: int | None = None
+    """The most of them that were alive at one moment."""
 
     def __getitem__(self, name: str) -> list[Any]:
         """Return the result `name` of every rank, in rank order."""

@@ -69,6 +69,19 @@ COMMUNICATORS_OTHERWISE = _names("""
     Intercomm_create Intercomm_create_from_groups
 """)
 
+COMMUNICATORS_WITH_DATA = _names("Dist_graph_create")
+"""Give to other ranks what each says of them: the weights of its edges."""
+
+COMMUNICATORS_BY_CHOICE = _names("""
+    Comm_create Comm_split Comm_split_type Cart_create Cart_sub Graph_create
+    Dist_graph_create_adjacent Intercomm_merge Comm_create_group Comm_create_from_group
+    Intercomm_create Intercomm_create_from_groups
+""")
+"""Each tells the others little, by who is in the new one in which order; many of them tell much."""
+
+AGREEMENTS = _names("Comm_agree Comm_iagree Comm_shrink Comm_revoke")
+"""For programs that outlive a failure of a rank; what the ranks agree on is a number."""
+
 ONE_SIDED = _names("""
     Put Get Accumulate Get_accumulate Fetch_and_op Compare_and_swap
     Rput Rget Raccumulate Rget_accumulate
@@ -122,6 +135,7 @@ QUERIES_AND_HANDLES = _names("""
     Comm_delete_attr Comm_f2c Comm_free_keyval Comm_get_attr Comm_get_errhandler Comm_get_info
     Comm_get_name Comm_get_parent Comm_group Comm_rank Comm_remote_group Comm_remote_size
     Comm_set_attr Comm_set_errhandler Comm_set_info Comm_set_name Comm_size Comm_test_inter
+    Comm_ack_failed Comm_failure_ack Comm_failure_get_acked Comm_get_failed Comm_is_revoked
     Attr_delete Attr_get Attr_put Keyval_create Keyval_free
     Cart_coords Cart_get Cart_map Cart_rank Cart_shift Cartdim_get Dims_create
     Dist_graph_neighbors Dist_graph_neighbors_count Graph_get Graph_map Graph_neighbors
@@ -153,13 +167,22 @@ DATATYPES_AND_OPS = _names("""
 """)
 
 NEUTRAL = (
-    COMMUNICATORS_BY_ALL
+    (COMMUNICATORS_BY_ALL - COMMUNICATORS_WITH_DATA)
     | COMMUNICATORS_OTHERWISE
     | ENVIRONMENT
     | QUERIES_AND_HANDLES
     | DATATYPES_AND_OPS
 )
 """Carries no data of the student's from rank to rank: allowed by every rule."""
+
+BY_OTHER_THAN_MESSAGES = (
+    (BLOCKING_COLLECTIVES | NONBLOCKING_COLLECTIVES) - _names("Barrier Ibarrier Barrier_init")
+    | COMMUNICATORS_WITH_DATA
+    | AGREEMENTS
+    | ONE_SIDED
+    | FILES
+)
+"""Functions of MPI that carry data from rank to rank, and send no message for it."""
 
 CLASSES = (
     BLOCKING_POINT_TO_POINT,
@@ -170,6 +193,7 @@ CLASSES = (
     TORCH_COLLECTIVES,
     COMMUNICATORS_BY_ALL,
     COMMUNICATORS_OTHERWISE,
+    AGREEMENTS,
     ONE_SIDED,
     FILES,
     PROCESSES,
@@ -178,6 +202,6 @@ CLASSES = (
     QUERIES_AND_HANDLES,
     DATATYPES_AND_OPS,
 )
-"""Together every function of mpi.h and every operation of c10d, without overlap."""
+"""Together every function of MPI and every operation of c10d, without overlap."""
 
 ALL = frozenset[str]().union(*CLASSES)

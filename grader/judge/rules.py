@@ -12,6 +12,7 @@ from grader.judge.findings import RuleViolation
 from grader.judge.functions import (
     ALL,
     BLOCKING_POINT_TO_POINT,
+    COMMUNICATORS_BY_CHOICE,
     COMPLETION,
     NEUTRAL,
     NONBLOCKING_POINT_TO_POINT,
@@ -22,6 +23,9 @@ from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Trace
 
 _NONBLOCKING = NONBLOCKING_POINT_TO_POINT | COMPLETION | NEUTRAL
 _POINT_TO_POINT = _NONBLOCKING | BLOCKING_POINT_TO_POINT
+_MAX_COMMUNICATORS = 16
+_MAX_COMMUNICATORS_PER_MESSAGE = 2
+"""More than all of these are not made to send anything over them."""
 
 
 def assert_only_point_to_point(trace: Trace, *, may_be_silent: bool = False) -> None:
@@ -146,6 +150,7 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
         if call.function in ALL and call.function not in allowed
     ]
     if not others:
+        _assert_few_communicators(trace, allowed_text)
         return
     rank, call = others[0]
     hint = ""
@@ -155,6 +160,19 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
     raise RuleViolation(
         f"rank {rank} calls {name_of(call)}{at(call)}{hint}; this part allows {allowed_text}{more}"
     )
+
+
+def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
+    for rank, seen in enumerate(trace.ranks):
+        made = [call for call in seen.calls if call.function in COMMUNICATORS_BY_CHOICE]
+        num_messages = sum(call.is_send or call.is_receive for call in seen.calls)
+        some = max(_MAX_COMMUNICATORS, _MAX_COMMUNICATORS_PER_MESSAGE * num_messages)
+        if len(made) > some and len(trace.ranks) > 1:
+            raise RuleViolation(
+                f"rank {rank} makes {len(made)} new communicators, the first by {name_of(made[0])}"
+                f"{at(made[0])}, and sends and receives {num_messages} messages; so many tell the "
+                f"other ranks something themselves, and this part allows {allowed_text}"
+            )
 
 
 def _assert_evidence(trace: Trace, may_be_silent: bool) -> None:

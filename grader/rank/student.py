@@ -21,6 +21,7 @@ class Student:
     def __init__(self, mark_phase: Callable[[int], None]) -> None:
         """mark_phase: tells the trace which phase begins: 0 outside, 1 counted, 2 paused."""
         self.mark_phase = mark_phase
+        self._level = 0
 
     def module(self, file: str) -> ModuleType:
         """Return the module of a handed-in file such as `my_ring_allreduce.py`."""
@@ -33,7 +34,9 @@ class Student:
         Raises NotDefined when the file has no such name or it cannot be called.
         """
         module = self.module(file)
-        found = getattr(module, name, None)
+        # What a module does to find an attribute is done by the student.
+        with self.phase():
+            found = getattr(module, name, None)
         if not callable(found):
             defined = sorted(
                 key
@@ -65,23 +68,23 @@ class Student:
             sys.argv, sys.modules["__main__"] = before
         return main.__dict__
 
-    @contextlib.contextmanager
-    def phase(self) -> Iterator[None]:
+    def phase(self) -> contextlib.AbstractContextManager[None]:
         """Mark the calls that the rules of the part count."""
-        self.mark_phase(1)
-        try:
-            yield
-        finally:
-            self.mark_phase(0)
+        return self._marked(1)
+
+    def outside(self) -> contextlib.AbstractContextManager[None]:
+        """Inside a phase: let the probe itself communicate or wait, unseen by the rules."""
+        return self._marked(2)
 
     @contextlib.contextmanager
-    def outside(self) -> Iterator[None]:
-        """Inside a phase: let the probe itself communicate or wait, unseen by the rules."""
-        self.mark_phase(2)
+    def _marked(self, level: int) -> Iterator[None]:
+        before, self._level = self._level, level
+        self.mark_phase(level)
         try:
             yield
         finally:
-            self.mark_phase(1)
+            self._level = before
+            self.mark_phase(before)
 
 
 def _find(file: str) -> Path:

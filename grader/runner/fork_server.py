@@ -28,6 +28,7 @@ _ALSO = {"torch": ("torch._dynamo",)}
 _IMPORT_LIMIT_S = 120.0
 _KILL_LIMIT_S = 30.0
 _ANSWER_LIMIT_S = 5.0
+_COUNT_LIMIT_S = 30.0
 _MARK = "GRADER_FORK_SERVER"
 """Every process of a run has this in its environment, until it takes it out."""
 _WHO = "; if memory has not run out, somebody killed it: a person should look at the submission"
@@ -55,6 +56,7 @@ class ForkServer:
         self._rank_statuses: dict[int, int] = {}
         self._left = -1
         self._excess: dict[str, Any] | None = None
+        self._attendance = (0, 0)
         self._log = ""
         self._mark = secrets.token_hex(16)
 
@@ -118,6 +120,16 @@ class ForkServer:
                 self._listen(_ANSWER_LIMIT_S, until="log")
         return self._log
 
+    def attendance(self) -> tuple[int, int]:
+        """Return how many processes have shown themselves, and the most of them alive at once.
+
+        Counted since this was last asked. Raises LaunchError when nobody answers.
+        """
+        self._say({"count": True})
+        if not self._wait_for("counted", _COUNT_LIMIT_S):
+            raise LaunchError(f"the processes of a run were not counted in {_COUNT_LIMIT_S:.0f} s")
+        return self._attendance
+
     def end(self) -> None:
         """End every process of the run.
 
@@ -126,13 +138,11 @@ class ForkServer:
         if self._zygote is None:
             return
         self._say({"end": True})
-        deadline_s = time.monotonic() + _KILL_LIMIT_S
-        while not self._listen(0.2, until="ended"):
-            if time.monotonic() > deadline_s:
-                self.close()
-                raise GraderError(
-                    f"processes of a run were still alive {_KILL_LIMIT_S:.0f} s after being killed"
-                )
+        if not self._wait_for("ended", _KILL_LIMIT_S):
+            self.close()
+            raise GraderError(
+                f"processes of a run were still alive {_KILL_LIMIT_S:.0f} s after being killed"
+            )
 
     def close(self) -> None:
         """End the zygote, and with it a run that has not ended."""
@@ -151,13 +161,11 @@ class ForkServer:
     def _start_zygote(self) -> None:
         self._zygote = self._place.start({**_environment(), _MARK: self._mark}, self._modules)
         self._unread = b""
-        deadline_s = time.monotonic() + _IMPORT_LIMIT_S
-        while not self._listen(0.2, until="ready"):
-            if time.monotonic() > deadline_s:
-                self.close()
-                raise GraderError(
-                    f"importing {', '.join(self._modules)} took more than {_IMPORT_LIMIT_S:.0f} s"
-                )
+        if not self._wait_for("ready", _IMPORT_LIMIT_S):
+            self.close()
+            raise GraderError(
+                f"importing {', '.join(self._modules)} took more than {_IMPORT_LIMIT_S:.0f} s"
+            )
 
     def _say(self, message: dict[str, Any]) -> None:
         assert self._zygote is not None
@@ -165,6 +173,14 @@ class ForkServer:
             self._zygote.tell(json.dumps(message).encode() + b"\n")
         except BrokenPipeError:
             raise self._death() from None
+
+    def _wait_for(self, until: str, limit_s: float) -> bool:
+        """Return whether the zygote says `until` before time is up."""
+        deadline_s = time.monotonic() + limit_s
+        while not self._listen(0.2, until):
+            if time.monotonic() > deadline_s:
+                return False
+        return True
 
     def _listen(self, patience_s: float, until: str = "") -> bool:
         """Take note of what the zygote says; return whether it has said `until`.
@@ -195,6 +211,8 @@ class ForkServer:
             self._left = message["left"]
         elif "excess" in message:
             self._excess = message["excess"]
+        elif "counted" in message:
+            self._attendance = (message["counted"]["seen"], message["counted"]["at_once"])
         elif "log" in message:
             self._log = message["log"]
         elif "lost" in message:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.errors import GraderError, LaunchError
+from grader.judge.functions import BY_OTHER_THAN_MESSAGES
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import answers
 from grader.runner.connections import Connections
@@ -20,6 +21,7 @@ from grader.runner.watch import Watch
 from grader.runner.wire import Frame
 from grader.runner.witnesses import Witnesses
 from grader.trace import layout
+from grader.trace.calls import RankTrace, Trace
 
 _TICK_S = 0.05
 _SETTLE_S = 2.0
@@ -93,6 +95,8 @@ class _Run:
         self._connections = connections
         self._files = files
         self._student_has_run = False
+        self._has_called: set[int] = set()
+        """Ranks that the student's code has called MPI in."""
 
     def begin(self) -> None:
         """Meet every rank and tell it what it needs.
@@ -153,6 +157,9 @@ class _Run:
             # Not before the clock runs: what a rank has, it can begin to work on.
             self._connections.send(rank, "go", {"values": values}, arrays)
         frames, finished_s = self._collect("result")
+        # Only ranks that are nothing but processes of one machine are asked to start more of them.
+        is_alone = self._plan.world == "alone"
+        num_processes, at_once = self._sandbox.attendance() if is_alone else (None, None)
         trace = self._watch.trace()
         doubts = self._witnesses.doubts(trace)
         results = []
@@ -166,15 +173,40 @@ class _Run:
             ranks=self._plan.ranks,
             inputs=case.inputs,
             results=tuple(results),
-            trace=replace(trace, doubts=doubts).of_phases(self._phases),
+            trace=replace(self._judged(trace), doubts=doubts),
             wall_time_s=finished_s - started_s,
             num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
+            num_processes=num_processes,
+            num_processes_at_once=at_once,
         )
 
     @property
     def _phases(self) -> tuple[int, ...]:
         """Return the phases whose calls are the student's; a genuine program has no other."""
         return (0, 1) if self._plan.genuine else (1,)
+
+    def _judged(self, trace: Trace) -> Trace:
+        """Return the calls that rules are about."""
+        if not self._plan.world.startswith("mpi"):
+            return trace.of_phases(self._phases)
+        return replace(trace, ranks=tuple(map(self._judged_of_rank, trace.ranks)))
+
+    def _judged_of_rank(self, seen: RankTrace) -> RankTrace:
+        """Return one rank's calls of the student's phases.
+
+        With them whatever moves data by other means than messages, once the student's code has
+        called anything: ours does not, nobody judges a yardstick, and what ours calls may have been
+        replaced. Before, files are imported.
+        """
+        judged = []
+        for call in seen.calls:
+            is_counted = call.phase in self._phases
+            if is_counted:
+                self._has_called.add(seen.rank)
+            hidden = seen.rank in self._has_called and call.function in BY_OTHER_THAN_MESSAGES
+            if is_counted or hidden:
+                judged.append(call)
+        return replace(seen, calls=tuple(judged))
 
     def _check_interposer(self) -> None:
         """Refuse to grade when a preload failed: it does so silently."""

@@ -139,6 +139,13 @@ class Sandbox:
         """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
         return self._server.excess()
 
+    def attendance(self) -> tuple[int, int]:
+        """Return how many processes have shown themselves, and the most of them alive at once.
+
+        Counted since this was last asked. Raises LaunchError when nobody answers.
+        """
+        return self._server.attendance()
+
     def dump_stacks(self, ranks: Sequence[int]) -> None:
         """Have these ranks, as far as they live, write where they are."""
         self._server.dump_stacks(ranks)

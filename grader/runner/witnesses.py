@@ -21,6 +21,7 @@ class Witnesses:
         self._is_mpi = is_mpi
         self._in_flight = witnesses.InFlight()
         self._before: list[Counted | None] = []
+        self._is_counted: list[bool] = []
         self._nested = [0] * len(files)
         self._began_ns = 0
 
@@ -28,28 +29,35 @@ class Witnesses:
         """Note what there is before the calls of a case."""
         self._began_ns = time.monotonic_ns()
         self._before = self._counted()
+        # As it is before anything of the student's has run; a rank that says no later has lied.
+        self._is_counted = self._is_counted or [each is not None for each in self._before]
         self._nested = [each.trace.num_nested() for each in self._files]
 
     def doubts(self, trace: Trace) -> tuple[str, ...]:
         """Return why the calls of a case prove nothing, if there is a reason.
 
         trace: all calls since `begin_case`, read after the last of them. Raises GraderError where
-        MPI has not counted.
+        MPI has never counted.
         """
         read_ns = time.monotonic_ns()
         after = self._counted()
+        stopped = []
         for rank, seen in enumerate(trace.ranks):
-            if self._is_mpi and seen.attached and seen.initialised and after[rank] is None:
+            if not (self._is_mpi and seen.attached and seen.initialised and after[rank] is None):
+                continue
+            if not self._is_counted[rank]:
                 raise GraderError(
                     f"MPI does not count the messages of rank {rank}: its monitoring component "
                     "(pml_monitoring) is missing, without which no message is proven"
                 )
+            stopped.append(f"MPI counted the messages of rank {rank}, and then no longer")
         sent_or_received, self._in_flight = witnesses.disagreements(trace, self._in_flight)
         nested = [
             files.trace.num_nested() - before
             for files, before in zip(self._files, self._nested, strict=True)
         ]
         found = [
+            *stopped,
             *witnesses.unrecorded(nested),
             *witnesses.contradictions(trace, self._began_ns, read_ns),
             *sent_or_received,

@@ -66,6 +66,8 @@ class Call:
     file: str
     """Python source file of the caller; empty if unknown."""
     line: int
+    place: int = 0
+    """Which instruction of the rank's Python code makes the call: equal for the same one."""
 
 
 @dataclass(frozen=True)

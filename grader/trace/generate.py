@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from grader.trace.prototypes import Prototype
 
 _LOCAL = re.compile(
-    r"MPI_("
+    r"MPIX?_("
     r"(Type|Op|Group|Info|Errhandler|Error|Add_error|Status|Attr|Keyval|Pack|Unpack)(_\w+)?"
+    r"|Comm_(ack_failed|get_failed|failure_ack|failure_get_acked|is_revoked)"
     r"|Comm_(rank|size|remote_size|group|remote_group|test_inter|compare|c2f|get_\w+)"
     r"|(Comm|Win)_(set_(attr|name)|create_keyval|free_keyval|delete_attr)"
     r"|(Comm|Win|File|Session)_(create_errhandler|call_errhandler|set_errhandler)"
@@ -66,7 +67,9 @@ def hand_written(sources: Iterable[str]) -> set[str]:
 
 def functions_header(prototypes: Iterable[Prototype]) -> str:
     """Return functions.h: every wrapped function, and where its name lies among all names."""
+    prototypes = list(prototypes)
     names = [prototype.short_name for prototype in prototypes]
+    extensions = [each.short_name for each in prototypes if each.name.startswith("MPIX_")]
     offset = 1
     offsets = []
     for name in names:
@@ -81,6 +84,8 @@ def functions_header(prototypes: Iterable[Prototype]) -> str:
         "/* All names, each at the offset that its NAME_ says; offset 0 is the empty name. */",
         '#define FUNCTION_NAMES "\\0" \\',
         " \\\n".join(f'    "{name}\\0"' for name in names),
+        "/* Extensions go by the same short names. */",
+        *(f"#define PMPI_{name} PMPIX_{name}" for name in extensions),
         "enum function_name {",
         *offsets,
         "};",

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE
 #include "guard.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <stddef.h>
@@ -37,6 +38,8 @@ static struct {
     object *(*path_of)(object *);         /* new reference: text or bytes */
     const char *(*utf8)(object *, ptrdiff_t *);
     char *(*bytes)(object *);
+    int (*bytes_and_size)(object *, char **, ptrdiff_t *);
+    object *(*value_of)(object *, const char *); /* new reference */
     void (*take_reference)(object *);
     void (*drop_reference)(object *);
     void (*clear_error)(void);
@@ -52,7 +55,11 @@ static struct {
     char *standard;
 } guard;
 
-enum { TEXT_NUM_BYTES = 512 };
+enum { TEXT_NUM_BYTES = 512, COMPILED_HEADER_NUM_BYTES = 16 };
+
+/* Files in no folder: what suites call their rank-side code, and parts of Python itself. */
+#define PROBES "probes.py"
+#define FROZEN "<frozen "
 
 static bool look_up_python(void)
 {
@@ -70,6 +77,8 @@ static bool look_up_python(void)
         {&python.path_of, "PyOS_FSPath"},
         {&python.utf8, "PyUnicode_AsUTF8AndSize"},
         {&python.bytes, "PyBytes_AsString"},
+        {&python.bytes_and_size, "PyBytes_AsStringAndSize"},
+        {&python.value_of, "PyMapping_GetItemString"},
         {&python.take_reference, "Py_IncRef"},
         {&python.drop_reference, "Py_DecRef"},
         {&python.clear_error, "PyErr_Clear"},
@@ -99,9 +108,18 @@ static bool ends_with(const char *text, const char *end)
            strcmp(text + text_num_bytes - end_num_bytes, end) == 0;
 }
 
+/* Whether a path may lead out of the folders that it begins with: /given/../submission. */
+static bool is_roundabout(const char *path)
+{
+    return strstr(path, "//") || strstr(path, "/./") || strstr(path, "/../") ||
+           ends_with(path, "/.") || ends_with(path, "/..");
+}
+
 /* Whether a file lies in one of the folders, each of which a line break ends. */
 static bool is_in(const char *file, const char *folders)
 {
+    if (is_roundabout(file))
+        return false;
     for (const char *end; (end = strchr(folders, '\n')); folders = end + 1)
         if (end != folders && strncmp(file, folders, (size_t)(end - folders)) == 0)
             return true;
@@ -124,14 +142,13 @@ static enum owner owner_of(const char *file)
 {
     if (is_in(file, guard.own))
         return OURS;
-    /* Suites give their rank-side code this name. */
-    if (is_in(file, guard.support) || strcmp(file, "probes.py") == 0)
+    if (is_in(file, guard.support) || strcmp(file, PROBES) == 0)
         return SUPPORT;
     if (is_in(file, guard.installed))
         return PACKAGE;
     if (is_in(file, guard.standard))
         return acts_for_itself(file) ? PACKAGE : STANDARD;
-    return begins_with(file, "<frozen ") ? STANDARD : SUBMISSION;
+    return begins_with(file, FROZEN) ? STANDARD : SUBMISSION;
 }
 
 bool knows_own_files(void)
@@ -287,7 +304,7 @@ static bool is_standard_library_path(const char *path)
 static bool is_installed(const char *path)
 {
     return is_in(path, guard.installed) || is_in(path, guard.standard) || is_in(path, guard.own) ||
-           (is_standard_library_path(path) && !strstr(path, "/../"));
+           (is_standard_library_path(path) && !is_roundabout(path));
 }
 
 static int on_dlopen(object *arguments)
@@ -330,45 +347,145 @@ static bool is_inside_process(const char *path)
             strstr(path, "/map_files"));
 }
 
-static int on_path(object *arguments, ptrdiff_t index)
+/* Whether a path does so once its links are followed: all, or all but the last, for fd/3 is one. */
+static bool leads_inside_process(const char *path)
 {
-    char path[PATH_MAX], folder[PATH_MAX], whole[PATH_MAX];
-    copy_argument(arguments, index, path);
-    if (!path[0])
-        return 0;
-    bool is_refused = is_inside_process(path);
-    if (!is_refused && realpath(path, whole))
-        is_refused = is_inside_process(whole);
-    char *slash = strrchr(path, '/');
-    if (!is_refused && slash && slash != path) {
-        *slash = '\0';
-        char resolved[PATH_MAX];
-        if (realpath(path, resolved)) {
-            snprintf(folder, sizeof folder, "%.3000s/%.1000s", resolved, slash + 1);
-            is_refused = is_inside_process(folder);
-        }
+    char whole[PATH_MAX], folder[PATH_MAX], resolved[PATH_MAX];
+    if (realpath(path, whole) && is_inside_process(whole))
+        return true;
+    const char *slash = strrchr(path, '/');
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s/", (int)(slash - path), path);
+    if (!realpath(slash ? folder : ".", resolved))
+        return false;
+    snprintf(whole, sizeof whole, "%.3000s/%.1000s", resolved, slash ? slash + 1 : path);
+    return is_inside_process(whole);
+}
+
+/* Events do not tell from which open folder a path goes (dir_fd), so it is tried from each. */
+static bool leads_inside_from_open_folder(const char *path)
+{
+    DIR *descriptors = path[0] == '/' ? NULL : opendir("/proc/self/fd");
+    bool leads = false;
+    for (struct dirent *entry; descriptors && !leads && (entry = readdir(descriptors));) {
+        char whole[PATH_MAX];
+        snprintf(whole, sizeof whole, "/proc/self/fd/%.20s/%.4000s", entry->d_name, path);
+        bool is_other = entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(descriptors);
+        leads = is_other && leads_inside_process(whole);
     }
-    if (!is_refused)
+    if (descriptors)
+        closedir(descriptors);
+    return leads;
+}
+
+static int on_open(object *arguments)
+{
+    char path[PATH_MAX], what[TEXT_NUM_BYTES];
+    copy_argument(arguments, 0, path);
+    if (!path[0] || !(is_inside_process(path) || leads_inside_process(path) ||
+                      leads_inside_from_open_folder(path)))
         return 0;
-    char what[TEXT_NUM_BYTES];
-    copy_argument(arguments, index, path);
     snprintf(what, sizeof what, "looks into a process (%.100s)", path);
     return refuse_indirectly(what);
+}
+
+/* Bytes of Python; none for any other object. */
+struct bytes {
+    char *start;
+    ptrdiff_t number;
+};
+
+static struct bytes bytes_in(object *arguments, ptrdiff_t index)
+{
+    struct bytes bytes = {NULL, 0};
+    object *value = python.item(arguments, index);
+    if (!value || python.bytes_and_size(value, &bytes.start, &bytes.number) != 0) {
+        python.clear_error();
+        return (struct bytes){NULL, 0};
+    }
+    return bytes;
+}
+
+/* Whether a file that is not the submission's holds these bytes, and no others after its header. */
+static bool is_held_by(const char *file, long header_num_bytes, struct bytes bytes)
+{
+    FILE *opened = bytes.start && file[0] == '/' && owner_of(file) != SUBMISSION
+                       ? fopen(file, "rbe")
+                       : NULL;
+    if (!opened)
+        return false;
+    size_t number = (size_t)bytes.number;
+    char *held = malloc(number + 1);
+    bool is_held = held && fseek(opened, header_num_bytes, SEEK_SET) == 0 &&
+                   fread(held, 1, number + 1, opened) == number &&
+                   memcmp(held, bytes.start, number) == 0;
+    free(held);
+    fclose(opened);
+    return is_held;
+}
+
+static int refuse_code(void)
+{
+    return refuse_submission("makes code that claims to come from another file");
 }
 
 static int on_code(object *arguments)
 {
     char file[PATH_MAX];
     copy_argument(arguments, 1, file);
-    if (owner_of(file) == SUBMISSION)
+    return owner_of(file) == SUBMISSION ? 0 : refuse_code();
+}
+
+/* What a file holds may be compiled in its name, as importing it does. */
+static int on_compile(object *arguments)
+{
+    char file[PATH_MAX];
+    copy_argument(arguments, 1, file);
+    return is_held_by(file, 0, bytes_in(arguments, 0)) ? 0 : on_code(arguments);
+}
+
+static bool hold(struct bytes bytes, const char *text, size_t num_bytes)
+{
+    return memmem(bytes.start, (size_t)bytes.number, text, num_bytes) != NULL;
+}
+
+static bool hold_one_of(struct bytes bytes, const char *folders)
+{
+    for (const char *end; (end = strchr(folders, '\n')); folders = end + 1)
+        if (end != folders && hold(bytes, folders, (size_t)(end - folders)))
+            return true;
+    return false;
+}
+
+/* Compiled code names its files: any but the submission's own only where it is read from theirs. */
+static int on_marshal(object *arguments)
+{
+    struct bytes bytes = bytes_in(arguments, 0);
+    if (!bytes.start)
         return 0;
-    struct asker importer = {0};
+    if (!hold(bytes, PROBES, strlen(PROBES)) && !hold(bytes, FROZEN, strlen(FROZEN)) &&
+        !hold_one_of(bytes, guard.own) && !hold_one_of(bytes, guard.support) &&
+        !hold_one_of(bytes, guard.installed) && !hold_one_of(bytes, guard.standard))
+        return 0;
+    char file[PATH_MAX];
     object *frame = python.current_frame();
-    if (frame)
-        look_at(frame, &importer);
-    if (is_import_machinery(importer.file))
-        return 0;
-    return refuse_submission("makes code that claims to come from another file");
+    object *locals = frame ? python.attribute(frame, "f_locals") : NULL;
+    /* So an import calls the file that it has read; what is said there is compared with it. */
+    object *compiled = locals ? python.value_of(locals, "bytecode_path") : NULL;
+    if (!compiled)
+        python.clear_error();
+    copy_text(compiled, file);
+    if (compiled)
+        python.drop_reference(compiled);
+    if (locals)
+        python.drop_reference(locals);
+    return is_held_by(file, COMPILED_HEADER_NUM_BYTES, bytes) ? 0 : refuse_code();
+}
+
+static int on_marshal_file(object *arguments)
+{
+    (void)arguments;
+    return refuse_submission("reads what may be code from a file (marshal)");
 }
 
 static int on_spawn(object *arguments)
@@ -383,11 +500,6 @@ static int on_address(object *arguments)
     return refuse_submission("uses memory by its address (ctypes)");
 }
 
-static int on_open(object *arguments)
-{
-    return on_path(arguments, 0);
-}
-
 static const struct {
     const char *event;
     int (*act)(object *);
@@ -398,8 +510,10 @@ static const struct {
     {"os.listdir", on_open},
     {"os.scandir", on_open},
     {"import", on_import},
-    {"compile", on_code},
+    {"compile", on_compile},
     {"code.__new__", on_code},
+    {"marshal.loads", on_marshal},
+    {"marshal.load", on_marshal_file},
     {"ctypes.dlopen", on_dlopen},
     {"ctypes.dlsym", on_dlsym},
     {"ctypes.dlsym/handle", on_dlsym},

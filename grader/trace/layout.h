@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ABI_VERSION 2
+#define ABI_VERSION 3
 #define JUDGE_MAGIC 0x31454744554a5247u /* "GRJUDGE1" in memory */
 #define RANK_MAGIC 0x3145434152545247u  /* "GRTRACE1" in memory */
 #define HEADER_NUM_BYTES 4096
@@ -127,7 +127,7 @@ struct record {
     int32_t phase;
     uint32_t failed_polls;
     uint32_t flags;
-    uint32_t unused;
+    uint32_t place; /* of struct location */
 };
 
 _Static_assert(sizeof(struct header) <= REFUSAL_AT, "the words of the header fit their place");

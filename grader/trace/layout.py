@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
 RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
 HEADER_NUM_BYTES = 4096
@@ -78,7 +78,7 @@ RECORD = np.dtype(
         ("phase", "<i4"),
         ("failed_polls", "<u4"),
         ("flags", "<u4"),
-        ("unused", "<u4"),
+        ("place", "<u4"),
     ]
 )
 

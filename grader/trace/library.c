@@ -55,7 +55,9 @@ static void look_everything_up(void)
     }
     free(path);
     /* POSIX promises that a void * from dlsym can hold a function; ISO C does not know it. */
-#define LOOK_UP(name) *(void **)&real.name = find("PMPI_" #name);
+#define TEXT(symbol) #symbol
+#define EXPANDED_TEXT(symbol) TEXT(symbol)
+#define LOOK_UP(name) *(void **)&real.name = find(EXPANDED_TEXT(PMPI_##name));
     FOR_EACH_FUNCTION(LOOK_UP)
 #undef LOOK_UP
 #define LOOK_UP(name) handles.name = find(#name);

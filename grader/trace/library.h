@@ -8,9 +8,8 @@
 #ifndef GRADER_LIBRARY_H
 #define GRADER_LIBRARY_H
 
-#include <mpi.h>
-
 #include "functions.h"
+#include "headers.h"
 
 /* real.Send is PMPI_Send, and so on for every function that has a wrapper. */
 struct real_functions {

@@ -25,6 +25,7 @@ static struct {
     int (*ensure_gil)(void);
     void (*release_gil)(int);
     object *(*current_frame)(void);   /* borrowed */
+    object *(*frame_below)(object *); /* new reference */
     object *(*code_of)(object *);     /* new reference */
     int (*last_instruction)(object *); /* since 3.11; NULL before */
     int (*line_number)(object *);
@@ -47,6 +48,7 @@ static void look_up_python(void)
         {&python.ensure_gil, "PyGILState_Ensure"},
         {&python.release_gil, "PyGILState_Release"},
         {&python.current_frame, "PyEval_GetFrame"},
+        {&python.frame_below, "PyFrame_GetBack"},
         {&python.code_of, "PyFrame_GetCode"},
         {&python.line_number, "PyFrame_GetLineNumber"},
         {&python.attribute, "PyObject_GetAttrString"},
@@ -80,10 +82,10 @@ static struct place {
     struct location location;
 } places[1024];
 
-static struct place *place_of(object *code, int instruction)
+static uint64_t digest_of(object *code, int instruction)
 {
     uint64_t key = ((uint64_t)(uintptr_t)code >> 4) + (uint64_t)instruction * 31;
-    return &places[(key * 0x9E3779B97F4A7C15u) >> 54];
+    return key * 0x9E3779B97F4A7C15u;
 }
 
 static uint32_t file_of(object *code)
@@ -104,9 +106,11 @@ static struct location locate(object *frame)
 {
     object *code = python.code_of(frame);
     int instruction = python.last_instruction ? python.last_instruction(frame) : -1;
-    struct place *place = place_of(code, instruction);
+    uint64_t digest = digest_of(code, instruction);
+    struct place *place = &places[digest >> 54];
     if (place->code != code || place->instruction != instruction) {
-        struct place fresh = {code, instruction, {file_of(code), python.line_number(frame)}};
+        struct location location = {file_of(code), python.line_number(frame), digest >> 32};
+        struct place fresh = {code, instruction, location};
         object *forgotten = place->code;
         python.take_reference(code);
         *place = fresh;
@@ -120,21 +124,45 @@ static struct location locate(object *frame)
     return location;
 }
 
-struct location python_location(void)
+/*
+ * mpi4py calls MPI_Finalize from Py_AtExit, when the interpreter is gone and asking for the GIL
+ * crashes. A thread that Python does not know has no line to tell.
+ */
+static bool can_be_asked(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, look_up_python);
-    struct location nowhere = {0, 0};
-    /*
-     * mpi4py calls MPI_Finalize from Py_AtExit, when the interpreter is gone and asking for the
-     * GIL crashes. A thread that Python does not know has no line to tell.
-     */
-    if (!python.is_usable || !python.is_initialized() || python.is_finalizing() ||
-        !python.this_thread_state())
+    return python.is_usable && python.is_initialized() && !python.is_finalizing() &&
+           python.this_thread_state();
+}
+
+struct location python_location(void)
+{
+    struct location nowhere = {0, 0, 0};
+    if (!can_be_asked())
         return nowhere;
     int state = python.ensure_gil();
     object *frame = python.current_frame();
     struct location location = frame ? locate(frame) : nowhere;
     python.release_gil(state);
     return location;
+}
+
+const void *python_frame(bool (*is_wanted)(const void *frame, const char *file))
+{
+    if (!can_be_asked())
+        return NULL;
+    int state = python.ensure_gil();
+    object *frame = python.current_frame();
+    if (frame)
+        python.take_reference(frame);
+    while (frame && !is_wanted(frame, name_at(locate(frame).file))) {
+        object *below = python.frame_below(frame);
+        python.drop_reference(frame);
+        frame = below;
+    }
+    if (frame)
+        python.drop_reference(frame); /* it runs, and goes on doing so without us */
+    python.release_gil(state);
+    return frame;
 }

@@ -1,4 +1,4 @@
-"""The functions that an mpi.h declares, read from what the compiler's preprocessor makes of it."""
+"""The functions that an MPI library declares, read from what its headers are preprocessed to."""
 
 import re
 from collections.abc import Iterable
@@ -11,6 +11,7 @@ NOT_WRAPPED = {
     r"MPI_T_\w+": "the tools interface measures MPI and moves no message",
     r"MPI_Wtime|MPI_Wtick": "clocks",
     r"MPI_\w+_f2c": "conversions between handles",
+    r"MPIX_Query_\w+": "what the library was built with",
     r"MPI_Aint_(add|diff)": "arithmetic",
 }
 """Functions that stay without a wrapper, and why."""
@@ -31,7 +32,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Prototype:
-    """One `int MPI_Something(...)` of mpi.h."""
+    """One `int MPI_Something(...)` of mpi.h, or `int MPIX_Something(...)` of its extensions."""
 
     name: str
     parameters: tuple[Parameter, ...]
@@ -39,7 +40,7 @@ class Prototype:
     @property
     def short_name(self) -> str:
         """Return the name without its prefix, as the trace has it."""
-        return self.name.removeprefix("MPI_")
+        return self.name.partition("_")[2]
 
     def scalar(self, names: Iterable[str]) -> str | None:
         """Return the first of the names that is a parameter passed by value."""
@@ -67,10 +68,10 @@ def functions(preprocessed: str) -> list[Prototype]:
     statements = [" ".join(statement.split()) for statement in text.split(";")]
     declared: dict[str, str] = {}
     for statement in statements:
-        found = re.search(r"(?<![\w*])(P?MPI_\w+) ?\(", statement)
+        found = re.search(r"(?<![\w*])(P?MPIX?_\w+) ?\(", statement)
         if found and not statement.startswith("typedef"):
             declared[found[1]] = statement
-    names = sorted(name for name in declared if name.startswith("MPI_"))
+    names = sorted(name for name in declared if name.startswith("MPI"))
     wrapped = [name for name in names if not any(re.fullmatch(x, name) for x in NOT_WRAPPED)]
     if not wrapped:
         raise GraderError("mpi.h declares no function; is it the header of an MPI library?")

@@ -45,6 +45,7 @@ const struct waited NOTHING_WAITED = {NULL, 0};
 static _Thread_local struct {
     bool is_counted;
     int depth;
+    int phase; /* of the call that it is in */
 } thread;
 
 static pthread_key_t thread_end;
@@ -177,16 +178,24 @@ void introduce_rank(void)
     atomic_store(&memory.header->initialised, 1);
 }
 
+static void count_as(int counted_phase)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    count_messages(counted_phase);
+    pthread_mutex_unlock(&lock);
+}
+
 void count_sent_messages(void)
 {
     if (is_attached())
-        count_messages(phase);
+        count_as(phase);
 }
 
 void forget_sent_messages(void)
 {
     if (is_attached())
-        count_messages(PHASE_PAUSED);
+        count_as(PHASE_PAUSED);
 }
 
 void retire_rank(void)
@@ -203,9 +212,62 @@ bool is_attached(void)
     return memory.header && !is_retired;
 }
 
+/* ---- phases ---- */
+
+/*
+ * Python frames of the harness: the one that all its cases run in, and the one that has paused;
+ * whether the student has made a call in a phase yet.
+ */
+static const void *home_frame;
+static const void *_Atomic paused_frame;
+static _Atomic bool has_begun;
+
+static bool is_main_of_harness(const void *frame, const char *file)
+{
+    (void)frame;
+    const char *slash = strrchr(file, '/');
+    return is_own_file(file) && strcmp(slash ? slash + 1 : file, "harness.py") == 0;
+}
+
+/* Suites give their rank-side code this name. */
+static bool is_of_probes(const void *frame, const char *file)
+{
+    (void)frame;
+    return strcmp(file, "probes.py") == 0;
+}
+
+static bool decides_who_calls(const void *frame, const char *file)
+{
+    return frame == home_frame || frame == paused_frame ||
+           !(is_own_file(file) || is_of_probes(frame, file));
+}
+
+/*
+ * Returns the phase of a call that is made now. Between phases only the harness may call without
+ * its being counted, so who calls decides: what the submission does there by an attribute, a hook
+ * or another thread is as much the student's as what it does within a phase. Not so before the
+ * first one, when its files are imported.
+ */
+static int phase_of_call(void)
+{
+    if (phase == PHASE_STUDENT || (phase == PHASE_OUTSIDE && !has_begun) || !knows_own_files())
+        return phase;
+    const void *caller = python_frame(decides_who_calls);
+    return caller && (caller == home_frame || caller == paused_frame) ? phase : PHASE_STUDENT;
+}
+
+static void enter_phase(void)
+{
+    thread.phase = phase_of_call();
+    if (thread.phase == PHASE_STUDENT)
+        has_begun = true;
+    if (thread.phase != phase)
+        count_as(phase);
+}
+
 bool is_recording(void)
 {
-    return is_attached() && thread.depth == 0 && phase != PHASE_PAUSED;
+    return is_attached() && thread.depth == 0 && phase_of_call() != PHASE_PAUSED;
 }
 
 bool sends_are_synchronous(void)
@@ -216,7 +278,7 @@ bool sends_are_synchronous(void)
 
 struct header *student_header(void)
 {
-    return is_attached() && phase == PHASE_STUDENT ? memory.header : NULL;
+    return is_attached() && phase_of_call() == PHASE_STUDENT ? memory.header : NULL;
 }
 
 /* ---- describing calls ---- */
@@ -349,12 +411,13 @@ static uint64_t write_record(const struct details *details, struct waited waited
         .function = details->function,
         .file = location.file,
         .line = location.line,
+        .place = location.place,
         .peer = details->communicator ? details->world_peer
                                       : world_peer(communicator, details->peer),
         .tag = details->tag == MPI_ANY_TAG ? TRACE_ANY_TAG : details->tag,
         .matched_source = TRACE_NO_PEER,
         .matched_tag = TRACE_ANY_TAG,
-        .phase = phase,
+        .phase = thread.phase,
         .flags = details->flags | (sends_pickle(details) ? PICKLED : 0u),
     };
     if (waited.number)
@@ -393,7 +456,7 @@ static _Thread_local struct location current_location;
  */
 static void note_nested_call(void)
 {
-    if (thread.depth == 0 || !is_attached() || phase == PHASE_PAUSED)
+    if (thread.depth == 0 || !is_attached() || phase_of_call() == PHASE_PAUSED)
         return;
     struct location location = python_location();
     if (location.file != current_location.file || location.line != current_location.line)
@@ -408,6 +471,7 @@ uint64_t begin_call(const struct details *details, struct waited waited)
     }
     count_thread();
     current_location = python_location();
+    enter_phase();
     thread.depth++;
     return begin(details, waited, current_location);
 }
@@ -438,6 +502,8 @@ void end_call(uint64_t sequence, int error)
     also_end(sequence, error);
     if (!memory.header)
         return;
+    if (thread.phase != phase)
+        count_as(thread.phase);
     atomic_fetch_add_explicit(&memory.header->progress, 1, memory_order_relaxed);
     atomic_store_explicit(&memory.header->inside, 0, memory_order_release);
 }
@@ -538,6 +604,7 @@ uint64_t record_poll(const struct details *details, struct waited waited, uint64
         return NOT_RECORDED;
     count_thread();
     struct location location = python_location();
+    enter_phase();
     if (result != POLL_FOUND && error == MPI_SUCCESS) {
         record_empty_poll(details, waited, begun_ns, location, result == POLL_EMPTY);
         return NOT_RECORDED;
@@ -602,17 +669,28 @@ void add_flags(uint64_t sequence, uint32_t flags)
     unlock_tables();
 }
 
-/* ---- phases and names ---- */
+/* ---- marks and names ---- */
+
+/* Our own files act for others here, as contextlib does for them; whoever is next has asked. */
+static bool asks_for_mark(const void *frame, const char *file)
+{
+    return frame == home_frame || !(is_own_file(file) || strstr(file, "/contextlib.py"));
+}
 
 /*
- * Phases belong to the harness: to its files, where we have been told them. Else whoever calls
- * MPI_Pcontrol first is the harness, and the file it did so from owns the phases. Calls from other
- * files are student code that tries to hide something, and change nothing.
+ * Phases belong to the harness: to its files and probes, where we have been told them. Else whoever
+ * calls MPI_Pcontrol first is the harness, and the file it did so from owns the phases. Calls from
+ * other files are student code that tries to hide something, and change nothing.
  */
 static bool owns_phases(uint32_t file)
 {
-    if (knows_own_files())
-        return is_own_file(name_at(file));
+    if (knows_own_files()) {
+        if (!home_frame)
+            home_frame = python_frame(is_main_of_harness);
+        const void *asker = python_frame(asks_for_mark);
+        return is_own_file(name_at(file)) && asker &&
+               (asker == home_frame || asker == python_frame(is_of_probes));
+    }
     static _Atomic int64_t owner = -1;
     int64_t nobody_yet = -1;
     return atomic_compare_exchange_strong(&owner, &nobody_yet, file) || nobody_yet == file;
@@ -622,7 +700,8 @@ bool set_phase(int level)
 {
     if (level < PHASE_OUTSIDE || level > PHASE_PAUSED || !owns_phases(python_location().file))
         return false;
-    count_messages(phase);
+    paused_frame = level == PHASE_PAUSED ? python_frame(is_of_probes) : NULL;
+    count_as(phase);
     lock_tables();
     phase = level;
     num_open_polls = 0;

@@ -125,4 +125,5 @@ def _call(sequence: int, record: dict[str, Any], waits_for: Sequence[int], names
         error=record["error"],
         file=names.at(record["file"]),
         line=record["line"],
+        place=record["place"],
     )

@@ -50,7 +50,7 @@ NO_CAUSALITY = (
     ),
     Change(
         "judge/causality.py",
-        "    if not any(effect.influenced for effect in happened):\n",
+        "    if not any(effect.influenced and not effect.ended for effect in happened):\n",
         "    if False:\n",
     ),
 )
@@ -171,8 +171,8 @@ WEAKENINGS = (
         (
             Change(
                 "runner/launch.py",
-                "trace=replace(trace, doubts=doubts)",
-                "trace=replace(trace, doubts=())",
+                "trace=replace(self._judged(trace), doubts=doubts)",
+                "trace=replace(self._judged(trace), doubts=())",
             ),
             *NO_CAUSALITY,
         ),

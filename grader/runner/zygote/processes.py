@@ -22,13 +22,15 @@ def all_processes() -> list[Process]:
     """Return every process that still has an entry."""
     found = []
     for name in os.listdir(_PROC):  # noqa: PTH208 - a path object for every process is slow
-        if name.isdigit():
-            try:
-                fields = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
-            except OSError:
-                continue
-            found.append(Process(int(name), int(fields[1]), fields[0].decode() in _ENDED))
+        if name.isdigit() and (process := _process(int(name))) is not None:
+            found.append(process)
     return found
+
+
+def is_alive(pid: int) -> bool:
+    """Return whether there is such a process, and it has not ended."""
+    process = _process(pid)
+    return process is not None and not process.has_ended
 
 
 def descendants(ancestor: int) -> list[int]:
@@ -74,3 +76,11 @@ def owned_by(uid: int) -> list[int]:
         if str(uid) in uids:
             found.append(process.pid)
     return found
+
+
+def _process(pid: int) -> Process | None:
+    try:
+        fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return None
+    return Process(pid, int(fields[1]), fields[0].decode() in _ENDED)

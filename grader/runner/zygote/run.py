@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from .attendance import Attendance
 from .confinement import Sealed, confine
 from .control_group import ControlGroup
 from .ending import end_sealed, end_unsealed
@@ -20,6 +21,9 @@ from .stubs import Stubs
 from .system_calls import SystemCallFilter
 
 _MAX_LOG_NUM_BYTES = 4000
+_WITNESS = "GRADER_WITNESS"
+"""The variable that tells a rank where its processes may show themselves."""
+_WITNESS_SOCKET = "witness.sock"
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class Run:
                 order.uid, self._folder / "scratch", order.memory_num_bytes, group
             )
             self._keeper = Keeper(self._charge)
+        self._attendance = Attendance(self._folder / _WITNESS_SOCKET, self._uid)
         self._memory = MemoryOfDescendants(order.memory_num_bytes) if group.memory < 0 else None
         if order.mpirun is None:
             for rank in range(order.ranks):
@@ -80,12 +85,15 @@ class Run:
         else:
             self._start_mpirun(order.mpirun)
 
+    @property
+    def _uid(self) -> int:
+        return os.getuid() if self._order.uid is None else self._order.uid
+
     def _start_mpirun(self, command: list[str]) -> None:
-        uid = os.getuid() if self._order.uid is None else self._order.uid
         installed = Path(command[0]).resolve().parent.parent
         # Where the command was found, and where it really is, may be two places.
         folders = (self._folder, installed, Path(command[0]).parent.parent)
-        self._stubs = Stubs(self._folder / "stubs.sock", self._order.ranks, uid, folders)
+        self._stubs = Stubs(self._folder / "stubs.sock", self._order.ranks, self._uid, folders)
         self._mpirun = self._fork(lambda: os.execvp(command[0], command), {})  # noqa: S606 - ours
         self._stubs.mpirun = self._mpirun
 
@@ -117,17 +125,20 @@ class Run:
             sys.modules["__main__"] = ModuleType("__main__")
             self._rank_main(f"{self._order.folder}/judge.sock", rank)
 
-        self._pids[rank] = self._fork(be_rank, environment)
+        witness = {_WITNESS: f"{self._order.folder}/{_WITNESS_SOCKET}"}
+        self._pids[rank] = self._fork(be_rank, {**environment, **witness})
 
     @property
     def sources(self) -> list[Any]:
         """Return what to call `attend` for when it can be read."""
         stubs = self._stubs.sources if self._stubs is not None else []
-        return [*stubs, *([self._keeper.connection] if self._keeper is not None else [])]
+        keeper = [self._keeper.connection] if self._keeper is not None else []
+        return [*stubs, *keeper, self._attendance.listener]
 
     def attend(self) -> list[dict[str, Any]]:
         """Do what there is to do, a few times a second at least; return what the judge is told."""
         told = list(self._excess())
+        self._attendance.attend()
         # A run that is being killed starts no more ranks.
         if self._stubs is not None and not self._has_told_excess:
             for rank, environment in self._stubs.attend():
@@ -177,6 +188,10 @@ class Run:
                 with contextlib.suppress(OSError):
                     os.kill(self._pids[rank], signal.SIGUSR1)
 
+    def attendance(self) -> dict[str, int]:
+        """Return how many processes have shown themselves since this was last asked: see take()."""
+        return self._attendance.take()
+
     def log(self) -> str:
         """Return the end of what mpirun and others that are no ranks have printed."""
         start = max(0, os.fstat(self._log).st_size - _MAX_LOG_NUM_BYTES)
@@ -188,6 +203,7 @@ class Run:
         Raises OSError when a process would not end.
         """
         os.close(self._log)
+        self._attendance.close()
         if self._stubs is not None:
             self._stubs.close()
         if self._sealed is None:

@@ -98,7 +98,7 @@ class Stubs:
                 connection, _ = self._listener.accept()
             except BlockingIOError:
                 return
-            pid, uid = _peer(connection)
+            pid, uid = peer(connection)
             is_ours = uid == self._uid and is_below(pid, self.mpirun)
             if not is_ours or len(self._candidates) >= _MAX_WAITING:
                 connection.close()
@@ -171,7 +171,7 @@ def _stays_within(value: str, folders: Sequence[Path]) -> bool:
     return all(any(path.is_relative_to(folder.resolve()) for folder in folders) for path in paths)
 
 
-def _peer(connection: socket.socket) -> tuple[int, int]:
+def peer(connection: socket.socket) -> tuple[int, int]:
     """Return pid and uid of the process at the other end, as the kernel knows them."""
     raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
     pid, uid, _ = _PEER_CREDENTIALS.unpack(raw)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from grader.judge.findings import WrongAnswer
+
 Matrix = NDArray[np.int64]
 Element = tuple[int, int]
 Key = tuple[str, Element, int, int]
@@ -102,10 +104,19 @@ class Work:
 def works(schedule: NDArray[np.int64], values: NDArray[np.float64]) -> list[Work]:
     """Return the operations of a schedule in the form that the probe reports, in time order.
 
-    Raises ValueError for numbers that are no operation: the probe does not report such.
+    Raises WrongAnswer for numbers that are no operations: the probe does not report such.
     """
-    if ((schedule[:, 3] < 0) | (schedule[:, 3] >= len(_OPS))).any():
-        raise ValueError("a row of the schedule is neither multiply nor add nor psum")
+    if len(values) != len(schedule):
+        raise WrongAnswer(
+            f"the schedule came back with {len(values)} values, expected one for each of its "
+            f"{len(schedule)} operations"
+        )
+    for number, op in enumerate(schedule[:, 3].tolist()):
+        if not 0 <= op < len(_OPS):
+            raise WrongAnswer(
+                f"schedule[{number}] came back with op {op}, expected 0 to {len(_OPS) - 1} for "
+                f"{', '.join(_OPS)}"
+            )
     found = [
         Work(
             cycle=row[0],

@@ -23,6 +23,8 @@ from grader.suite.altering import altered_effects
 from grader.suite.case import Array, Case, Data
 from grader.suite.wording import naming
 
+from .probes import long_array
+
 Values = NDArray[Any]
 
 RANKS = [1, 2, 3, 4, 5, 8, 16]
@@ -30,10 +32,8 @@ SEVERAL_RANKS = RANKS[1:]
 
 _GARBAGE = 777
 _NETWORK_SIZED = (784, 128)
-_BLOCK_LENGTH = 4096
-_TIMED_NUM_BLOCKS = 64
-"""2 MiB of float64: long enough for the copying, not the starting of messages, to take the time."""
-_REPEATS = 3
+_TIMED_LENGTH = 3 << 18
+"""6 MiB of float64: long enough for the copying, not the starting of messages, to take the time."""
 FIRST_TIMES = 3
 ALTERED_RANKS = 4
 """Messages are altered on so many ranks, which divide the length: no chunk needs to be padded."""
@@ -101,11 +101,9 @@ class Reduction(Case):
         if self.purpose == "values":
             sends = [_values(random, self.op, self.dtype, self.shape) for _ in range(ranks)]
             return [{**call, "send": send, "fill": _GARBAGE} for send in sends]
-        work = {"num_blocks": _TIMED_NUM_BLOCKS, "repeats": _REPEATS}
-        blocks = [_values(random, self.op, self.dtype, (_BLOCK_LENGTH,)) for _ in range(ranks)]
-        if self.purpose == "yardstick":
-            return [{**work, "block": block} for block in blocks]
-        return [{**work, **call, "block": block} for block in blocks]
+        seeds = [int(random.integers(1 << 62)) for _ in range(ranks)]
+        work = [{"seed": seed, "length": self.num_elements} for seed in seeds]
+        return work if self.purpose == "yardstick" else [{**call, **each} for each in work]
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array]:
         """Return the form of recv, and of send where it is looked at again."""
@@ -117,9 +115,10 @@ class Reduction(Case):
     def reduce_serially(self, inputs: Sequence[Mapping[str, Any]]) -> Values:
         """Return the reduction of all ranks' arrays, taken in rank order."""
         if self.purpose == "values":
-            return reduce(_SERIAL[self.op], [given["send"] for given in inputs])
-        block = reduce(_SERIAL[self.op], [given["block"] for given in inputs])
-        return np.tile(block, _TIMED_NUM_BLOCKS)
+            sends = [given["send"] for given in inputs]
+        else:
+            sends = [long_array(given["seed"], given["length"]) for given in inputs]
+        return reduce(_SERIAL[self.op], sends)
 
 
 def cases_by_ranks(file: str, function: str) -> dict[int, tuple[Reduction, ...]]:
@@ -134,9 +133,9 @@ def timing_cases(file: str, function: str, attempt: int) -> tuple[Reduction, ...
     """
     loads_the_file = _once(file, function, (11,), "np.add")
     return (
-        *_timed(file, function, "mpi_reduces_repeatedly", "yardstick", attempt),
+        *_timed(file, function, "mpi_reduces_long", "yardstick", attempt),
         loads_the_file,
-        *_timed(file, function, "reduce_repeatedly", "timing", attempt),
+        *_timed(file, function, "reduce_long", "timing", attempt),
     )
 
 
@@ -223,9 +222,9 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
     if ranks != 2:
         return (*buffered, *unbuffered)
     return (
-        *_timed(file, function, "mpi_reduces_repeatedly", "yardstick", 0),
+        *_timed(file, function, "mpi_reduces_long", "yardstick", 0),
         *buffered,
-        *_timed(file, function, "reduce_repeatedly", "timing", 0),
+        *_timed(file, function, "reduce_long", "timing", 0),
         *unbuffered,
     )
 
@@ -250,7 +249,7 @@ def _timed(file: str, function: str, probe: str, purpose: str, attempt: int) -> 
             probe,
             file=file,
             function=function,
-            shape=(_BLOCK_LENGTH * _TIMED_NUM_BLOCKS,),
+            shape=(_TIMED_LENGTH,),
             op="np.add",
             purpose=purpose,
             number=10 * attempt + i,

@@ -127,7 +127,7 @@ class Fit(Case):
 
     @property
     def _records_weights(self) -> bool:
-        return self.is_asynchronous and self.purpose == "values"
+        return self.is_asynchronous and self.purpose in ("values", "slow worker")
 
     def _script(self, random: np.random.Generator) -> Rows:
         """Return rows of the data for every epoch and batch; none comes twice in a batch."""

@@ -14,26 +14,32 @@ def reduce_once(student, comm, *, file, function, send, fill, op):
     return {"recv": recv, "send": send}
 
 
-def reduce_repeatedly(student, comm, *, file, function, block, num_blocks, repeats, op):
-    """Call the student's all-reduce again and again on a long array: the judge takes the time."""
+def reduce_long(student, comm, *, file, function, seed, length, op):
+    """Call the student's all-reduce once on a long array: the judge takes the time."""
     all_reduce = student.function(file, function)
-    # One for each call: a send array that a call changes costs the test that says so, not this.
-    sends = [np.tile(block, num_blocks) for _ in range(repeats)]
-    recv = np.full_like(sends[0], -1)
+    send = long_array(seed, length)
+    recv = np.full_like(send, -1)
     operation = _operations()[op]
     with student.phase():
-        for send in sends:
-            all_reduce(send, recv, comm, operation)
+        all_reduce(send, recv, comm, operation)
     return {"recv": recv}
 
 
-def mpi_reduces_repeatedly(student, comm, *, block, num_blocks, repeats):
-    """Do the work of reduce_repeatedly with MPI's own all-reduce: the yardstick."""
-    sends = [np.tile(block, num_blocks) for _ in range(repeats)]
-    recv = np.full_like(sends[0], -1)
-    for send in sends:
-        comm.Allreduce(send, recv)
+def mpi_reduces_long(student, comm, *, seed, length):
+    """Do the work of reduce_long with MPI's own all-reduce: the yardstick."""
+    send = long_array(seed, length)
+    comm.Allreduce(send, np.full_like(send, -1))
     return {}
+
+
+def long_array(seed, length):
+    """Return what one rank contributes: drawn here, for to be sent it would take too long.
+
+    No two parts of it are alike, so that no part of the work can stand for another. Of such numbers
+    every sum is exact, and none is a whole one.
+    """
+    halves = np.random.default_rng(seed).integers(-(2**31), 2**31, length, dtype=np.int32)
+    return (halves + 0.5) / 2**10
 
 
 def fit(student, comm, **case):

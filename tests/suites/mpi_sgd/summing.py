@@ -1,10 +1,9 @@
 """How the gradients of a synchronous fit were brought together, read off its trace."""
 
-from itertools import pairwise
 from math import prod
 
 from grader.judge.findings import RuleViolation
-from grader.judge.functions import BLOCKING_POINT_TO_POINT
+from grader.judge.reductions import communicators_of_reductions
 from grader.judge.traffic import assert_not_truncated, bytes_sent, messages
 from grader.judge.wording import at, name_of, ranks_text
 from grader.model import Outcome
@@ -107,26 +106,11 @@ def _sent_by_hand(trace: Trace) -> list[tuple[int, Call]]:
     """Return the messages that the student's code sent itself, each with its rank."""
     found = []
     for source, seen in enumerate(trace.ranks):
-        own = _communicators_of_mpi4py(seen.calls)
+        own = communicators_of_reductions(seen.calls)
         for destination in range(len(trace.ranks)):
             sent = messages(trace, source, destination)
             found += [(source, call) for call in sent if call.communicator not in own]
     return found
-
-
-def _communicators_of_mpi4py(calls: tuple[Call, ...]) -> set[int]:
-    """Return the communicators that lower-case calls such as allreduce made for themselves.
-
-    mpi4py duplicates the communicator on the first such call and uses the copy at once: both calls
-    have one source line.
-    """
-    return {
-        after.communicator
-        for before, after in pairwise(calls)
-        if before.function == "Comm_dup"
-        and after.function in BLOCKING_POINT_TO_POINT | {"Bcast"}
-        and (before.file, before.line) == (after.file, after.line)
-    }
 
 
 def _forms_of(*names: str) -> set[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from grader.judge.traffic import assert_only_nonblocking
 from grader.suite.marks import part, points
-from grader.suite.timing import assert_keeps_up
+from grader.suite.timing import as_right_as, assert_keeps_up
 from grader.suite.wording import naming
 
 from .async_cases import (
@@ -91,6 +91,8 @@ def test_a_slow_worker_does_not_stop_the_others(run):
     """A master takes the gradients of any worker: while one computes, the others go on."""
     for case, outcome in run(4, CASES[4]).having(purpose="slow worker"):
         assert_others_went_on(case, outcome)
+        assert_batches(case, outcome)
+        assert_process_0_holds_the_result(case, outcome)
 
 
 @points(6)
@@ -123,7 +125,7 @@ def test_keeps_up_with_serial_training(run):
     """With 1 master and 1 worker a fit takes no more than a small multiple of serial training."""
     assert_keeps_up(
         lambda attempt: run(2, timing_cases(attempt) if attempt else CASES[2]),
-        check=assert_trained_as_one_process,
+        check=as_right_as(run(2, CASES[2]), assert_batches, assert_trained_as_one_process),
         factor=15,
         what="a fit on 2 ranks, 12 batches on layers 784-128-64-10,",
         yardstick="serial training on the same batches",

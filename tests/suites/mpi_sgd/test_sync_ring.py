@@ -4,7 +4,7 @@ import pytest
 
 from grader.judge.traffic import assert_one_neighbour, assert_only_point_to_point
 from grader.suite.marks import part, points
-from grader.suite.timing import assert_keeps_up
+from grader.suite.timing import as_right_as, assert_keeps_up
 from grader.suite.wording import naming
 
 from .summing import assert_ring_traffic
@@ -83,7 +83,7 @@ def test_keeps_up_with_serial_training(run):
     """On 2 ranks a fit takes no more than a small multiple of the time of serial training."""
     assert_keeps_up(
         lambda attempt: run(2, timing_cases(FILE, attempt) if attempt else CASES[2]),
-        check=assert_trained_as_one_process,
+        check=as_right_as(run(2, CASES[2]), assert_batches, assert_trained_as_one_process),
         factor=15,
         what="a fit on 2 ranks, 12 batches on layers 784-128-64-10,",
         yardstick="serial training on the same batches",

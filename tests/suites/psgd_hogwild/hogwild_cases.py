@@ -50,6 +50,7 @@ lets the processes step does not matter."""
 
 _LOCKS = ("Lock", "RLock", "Semaphore", "BoundedSemaphore", "flock", "lockf")
 _WAITS = ("Barrier", "Condition", "Event")
+_FOR_EACH_WRITE = ("writers", "written", "written_is_shared")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,10 +85,9 @@ class Hogwild(Training):
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the training's results and of who wrote where."""
-        writes = ("writers", "written", "written_is_shared")
         return {
             **super().results(rank, ranks),
-            **{name: Array("int64", (None,)) for name in writes},
+            **{name: Array("int64", (None,)) for name in _FOR_EACH_WRITE},
             "meeting": Array("int64", (3,)),
             **{name: Text(max_num_chars=200) for name in ("held", "waited")},
         }
@@ -151,12 +151,12 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
 def assert_processes(case: Hogwild, outcome: Outcome) -> None:
     """Assert that exactly num_processes processes computed gradients.
 
-    Raises WrongAnswer with how many did, and in how many threads.
+    Raises WrongAnswer with how many did, and in how many threads; NotProven when fewer showed up
+    than are said to have done so.
     """
     with naming(case, outcome):
-        _batches(case, outcome)
-        (processes,), (threads,) = outcome["processes"], outcome["threads"]
-        number = len(set(processes.tolist()))
+        number = len(_batches_by_process(case, outcome))
+        (threads,) = outcome["threads"]
         if number != case.num_processes:
             num_threads = len(set(threads.tolist()))
             told = f", in {num_threads} threads" if num_threads > number else ""
@@ -252,7 +252,7 @@ def assert_nobody_waits(case: Hogwild, outcome: Outcome, sources: Mapping[str, s
     between leaves its count; both are facts of one process, with no clock in them.
 
     sources: the files handed in, to name a lock in them. Raises RuleViolation; NotProven when no
-    process was seen to step.
+    process was seen to step, or fewer were there at one moment than are said to have been.
     """
     with naming(case, outcome):
         num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
@@ -282,6 +282,7 @@ def assert_nobody_waits(case: Hogwild, outcome: Outcome, sources: Mapping[str, s
                 f"before it runs {waited}{_first_named(sources, (*_WAITS, *_LOCKS))}; in Hogwild "
                 "no process waits for another from its first batch to its last"
             )
+        _assert_seen(outcome.num_processes_at_once, num_arrived, "met in the middle of a step")
 
 
 def _batches(case: Hogwild, outcome: Outcome) -> list[Rows]:
@@ -291,16 +292,38 @@ def _batches(case: Hogwild, outcome: Outcome) -> list[Rows]:
             "no process computed a gradient of the model that hogwild was given; it trains "
             "`model`, with model(inputs), a loss and backward()"
         )
+    writes = {name: len(outcome[name][0]) for name in _FOR_EACH_WRITE}
+    if len(set(writes.values())) > 1:
+        numbers = ", ".join(f"{number} {name}" for name, number in writes.items())
+        raise WrongAnswer(
+            f"what is told of the writes into the parameters does not fit together: {numbers}; "
+            "expected one of each for every write"
+        )
     return batches
 
 
 def _batches_by_process(case: Hogwild, outcome: Outcome) -> list[list[Rows]]:
     (processes,) = outcome["processes"]
     batches = _batches(case, outcome)
+    numbers = sorted(set(processes.tolist()))
+    _assert_seen(outcome.num_processes, len(numbers), "computed gradients")
     return [
         [batch for batch, process in zip(batches, processes, strict=True) if process == number]
-        for number in sorted(set(processes.tolist()))
+        for number in numbers
     ]
+
+
+def _assert_seen(seen: int | None, said: int, what: str) -> None:
+    """Assert that no more processes are said to have been there than were seen.
+
+    The record of a training is what its processes write. Seen is each that trains, before it goes
+    on: on a busy machine all wait a little longer. None where nobody looks, as in open mode.
+    """
+    if seen is not None and seen < said:
+        raise NotProven(
+            f"{_counted(said, 'process is', 'processes are')} said to have {what}, but only "
+            f"{_counted(seen, 'process', 'processes')} showed up; a person should look"
+        )
 
 
 def _first_named(sources: Mapping[str, str], wanted: Sequence[str]) -> str:

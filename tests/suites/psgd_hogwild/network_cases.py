@@ -18,6 +18,8 @@ from .recomputation import NotRecomputable, output_of
 
 NUM_CLASSES = 10
 _IMAGE_SHAPE = (1, 28, 28)
+_UNREADABLE = (TypeError, ValueError, OverflowError, RecursionError)
+"""What reading a text raises that is no list of lists of whole numbers; Infinity is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +78,7 @@ def _assert_output_follows(outcome: Outcome) -> None:
     try:
         expected = output_of(images, found, _parameters(outcome))
     # Shapes come from a rank: what does not fit together can fail anywhere.
-    except (NotRecomputable, ValueError, IndexError, MemoryError) as error:
+    except (NotRecomputable, ArithmeticError, IndexError, MemoryError, *_UNREADABLE) as error:
         raise NotProven(
             f"the output could not be computed again from the layers and parameters ({error}); a "
             "person should look"
@@ -141,7 +143,7 @@ def _parameters(outcome: Outcome) -> list[np.ndarray[Any, Any]]:
         ends = np.cumsum([math.prod(shape) for shape in shapes], dtype=np.int64)
         pieces = np.split(numbers, ends)
         return [piece.reshape(shape) for piece, shape in zip(pieces, shapes, strict=False)]
-    except (TypeError, ValueError, OverflowError):
+    except _UNREADABLE:
         return []
 
 
@@ -150,5 +152,5 @@ def _layers(outcome: Outcome, mode: str) -> list[Layer]:
     try:
         pairs = json.loads(outcome[mode][0])
         return layers([(str(name), [int(each) for each in shape]) for name, shape in pairs])
-    except (TypeError, ValueError):
+    except _UNREADABLE:
         return []

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import tempfile
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -43,7 +44,7 @@ def run_network(student, comm, *, images, seed):
 def train_psgd(student, comm, *, inputs, labels, weights, biases, seed, **settings):
     """Call the student's psgd on a model that writes down what it is trained on."""
     psgd = student.function("psgd.py", "psgd")
-    model, dataset = _prepare(inputs, labels, weights, biases, meeting_of=0)
+    model, dataset = _prepare(inputs, labels, weights, biases)
     torch.manual_seed(seed)
     with student.phase(), _no_more_watching():
         trained = psgd(comm, model, dataset, seed=seed, **settings)
@@ -56,7 +57,8 @@ def train_hogwild(
     """Call the student's hogwild on a model that writes down what it is trained on, and where."""
     hogwild = student.function("hogwild.py", "hogwild")
     meeting_of = num_processes if meets else 0
-    model, dataset = _prepare(inputs, labels, weights, biases, meeting_of=meeting_of)
+    witness = os.environ.get("GRADER_WITNESS", "")  # in open mode there is none
+    model, dataset = _prepare(inputs, labels, weights, biases, meeting_of, witness)
     record = model.record
     torch.manual_seed(seed)
     with student.phase(), _processes_reported(record), _no_more_watching():
@@ -125,12 +127,12 @@ def _operations_of(network, images):
     return operations.seen, output.detach().numpy()
 
 
-def _prepare(inputs, labels, weights, biases, *, meeting_of):
+def _prepare(inputs, labels, weights, biases, meeting_of=0, witness=""):
     from observed import ObservedModel, Record
 
     torch.set_num_threads(1)
     inputs = torch.from_numpy(inputs)
-    record = Record(tempfile.mkdtemp(dir=Path.cwd()), meeting_of)
+    record = Record(tempfile.mkdtemp(dir=Path.cwd()), meeting_of, witness)
     model = ObservedModel(torch.from_numpy(weights), torch.from_numpy(biases), inputs, record)
     return model, TensorDataset(inputs, torch.from_numpy(labels))
 

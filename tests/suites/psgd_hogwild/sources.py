@@ -108,7 +108,8 @@ def read(text: str) -> dict[str, str]:
     """Return the sources that a rank has sent; what it did not send as asked is left out."""
     try:
         sources = json.loads(text)
-    except ValueError:
+    # RecursionError: nested deeper than the reader can take.
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(sources, dict):
         return {}

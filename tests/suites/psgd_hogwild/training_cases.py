@@ -23,6 +23,11 @@ NUM_PARAMETERS = softmax_regression.num_parameters(NUM_FEATURES, NUM_CLASSES)
 ATOL = 1e-5
 """A hundred roundings of float32 numbers around 1; the usual mistakes differ by 1e-3 and more."""
 
+_FOR_EACH_BATCH = (
+    *("rows_per_batch", "gradients"),
+    *("processes", "threads", "began_ns", "ended_ns"),
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Case):
@@ -69,11 +74,8 @@ class Training(Case):
             "weights": Array("float32", (NUM_CLASSES, NUM_FEATURES)),
             "biases": Array("float32", (NUM_CLASSES,)),
             "gradients": Array("float32", (None, NUM_PARAMETERS)),
-            **{
-                name: Array("int64", (None,))
-                for name in ("rows", "rows_per_batch", "processes", "threads")
-            },
-            **{name: Array("int64", (None,)) for name in ("began_ns", "ended_ns")},
+            "rows": Array("int64", (None,)),
+            **{name: Array("int64", (None,)) for name in _FOR_EACH_BATCH if name != "gradients"},
         }
 
 
@@ -108,7 +110,8 @@ def unpacked(parameters: Vector) -> dict[str, Vector]:
 def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
     """Return the examples of every batch that a rank, with all its processes, was trained on.
 
-    Raises WrongAnswer when they are not examples of the dataset, or far too many.
+    Raises WrongAnswer when they are not examples of the dataset, far too many, or told of otherwise
+    than batch by batch.
     """
     rows, lengths = outcome["rows"][rank], outcome["rows_per_batch"][rank]
     most = 2 * case.num_examples * case.epochs
@@ -118,8 +121,14 @@ def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
             f"{case.num_examples} examples in {case.epochs} epochs make "
             f"{case.num_examples * case.epochs} in all"
         )
-    if (lengths < 0).any() or lengths.sum() != len(rows):
-        raise WrongAnswer("the batches that were trained on do not fit together")
+    told = {name: len(outcome[name][rank]) for name in _FOR_EACH_BATCH}
+    is_cut_up = ((lengths >= 0) & (lengths <= len(rows))).all() and lengths.sum() == len(rows)
+    if not is_cut_up or set(told.values()) != {len(lengths)}:
+        numbers = ", ".join(f"{number} {name}" for name, number in told.items())
+        raise WrongAnswer(
+            f"what is told of the batches does not fit together: {numbers}, and lengths that add "
+            f"up to {lengths.sum()}; expected one of each for every batch, and {len(rows)} examples"
+        )
     if (rows < 0).any() or (rows >= case.num_examples).any():
         raise WrongAnswer(
             "the model was trained on inputs that are not examples of the dataset: give it the "

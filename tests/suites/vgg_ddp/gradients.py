@@ -91,8 +91,10 @@ def assert_gradient_of_batch(
     """
     length = float(np.linalg.norm(wanted))
     apart = float(np.linalg.norm(found - wanted))
-    if apart > tolerance * length:
+    # What is not a number is no agreement: a training may have gone beyond all of them.
+    if not apart <= tolerance * length:
+        times = apart / length if length else np.inf
         raise WrongAnswer(
-            f"{what} differs from the serial one by {apart / length:.3g} times its length "
+            f"{what} differs from the serial one by {times:.3g} times its length "
             f"(lengths {np.linalg.norm(found):.6g} and {length:.6g}){hint}"
         )

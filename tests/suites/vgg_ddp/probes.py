@@ -19,8 +19,9 @@ import numpy as np
 def train(student, comm, *, file, takes_flags, phase, seed, first_channels, **data):
     """Run the student's script once, as a node of its own, and return what its training did.
 
-    phase: where calls count. `all` of the script; `between` the end of backward and the step;
-    `inside` the construction of DistributedDataParallel and backward.
+    phase: where calls count. `all` of the script; `between` the begin of backward and the step, but
+    for what DistributedDataParallel sends in backward; `inside` the construction of that, and
+    backward.
     """
     flags = ["--master-ip", comm.address, "--num-nodes", str(comm.size), "--rank", str(comm.rank)]
     log = _Log(keeps_arrays=True)
@@ -115,7 +116,7 @@ def _watched(student, log, data, phase, seed, first_channels):
         _put_small_machine_in_place(stack, torch)
         _watch_training(stack, torch, model.VGG, log)
         _watch_the_rest(stack, torch, torchvision.datasets.CIFAR10, log)
-        _mark_phases(stack, torch, student, phase)
+        _mark_phases(stack, torch, student, phase, log)
         yield
 
 
@@ -338,7 +339,7 @@ class _Copied:
         return getattr(self._stream, name)
 
 
-def _mark_phases(stack, torch, student, phase):
+def _mark_phases(stack, torch, student, phase, log):
     """Let the calls count that the rules of the part are about."""
     from torch.optim.optimizer import register_optimizer_step_pre_hook
 
@@ -347,15 +348,21 @@ def _mark_phases(stack, torch, student, phase):
         student.mark_phase(1)
         return
     counted_inside = phase == "inside"
-    watched_backward = torch.autograd.backward
 
-    @functools.wraps(watched_backward)
-    def backward(*arguments, **options):
-        student.mark_phase(int(counted_inside))
-        watched_backward(*arguments, **options)
-        student.mark_phase(int(not counted_inside))
+    def marked(differentiate):
+        @functools.wraps(differentiate)
+        def differentiated(*arguments, **options):
+            through_ddp = log.pending is not None and log.pending.through_ddp
+            student.mark_phase(int(counted_inside or not through_ddp))
+            result = differentiate(*arguments, **options)
+            student.mark_phase(int(not counted_inside))
+            return result
 
-    stack.enter_context(_replaced(torch.autograd, "backward", backward))
+        return differentiated
+
+    for name in ("backward", "grad"):
+        watched = marked(getattr(torch.autograd, name))
+        stack.enter_context(_replaced(torch.autograd, name, watched))
     stack.callback(register_optimizer_step_pre_hook(lambda *_: student.mark_phase(0)).remove)
     if counted_inside:
         ddp = torch.nn.parallel.DistributedDataParallel

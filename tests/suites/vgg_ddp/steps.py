@@ -4,7 +4,7 @@ from grader.judge.findings import WrongAnswer
 from grader.model import Outcome
 
 from . import serial
-from .train_cases import Training
+from .train_cases import IMAGE, Training
 
 
 def told(case: Training, outcome: Outcome) -> str:
@@ -13,19 +13,11 @@ def told(case: Training, outcome: Outcome) -> str:
     return f"{ranks}, {case.label}"
 
 
-def assert_trained(case: Training, outcome: Outcome) -> None:
-    """Assert that all ranks trained, for only work that was done can be timed.
-
-    Raises WrongAnswer.
-    """
-    num_steps(case, outcome)
-
-
 def num_steps(case: Training, outcome: Outcome) -> int:
     """Return how many steps all ranks took.
 
-    Raises WrongAnswer when there was none, when ranks took different numbers, or when what they
-    trained was not the network of model.py.
+    Raises WrongAnswer when there was none, when ranks took different numbers, when what they
+    trained was not the network of model.py, or when what came back of a rank does not fit together.
     """
     counts = [len(sizes) for sizes in outcome["batch_sizes"]]
     where = told(case, outcome)
@@ -45,4 +37,25 @@ def num_steps(case: Training, outcome: Outcome) -> int:
             raise WrongAnswer(
                 f"{where}: rank {rank} trains {len(start)} parameters; VGG11() has {wanted} here"
             )
+    for rank in range(outcome.ranks):
+        _assert_fits_together(outcome, rank, counts[0], wanted, where)
     return counts[0]
+
+
+def _assert_fits_together(
+    outcome: Outcome, rank: int, steps: int, num_parameters: int, where: str
+) -> None:
+    sizes = outcome["batch_sizes"][rank].tolist()
+    if min(sizes) < 1:
+        raise WrongAnswer(f"{where}: rank {rank} trains on a batch of {min(sizes)} examples")
+    num_examples = sum(sizes)
+    by_example = dict.fromkeys(("labels", "examples"), (num_examples,))
+    by_step = dict.fromkeys(("local", "used", "parameters"), (steps, num_parameters))
+    shapes = {**by_example, **by_step, "images": (num_examples, *IMAGE), "through_ddp": (steps,)}
+    for name, shape in shapes.items():
+        found = outcome[name][rank].shape
+        if found != shape:
+            raise WrongAnswer(
+                f"{where}: rank {rank}: {name} has shape {found}, expected {shape}: "
+                f"{steps} steps of {num_parameters} parameters on {num_examples} examples"
+            )

@@ -4,7 +4,7 @@ import pytest
 
 from grader.judge.traffic import assert_only_operations, assert_uses_operations
 from grader.suite.marks import part, points
-from grader.suite.timing import assert_keeps_up
+from grader.suite.timing import as_right_as, assert_keeps_up
 from grader.suite.wording import naming
 
 from .checks import (
@@ -12,10 +12,10 @@ from .checks import (
     assert_replicas_equal,
     assert_sgd_steps,
     assert_steps_with_mean,
+    assert_steps_with_serial_mean,
 )
 from .examples import assert_examples_shared_out
 from .rules import assert_collected_on_rank_0, assert_not_through_ddp
-from .steps import assert_trained
 from .train_cases import cases_by_ranks, timing_cases
 
 pytestmark = [part("gather_scatter"), pytest.mark.mpi]
@@ -85,7 +85,12 @@ def test_iterations_take_no_longer_than_they_have_to(run):
         lambda attempt: run(
             2, timing_cases(FILE, "gather_scatter", attempt) if attempt else CASES[2]
         ),
-        check=assert_trained,
+        check=as_right_as(
+            run(2, CASES[2]),
+            assert_examples_shared_out,
+            assert_steps_with_serial_mean,
+            assert_sgd_steps,
+        ),
         factor=6,
         what="the program on 2 ranks, 2 iterations,",
         yardstick="a plain loop that averages by gather and scatter",

@@ -14,6 +14,8 @@ BATCH_SIZE = 256
 FIRST_CHANNELS = 4
 """A sixteenth of the real network's: each step takes a hundredth of a second."""
 
+IMAGE = (3, 32, 32)
+
 _NUM_TEST_EXAMPLES = 32
 
 
@@ -72,7 +74,7 @@ class Training(Case):
             return {}
         return {
             "start": Array("float32", (None,)),
-            "images": Array("float32", (None, 3, 32, 32)),
+            "images": Array("float32", (None, *IMAGE)),
             "labels": Array("int64", (None,)),
             "examples": Array("int64", (None,)),
             "batch_sizes": Array("int64", (None,)),
@@ -167,7 +169,7 @@ def cases_of_ddp(file: str) -> dict[int, tuple[Training, ...]]:
 def _images(random: np.random.Generator, data: Data, kind: str, number: int) -> dict[str, Any]:
     found = data.cifar10()
     rows = random.integers(len(found.train_images), size=number)
-    noise = random.integers(128, size=(number, 3, 32, 32), dtype=np.uint8)
+    noise = random.integers(128, size=(number, *IMAGE), dtype=np.uint8)
     return {
         f"{kind}_images": found.train_images[rows] // 2 + noise,
         f"{kind}_labels": found.train_labels[rows],

@@ -528,3 +528,40 @@ def test_garbage_never_crashes(trace):
             assert str(finding).isprintable()
     assert all(number >= 0 for number in traffic.messages_sent(trace))
     assert all(number >= 0 for number in traffic.bytes_sent(trace))
+
+
+@pytest.mark.parametrize("function", ["Dist_graph_create", "Comm_agree", "Comm_shrink"])
+def test_rare_collectives_carry_data(function):
+    """What makes a graph with weights, or agrees on a number, is no neutral call."""
+    run = naive(4, 3)
+    run.call(2, function)
+    text = violation(traffic.assert_only_point_to_point, run)
+    assert f"rank 2 calls {function}" in text
+
+
+def test_many_communicators_carry_data():
+    """A few are made to send over them; hundreds beside a few messages speak for themselves."""
+    run = naive(4, 3)
+    for _ in range(16):
+        run.call(1, "Comm_split")
+    traffic.assert_only_point_to_point(run.trace())
+    run.call(1, "Cart_create")
+    text = violation(traffic.assert_only_point_to_point, run)
+    assert "rank 1 makes 17 new communicators, the first by Comm_split" in text
+    assert "sends and receives 6 messages" in text
+
+
+def test_communicators_for_each_use_are_no_violation():
+    """Whoever makes two of them for each reduction sends over them as often."""
+    run = Run(2)
+    for _ in range(100):
+        for rank in range(2):
+            run.call(rank, "Comm_split")
+            run.call(rank, "Cart_create")
+            run.call(rank, "Comm_dup")
+            run.isend(rank, 1 - rank)
+    traffic.assert_only_point_to_point(run.trace())
+    alone = Run(1)
+    for _ in range(100):
+        alone.call(0, "Cart_create")
+    traffic.assert_only_point_to_point(alone.trace())

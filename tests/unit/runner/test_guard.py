@@ -65,6 +65,26 @@ REFUSED = {
         "looks into a process (me/mem)",
     ),
     "memory from its folder": ("import os", "os.chdir('/proc/self') or os.open('mem', 0)", "mem"),
+    "a descriptor from its folder": (
+        "import os",
+        "os.chdir('/proc/self/fd') or os.open('3', 0)",
+        "looks into a process (3)",
+    ),
+    "addresses from an open folder": (
+        "import os",
+        "os.open('maps', 0, dir_fd=os.open('/proc/self', 0))",
+        "looks into a process (maps)",
+    ),
+    "descriptors from an open folder": (
+        "import os",
+        "os.open('3', 0, dir_fd=os.open('fd', 0, dir_fd=os.open('/proc/self', 0)))",
+        "looks into a process (3)",
+    ),
+    "addresses from far above": (
+        "import os",
+        "os.open('proc/self/maps', 0, dir_fd=os.open('..', 0, dir_fd=os.open('/tmp', 0)))",
+        "looks into a process (proc/self/maps)",
+    ),
     "a shell": ("import os", "os.system('true')", "starts another program"),
     "a program": ("import subprocess", "subprocess.run(['true'])", "starts another program"),
     "another program in our place": ("import os", "os.execv('/bin/true', ['true'])", "starts"),
@@ -81,6 +101,29 @@ REFUSED = {
     "code of ours": (
         "",
         "go.__code__.replace(co_filename='probes.py')",
+        "makes code that claims to come from another file",
+    ),
+    "code by marshal": (
+        "import marshal",
+        "marshal.loads(marshal.dumps(compile('1', 'PROBES.py', 'exec'))"
+        ".replace(b'PROBES', b'probes'))",
+        "makes code that claims to come from another file",
+    ),
+    "code from a file by marshal": (
+        "import marshal",
+        "marshal.load(open(__file__, 'rb'))",
+        "reads what may be code from a file (marshal)",
+    ),
+    "code that an importer of its own reads": (
+        "from importlib.machinery import SourceFileLoader as Loader",
+        "type('Own', (Loader,), dict(get_data=lambda *_: b''))('x', 'probes.py').get_code('x')",
+        "makes code that claims to come from another file",
+    ),
+    "compiled code that claims to be numpy's": (
+        "import marshal, numpy, sys, importlib.util as u",
+        "open('x.pyc', 'wb').write(u.MAGIC_NUMBER + bytes(12) + marshal.dumps(compile('', '~' * "
+        "len(numpy.__file__), 'exec')).replace(b'~' * len(numpy.__file__), numpy.__file__.encode"
+        "())); sys.path.insert(0, ''); import x",
         "makes code that claims to come from another file",
     ),
     "a spawned program": (
@@ -118,6 +161,25 @@ LEFT_ALONE = {
         "    np.save(f'mine{comm.rank}.npy', np.ones(3))\n"
         "    assert np.load(f'mine{comm.rank}.npy', mmap_mode='r').sum() == 3\n"
         "    exec(compile('x = 1', '<mine>', 'exec'))"
+    ),
+    "folders": (
+        "import os, shutil\n"
+        "def go(comm):\n"
+        "    mine = f'mine{comm.rank}'\n"
+        "    os.makedirs(mine + '/proc/self/fd')\n"
+        "    open(mine + '/proc/self/maps', 'w').close(), open(mine + '/mem', 'w').close()\n"
+        "    os.close(os.open('mem', os.O_RDONLY, dir_fd=os.open(mine, os.O_RDONLY)))\n"
+        "    shutil.rmtree(mine)\n"
+        "    os.listdir('/proc'), os.listdir('/proc/self/fd'), list(os.scandir('/'))"
+    ),
+    "compiled files of its own": (
+        "import os, marshal, py_compile, sys\n"
+        "def go(comm):\n"
+        "    open('helper.py', 'w').write('def one(): return 1')\n"
+        "    py_compile.compile('helper.py', 'helper.pyc')\n"
+        "    os.remove('helper.py'), sys.path.insert(0, os.getcwd())\n"
+        "    import helper\n"
+        "    assert helper.one() == marshal.loads(marshal.dumps(1))"
     ),
     "numpy's use of C": (
         "import ctypes, numpy as np\n"
@@ -165,6 +227,20 @@ def test_what_honest_programs_do_is_left_alone(name, server):
     launched = run(LEFT_ALONE[name], ranks=1, server=server)
     assert launched.failure is None, launched.failure
     assert launched.refusals == ()
+
+
+def test_a_roundabout_name_of_a_file_makes_it_nobody_elses(server):
+    """One that begins with the folder of a package and leads out of it again."""
+    source = """
+    import numpy, sys, os
+    def go(comm):
+        with open("helper.py", "w") as helper:
+            helper.write("import ctypes\\nctypes.CDLL(None)")
+        sys.path.insert(0, os.path.dirname(numpy.__file__) + "/.." * 20 + os.getcwd())
+        import helper
+    """
+    launched = run(source, ranks=1, server=server)
+    assert launched.refusals == (f"rank 0: helper.py:2 opens a C library (ctypes){TOLD}",)
 
 
 def test_a_refusal_that_is_caught_costs_nothing_by_itself(server):

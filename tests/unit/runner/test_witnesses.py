@@ -30,12 +30,15 @@ def idle(*, initialised=True):
     return Trace((rank,))
 
 
-def doubts_of(trace, *, is_mpi=True):
+def doubts_of(trace, *, is_mpi=True, counts=(False, False)):
+    """Return the doubts about a case; counts: whether MPI counts before it and after."""
     with closing(RankFiles.create()) as files:
         header = np.frombuffer(mmap.mmap(files.trace.fd, 0), "<u8", len(layout.HEADER_WORDS))
         header[layout.HEADER_WORDS.index("initialised")] = trace.ranks[0].initialised
         witnesses = Witnesses([files], phases=(1,), is_mpi=is_mpi)
+        header[layout.HEADER_WORDS.index("is_monitored")] = counts[0]
         witnesses.begin_case()
+        header[layout.HEADER_WORDS.index("is_monitored")] = counts[1]
         return witnesses.doubts(trace)
 
 
@@ -43,6 +46,14 @@ def test_an_mpi_that_does_not_count_is_the_graders_failure():
     """Nobody is marked without the second witness, and no student is blamed for it."""
     with pytest.raises(GraderError, match="MPI does not count the messages of rank 0"):
         doubts_of(idle())
+
+
+def test_an_mpi_that_counts_no_longer_is_doubted():
+    """It did before the student's code ran: what was written there since is no failure of ours."""
+    assert doubts_of(idle(), counts=(True, True)) == ()
+    assert doubts_of(idle(), counts=(True, False)) == (
+        "MPI counted the messages of rank 0, and then no longer",
+    )
 
 
 def test_a_program_that_never_started_mpi_has_sent_nothing():

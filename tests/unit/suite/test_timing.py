@@ -8,7 +8,7 @@ import pytest
 from grader.judge.findings import BudgetExceeded, WrongAnswer
 from grader.model import Outcome
 from grader.suite.launch_view import Launch, make_launch
-from grader.suite.timing import assert_keeps_up
+from grader.suite.timing import as_right_as, assert_keeps_up
 from grader.trace.calls import Trace
 
 
@@ -65,3 +65,40 @@ def test_wrong_work_is_not_timed() -> None:
 
     with pytest.raises(WrongAnswer):
         attempts_needed([1.0], check)
+
+
+def one_case(purpose: str, label: str) -> Launch:
+    outcome = Outcome(label, 2, (), (), Trace(()), 0.0)
+    return make_launch([Timed(purpose, label)], [outcome], None, 2)  # type: ignore[list-item]
+
+
+def is_right(case: Timed, outcome: Outcome) -> None:
+    if "wrong" in case.label:
+        raise WrongAnswer(case.label)
+
+
+def does_not_tire(case: Timed, outcome: Outcome) -> None:
+    if "tired" in case.label:
+        raise WrongAnswer(case.label)
+
+
+@pytest.mark.parametrize(
+    ("ordinary", "timed", "told"),
+    [
+        ("right", "right", ""),
+        ("right", "wrong", "wrong"),
+        ("wrong", "wrong as before", ""),
+        ("wrong", "wrong and tired", "wrong and tired"),
+        ("wrong", "right", ""),
+    ],
+)
+def test_only_what_is_right_elsewhere_has_to_be_right_when_timed(
+    ordinary: str, timed: str, told: str
+) -> None:
+    check = as_right_as(one_case("values", ordinary), is_right, does_not_tire)
+    ((case, outcome),) = one_case("timing", timed)
+    if told:
+        with pytest.raises(WrongAnswer, match=told):
+            check(case, outcome)
+    else:
+        check(case, outcome)

@@ -62,3 +62,13 @@ def test_names_lie_where_the_constants_say():
     for name, offset in re.findall(r"NAME_(\w+) = (\d+),", text):
         assert names[int(offset) :].startswith(f"{name}\0")
     assert names == "\0Abort\0Init\0"
+
+
+def test_extensions_go_by_their_short_names():
+    """A table of functions whose names have one prefix holds those with another, too."""
+    declared = "int MPIX_Comm_agree(MPI_Comm comm, int *flag);"
+    functions = prototypes.functions(declared + declared.replace("MPIX", "PMPIX"))
+    assert "#define PMPI_Comm_agree PMPIX_Comm_agree" in generate.functions_header(functions)
+    text = generate.wrappers(functions, set())
+    assert "int MPIX_Comm_agree(MPI_Comm comm, int *flag)" in text
+    assert "int error = real.Comm_agree(comm, flag);" in text

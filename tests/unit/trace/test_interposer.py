@@ -1,5 +1,8 @@
 """What the interposer records of programs that run to their end."""
 
+import pytest
+
+from grader.judge.reductions import communicators_of_reductions
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL
 
 from .launch import named
@@ -41,6 +44,51 @@ else:
         assert (receive.matched_source, receive.matched_tag) == (0, 7)
         assert receive.received_num_bytes == 20
         assert receive.line == run.line_of("comm.Recv")
+
+
+def test_calls_of_one_line_are_told_apart_by_their_place(launch):
+    """A loop makes its call at one place; another call of the same line, or function, has its own.
+
+    Also where two functions on one line have the same instructions.
+    """
+    program = (
+        HEAD
+        + """
+one, other = lambda: comm.Barrier(), lambda: comm.Barrier()
+one(), one(), other()
+for _ in range(2): comm.Barrier(); comm.Barrier()
+"""
+    )
+    with launch(program, 1) as run:
+        (trace,) = run.finish()
+        places = [call.place for call in named(trace, "Barrier")]
+        assert 0 not in places
+        assert [places.index(place) for place in places] == [0, 0, 2, 3, 4, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "reduction", ["allreduce(data)", "reduce(data, root=2)", "scan(data)", "exscan(data)"]
+)
+def test_what_reductions_of_mpi4py_send_is_known_as_theirs(reduction, launch):
+    """Also after the first, from another line, and over a part of all ranks; copies by hand not."""
+    program = (
+        HEAD
+        + f"""
+data = list(range(1000))
+comm.{reduction}
+comm.{reduction}
+if rank < 3: comm.Create_group(comm.group.Incl([0, 1, 2])).{reduction}
+for own in [comm.Dup()]: own.sendrecv(data, (rank + 1) % size, source=(rank - 1) % size)
+"""
+    )
+    with launch(program, 4) as run:
+        for trace in run.finish():
+            copies = communicators_of_reductions(trace.calls)
+            sends = [call for call in trace.calls if call.is_send]
+            assert sends
+            by_hand = [call for call in sends if call.communicator not in copies]
+            assert [call.function for call in by_hand] == ["Isend"]
+            assert len(copies) == (2 if trace.rank < 3 else 1)
 
 
 def test_a_run_is_introduced_and_finished(launch):

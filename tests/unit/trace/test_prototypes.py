@@ -26,6 +26,9 @@ int MPI_Comm_spawn_multiple(int count, char **array_of_argv[], MPI_Comm *interco
 int PMPI_Comm_spawn_multiple(int count, char **array_of_argv[], MPI_Comm *intercomm);
 int MPI_Get_version(int *version, int *subversion);
 int MPI_T_init_thread(int required, int *provided);
+int MPIX_Comm_agree(MPI_Comm comm, int *flag);
+int PMPIX_Comm_agree(MPI_Comm comm, int *flag);
+int MPIX_Query_cuda_support(void);
 double MPI_Wtime(void);
 MPI_Comm MPI_Comm_f2c(int comm);
 """
@@ -35,6 +38,7 @@ def test_functions_and_their_parameters():
     """Attributes, arrays, pointers and empty lists are read; excused functions are left out."""
     found = prototypes.functions(HEADER)
     assert {each.name: [p.name for p in each.parameters] for each in found} == {
+        "MPIX_Comm_agree": ["comm", "flag"],
         "MPI_Attr_put": ["comm", "keyval", "value"],
         "MPI_Comm_spawn_multiple": ["count", "array_of_argv", "intercomm"],
         "MPI_Finalize": [],
@@ -42,11 +46,12 @@ def test_functions_and_their_parameters():
         "MPI_Pcontrol": ["level", "..."],
         "MPI_Waitall": ["count", "array_of_requests", "array_of_statuses"],
     }
-    spawn = found[1]
+    agree, put, spawn, *_ = found
+    assert agree.short_name == "Comm_agree"
     assert spawn.short_name == "Comm_spawn_multiple"
     assert spawn.output("MPI_Comm") == "intercomm"
     assert spawn.scalar(("array_of_argv", "count")) == "count"
-    assert found[0].scalar_of("MPI_Comm") == "comm"
+    assert put.scalar_of("MPI_Comm") == "comm"
     assert spawn.scalar_of("MPI_Comm") is None
 
 

@@ -49,6 +49,12 @@ def call(function: str, num_bytes: int, *, peer: int = NO_PEER, communicator: in
     )
 
 
+def reduction(num_bytes: int, *, peer: int) -> list[Call]:
+    """Return what a lower-case reduction sends another rank at once: a length, and a pickle."""
+    sent = replace(call("Send", num_bytes, peer=peer, communicator=5), pickled=True)
+    return [replace(sent, num_elements=1, num_bytes=8, pickled=False), sent]
+
+
 def trace_of(*calls_by_rank: list[Call]) -> Trace:
     """Return the complete trace of ranks that made these calls."""
     return Trace(
@@ -96,7 +102,7 @@ def test_too_much_is_told_apart_from_what_is_needed():
 
 
 def test_sums_passed_on_by_a_lower_case_reduce_are_not_given_twice():
-    own = [call("Comm_dup", -1), *[call("Send", MODEL_NUM_BYTES, peer=0, communicator=5)] * 3]
+    own = [call("Comm_dup", -1), *reduction(MODEL_NUM_BYTES, peer=0) * 3]
     assert_gives_once(trace_of([], own), [1], 1, what="models")
     with pytest.raises(RuleViolation, match="besides"):
         assert_gives_once(trace_of([], [*own, *[MODEL_TO_SERVER] * 2]), [1], 1, what="models")
@@ -128,7 +134,7 @@ def test_data_and_model_of_the_server_count_however_they_come(server, worker):
         ([call("Send", MODEL_NUM_BYTES + 2 * IMAGE_NUM_BYTES, peer=2)], []),
         ([], [call("Bcast", 10**6, peer=2)]),
         ([], [call("Gatherv", 10**6, peer=0)]),
-        ([call("Comm_dup", -1), call("Send", 10**6, peer=1, communicator=5)], []),
+        ([call("Comm_dup", -1), *reduction(10**6, peer=1)], []),
     ],
 )
 def test_a_server_that_keeps_data_or_model_back_is_told_with_both_numbers(server, worker):
@@ -153,7 +159,7 @@ def test_a_message_between_clients_is_named():
 
 
 def test_messages_of_a_lower_case_reduce_are_its_own_affair():
-    own = [call("Comm_dup", -1, communicator=1), call("Send", 10**6, peer=2, communicator=5)]
+    own = [call("Comm_dup", -1, communicator=1), *reduction(10**6, peer=2)]
     assert_star(trace_of([], own, []))
 
 

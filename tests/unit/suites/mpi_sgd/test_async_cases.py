@@ -22,7 +22,10 @@ from .outcomes import inputs_of, outcome
 
 CASES = async_cases.cases_by_ranks()
 EVERY_CASE = [
-    (ranks, case) for ranks, cases in CASES.items() for case in cases if case.purpose == "values"
+    (ranks, case)
+    for ranks, cases in CASES.items()
+    for case in cases
+    if case.purpose in ("values", "slow worker")
 ]
 
 
@@ -130,6 +133,16 @@ def test_only_a_server_that_waits_for_the_slow_worker_is_blamed(heard: int, hold
     else:
         with pytest.raises(RuleViolation, match="fixed order"):
             assert_others_went_on(case, found)
+
+
+def test_weights_are_recorded_beside_a_slow_worker() -> None:
+    """Without them nobody could tell a batch that a master got from one that is made up."""
+    case = next(case for case in CASES[4] if case.purpose == "slow worker")
+    assert all(given["record_weights"] for given in inputs_of(case, 4))
+    assert case.results(1, 4)["seen"].shape == (None, serial.num_parameters(case.sizes))
+    found = serve(case, 4, batches_of=lambda case, n: [9, 9, 5])
+    with pytest.raises(WrongAnswer, match=r"23 batches \(rank 1: 9, rank 2: 9, rank 3: 5\).*= 15"):
+        assert_batches(case, found)
 
 
 def test_a_single_worker_goes_the_way_of_one_process() -> None:

@@ -160,6 +160,22 @@ def test_an_all_reduce_gets_garbage_in_recv_and_its_send_back(probes) -> None:
     np.testing.assert_array_equal(found["send"], np.arange(6.0).reshape(2, 3))
 
 
+def test_a_long_array_is_drawn_from_the_seed_and_reduced_once(probes) -> None:
+    calls = []
+
+    def adds_one_rank(send, recv, comm, op) -> None:
+        calls.append(send.copy())
+        recv[...] = op(send, np.zeros_like(send))
+
+    work = {"seed": 5, "length": 1000, "op": "np.add"}
+    found = probes.reduce_long(FakeStudent(adds_one_rank), None, file="", function="", **work)
+    (send,) = calls
+    np.testing.assert_array_equal(send, allreduce_cases.long_array(5, 1000))
+    np.testing.assert_array_equal(found["recv"], send)
+    assert (send != send.astype(np.float32)).any()
+    assert (send != np.floor(send)).all()
+
+
 @pytest.mark.parametrize("name", ["np.add", "MPI.SUM", "lambda x, y: x + y + x * y", "np.maximum"])
 def test_ops_reduce_arrays_of_any_dimension(probes, name: str) -> None:
     x, y = np.arange(6.0).reshape(2, 3), np.ones((2, 3))

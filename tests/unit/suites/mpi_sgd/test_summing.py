@@ -55,7 +55,10 @@ def test_every_collective_that_brings_gradients_together_will_do(step) -> None:
 def test_a_lower_case_allreduce_is_a_collective_too() -> None:
     own, pickle = 7, STEP_NUM_BYTES + 150
     receives = [call("Recv", pickle, peer=1, communicator=own), call("Recv", pickle, peer=2)]
-    sends = [call("Send", pickle, peer=0, communicator=own, pickled=True)]
+    sends = [
+        call("Send", 8, peer=0, communicator=own),
+        call("Send", pickle, peer=0, communicator=own, pickled=True),
+    ]
     hands_out = call("Bcast", pickle, peer=0, communicator=own, pickled=True)
     found = done(
         [[*receives, hands_out], [*sends, hands_out], [*sends, hands_out]], [call("Comm_dup")]

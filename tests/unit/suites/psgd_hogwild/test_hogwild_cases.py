@@ -66,6 +66,46 @@ def test_a_right_run_passes_every_check(check):
     check(CASE, run_of())
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"processes": np.zeros(1, np.int64)}, "8 gradients, 1 processes, 8 threads"),
+        ({"gradients": np.zeros((9, NUM_PARAMETERS), np.float32)}, "9 gradients, 8 processes"),
+        ({"rows_per_batch": np.full(7, 4)}, "7 rows_per_batch, .*lengths that add up to 28"),
+        ({"rows_per_batch": np.array([2**62] * 4 + [8] * 4)}, "add up to 32; .* 32 examples"),
+        ({"written": np.zeros(3, np.int64)}, "16 writers, 3 written, 16 written_is_shared"),
+        ({"written_is_shared": np.zeros(0, np.int64)}, "0 written_is_shared; expected one of each"),
+    ],
+)
+@pytest.mark.parametrize(
+    "check", [assert_processes, assert_parts, assert_shared, assert_all_steps_count]
+)
+def test_answers_that_do_not_fit_each_other_are_told(check, change, words):
+    """A rank can send arrays of any length."""
+    with pytest.raises(WrongAnswer, match=words):
+        check(CASE, run_of(change=change))
+
+
+@pytest.mark.parametrize("check", ALL)
+def test_a_run_whose_processes_were_all_seen_passes_every_check(check):
+    """More may have shown up than trained: a pool has workers without work."""
+    check(CASE, replace(run_of(), num_processes=3, num_processes_at_once=2))
+
+
+@pytest.mark.parametrize("check", [assert_processes, assert_parts, assert_shared])
+def test_processes_that_nobody_saw_prove_nothing(check):
+    """What the processes write of themselves may be written by one alone."""
+    words = "2 processes are said to have computed gradients, but only 1 process showed up"
+    with pytest.raises(NotProven, match=words):
+        check(CASE, replace(run_of(), num_processes=1, num_processes_at_once=1))
+
+
+def test_processes_that_were_never_there_together_did_not_meet():
+    """One after the other may have come."""
+    with pytest.raises(NotProven, match="2 processes are said to have met in the middle of a step"):
+        assert_nobody_waits(CASE, replace(run_of(), num_processes=2, num_processes_at_once=1), {})
+
+
 @pytest.mark.parametrize("check", [assert_all_steps_count, assert_loss_falls])
 def test_some_lost_writes_are_forgiven(check):
     """One of eight steps lost on all weights is more than ever happens."""

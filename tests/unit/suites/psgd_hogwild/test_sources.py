@@ -66,7 +66,7 @@ def test_names_are_those_used_alone_and_as_attributes():
     assert {(1, "mp"), (1, "Lock"), (2, "RLock")} == found
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "no json", '{"a.py": 3}'])
+@pytest.mark.parametrize("text", ["", "[1]", "no json", '{"a.py": 3}', "[" * 100_000])
 def test_what_a_rank_sent_otherwise_than_asked_is_left_out(text):
     """Sources are texts by name, or they are nothing."""
     assert read(text) == {}

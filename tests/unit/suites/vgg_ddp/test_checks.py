@@ -122,19 +122,26 @@ def test_examples_on_one_rank_each_pass(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("seen", "batch_size", "words"),
+    ("seen", "words"),
     [
-        ([0, 7, 8, 9, 10, 11], 6, "ranks 0 and 1 train on example 0, 2 times in all"),
-        ([6, 6, 8, 9, 10, 11], 6, "rank 1 trains on example 6, 2 times in all"),
-        ([6, 7, 8, 9, 10, -1], 6, "no rank trains on example 11; of 12 examples 1 are left out"),
-        ([6, 7, 8, 9, 10, 11], 5, "rank 1 trains on batches of 5 examples; 12 in all make 6"),
+        ([0, 7, 8, 9, 10, 11], "ranks 0 and 1 train on example 0, 2 times in all"),
+        ([6, 6, 8, 9, 10, 11], "rank 1 trains on example 6, 2 times in all"),
+        ([6, 7, 8, 9, 10, -1], "no rank trains on example 11; of 12 examples 1 are left out"),
     ],
 )
-def test_examples_that_are_not_shared_out_are_told(monkeypatch, seen, batch_size, words):
+def test_examples_that_are_not_shared_out_are_told(monkeypatch, seen, words):
     results = right(2)
-    results[1] |= {"examples": np.array(seen), "batch_sizes": np.array([batch_size])}
+    results[1]["examples"] = np.array(seen)
     with pytest.raises(WrongAnswer, match=words):
         shared_out(monkeypatch, results, 12)
+
+
+def test_batches_of_another_size_are_told(monkeypatch):
+    """Two of three examples make an epoch of twelve as well as one of six does."""
+    short = right(2, num_steps=2, batch_size=3)
+    monkeypatch.setattr("vgg_ddp.train_cases.BATCH_SIZE", 12)
+    with pytest.raises(WrongAnswer, match="rank 0 trains on batches of 3 examples; 256 in all mak"):
+        examples.assert_examples_shared_out(case(), outcome(case(), short))
 
 
 @pytest.mark.parametrize("check", OF_VALUES[:5])

@@ -1,0 +1,53 @@
+"""Tells messages that mpi4py sends within lower-case reductions from messages by hand."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from grader.judge.functions import BLOCKING_POINT_TO_POINT, COLLECTIVES
+from grader.trace.calls import Call
+
+
+def communicators_of_reductions(calls: Sequence[Call]) -> set[int]:
+    """Return the communicators that lower-case reductions of one rank made for themselves.
+
+    The first one duplicates the communicator and uses the copy at once: one instruction of Python
+    makes both calls. A program can get at such a copy, too; then it is no longer mpi4py's own.
+    """
+    made = {
+        after.communicator
+        for before, after in pairwise(calls)
+        if before.function == "Comm_dup"
+        and after.function in BLOCKING_POINT_TO_POINT | {"Bcast"}
+        and _have_one_place(before, after)
+    }
+    return {
+        communicator
+        for communicator in made
+        if _holds_reductions_only([call for call in calls if call.communicator == communicator])
+    }
+
+
+def _holds_reductions_only(calls: Sequence[Call]) -> bool:
+    """Return whether all that is sent is pickled, the length of each pickle before it."""
+    sends = [call for call in calls if call.is_send]
+    lengths, pickles = sends[::2], sends[1::2]
+    return (
+        len(lengths) == len(pickles)
+        and all(map(_are_one_object, lengths, pickles))
+        and all(call.function == "Bcast" for call in calls if call.function in COLLECTIVES)
+    )
+
+
+def _are_one_object(length: Call, pickle: Call) -> bool:
+    return (
+        length.function == pickle.function
+        and pickle.function in BLOCKING_POINT_TO_POINT
+        and (length.num_elements, length.pickled) == (1, False)
+        and pickle.pickled
+        and (length.peer, length.tag) == (pickle.peer, pickle.tag)
+        and _have_one_place(length, pickle)
+    )
+
+
+def _have_one_place(one: Call, other: Call) -> bool:
+    return (one.file, one.line, one.place) == (other.file, other.line, other.place)

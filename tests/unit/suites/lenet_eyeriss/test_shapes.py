@@ -1,0 +1,68 @@
+"""Whatever numbers a rank sends back, a check finds them right or wrong: it never breaks."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from lenet_eyeriss.eyeriss_checks import (
+    assert_counts,
+    assert_ofmap,
+    assert_outputs_leave_on_time,
+    assert_rule,
+)
+from lenet_eyeriss.replay import Rule
+
+from grader.judge.findings import WrongAnswer
+
+from .test_eyeriss_checks import SHEETS, answered
+
+RIGHT = answered(SHEETS).results[0]
+WHOLE = st.sampled_from((0, 1, 2, 3, -1, -(2**63), 2**63 - 1))
+FLOATS = st.floats(width=64)
+LENGTHS = st.sampled_from((0, 1, 2, 3, 27, 28, 29))
+
+
+@st.composite
+def answers(draw):
+    """Return an answer with other lengths, or with other numbers in a few places."""
+    rows, number = draw(LENGTHS), draw(LENGTHS)
+    changed = np.resize(RIGHT["schedule"], (rows, 12))
+    for _ in range(draw(st.integers(0, 3)) if rows else 0):
+        changed[draw(st.integers(0, rows - 1)), draw(st.integers(0, 11))] = draw(WHOLE)
+    return {
+        "ofmap": draw(arrays(np.float64, st.tuples(LENGTHS, LENGTHS), elements=FLOATS)),
+        "schedule": changed,
+        "values": draw(arrays(np.float64, number if draw(st.booleans()) else rows)),
+        "problem": "",
+    }
+
+
+@settings(max_examples=150, deadline=None)
+@given(answer=answers())
+def test_other_shapes_are_told(answer) -> None:
+    found = answered(SHEETS)
+    found.results[0].update(answer)
+    with pytest.raises(WrongAnswer, match="handout's example"):
+        assert_ofmap(SHEETS, found)
+    try:
+        assert_counts(SHEETS, found)  # the others are looked at only where this holds
+        for rule in Rule:
+            assert_rule(rule, SHEETS, found)
+        assert_outputs_leave_on_time(SHEETS, found)
+    except WrongAnswer as finding:
+        assert "handout's example" in str(finding)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"values": np.zeros(3)}, "came back with 3 values, expected one for each of its 28 oper"),
+        ({"schedule": np.full((28, 12), 3)}, r"schedule\[0\] came back with op 3, expected 0 to 2"),
+    ],
+)
+def test_the_message_names_what_does_not_fit(change, words: str) -> None:
+    found = answered(SHEETS)
+    found.results[0].update(change)
+    with pytest.raises(WrongAnswer, match=words):
+        assert_counts(SHEETS, found)
