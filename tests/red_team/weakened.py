@@ -184,6 +184,12 @@ WEAKENINGS = (
         "points and deserves",
     ),
     Weakening(
+        "believes how many processes there were",
+        (Change("runner/launch.py", 'is_alone = self._plan.world == "alone"', "is_alone = False"),),
+        ("processes_only_in_the_record",),
+        "points and deserves",
+    ),
+    Weakening(
         "stumbles over what it cannot read",
         (
             Change(
