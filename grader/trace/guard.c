@@ -13,12 +13,16 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "layout.h"
 #include "location.h"
@@ -362,16 +366,32 @@ static bool leads_inside_process(const char *path)
     return is_inside_process(whole);
 }
 
-/* Events do not tell from which open folder a path goes (dir_fd), so it is tried from each. */
+static bool is_on_proc(int folder, const char *path, int flags)
+{
+    struct statfs system;
+    int found = openat(folder, path, O_PATH | O_CLOEXEC | flags);
+    bool is = found >= 0 && fstatfs(found, &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
+    if (found >= 0)
+        close(found);
+    return is;
+}
+
+/*
+ * Events do not tell from which open folder a path goes (dir_fd), so it is tried from each. To
+ * follow its names takes long in a deep folder, and is worth it on /proc only.
+ */
 static bool leads_inside_from_open_folder(const char *path)
 {
     DIR *descriptors = path[0] == '/' ? NULL : opendir("/proc/self/fd");
     bool leads = false;
     for (struct dirent *entry; descriptors && !leads && (entry = readdir(descriptors));) {
+        int folder = entry->d_name[0] == '.' ? -1 : atoi(entry->d_name);
+        if (folder < 0 || folder == dirfd(descriptors) ||
+            !(is_on_proc(folder, path, 0) || is_on_proc(folder, path, O_NOFOLLOW)))
+            continue;
         char whole[PATH_MAX];
-        snprintf(whole, sizeof whole, "/proc/self/fd/%.20s/%.4000s", entry->d_name, path);
-        bool is_other = entry->d_name[0] != '.' && atoi(entry->d_name) != dirfd(descriptors);
-        leads = is_other && leads_inside_process(whole);
+        snprintf(whole, sizeof whole, "/proc/self/fd/%d/%.4000s", folder, path);
+        leads = leads_inside_process(whole);
     }
     if (descriptors)
         closedir(descriptors);
