@@ -2,7 +2,7 @@ import os
 import numpy as np
 from mpi4py import MPI
 
-SLOT = 1 << 22          # bytes for one rank
+SLOT = 1 << 23          # bytes for one rank
 tables = {}
 
 
