@@ -5,6 +5,7 @@ submission graded right after attack k; one more control follows the last attack
 """
 
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +15,9 @@ from . import container, invariants
 from .attack import CONTROLS, Attack
 from .container import Graded
 from .hidden_tests import suites_with_hidden_tests
+
+
+_REMOVAL_S = 20.0
 
 
 class Yard:
@@ -67,9 +71,19 @@ class Yard:
         Also looks whether the host still has any of the containers, or a process of theirs.
         """
         problems = self._disturbance(self.grade(self._control), "at the end")
-        kept = {each.id for each in docker.from_env().containers.list(all=True)}
-        problems += [f"container {each} still exists" for each in self._containers if each in kept]
+        problems += [f"container {each} still exists" for each in self._left()]
         return problems + _processes_of(self._containers)
+
+    def _left(self) -> set[str]:
+        """Return which containers the engine has not removed in time; it does so by itself."""
+        client = docker.from_env()
+        until_s = time.monotonic() + _REMOVAL_S
+        while True:
+            kept = {each.id for each in client.containers.list(all=True, ignore_removed=True)}
+            left = kept.intersection(self._containers)
+            if not left or time.monotonic() > until_s:
+                return left
+            time.sleep(0.1)
 
     def close(self) -> None:
         """Let go of what is held."""
