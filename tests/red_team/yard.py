@@ -16,7 +16,6 @@ from .attack import CONTROLS, Attack
 from .container import Graded
 from .hidden_tests import suites_with_hidden_tests
 
-
 _REMOVAL_S = 20.0
 
 

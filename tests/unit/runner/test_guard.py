@@ -195,8 +195,7 @@ LEFT_ALONE = {
         "    numpy.fft.fft(numpy.ones(4))"
     ),
     "torch loaded late": (
-        "def go(comm):\n"
-        "    import torch, torch.distributed, torch.multiprocessing"
+        "def go(comm):\n    import torch, torch.distributed, torch.multiprocessing"
     ),
 }
 
