@@ -106,7 +106,7 @@ docs: setup
 # Every attack, the slow ones too, and every weakened judge.
 RED_TEAM := $(addprefix tests/container/test_,hostile.py hostile_archives.py weakened.py)
 acceptance: setup
-	$(BIN)/python -m pytest -m slow tests/test_submissions.py
+	$(BIN)/python -m pytest -n 2 -m slow tests/test_submissions.py
 	$(BIN)/python -m pytest -m "slow or not slow" $(RED_TEAM)
 	$(BIN)/python benchmarks/acceptance.py
 
