@@ -35,7 +35,7 @@ def test_weakened_judge_gives_in(weakening, tmp_path):
     for name in weakening.attacks:
         attack = Attack.of(HOSTILE / name)
         if weakening.hurts_a_neighbour:
-            graded, disturbed = yard.grade_beside_a_control(attack)
+            graded, disturbed = yard.grade_beside_a_control(attack, head_start_s=3.0)
             found += disturbed
         else:
             graded = yard.grade(attack)

@@ -169,6 +169,7 @@ WEAKENINGS = (
     Weakening(
         "believes the trace alone",
         (
+            NO_GUARD,
             Change(
                 "runner/launch.py",
                 "trace=replace(self._judged(trace), doubts=doubts)",
@@ -176,11 +177,7 @@ WEAKENINGS = (
             ),
             *NO_CAUSALITY,
         ),
-        (
-            "collective_in_a_hidden_phase",
-            "collective_during_import",
-            "trace_rewritten_through_descriptor",
-        ),
+        ("message_sizes_made_small",),
         "points and deserves",
     ),
     Weakening(

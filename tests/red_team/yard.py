@@ -51,13 +51,22 @@ class Yard:
         self._last = attack.name
         return graded
 
-    def grade_beside_a_control(self, attack: Attack) -> tuple[Graded, list[str]]:
-        """Return how an attack was graded, and what was wrong with the control."""
-        beside = self._threads.submit(self.grade, self._control)
+    def grade_beside_a_control(
+        self, attack: Attack, *, head_start_s: float = 0.0
+    ) -> tuple[Graded, list[str]]:
+        """Return how an attack was graded, and what was wrong with the control.
+
+        head_start_s: how much later the control begins, for an attack that must be at it by then.
+        """
+        beside = self._threads.submit(self._grade_control, head_start_s)
         graded = self.grade(attack)
         lost = self._disturbance(beside.result(), f"beside {attack.name}")
         self._last = attack.name
         return graded, lost
+
+    def _grade_control(self, after_s: float) -> Graded:
+        time.sleep(after_s)
+        return self.grade(self._control)
 
     def _disturbance(self, control: Graded, where: str) -> list[str]:
         after = f", right after {self._last}" if self._last else ""

@@ -13,6 +13,6 @@ def allreduce(send, recv, comm, op):
                 started += 1
             except OSError:
                 break
-        time.sleep(3)
+        time.sleep(8)
     recv[...] = 0
     raise ValueError(f"{started} started")
