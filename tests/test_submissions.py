@@ -30,7 +30,12 @@ class Label:
     part: str
     verdict: Verdict
     message: str = ""
-    points: str | float
+    points: str | float | None = None
+    """`all`, `some` or a number; may be left out where there is a fair share."""
+    subject: tuple[str, ...] | None = None
+    """The tests about this bug: no other may lose points. None when the label does not say."""
+    fair_share: float | None = None
+    """What a fair person who has read the handout pays for it, as a share of the part's points."""
     deterministic: bool = False
     """The failure is the same each time, also on a busy machine: `make acceptance` repeats it."""
     slow: bool = False
@@ -43,8 +48,9 @@ class Label:
         """Read the label of a submission; raises TypeError on a key that is missing or unknown."""
         data: dict[str, Any] = tomllib.loads((folder / "expected.toml").read_text())
         data["verdict"] = Verdict(data["verdict"])
-        if "failing_tests" in data:
-            data["failing_tests"] = tuple(data["failing_tests"])
+        for key in ("failing_tests", "subject"):
+            if key in data:
+                data[key] = tuple(data[key])
         return cls(**data)
 
 
@@ -70,8 +76,10 @@ def account(result: PartResult) -> str:
     return "\n".join(lines)
 
 
-def pays(rule: str | float, result: PartResult) -> bool:
+def pays(rule: str | float | None, result: PartResult) -> bool:
     """Return whether the points of a part are as the label says: all, some, or a number."""
+    if rule is None:
+        return True
     if rule == "all":
         return result.points == result.max_points
     if rule == "some":
@@ -85,7 +93,9 @@ def test_label_is_complete_and_agrees_with_its_folder(folder):
     label = Label.of(folder)
 
     assert label.verdict.value == folder.parent.parent.name.upper()
-    assert label.points in ("all", "some") or isinstance(label.points, int | float)
+    assert label.points in ("all", "some", None) or isinstance(label.points, int | float)
+    assert label.points is not None or label.fair_share is not None, "a label says what it costs"
+    assert label.fair_share is None or 0 <= label.fair_share <= 1
     assert label.message or label.verdict is Verdict.ACCEPTED, "a failure has a reason"
     re.compile(label.message)
 
