@@ -56,7 +56,9 @@ RUN mkdir -p /layout/usr/local/bin \
         '    sys.exit(3)' \
         'sys.path.insert(0, "/opt/grader")' 'from grader.cli import main' 'main()' \
         >/layout/usr/local/bin/grade \
-    && python3 -m compileall -q -s /layout --invalidation-mode unchecked-hash /layout/opt/grader \
+    # Not what students are given: Python would run such bytecode in place of what they change.
+    && python3 -m compileall -q -s /layout --invalidation-mode unchecked-hash \
+        /layout/opt/grader/grader /layout/opt/grader/reference /layout/opt/grader/tests \
     && chmod -R u=rwX,go= /layout/opt/grader \
     && chmod 0755 /layout/usr/local/bin/grade
 

@@ -284,7 +284,6 @@ def _template(options: argparse.Namespace) -> int:
     output: Path = options.output
     try:
         is_free = not output.exists() or not any(output.iterdir())
-        output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
             f"{output} cannot be written to: {error.strerror}; name a new folder"
@@ -297,8 +296,9 @@ def _template(options: argparse.Namespace) -> int:
     if reference.is_dir():
         template.generate(reference, output, assignments.shared_support(found))
     else:
-        shutil.copytree(TEMPLATES / options.assignment, output, dirs_exist_ok=True)
-    print(f"{output}: ready; `grade check {output}` shows what is left to do")
+        template.copy(TEMPLATES / options.assignment, output)
+    again = "mount it at /submission and start the image again: that" if _is_sealed() else ""
+    print(f"{output}: ready; {again or f'`grade check {output}`'} shows what is left to do")
     return 0
 
 

@@ -3,7 +3,9 @@
 What many assignments share is copied in beside it.
 """
 
-from collections.abc import Mapping
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
@@ -22,26 +24,20 @@ def generate(
     Raises GraderError for a reference that is empty or wrongly marked (naming file and line), and
     UsageError, before anything is written, where a file with other contents is in the way.
     """
-    template = {
-        output_dir / relative: content
-        for relative, content in _template_of(reference_dir, shared).items()
-    }
-    try:
-        for path, content in template.items():
-            if path.exists() and (not path.is_file() or path.read_bytes() != content):
-                raise UsageError(
-                    f"{path} exists and is not the untouched template: name a new folder, so that "
-                    "nobody's work is overwritten"
-                )
-        for path, content in template.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-    except OSError as error:
-        raise UsageError(
-            f"the template cannot be written to {output_dir}: {error.strerror} "
-            f"({error.filename}); name another folder"
-        ) from error
-    return sorted(template)
+    return _write(output_dir, _template_of(reference_dir, shared))
+
+
+def copy(template_dir: Path, output_dir: Path) -> list[Path]:
+    """Write the ready template in template_dir to output_dir; return its files, sorted.
+
+    Bytecode stays behind: that of an image is never compared with its source, so that Python would
+    run it instead of what a student has written. Raises GraderError where there is no template,
+    UsageError as `generate` does.
+    """
+    template = _files_in(template_dir)
+    if not template:
+        raise GraderError(f"{template_dir} holds no template")
+    return _write(output_dir, template)
 
 
 def drift(
@@ -70,6 +66,47 @@ def drift(
                 f"{sources.get(relative, reference_dir / relative)} makes"
             )
     return sorted(sentences)
+
+
+def _write(output_dir: Path, template: Mapping[Path, bytes]) -> list[Path]:
+    """Write files by their paths in output_dir; all that is made belongs to whom the place does."""
+    files = {output_dir / relative: content for relative, content in template.items()}
+    try:
+        for path, content in files.items():
+            if path.exists() and (not path.is_file() or path.read_bytes() != content):
+                raise UsageError(
+                    f"{path} exists and is not the untouched template: name a new folder, so that "
+                    "nobody's work is overwritten"
+                )
+        for path, content in files.items():
+            for folder in reversed(list(_missing_folders(path))):
+                folder.mkdir()
+                _give_to_owner_of(folder.parent, folder)
+            path.write_bytes(content)
+            _give_to_owner_of(path.parent, path)
+    except OSError as error:
+        raise UsageError(
+            f"the template cannot be written to {output_dir}: {error.strerror} "
+            f"({error.filename}); name another folder"
+        ) from error
+    return sorted(files)
+
+
+def _missing_folders(path: Path) -> Iterator[Path]:
+    """Yield the folders above path that do not exist, the nearest first."""
+    for folder in path.absolute().parents:
+        if folder.exists():
+            return
+        yield folder
+
+
+def _give_to_owner_of(folder: Path, path: Path) -> None:
+    """Give what root has made to the owner of the folder: in a container everybody is root."""
+    wanted, found = folder.stat(), path.stat()
+    if os.geteuid() == 0 and (found.st_uid, found.st_gid) != (wanted.st_uid, wanted.st_gid):
+        # Some file systems know no owners; what is there can be read in any case.
+        with contextlib.suppress(OSError):
+            os.chown(path, wanted.st_uid, wanted.st_gid)
 
 
 def _template_of(reference_dir: Path, shared: Mapping[str, Path]) -> dict[Path, bytes]:

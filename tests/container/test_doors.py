@@ -220,6 +220,30 @@ def test_the_student_image_holds_no_reference(engine):
     assert not [name for name in names if "opt/grader/reference" in name]
 
 
+def test_a_template_of_the_student_image_can_be_worked_on(engine, tmp_path):
+    """Its files belong to the owner of the folder, and what is written there is what runs."""
+    command = ["docker", "run", "--rm", "--network", "none", "-v", f"{tmp_path}:/out"]
+    command += [STUDENT_IMAGE, "template", "mpi_sgd", "/out/hw"]
+    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S)
+    written = [tmp_path / "hw", *(tmp_path / "hw").rglob("*")]
+    assert not [path for path in written if path.name == "__pycache__"]
+    owner, *others = {(path.stat().st_uid, path.stat().st_gid) for path in written}
+    assert (owner, others) == ((tmp_path.stat().st_uid, tmp_path.stat().st_gid), [])
+    assert {path.stat().st_mode & 0o777 for path in written} == {0o755, 0o644}
+    (tmp_path / "hw" / "my_ring_allreduce.py").write_text("print('what a student wrote')\n")
+    done = subprocess.run(
+        [
+            *("docker", "run", "--rm", "--network", "none", "-v", f"{tmp_path}/hw:/hw"),
+            *("--workdir", "/hw", "--entrypoint", "python3", STUDENT_IMAGE),
+            *("-c", "import my_ring_allreduce"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert done.stdout == "what a student wrote\n", done.stderr
+
+
 def test_the_student_image_grades_like_the_course_image(engine):
     """On the visible tests both images give one verdict."""
     done = docker_run(TEMPLATE, "check", "/submission", "--json", "-", image=STUDENT_IMAGE)

@@ -1,6 +1,7 @@
 """Tests of template generation, and that the committed template is what the reference makes."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 
 from grader import assignment as assignments
 from grader.authoring.solutions import strip_solutions
-from grader.authoring.template import drift, generate
+from grader.authoring.template import copy, drift, generate
 from grader.errors import GraderError, UsageError
 from grader.home import REFERENCES, SUITES, TEMPLATES
 
@@ -177,6 +178,55 @@ def test_generate_into_a_file_is_a_usage_error(tmp_path: Path):
     (tmp_path / "out").write_text("")
     with pytest.raises(UsageError, match="cannot be written to"):
         generate(reference, tmp_path / "out")
+
+
+def make_ready_template(folder: Path) -> Path:
+    """Write a template as an image holds it: for root alone, and with bytecode beside it."""
+    (folder / "data" / "__pycache__").mkdir(parents=True)
+    (folder / "a.py").write_text(STRIPPED)
+    (folder / "data" / "b.py").write_text("given = 1\n")
+    for path in (folder / "__pycache__", folder / "data" / "__pycache__"):
+        path.mkdir(exist_ok=True)
+        (path / "a.cpython-311.pyc").write_bytes(b"\xff")
+    for path in [folder, *folder.rglob("*")]:
+        path.chmod(0o700 if path.is_dir() else 0o600)
+    return folder
+
+
+def test_a_ready_template_is_copied_without_bytecode_for_everybody_to_read(tmp_path: Path):
+    """Of an image's bytecode Python never asks whether the source beside it has changed."""
+    output = tmp_path / "new" / "hw"
+    before = os.umask(0o022)
+    try:
+        paths = copy(make_ready_template(tmp_path / "ready"), output)
+    finally:
+        os.umask(before)
+    assert paths == [output / "a.py", output / "data" / "b.py"]
+    assert sorted(path for path in output.rglob("*") if path.is_file()) == paths
+    assert {path.stat().st_mode & 0o777 for path in paths} == {0o644}
+    folders = [output.parent, output, output / "data"]
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o755}
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_what_root_writes_belongs_to_the_owner_of_the_folder(tmp_path: Path, is_there: bool):
+    """A container's root writes for the user whose folder is mounted there."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    mounted = tmp_path / "mounted"
+    output = mounted if is_there else mounted / "hw" / "1"
+    mounted.mkdir()
+    os.chown(mounted, 1234, 4321)
+    copy(make_ready_template(tmp_path / "ready"), output)
+    made = [mounted, *mounted.rglob("*")]
+    assert output / "data" / "b.py" in made
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in made} == {(1234, 4321)}
+
+
+def test_a_template_that_is_not_installed_is_an_error(tmp_path: Path):
+    """An empty folder would be no help to anybody."""
+    with pytest.raises(GraderError, match="holds no template"):
+        copy(tmp_path / "nowhere", tmp_path / "out")
 
 
 def test_an_empty_or_missing_reference_is_an_error(tmp_path: Path):
