@@ -9,6 +9,7 @@ from typing import Any
 from grader.errors import GraderError, UsageError
 from grader.home import REFERENCES, SHARED_SUPPORT, TEMPLATES
 from grader.model import WORLDS
+from grader.points import checked
 
 
 @dataclass(frozen=True)
@@ -111,11 +112,10 @@ def load(name: str, suites: Path) -> Assignment:
             source=_text(data, "source", ""),
         )
     except (
-        tomllib.TOMLDecodeError,
-        UnicodeDecodeError,
         RecursionError,
         KeyError,
         TypeError,
+        ValueError,
     ) as error:
         raise GraderError(f"{file.name} of {name} is not right: {error!r}") from None
 
@@ -178,20 +178,20 @@ def _part(data: dict[str, Any]) -> Part:
         files=_texts(data, "file"),
         entry=_text(data, "entry"),
         suite=_text(data, "suite"),
-        points=_number(data, "points"),
+        points=checked(data["points"]),
         world=_world(data),
         case_time_limit_s=_number(data, "case_time_limit_s"),
         builds_on=None if "builds_on" not in data else _text(data, "builds_on"),
         stand_in=stand_in if isinstance(stand_in, dict) else None,
         accepted_names=_accepted_names(data),
         rules=_texts(data, "rules", ()),
-        hidden_points=_number(data, "hidden_points") if "hidden_points" in data else 0,
+        hidden_points=checked(data.get("hidden_points", 0)),
     )
 
 
 def _manual(data: dict[str, Any]) -> Manual:
     return Manual(
-        _text(data, "name"), _text(data, "title"), _number(data, "points"), _text(data, "file")
+        _text(data, "name"), _text(data, "title"), checked(data["points"]), _text(data, "file")
     )
 
 

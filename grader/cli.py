@@ -22,6 +22,7 @@ from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.home import REFERENCES, SUITES, TEMPLATES
 from grader.intake import process as intake
 from grader.model import Report
+from grader.points import written
 from grader.report import json_report, junit, markdown, terminal
 from grader.report.safe_text import disarm, one_line, visible
 from grader.runner import intake_stream, journal, place, protections
@@ -272,9 +273,12 @@ def _list(options: argparse.Namespace) -> int:
     for found in known:
         print(f"{found.name}: {found.title}")
         for part in found.parts:
-            print(f"  {part.name:<20} {part.points:>4g} points  {', '.join(part.files)}")
+            print(f"  {part.name:<20} {written(part.points):>4} points  {', '.join(part.files)}")
         for manual in found.manual:
-            print(f"  {manual.name:<20} {manual.points:>4g} points  {manual.file}, by a person")
+            print(
+                f"  {manual.name:<20} {written(manual.points):>4} points  {manual.file}, "
+                "by a person"
+            )
     return 0
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from grader.points import total
 from grader.trace.calls import Trace
 
 WORLDS = ("mpi", "mpi-student", "mpi-script", "torch", "torch-script", "alone")
@@ -230,17 +231,17 @@ class Report:
         """Return the points gained, or None when the grader itself failed on a part."""
         if any(part.verdict is Verdict.JUDGE_ERROR for part in self.parts):
             return None
-        return sum(part.points for part in self.parts)
+        return total(part.points for part in self.parts)
 
     @property
     def max_score(self) -> float:
         """Return the points of all parts that are graded automatically."""
-        return sum(part.max_points for part in self.parts)
+        return total(part.max_points for part in self.parts)
 
     @property
     def pending_points(self) -> float:
         """Return the points that a person still has to give."""
-        return sum(part.max_points for part in self.manual_parts)
+        return total(part.max_points for part in self.manual_parts)
 
     @property
     def review(self) -> bool:

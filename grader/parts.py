@@ -9,6 +9,7 @@ from grader import assignment as assignments
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, RanksGone
 from grader.model import PartResult, TestResult, Verdict
+from grader.points import total, written
 from grader.runner.plan import Limits
 from grader.settings import Settings
 from grader.submission import Submission
@@ -126,9 +127,11 @@ def _found(suite: Path, grading: Grading, points: float) -> tuple[Graded, str]:
         raise
     except GraderError as error:
         return Graded((), 0, has_ended=True), str(error)
-    maximum = sum(test.max_points for test in found.tests)
+    maximum = total(test.max_points for test in found.tests)
     if maximum != points:
-        return found, f"the suite gives {maximum:g} points, assignment.toml {points:g}"
+        return found, (
+            f"the suite gives {written(maximum)} points, assignment.toml {written(points)}"
+        )
     return found, ""
 
 
@@ -139,7 +142,7 @@ def with_hidden_tests(
 
     Of time, launches and the reason of a failure nothing is added.
     """
-    visible, points = graded.result, part.points + part.hidden_points
+    visible, points = graded.result, total((part.points, part.hidden_points))
     if graded.grading is None:
         return replace(visible, max_points=points)
     grading = replace(
@@ -159,7 +162,7 @@ def with_hidden_tests(
         visible,
         verdict=hidden.verdict if is_worse else visible.verdict,
         message=hidden.message if is_worse else visible.message,
-        points=visible.points + hidden.points,
+        points=total((visible.points, hidden.points)),
         max_points=points,
         tests=(*visible.tests, *tests),
     )
@@ -192,7 +195,7 @@ def _part_result(
         name=part.name,
         title=part.title,
         verdict=Verdict.JUDGE_ERROR if problem else verdict,
-        points=sum(test.points for test in tests),
+        points=total(test.points for test in tests),
         max_points=part.points,
         message=problem or (worst.message if worst is not None else ""),
         tests=tests,

@@ -14,6 +14,7 @@ from grader.intake import process as intake
 from grader.manual import manual_parts
 from grader.model import Report
 from grader.parts import GradedPart, grade_part, with_hidden_tests
+from grader.points import total, written
 from grader.recognition import recognise
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
@@ -141,10 +142,10 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
 
 def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
     """Return the sentence about hidden tests that are not here."""
-    points = sum(part.hidden_points for part in without)
+    points = total(part.hidden_points for part in without)
     if not points:
         return ()
-    text = f"{points:g} further point{' is' if points == 1 else 's are'}"
+    text = f"{written(points)} further point{' is' if points == 1 else 's are'}"
     return (f"{text} graded by hidden tests, in the course's grading",)
 
 

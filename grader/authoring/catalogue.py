@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from grader.assignment import Assignment, Manual, Part
+from grader.points import total, written
 
 _HEAD = """\
 # Assignments
@@ -20,11 +21,11 @@ def markdown(assignments: Sequence[Assignment]) -> str:
 
 
 def _section(assignment: Assignment) -> Iterator[str]:
-    automatic = sum(part.points for part in assignment.parts)
-    manual = sum(each.points for each in assignment.manual)
-    by_a_person = f", and {manual:g} that a person gives" if manual else ""
+    automatic = total(part.points for part in assignment.parts)
+    manual = total(each.points for each in assignment.manual)
+    by_a_person = f", and {written(manual)} that a person gives" if manual else ""
     yield f"## {assignment.name}\n"
-    yield f"{assignment.title}. {automatic:g} points{by_a_person}.\n"
+    yield f"{assignment.title}. {written(automatic)} points{by_a_person}.\n"
     if assignment.source:
         yield f"Source: {assignment.source}.\n"
     yield _row(_COLUMNS)
@@ -37,7 +38,7 @@ def _section(assignment: Assignment) -> Iterator[str]:
 def _part_row(part: Part) -> str:
     files = [" or ".join(_code(name) for name in _names(part, file)) for file in part.files]
     rules = "; ".join(part.rules)
-    return _row([_code(part.name), f"{part.points:g}", part.title, ", ".join(files), rules])
+    return _row([_code(part.name), written(part.points), part.title, ", ".join(files), rules])
 
 
 def _names(part: Part, file: str) -> list[str]:
@@ -45,7 +46,7 @@ def _names(part: Part, file: str) -> list[str]:
 
 
 def _manual_row(manual: Manual) -> str:
-    points = f"{manual.points:g}"
+    points = written(manual.points)
     return _row([_code(manual.name), points, manual.title, _code(manual.file), _BY_A_PERSON])
 
 

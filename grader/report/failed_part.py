@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from grader.model import PartResult, Report, TestResult, Verdict
+from grader.points import total
 from grader.report.evidence import Evidence, evidence, last_lines
 from grader.report.layout import abridged, cut
 from grader.report.losses import (
@@ -85,7 +86,7 @@ def _rest(page: Page, part: PartResult, left_out: Sequence[Loss]) -> list[str]:
     """Return what is left to know of the part, in a line each."""
     lines = []
     if left_out:
-        lost = points_text(sum(loss.points for loss in left_out))
+        lost = points_text(total(loss.points for loss in left_out))
         lines += page.paragraph(f"{lost} lost for {len(left_out)} more: --verbose shows why")
     for loss in not_run(part):
         lines += page.paragraph(
@@ -96,7 +97,7 @@ def _rest(page: Page, part: PartResult, left_out: Sequence[Loss]) -> list[str]:
                 lines += _test(page, test, f"-{number_text(test.max_points)}")
     holding = held(part)
     if holding:
-        gained = points_text(sum(test.points for test in holding))
+        gained = points_text(total(test.points for test in holding))
         verb = "holds" if len(holding) == 1 else "hold"
         lines += page.paragraph(f"{_tests_text(holding)} ({gained}) {verb}")
     return lines + (held_tests(page, part) if page.verbose else [])

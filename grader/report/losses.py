@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.model import PartResult, Report, TestResult, Verdict
+from grader.points import total, written
 from grader.report.safe_text import one_line, visible
 
 _MOUNTED_SUBMISSION = "/submission"
@@ -29,7 +30,7 @@ class Loss:
     @property
     def points(self) -> float:
         """Return the points lost by it."""
-        return sum(test.max_points - test.points for test in self.tests)
+        return total(number for test in self.tests for number in (test.max_points, -test.points))
 
     @property
     def meaning(self) -> str:
@@ -121,7 +122,7 @@ def command_again(report: Report, part: PartResult) -> str:
 
 def number_text(number: float) -> str:
     """Return points as a person writes them: `3`, `2.5`."""
-    return f"{number:g}"
+    return written(number)
 
 
 def points_text(points: float) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
+from grader.points import total
 from grader.report.evidence import Evidence, evidence, last_lines
 from grader.report.losses import (
     Loss,
@@ -156,11 +157,13 @@ def _points(part: PartResult) -> str:
 
 def _test(test: TestResult) -> str:
     where = f" ({escape(test.where)})" if test.where else ""
-    return f"**{points_text(test.max_points - test.points)}** {escape(test.sentence)}{where}"
+    return (
+        f"**{points_text(total((test.max_points, -test.points)))}** {escape(test.sentence)}{where}"
+    )
 
 
 def _tests_text(loss: Loss) -> str:
-    points = points_text(sum(test.max_points for test in loss.tests))
+    points = points_text(total(test.max_points for test in loss.tests))
     return f"{len(loss.tests)} test{'' if len(loss.tests) == 1 else 's'} ({points})"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from grader.model import ManualPart, PartResult, Report, Verdict
+from grader.points import total
 from grader.report.failed_part import advice, dim, failed_part, held_tests
 from grader.report.layout import num_columns, padded
 from grader.report.losses import number_text, points_text, reading_order, score_sentence
@@ -72,7 +73,7 @@ def _manual(page: Page, parts: Sequence[ManualPart]) -> list[str]:
     """Return what a person will mark; what all of it was found in is said once."""
     if not parts:
         return []
-    pending = points_text(sum(part.max_points for part in parts))
+    pending = points_text(total(part.max_points for part in parts))
     found = {part.found for part in parts}
     shared = f": {one_line(parts[0].found)}" if len(found) == 1 else ""
     lines = page.paragraph(f"Marked by a person, {pending} pending{shared}", first="")
