@@ -4,7 +4,6 @@ import _thread
 import argparse
 import io
 import os
-import platform
 import shutil
 import signal
 import sys
@@ -74,7 +73,6 @@ class _PrintVersions(argparse.Action):
         print(f"grade {__version__}")
         print(f"source {found.source_digest}")
         print(f"lock {found.lock_digest}")
-        print(f"python {platform.python_version()}")
         for name, version in found.packages.items():
             print(f"{name} {version}")
         sys.exit(0)
