@@ -82,6 +82,8 @@ class RunFailure:
     """One sentence for the student: evidence, rank, file and line."""
     detail: str = ""
     """Traceback, and the last output lines of each rank."""
+    is_lasting: bool = False
+    """Every other case would end the same way: there is nothing to call."""
 
 
 @dataclass(frozen=True)

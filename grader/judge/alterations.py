@@ -17,7 +17,7 @@ from grader.trace.calls import Call, Trace
 Item = TypeVar("Item")
 
 
-def single_messages(outcome: Outcome) -> tuple[AlteredMessage, ...]:
+def single_message_faults(outcome: Outcome) -> tuple[AlteredMessage, ...]:
     """Return one message after the other to alter: all of one rank, and one of each other rank.
 
     outcome: of the same call, on other values. Its inputs, which nobody knows beforehand, decide
@@ -36,12 +36,12 @@ def single_messages(outcome: Outcome) -> tuple[AlteredMessage, ...]:
     return tuple(AlteredMessage(rank, number, choice.random()) for rank, number in chosen)
 
 
-def every_message_of(
+def every_message_fault(
     outcome: Outcome, ranks: Iterable[int], *, min_num_bytes: int | None = None
 ) -> tuple[AlteredMessage, ...]:
     """Return for each of these ranks that sends anything an alteration of all that it sends.
 
-    outcome: as of single_messages. min_num_bytes: of the messages that carry data, not only a
+    outcome: as of single_message_faults. min_num_bytes: of the messages that carry data, not only a
     number or a word; half of a rank's longest where it is left out.
     """
     choice = _choice_from(outcome)

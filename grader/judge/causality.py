@@ -106,7 +106,7 @@ def assert_ring_influence(trace: Trace, effects: Sequence[Effect]) -> None:
     messages sends n - 1 of the first kind, and one each to n - 1, ..., 2 and 1 ranks; in which
     order is its own affair. On 2 ranks that is not so: they may exchange all they have.
 
-    Says nothing about traffic that is no ring. effects: of single_messages.
+    Says nothing about traffic that is no ring. effects: of single_message_faults.
     Raises NotProven, also for what assert_answers_follow does.
     """
     assert_not_truncated(trace)

@@ -7,7 +7,7 @@ from grader.judge.functions import BLOCKING_POINT_TO_POINT, COLLECTIVES
 from grader.trace.calls import Call
 
 
-def communicators_of_reductions(calls: Sequence[Call]) -> set[int]:
+def reduction_communicators(calls: Sequence[Call]) -> set[int]:
     """Return the communicators that lower-case reductions of one rank made for themselves.
 
     The first one duplicates the communicator and uses the copy at once: one instruction of Python

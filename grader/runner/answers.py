@@ -93,7 +93,9 @@ def failure_of_problem(rank: int, values: Mapping[str, Any], entry: str) -> RunF
     detail = _text(values, "traceback", 8000)
     if kind == "not_attempted":
         return RunFailure(
-            Verdict.NOT_ATTEMPTED, f"not attempted: {message or 'NotImplementedError'}{where}"
+            Verdict.NOT_ATTEMPTED,
+            f"not attempted: {message or 'NotImplementedError'}{where}",
+            is_lasting=True,
         )
     if kind == "memory":
         return RunFailure(
@@ -103,10 +105,14 @@ def failure_of_problem(rank: int, values: Mapping[str, Any], entry: str) -> RunF
         )
     if name in ("SyntaxError", "IndentationError", "TabError"):
         return RunFailure(
-            Verdict.RUN_TIME_ERROR, f"{file}:{line} is not valid Python: {message}", detail
+            Verdict.RUN_TIME_ERROR,
+            f"{file}:{line} is not valid Python: {message}",
+            detail,
+            is_lasting=True,
         )
     if name == "NotDefined":
-        return RunFailure(Verdict.RUN_TIME_ERROR, f"{message}; the part asks for {entry}")
+        asks = f"{message}; the part asks for {entry}"
+        return RunFailure(Verdict.RUN_TIME_ERROR, asks, is_lasting=True)
     if kind == "exit":
         return RunFailure(
             Verdict.RUN_TIME_ERROR,

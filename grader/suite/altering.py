@@ -13,11 +13,8 @@ from grader.model import AlteredMessage, Outcome, RunFailure
 from grader.suite.case import Case
 from grader.suite.launch_view import Launch, RunFailed
 
-_MOST_LAUNCHES = 4
-"""A submission that refuses what was altered ends its run each time."""
 
-
-def altered_effects(
+def inject_faults(
     run: Callable[..., Launch],
     ranks: int,
     case: Any,
@@ -40,19 +37,16 @@ def altered_effects(
     cases += [replace(case, repetition=number) for number in range(1, len(messages) // 2 + 2)]
     cases = shuffled(outcome, cases)
     effects: list[Effect] = []
-    for _ in range(_MOST_LAUNCHES):
-        if all(each.altered_message is None for each in cases):
-            break
-        launch = run(ranks, tuple(cases))
-        for each, answer in launch.answers():
-            if each.altered_message is not None:
-                find_wrong = _ranks_found_by(each, check, wrong_ranks)
-                effects.append(effect_of(each.altered_message, answer, ranks, find_wrong))
-            elif isinstance(answer, RunFailure):
-                raise RunFailed(answer)
-            else:
-                check(each, answer)
-        cases = cases[len(launch.outcomes) + 1 :]
+    if not messages:
+        return effects
+    for each, answer in run(ranks, tuple(cases)).answers():
+        if each.altered_message is not None:
+            find_wrong = _ranks_found_by(each, check, wrong_ranks)
+            effects.append(effect_of(each.altered_message, answer, ranks, find_wrong))
+        elif isinstance(answer, RunFailure):
+            raise RunFailed(answer)
+        else:
+            check(each, answer)
     return effects
 
 

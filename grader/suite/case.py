@@ -1,7 +1,7 @@
 """What a suite says of one input to one call: what goes into each rank, what must come back."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,8 @@ class Case:
     """One that is changed on its way. Such cases make a launch of their own: it may end anyhow."""
     repetition: int = 0
     """Tells cases apart in which nothing is changed, of such a launch."""
+    subject: str = field(default="", kw_only=True)
+    """What the case is about. When one ends its run, the others of its subject are left out."""
 
     @property
     def label(self) -> str:

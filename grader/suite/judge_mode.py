@@ -12,18 +12,12 @@ from grader.model import RunFailure, TestResult, Verdict
 from grader.runner.journal import Finished, Journal, Step
 from grader.runner.plan import Launched, Limits, Plan
 from grader.suite.case import Case
+from grader.suite.continuation import LaunchBudget, answer_all
 from grader.suite.inputs import case_calls
-from grader.suite.launch_view import Launch, RunFailed, make_launch
-from grader.suite.mode import NOT_RUN, SuiteMode, function_of, suite_of
+from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch
+from grader.suite.marks import NOT_RUN
+from grader.suite.mode import SuiteMode, function_of, suite_of
 from grader.suite.results import failed, points_of, result_of
-
-_ENDS_THE_PART = {
-    Verdict.DEADLOCK,
-    Verdict.TIME_LIMIT_EXCEEDED,
-    Verdict.MEMORY_LIMIT_EXCEEDED,
-    Verdict.OUTPUT_LIMIT_EXCEEDED,
-    Verdict.NOT_ATTEMPTED,
-}
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,7 @@ class JudgeMode(SuiteMode):
     def __init__(self, grading: Grading) -> None:
         super().__init__()
         self._grading = grading
-        self._ended: RunFailure | None = None
+        self._budget = LaunchBudget()
         self._tests: dict[str, list[pytest.Item]] = {}
         self._failed: dict[str, TestResult] = {}
         self._passed: dict[str, int] = {}
@@ -81,17 +75,16 @@ class JudgeMode(SuiteMode):
         genuine: bool,
         world: str | None,
     ) -> Launch:
-        """Start the ranks, unless the part has already ended.
+        """Put the cases to ranks, after a failure in fresh launches while the budget lasts.
 
         Raises GraderError when the machine cannot.
         """
-        if self._ended is not None:
-            if all(failed.verdict is not self._ended.verdict for failed in self._failed.values()):
-                # It ended in a case that no test has looked at yet: somebody has to say so.
-                raise RunFailed(self._ended)
-            raise pytest.skip.Exception(
-                f"{NOT_RUN}the part had already ended with {self._ended.verdict.value}"
-            )
+        if self._budget.ended is not None:
+            why = f"the part had already ended with {self._budget.ended.verdict.value}"
+            return make_launch(cases, [None] * len(cases), ranks, why)
+        if self._budget.is_spent:
+            why = "the part's time was used up by runs that failed"
+            return make_launch(cases, [None] * len(cases), ranks, why)
         grading = self._grading
         grading.progress(f"{grading.part}: {ranks} rank{'s' if ranks > 1 else ''}")
         world = world or grading.world
@@ -106,32 +99,32 @@ class JudgeMode(SuiteMode):
             world=world,
             data=grading.data,
         )
-        launched = grading.launch(
-            Plan(
-                ranks=ranks,
-                cases=calls,
-                probes=grading.probes,
-                world=world,
-                genuine=genuine,
-                entry=grading.entry,
-                submission=grading.submission,
-                support=grading.support,
-                limits=grading.limits,
-            )
+        plan = Plan(
+            ranks=ranks,
+            cases=calls,
+            probes=grading.probes,
+            world=world,
+            genuine=genuine,
+            entry=grading.entry,
+            submission=grading.submission,
+            support=grading.support,
+            limits=grading.limits,
         )
+        answers = answer_all(
+            cases,
+            calls,
+            ranks,
+            lambda remaining: self._start(replace(plan, cases=tuple(remaining))),
+            self._budget,
+        )
+        return make_launch(cases, answers, ranks)
+
+    def _start(self, plan: Plan) -> Launched:
+        launched = self._grading.launch(plan)
         self.num_launches += 1
         if launched.failure is None or launched.failure.message not in launched.refusals:
             self.refusals.update(dict.fromkeys(launched.refusals))
-        failure = launched.failure
-        # Code that cannot even answer the first case of all will not do better on more ranks.
-        hopeless = self.num_launches == 1 and not launched.outcomes
-        view = make_launch(cases, launched.outcomes, failure, ranks)
-        # What an altered message leads to is evidence, whatever it is, and no fault.
-        is_altered = any(case.altered_message is not None for case in cases)
-        ends = hopeless or (failure is not None and failure.verdict in _ENDS_THE_PART)
-        if failure is not None and ends and not is_altered:
-            self._ended = view.told_failure()
-        return view
+        return launched
 
     def pytest_configure(self, config: pytest.Config) -> None:
         """Make the marks of a suite known; `mpi` is pytest-mpi's, which is not loaded here."""
@@ -164,7 +157,7 @@ class JudgeMode(SuiteMode):
         else:
             self._failed[name] = kept.result
             self._failed_because_of[name] = kept.root
-        self._ended, self.num_launches = kept.ended, kept.num_launches
+        self._budget.ended, self.num_launches = kept.ended, kept.num_launches
         self.refusals.update(dict.fromkeys(kept.refusals))
 
     def _step(self, name: str) -> Step:
@@ -203,16 +196,32 @@ class JudgeMode(SuiteMode):
             item.session.shouldstop = RANKS_GONE
         if self.ranks_gone is not None:
             return report
-        if call.excinfo is not None and name not in self._failed:
-            self._failed[name] = self._told(failed(item, call.excinfo.value, call.when))
+        if call.excinfo is not None:
+            self._keep(name, failed(item, self._told_error(call.excinfo.value), call.when))
         elif call.when == "call" and call.excinfo is None:
             self._passed[name] = self._passed.get(name, 0) + 1
         if call.when == "teardown" and item is self._tests[name][-1]:
             self._grading.journal.finished(self._finished(name))
         return report
 
+    def _told_error(self, error: BaseException) -> BaseException:
+        """Return what a test raised, or what ended the part, where no test has said so yet."""
+        ended = self._budget.ended
+        if ended is None or not isinstance(error, CaseNotRun):
+            return error
+        is_told = any(result.verdict is ended.verdict for result in self._failed.values())
+        return error if is_told else RunFailed(ended)
+
+    def _keep(self, name: str, result: TestResult) -> None:
+        """Keep the first failure of a test; one that has happened before one that was not run."""
+        known = self._failed.get(name)
+        if known is None or (
+            known.verdict is Verdict.SKIPPED and result.verdict is not Verdict.SKIPPED
+        ):
+            self._failed[name] = self._told(result)
+
     def _finished(self, name: str) -> Finished:
-        ended = self._ended
+        ended = self._budget.ended
         if ended is not None and self._grading.is_hidden:
             ended = RunFailure(ended.verdict, "")
         return Finished(
@@ -238,7 +247,7 @@ class JudgeMode(SuiteMode):
     @property
     def has_ended(self) -> bool:
         """Return whether a run has shown that the part's further runs are not worth starting."""
-        return self._ended is not None
+        return self._budget.ended is not None
 
     def results(self) -> tuple[TestResult, ...]:
         """Return one result a test function, in the order of the suite."""

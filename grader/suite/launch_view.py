@@ -1,85 +1,108 @@
-"""What a suite gets back from `run`: the answered cases, and the failure where answers end."""
+"""What a suite gets back from `run`: every case with its outcome, or with why it has none."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from grader.errors import GraderError
 from grader.judge.findings import WrongAnswer
 from grader.model import Outcome, RunFailure, Verdict
 from grader.suite.case import Case
+from grader.suite.continuation import Answer
 
 
 class RunFailed(Exception):
-    """A case has no answer, because its run ended before: carries the reason."""
+    """A case has no answer, because it ended its run: carries the reason."""
 
     def __init__(self, failure: RunFailure) -> None:
         super().__init__(failure.message)
         self.failure = failure
 
 
+class CaseNotRun(Exception):
+    """A case was never put to ranks, because of others that failed."""
+
+
 @dataclass(frozen=True)
 class Launch:
-    """One run: iterate it to get every case with its outcome, in order."""
+    """The cases of one `run`: iterate it to get each with its outcome, in order."""
 
     cases: tuple[Case, ...]
-    outcomes: tuple[Outcome | RunFailure, ...]
-    failure: RunFailure | None
+    outcomes: tuple[Answer, ...]
+    """One a case."""
     selected: frozenset[int]
     """Indices of the cases that iteration gives."""
     ranks: int
+    why_not_run: str = "too many of the cases before it failed"
+    """Of the cases without an answer."""
+    on_read: Callable[[], None] = lambda: None
+    """Is told when a test looks at what came back."""
 
     def having(self, **fields: Any) -> "Launch":
-        """Return the same run with only the cases whose attributes have these values."""
+        """Return the same run with only the cases whose attributes have these values.
+
+        Raises GraderError when there is none: a check of nothing would hold.
+        """
         kept = frozenset(
             index
             for index in self.selected
             if all(getattr(self.cases[index], name) == value for name, value in fields.items())
         )
+        if not kept:
+            wanted = ", ".join(f"{name}={value!r}" for name, value in fields.items())
+            raise GraderError(f"no case on {self.ranks} ranks has {wanted}")
         return replace(self, selected=kept)
 
     def __iter__(self) -> Iterator[tuple[Any, Outcome]]:
         """Yield (case, outcome).
 
-        Raises RunFailed at the first case without an answer, WrongAnswer at one whose answer was
-        refused for its form.
+        Raises RunFailed at a case that ended its run, WrongAnswer at one whose answer was refused
+        for its form, CaseNotRun at one that was never run.
         """
-        for index in sorted(self.selected):
-            case = self.cases[index]
-            told = f"{_ranks_text(self.ranks)}, {case.label}"
-            if index >= len(self.outcomes):
-                raise RunFailed(self.told_failure())
-            outcome = self.outcomes[index]
-            if isinstance(outcome, RunFailure):
-                raise WrongAnswer(f"{told}: {outcome.message}")
-            yield case, outcome
+        for case, answer in self._answers():
+            if answer is None:
+                raise CaseNotRun(self.why_not_run)
+            if isinstance(answer, RunFailure):
+                if answer.verdict is Verdict.WRONG_ANSWER:
+                    raise WrongAnswer(answer.message)
+                raise RunFailed(answer)
+            yield case, answer
 
     def answers(self) -> Iterator[tuple[Any, Outcome | RunFailure]]:
-        """Yield each case with its outcome, or with why it has none, up to where the run ended."""
-        for index in sorted(self.selected):
-            if index < len(self.outcomes):
-                yield self.cases[index], self.outcomes[index]
-            elif index == len(self.outcomes):
-                yield self.cases[index], self.told_failure()
+        """Yield each case that was run with its outcome, or with why it has none."""
+        for case, answer in self._answers():
+            if answer is not None:
+                yield case, answer
 
-    def told_failure(self) -> RunFailure:
-        """Return why the run ended, naming the case that was the last."""
-        assert self.failure is not None
-        if self.failure.verdict is Verdict.NOT_ATTEMPTED:
-            return self.failure
-        late = self.cases[len(self.outcomes)]
-        told = f"{_ranks_text(self.ranks)}, {late.label}: {self.failure.message}"
-        return replace(self.failure, message=told)
+    def holding(self, check: Callable[[Any, Outcome], object]) -> list[tuple[Any, Outcome]]:
+        """Return the cases with outcomes for which the check holds; those of rules.
+
+        check: raises WrongAnswer or RunFailed when an answer is not right. Cases without an outcome
+        are left out.
+        """
+        return [
+            (case, answer)
+            for case, answer in self.answers()
+            if isinstance(answer, Outcome) and _holds(check, case, answer)
+        ]
+
+    def _answers(self) -> Iterator[tuple[Case, Answer]]:
+        self.on_read()
+        for index in sorted(self.selected):
+            yield self.cases[index], self.outcomes[index]
 
 
 def make_launch(
-    cases: Sequence[Case],
-    outcomes: Sequence[Outcome | RunFailure],
-    failure: RunFailure | None,
-    ranks: int,
+    cases: Sequence[Case], outcomes: Sequence[Answer], ranks: int, why_not_run: str = ""
 ) -> Launch:
     """Return the view of a run over all its cases."""
-    return Launch(tuple(cases), tuple(outcomes), failure, frozenset(range(len(cases))), ranks)
+    launch = Launch(tuple(cases), tuple(outcomes), frozenset(range(len(cases))), ranks)
+    return replace(launch, why_not_run=why_not_run) if why_not_run else launch
 
 
-def _ranks_text(ranks: int) -> str:
-    return "1 rank" if ranks == 1 else f"{ranks} ranks"
+def _holds(check: Callable[[Any, Outcome], object], case: Any, outcome: Outcome) -> bool:
+    try:
+        check(case, outcome)
+    except (WrongAnswer, RunFailed):
+        return False
+    return True

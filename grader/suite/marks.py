@@ -1,11 +1,14 @@
 """The words a suite uses beside pytest's own: which part it grades, what a test is worth."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from grader.points import checked
+
+NOT_RUN = "not run: "
+"""How the reason of every skip begins that follows from what the submission did."""
 
 
 def part(name: str) -> pytest.MarkDecorator:
@@ -14,15 +17,23 @@ def part(name: str) -> pytest.MarkDecorator:
 
 
 def points(
-    number: float, requires: Callable[..., Any] | None = None, own: str | None = None
+    number: float,
+    requires: Callable[..., Any] | tuple[Callable[..., Any], ...] = (),
+    own: str | None = None,
 ) -> pytest.MarkDecorator:
     """Return the mark that gives a test function its points: all its parameters, or nothing.
 
-    requires: a test function above; when it failed, this one is skipped and pays nothing.
+    requires: test functions above; this one is run only where at least one of them held, and pays
+    nothing otherwise. None of them: it always is.
     own: a part this test can only hold with the student's own version of; not paid when the part
     under test is graded again on our version of that part. Raises ValueError for a number that is
     none of points: see grader.points.
     """
-    return pytest.mark.points(
-        checked(number), requires=requires.__name__ if requires else None, own=own
-    )
+    functions = requires if isinstance(requires, tuple) else (requires,)
+    names = tuple(function.__name__ for function in functions)
+    return pytest.mark.points(checked(number), requires=names, own=own)
+
+
+def not_run(reason: str) -> NoReturn:
+    """End a test whose question does not arise: it is not run, and pays nothing."""
+    pytest.skip(f"{NOT_RUN}{reason}")

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,7 @@ import pytest
 from grader.errors import GraderError
 from grader.suite.case import Case
 from grader.suite.launch_view import Launch
-
-NOT_RUN = "not run: "
-"""How the reason of every skip begins that follows from what the submission did."""
+from grader.suite.marks import NOT_RUN
 
 
 class SuiteMode(ABC):
@@ -23,6 +22,10 @@ class SuiteMode(ABC):
         self._functions: set[str] = set()
         self._failed_because_of: dict[str, str] = {}
         """Each function that did not hold, with the one at the root of it."""
+        self._asked: set[str] = set()
+        """Tests that have called `run`."""
+        self._read: set[str] = set()
+        """Those of them that have looked at what came back."""
 
     @pytest.fixture
     def run(self, request: pytest.FixtureRequest) -> Callable[..., Launch]:
@@ -40,7 +43,9 @@ class SuiteMode(ABC):
         key = (part_of(item), suite_of(item), ranks, cases, genuine, world)
         if key not in self._launches:
             self._launches[key] = self.launch(item, ranks, cases, genuine, world)
-        return self._launches[key]
+        self._asked.add(item.nodeid)
+        read = partial(self._read.add, item.nodeid)
+        return replace(self._launches[key], on_read=read)
 
     @abstractmethod
     def launch(
@@ -63,10 +68,23 @@ class SuiteMode(ABC):
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip what requires a test that did not hold."""
         required = _required_by(item)
-        if required is not None and required not in self._functions:
-            raise GraderError(f"{item.name} requires {required}, which is not in the suite")
-        if required in self._failed_because_of:
-            pytest.skip(f"{NOT_RUN}this failed: {words(self._failed_because_of[required])}")
+        for name in required:
+            if name not in self._functions:
+                raise GraderError(f"{item.name} requires {name}, which is not in the suite")
+        if required and all(name in self._failed_because_of for name in required):
+            roots = dict.fromkeys(self._failed_because_of[name] for name in required)
+            pytest.skip(f"{NOT_RUN}this failed: {', '.join(map(words, roots))}")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+        """Refuse a test that asked for outcomes and looked at none.
+
+        Raises GraderError.
+        """
+        result = yield
+        if pyfuncitem.nodeid in self._asked - self._read:
+            raise GraderError(f"{pyfuncitem.name} has looked at no outcome: it would always hold")
+        return result
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -76,19 +94,20 @@ class SuiteMode(ABC):
         report = yield
         if call.excinfo is not None and not _is_for_another_world(call.excinfo.value):
             name = function_of(item)
-            root = self._failed_because_of.get(_required_by(item) or "", name)
-            self._failed_because_of.setdefault(name, root)
+            roots = (self._failed_because_of.get(each, name) for each in _required_by(item))
+            self._failed_because_of.setdefault(name, next(roots, name))
         return report
 
 
 def _is_for_another_world(error: BaseException) -> bool:
     """Return whether a test was skipped only because this job has too few ranks."""
-    return isinstance(error, pytest.skip.Exception) and not str(error).startswith(NOT_RUN)
+    is_skip = isinstance(error, pytest.skip.Exception)
+    return is_skip and not str(error).startswith(NOT_RUN)
 
 
-def _required_by(item: pytest.Item) -> str | None:
+def _required_by(item: pytest.Item) -> tuple[str, ...]:
     mark = item.get_closest_marker("points")
-    return mark.kwargs.get("requires") if mark is not None else None
+    return mark.kwargs.get("requires") or () if mark is not None else ()
 
 
 def part_of(item: pytest.Item) -> str:

@@ -29,6 +29,7 @@ from grader.runner.plan import CaseCall
 from grader.runner.rank_files import NUM_TRACE_RECORDS
 from grader.runner.wire import Frame
 from grader.suite.case import Case
+from grader.suite.continuation import Answer, naming
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
 from grader.suite.launch_view import Launch, make_launch
 from grader.suite.mode import SuiteMode, part_of, suite_of
@@ -98,9 +99,8 @@ class OpenMode(SuiteMode):
         )
         taking_part = self._world.rank < ranks
         group = self._world.Split(0 if taking_part else self._mpi.UNDEFINED)
-        outcomes: list[Outcome | RunFailure] = []
-        failure = None
-        for call in calls:
+        outcomes: list[Answer] = [None] * len(cases)
+        for index, (case, call) in enumerate(zip(cases, calls, strict=True)):
             probes = self._probes_of(folder)
             said = self._answer(call, group, probes, world) if taking_part else None
             everyone = self._gather(said)[:ranks]
@@ -108,9 +108,13 @@ class OpenMode(SuiteMode):
             if raised:
                 told = everyone[raised[0]].problem
                 failure = answers.failure_of_problem(raised[0], told or {}, part.entry)
+                outcomes[index] = naming(failure, case, ranks)
                 break
-            outcomes.append(_outcome(call, everyone))
-        return make_launch(cases, outcomes, failure, ranks)
+            answer = _outcome(call, everyone)
+            if isinstance(answer, RunFailure):
+                answer = naming(answer, case, ranks)
+            outcomes[index] = answer
+        return make_launch(cases, outcomes, ranks, "a case before it failed")
 
     def _find_modules(self, assignment: assignments.Assignment) -> None:
         """Let imports find our support files first, then the submission."""

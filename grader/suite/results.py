@@ -1,22 +1,23 @@
 """What a test of a suite comes to: its exception becomes a verdict."""
 
 import traceback
+from pathlib import Path
 
 import pytest
 
 from grader.errors import GraderError
-from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation
+from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.model import TestResult, Verdict
-from grader.suite.launch_view import RunFailed
-from grader.suite.mode import NOT_RUN, function_of, words
+from grader.suite.launch_view import CaseNotRun, RunFailed
+from grader.suite.marks import NOT_RUN
+from grader.suite.mode import function_of, words
 
 _VERDICTS = (
     (RuleViolation, Verdict.RULE_VIOLATION),
     (BudgetExceeded, Verdict.TIME_LIMIT_EXCEEDED),
     (NotProven, Verdict.NOT_PROVEN),
-    (AssertionError, Verdict.WRONG_ANSWER),
+    (WrongAnswer, Verdict.WRONG_ANSWER),
 )
-"""The first that an exception is one of decides: findings of the judge are assertions, too."""
 
 
 def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
@@ -35,12 +36,24 @@ def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
     for kind, verdict in _VERDICTS:
         if isinstance(error, kind):
             return result_of(item, verdict, message, where=_parameters(item))
+    if _is_assertion_of_suite(item, error):
+        return result_of(item, Verdict.WRONG_ANSWER, message, where=_parameters(item))
+    if isinstance(error, CaseNotRun):
+        return result_of(item, Verdict.SKIPPED, f"{NOT_RUN}{message}", where=_parameters(item))
     if skipped and message.startswith(NOT_RUN):
         return result_of(item, Verdict.SKIPPED, message, where=_parameters(item))
     message = f"the grader failed: {type(error).__name__}: {message}"
     known = isinstance(error, GraderError)
     detail = str(error) if known else "".join(traceback.format_exception(error))[-4000:]
     return result_of(item, Verdict.JUDGE_ERROR, message, detail, _parameters(item))
+
+
+def _is_assertion_of_suite(item: pytest.Item, error: BaseException) -> bool:
+    """Return whether an `assert` of the suite itself failed; the engine's own are its own fault."""
+    if type(error) is not AssertionError:
+        return False
+    innermost = traceback.extract_tb(error.__traceback__)[-1]
+    return Path(innermost.filename).parent == item.path.parent
 
 
 def result_of(

@@ -13,7 +13,7 @@ MAX_ATTEMPTS = 3
 Check = Callable[[Any, Outcome], None]
 
 
-def assert_keeps_up(
+def assert_time_ratio(
     measure: Callable[[int], Launch],
     *,
     check: Check,
@@ -44,7 +44,7 @@ def assert_keeps_up(
     assert_within_factor(student_s, yardstick_s, factor, what=what, yardstick=yardstick)
 
 
-def as_right_as(launch: Launch, *checks: Check) -> Check:
+def same_failures_as(launch: Launch, *checks: Check) -> Check:
     """Return the check that a timed case is right in everything in which an ordinary one is.
 
     Work that is left out when it is timed shows; what a program does wrong each time costs the

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 
 from grader.model import Outcome
 from grader.suite.case import Case
+from grader.suite.continuation import ranks_text
 
 
 @contextmanager
-def naming(case: Case, outcome: Outcome) -> Iterator[None]:
+def case_context(case: Case, outcome: Outcome) -> Iterator[None]:
     """Put number of ranks and case before whatever a check inside says."""
     try:
         yield
     except AssertionError as error:
-        ranks = "1 rank" if outcome.ranks == 1 else f"{outcome.ranks} ranks"
-        raise type(error)(f"{ranks}, {case.label}: {error}") from None
+        raise type(error)(f"{ranks_text(outcome.ranks)}, {case.label}: {error}") from None

@@ -11,7 +11,7 @@ from grader.judge.traffic import assert_not_truncated, bytes_sent
 from grader.model import Outcome, RunFailure, Verdict
 from grader.suite.case import Array, Case, Data, Text
 from grader.suite.launch_view import RunFailed
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .formulas import TIMES, VOLUMES, assert_time, assert_volume
 
@@ -126,7 +126,7 @@ def assert_measured(case: Transfer, outcome: Outcome) -> None:
     measured = sum(bytes_sent(outcome.trace)) / FLOAT64_NUM_BYTES
     said = outcome["formula"][0][0]
     if abs(said - measured) > 1e-9 * measured:
-        with naming(case, outcome):
+        with case_context(case, outcome):
             raise WrongAnswer(
                 f"{case.function} says that {said:.12g} elements are transmitted; in a run with "
                 f"{outcome.ranks} processes {measured:.12g} were counted"

@@ -9,7 +9,7 @@ import numpy as np
 from grader.judge.findings import WrongAnswer
 from grader.model import Outcome
 from grader.suite.case import Array, Case, Data, Text
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
 from .rounds import NUM_ROUNDS, assert_local_epochs, assert_rounds
@@ -59,26 +59,26 @@ def unbuffered(cases: Sequence[Training]) -> tuple[Training, ...]:
 
 def assert_averaged(case: Training, outcome: Outcome) -> None:
     """Assert that every round, and the model on rank 0 at the end, is that of FedAvg."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         assert_rounds(Trained(case, outcome))
 
 
 def assert_trained_locally(case: Training, outcome: Outcome) -> None:
     """Assert that each client trains on all of its own examples once a round."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         assert_local_epochs(Trained(case, outcome))
 
 
 def assert_served(case: Training, outcome: Outcome) -> None:
     """Assert that the server gives each client its examples and, in every round, the model."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         examples = {rank: len(np.unique(outcome["rows"][rank])) for rank in range(1, outcome.ranks)}
         assert_server_gives(outcome.trace, examples, NUM_ROUNDS, when="rounds")
 
 
 def assert_models_exchanged(case: Training, outcome: Outcome) -> None:
     """Assert that the clients give the server a model a round, and talk with nobody else."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         clients = range(1, outcome.ranks)
         assert_gives(outcome.trace, clients, NUM_ROUNDS, what=f"models of {NUM_ROUNDS} rounds")
         assert_star(outcome.trace)
@@ -86,7 +86,7 @@ def assert_models_exchanged(case: Training, outcome: Outcome) -> None:
 
 def assert_sent_once(case: Training, outcome: Outcome) -> None:
     """Assert that each client gives its model away once a round, and little besides."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         clients = range(1, outcome.ranks)
         assert_gives_once(outcome.trace, clients, NUM_ROUNDS, what=f"models of {NUM_ROUNDS} rounds")
 
@@ -97,7 +97,7 @@ def assert_figure(case: Training, outcome: Outcome) -> None:
     if any(name and not name.startswith("!") for name in files):
         return
     found = f"{files[0][1:]} is no picture" if files[0] else "no file is there after the run"
-    with naming(case, outcome):
+    with case_context(case, outcome):
         raise WrongAnswer(
             f"figures/: {found}; let rank 0 draw the label distribution of the clients with "
             "plot_data_split(parts, number of clients, 10, 'figures/....png'); .jpg, .jpeg, "
@@ -203,7 +203,7 @@ def given_entries(outcome: Outcome) -> dict[str, np.ndarray]:
 
 def assert_weighted_means(case: Aggregation, outcome: Outcome, keys: Sequence[str]) -> None:
     """Assert that these entries are the means over the clients, weighted by examples."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         found, given = entries_of(case, outcome, "aggregated"), given_entries(outcome)
         weights = np.array(case.num_samples) / sum(case.num_samples)
         means = {key: weights @ rows for key, rows in given.items()}
@@ -217,7 +217,7 @@ def assert_weighted_means(case: Aggregation, outcome: Outcome, keys: Sequence[st
 
 def assert_counter_kept(case: Aggregation, outcome: Outcome) -> None:
     """Assert that the number of batches stays a whole number, that of the first client."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         found = entries_of(case, outcome, "aggregated")[COUNTER][0]
         first = given_entries(outcome)[COUNTER][0, 0]
         dtype = dtypes_of(outcome, "aggregated")[COUNTER]
@@ -231,7 +231,7 @@ def assert_counter_kept(case: Aggregation, outcome: Outcome) -> None:
 
 def assert_model_kept(case: Aggregation, outcome: Outcome) -> None:
     """Assert that set_model_params and get_model_params keep and give what aggregate returned."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         aggregated = entries_of(case, outcome, "aggregated")
         for word, what in (
             ("held", "the model given to Aggregator(model)"),

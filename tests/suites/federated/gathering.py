@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from grader.judge.findings import RuleViolation
 from grader.judge.functions import COLLECTIVES, ROOTED_COLLECTIVES
-from grader.judge.reductions import communicators_of_reductions
+from grader.judge.reductions import reduction_communicators
 from grader.judge.traffic import assert_not_truncated, bytes_sent, messages
 from grader.judge.wording import at, name_of
 from grader.trace.calls import Trace
@@ -88,7 +88,7 @@ def assert_star(trace: Trace) -> None:
     """
     assert_not_truncated(trace)
     for rank, seen in enumerate(trace.ranks):
-        own = communicators_of_reductions(seen.calls)
+        own = reduction_communicators(seen.calls)
         for other in range(len(trace.ranks)):
             if SERVER in (rank, other):
                 continue
@@ -128,10 +128,10 @@ def _num_bytes_from_server(trace: Trace, rank: int) -> int:
     """Return how many bytes a rank gets in messages and rooted collectives of the server."""
     server = trace.ranks[SERVER].calls
     sent = messages(trace, SERVER, rank)
-    own = communicators_of_reductions(server)
+    own = reduction_communicators(server)
     given = sum(call.num_bytes for call in sent if call.communicator not in own)
     # Of a scatter, every rank knows its own piece.
-    own = communicators_of_reductions(trace.ranks[rank].calls)
+    own = reduction_communicators(trace.ranks[rank].calls)
     return given + sum(
         max(call.num_bytes, 0)
         for call in trace.ranks[rank].calls
@@ -144,7 +144,7 @@ def _num_bytes_from_server(trace: Trace, rank: int) -> int:
 
 def _relayed_num_bytes(trace: Trace, rank: int) -> int:
     """Return how many bytes a rank sent within lower-case calls such as reduce."""
-    own = communicators_of_reductions(trace.ranks[rank].calls)
+    own = reduction_communicators(trace.ranks[rank].calls)
     others = [other for other in range(len(trace.ranks)) if other != rank]
     sent = [call for other in others for call in messages(trace, rank, other)]
     return sum(call.num_bytes for call in sent if call.communicator in own)

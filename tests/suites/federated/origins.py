@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from grader.judge.alterations import every_message_of
+from grader.judge.alterations import every_message_fault
 from grader.judge.causality import assert_messages_matter
 from grader.judge.counting import sends_of
 from grader.model import AlteredMessage, Outcome
-from grader.suite.altering import altered_effects
+from grader.suite.altering import inject_faults
 
 from . import lenet
 from .training_cases import Training
@@ -35,7 +35,7 @@ def assert_models_come_from_messages(
     case, outcome = next(iter(run(ranks, cases)))
     messages = tuple(_alterations(outcome, senders, num_times))
     if messages:
-        effects = altered_effects(run, ranks, case, outcome, messages, check)
+        effects = inject_faults(run, ranks, case, outcome, messages, check)
         assert_messages_matter(outcome.trace, effects)
 
 
@@ -51,4 +51,4 @@ def _alterations(
         least = min(max(lengths, default=0) // 2, lenet.MODEL_NUM_BYTES // 4)
         long = sum(length for length in lengths if length >= least)
         if long >= _LARGEST_ARRAY * num_times * lenet.MODEL_NUM_BYTES:
-            yield from every_message_of(outcome, [rank], min_num_bytes=least)
+            yield from every_message_fault(outcome, [rank], min_num_bytes=least)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from grader.model import Outcome
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .gathering import assert_gives, assert_gives_once, assert_server_gives
 from .steps import BATCH_SIZE, NUM_EPOCHS, assert_shares, assert_steps
@@ -51,27 +51,27 @@ def assert_trained(
     case: Training, outcome: Outcome, computing: Sequence[int], holders: Sequence[int]
 ) -> None:
     """Assert that the models of `holders` are those of one process's training."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         assert_steps(Trained(case, outcome), computing, holders)
 
 
 def assert_shared_out(case: Training, outcome: Outcome, computing: Sequence[int]) -> None:
     """Assert that each computing rank took its own share of each batch."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         assert_shares(Trained(case, outcome), computing)
 
 
 def assert_gradients_sent(case: Training, outcome: Outcome, ranks: Sequence[int]) -> None:
     """Assert that these ranks gave others a model's worth of numbers for each step."""
     num_steps = num_steps_of(case)
-    with naming(case, outcome):
+    with case_context(case, outcome):
         assert_gives(outcome.trace, ranks, num_steps, what=f"gradients of {num_steps} steps")
 
 
 def assert_served(case: Training, outcome: Outcome) -> None:
     """Assert that the server gives each worker its examples and, in every step, the model."""
     num_steps = num_steps_of(case)
-    with naming(case, outcome):
+    with case_context(case, outcome):
         examples = {rank: len(outcome["rows"][rank]) for rank in range(1, outcome.ranks)}
         assert_server_gives(outcome.trace, examples, num_steps, when="steps")
 
@@ -79,6 +79,6 @@ def assert_served(case: Training, outcome: Outcome) -> None:
 def assert_sent_once(case: Training, outcome: Outcome) -> None:
     """Assert that each worker gives its gradients away once a step, and little besides."""
     num_steps = num_steps_of(case)
-    with naming(case, outcome):
+    with case_context(case, outcome):
         workers = range(1, outcome.ranks)
         assert_gives_once(outcome.trace, workers, num_steps, what=f"gradients of {num_steps} steps")

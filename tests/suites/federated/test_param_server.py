@@ -3,7 +3,7 @@
 import pytest
 
 from grader.suite.marks import part, points
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .gathering import assert_star
 from .origins import ALTERED_RANKS, assert_models_come_from_messages
@@ -77,7 +77,7 @@ def test_workers_send_their_gradients_in_every_step(run, ranks):
 def test_everything_goes_by_way_of_the_server(run, ranks):
     """Workers talk with the server only."""
     for case, outcome in run(ranks, CASES[ranks]):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_star(outcome.trace)
 
 

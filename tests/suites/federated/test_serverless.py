@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 from grader.suite.marks import part, points
-from grader.suite.timing import assert_keeps_up
+from grader.suite.timing import assert_time_ratio
 
 from .origins import assert_models_come_from_messages
 from .sgd_cases import (
@@ -61,7 +61,7 @@ def test_gradients_meet_in_every_step(run, ranks):
 @points(2, requires=test_every_rank_ends_as_centralized_training_does)
 def test_keeps_up_with_centralized_training(run):
     """On 2 ranks the script takes no more than a small multiple of the time of one process."""
-    assert_keeps_up(
+    assert_time_ratio(
         lambda attempt: run(2, tuple(timing_cases(FILE, attempt)) if attempt else CASES[2]),
         check=lambda case, outcome: assert_shared_out(case, outcome, range(2)),
         factor=10,

@@ -5,7 +5,7 @@ import numpy as np
 from grader.judge.findings import WrongAnswer
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .eyeriss_cases import Convolution, SequentialCycles, convolve
 from .replay import Rule, broken_rules, leaving_cycles
@@ -14,7 +14,7 @@ from .schedule import Sizes, Work, works
 
 def assert_ofmap(case: Convolution, outcome: Outcome) -> None:
     """Assert that the ofmap is the convolution with stride 1 and without padding."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         _assert_well_formed(outcome)
         given = outcome.inputs[0]
         expected = convolve(given["ifmap"], given["kernel"])
@@ -34,7 +34,7 @@ def assert_ofmap(case: Convolution, outcome: Outcome) -> None:
 
 def assert_counts(case: Convolution, outcome: Outcome) -> None:
     """Assert that there are as many multiplies and adds as the convolution has."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         _assert_well_formed(outcome)
         schedule = _schedule(outcome)
         num_multiplies = sum(work.op == "multiply" for work in schedule)
@@ -51,7 +51,7 @@ def assert_counts(case: Convolution, outcome: Outcome) -> None:
 
 def assert_rule(rule: Rule, case: Convolution, outcome: Outcome) -> None:
     """Assert that no operation of the schedule breaks this rule; other rules are not looked at."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         _assert_well_formed(outcome)
         given = outcome.inputs[0]
         found = broken_rules(_schedule(outcome), given["ifmap"], given["kernel"])
@@ -63,7 +63,7 @@ def assert_rule(rule: Rule, case: Convolution, outcome: Outcome) -> None:
 
 def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
     """Assert that each output is complete when the model of the array says, and nothing follows."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         _assert_well_formed(outcome)
         schedule, sizes = _schedule(outcome), case.sizes
         first = min(work.cycle for work in schedule)
@@ -90,7 +90,7 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
 
 def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
     """Assert that sequential_cycles gives the number of all operations."""
-    with naming(case, outcome):
+    with case_context(case, outcome):
         _assert_well_formed(outcome)
         for (height, width, rows, taps), found in zip(
             case.shapes, outcome["cycles"][0].tolist(), strict=True

@@ -3,7 +3,7 @@
 import pytest
 
 from grader.suite.marks import part, points
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .gradient_traffic import assert_every_rank_contributes
 from .training_cases import OTHER_RANKS, RANKS, SEVERAL_RANKS, SHEETS_RANKS, cases_by_ranks
@@ -55,5 +55,5 @@ def test_all_processes_hold_the_very_same_parameters(run, ranks):
 def test_gradients_travel_by_torch_distributed(run, ranks):
     """Every process hands its gradients to the others by operations of torch.distributed."""
     for case, outcome in run(ranks, CASES[ranks]):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_every_rank_contributes(outcome.trace, case.epochs)

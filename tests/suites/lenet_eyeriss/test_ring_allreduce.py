@@ -15,7 +15,7 @@ from grader.judge.traffic import (
     assert_requests_completed,
 )
 from grader.suite.marks import part, points
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .gradient_traffic import assert_ring_share
 from .training_cases import OTHER_RANKS, RANKS, SEVERAL_RANKS, SHEETS_RANKS, cases_by_ranks
@@ -68,7 +68,7 @@ def test_all_processes_hold_the_very_same_parameters(run, ranks):
 def test_no_collective_is_called(run, ranks):
     """There is no collective of any kind, not even a barrier."""
     for case, outcome in run(ranks, CASES[ranks]):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_only_point_to_point(outcome.trace)
 
 
@@ -77,7 +77,7 @@ def test_no_collective_is_called(run, ranks):
 def test_only_point_to_point_calls_carry_data(run, ranks):
     """Point-to-point messages alone do the work: no all_reduce, broadcast or the like."""
     for case, outcome in run(ranks, CASES[ranks]):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_only_operations(
                 outcome.trace,
                 allowed=BLOCKING_POINT_TO_POINT | NONBLOCKING_POINT_TO_POINT,
@@ -90,7 +90,7 @@ def test_only_point_to_point_calls_carry_data(run, ranks):
 def test_every_process_sends_to_one_neighbour(run, ranks):
     """Each process sends only to its next neighbour and receives only from the other one."""
     for case, outcome in run(ranks, CASES[ranks]):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_one_neighbour(outcome.trace)
 
 
@@ -99,7 +99,7 @@ def test_every_process_sends_to_one_neighbour(run, ranks):
 def test_every_process_sends_no_more_than_a_ring_needs(run, ranks):
     """Each of n processes sends 2 (n-1)/n of the gradients an epoch (padded chunks allowed)."""
     for case, outcome in run(ranks, CASES[ranks]):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_ring_share(outcome.trace, case.epochs)
 
 
@@ -108,7 +108,7 @@ def test_every_process_sends_no_more_than_a_ring_needs(run, ranks):
 def test_calls_do_not_block(run, ranks):
     """Messages are sent and received by isend and irecv; only waiting for them may block."""
     for case, outcome in run(ranks, CASES[ranks]):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_only_nonblocking(outcome.trace, also=TORCH_BARRIERS)
 
 
@@ -117,5 +117,5 @@ def test_calls_do_not_block(run, ranks):
 def test_every_request_is_completed(run, ranks):
     """Everything that isend and irecv returned has been waited for when the call returns."""
     for case, outcome in run(ranks, CASES[ranks]):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_requests_completed(outcome.trace)

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from grader.judge.findings import WrongAnswer
 from grader.judge.values import reduction_tolerance
 from grader.model import Outcome
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from . import serial
 from .mistakes import known_mistake
@@ -23,7 +23,7 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
 
     Raises WrongAnswer: names epoch and parameter, and the mistake where it is a known one.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         _assert_usable(outcome)
         expected = train_serially(outcome)
         start = outcome.inputs[0]["start"].astype(np.float64)
@@ -48,7 +48,7 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
     That is what process 0 would compute with all of them: any order of adding may differ by its
     rounding errors only. Raises WrongAnswer.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         _assert_usable(outcome)
         own = np.array(outcome["own"], dtype=np.float64)
         mean = own.mean(axis=0)
@@ -72,7 +72,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
 
     Raises WrongAnswer.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         _assert_usable(outcome)
         parameters = outcome["parameters"]
         for epoch in range(case.epochs):

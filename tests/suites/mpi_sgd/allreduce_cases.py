@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.judge.alterations import single_messages
+from grader.judge.alterations import single_message_faults
 from grader.judge.causality import Effect
 from grader.judge.findings import WrongAnswer
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
-from grader.suite.altering import altered_effects
+from grader.suite.altering import inject_faults
 from grader.suite.case import Array, Case, Data
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .probes import long_array
 
@@ -145,7 +145,7 @@ def assert_reduced(case: Reduction, outcome: Outcome) -> None:
     Raises WrongAnswer: also says so when recv was not written to, or not overwritten.
     """
     expected = case.reduce_serially(outcome.inputs)
-    with naming(case, outcome):
+    with case_context(case, outcome):
         _assert_recv_overwritten(case, outcome["recv"], expected)
         assert_every_rank(outcome["recv"], equals=expected, name="recv")
 
@@ -160,8 +160,8 @@ def effects_of_altering(
     """
     plain = run(ALTERED_RANKS, cases[ALTERED_RANKS])
     ((case, outcome),) = plain.having(shape=_ALTERED_SHAPE, synchronous_sends=False)
-    messages = single_messages(outcome)
-    effects = altered_effects(
+    messages = single_message_faults(outcome)
+    effects = inject_faults(
         run, ALTERED_RANKS, case, outcome, messages, assert_reduced, _wrong_ranks
     )
     return outcome, effects

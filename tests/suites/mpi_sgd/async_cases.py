@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from grader.judge.alterations import every_message_of
+from grader.judge.alterations import every_message_fault
 from grader.judge.causality import assert_messages_matter
 from grader.judge.findings import RuleViolation, WrongAnswer
 from grader.judge.replay import Replay, Update, assert_final, replay
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
-from grader.suite.altering import altered_effects
-from grader.suite.wording import naming
+from grader.suite.altering import inject_faults
+from grader.suite.wording import case_context
 
 from . import ownership, serial
 from .fit_cases import RTOL, Fit, assert_batch_size, examples, timed, trained_batches
@@ -55,7 +55,7 @@ def assert_replays(case: Fit, outcome: Outcome) -> Replay:
 
     Raises WrongAnswer where they were not.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         parameters = _arrays_of(case, outcome, 0)
         return replay(
             serial.unpacked(outcome.inputs[0]["start"], case.sizes),
@@ -72,7 +72,7 @@ def assert_process_0_holds_the_result(case: Fit, outcome: Outcome) -> None:
     Raises WrongAnswer, naming the array.
     """
     replayed = assert_replays(case, outcome)
-    with naming(case, outcome):
+    with case_context(case, outcome):
         assert_final(replayed, _arrays_of(case, outcome, 0), rtol=RTOL)
 
 
@@ -81,7 +81,7 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
 
     Raises WrongAnswer with the share of every worker.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         numbers = {}
         for rank in range(outcome.ranks):
             batches = trained_batches(case, outcome, rank)
@@ -108,7 +108,7 @@ def assert_messages(case: Fit, outcome: Outcome) -> None:
 
     Raises RuleViolation with the bytes.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         numbers = {
             rank: len(trained_batches(case, outcome, rank))
             for rank in range(case.num_masters, outcome.ranks)
@@ -129,8 +129,8 @@ def assert_training_comes_from_messages(
     """
     plain = run(ALTERED_RANKS, cases[ALTERED_RANKS]).having(group=TWO_MASTERS)
     ((case, outcome),) = plain
-    messages = every_message_of(outcome, range(outcome.ranks))
-    effects = altered_effects(
+    messages = every_message_fault(outcome, range(outcome.ranks))
+    effects = inject_faults(
         run, ALTERED_RANKS, case, outcome, messages, assert_process_0_holds_the_result
     )
     assert_messages_matter(outcome.trace, effects)
@@ -142,7 +142,7 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
     Raises RuleViolation.
     """
     slow = case.num_masters
-    with naming(case, outcome):
+    with case_context(case, outcome):
         if outcome["others_went_on"][slow][0] != 1:
             raise RuleViolation(
                 f"while rank {slow} was held in its first forward_prop, no other worker got "
@@ -156,7 +156,7 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
 
     Raises WrongAnswer, naming the array.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         (worker,) = range(case.num_masters, outcome.ranks)
         batches = [
             examples(outcome, worker, rows) for rows in trained_batches(case, outcome, worker)

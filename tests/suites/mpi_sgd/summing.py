@@ -3,7 +3,7 @@
 from math import prod
 
 from grader.judge.findings import RuleViolation
-from grader.judge.reductions import communicators_of_reductions
+from grader.judge.reductions import reduction_communicators
 from grader.judge.traffic import assert_not_truncated, bytes_sent, messages
 from grader.judge.wording import at, name_of, ranks_text
 from grader.model import Outcome
@@ -106,7 +106,7 @@ def _sent_by_hand(trace: Trace) -> list[tuple[int, Call]]:
     """Return the messages that the student's code sent itself, each with its rank."""
     found = []
     for source, seen in enumerate(trace.ranks):
-        own = communicators_of_reductions(seen.calls)
+        own = reduction_communicators(seen.calls)
         for destination in range(len(trace.ranks)):
             sent = messages(trace, source, destination)
             found += [(source, call) for call in sent if call.communicator not in own]

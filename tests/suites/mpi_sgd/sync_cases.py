@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from grader.judge.alterations import every_message_of
+from grader.judge.alterations import every_message_fault
 from grader.judge.causality import assert_messages_matter
 from grader.judge.findings import WrongAnswer
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
-from grader.suite.altering import altered_effects
-from grader.suite.wording import naming
+from grader.suite.altering import inject_faults
+from grader.suite.wording import case_context
 
 from . import serial
 from .fit_cases import (
@@ -54,7 +54,7 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
 
     Raises WrongAnswer: names the array, and the mistake where it is a known one.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         batches = _batches_by_rank(case, outcome)
         start = outcome.inputs[0]["start"]
         steps = [
@@ -74,7 +74,7 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
     Raises WrongAnswer with what a rank did instead.
     """
     share = case.mini_batch_size // outcome.ranks
-    with naming(case, outcome):
+    with case_context(case, outcome):
         for rank in range(outcome.ranks):
             num_batches = len(trained_batches(case, outcome, rank))
             if num_batches != case.num_steps:
@@ -96,8 +96,8 @@ def assert_gradients_come_from_messages(
     """
     plain = run(ALTERED_RANKS, cases[ALTERED_RANKS])
     case, outcome = next(iter(plain.having(moves_data=True)))
-    messages = every_message_of(outcome, range(outcome.ranks))
-    effects = altered_effects(
+    messages = every_message_fault(outcome, range(outcome.ranks))
+    effects = inject_faults(
         run, ALTERED_RANKS, case, outcome, messages, assert_trained_as_one_process
     )
     assert_messages_matter(outcome.trace, effects)

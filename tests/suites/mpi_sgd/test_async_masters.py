@@ -8,8 +8,8 @@ import pytest
 
 from grader.judge.traffic import assert_only_nonblocking
 from grader.suite.marks import part, points
-from grader.suite.timing import as_right_as, assert_keeps_up
-from grader.suite.wording import naming
+from grader.suite.timing import assert_time_ratio, same_failures_as
+from grader.suite.wording import case_context
 
 from .async_cases import (
     ALTERED_RANKS,
@@ -71,7 +71,7 @@ def test_workers_share_the_batches(run, ranks, group):
 def test_only_nonblocking_point_to_point_calls(run, ranks, group):
     """All messages are non-blocking point-to-point calls; only waiting for them may block."""
     for case, outcome in run(ranks, CASES[ranks]).having(group=group):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             # Many a starter lets fit end with a barrier; it carries no data.
             assert_only_nonblocking(outcome.trace, also={"Barrier"})
 
@@ -123,9 +123,9 @@ def test_works_as_a_program_of_its_own(run):
 @points(1, requires=test_one_master_applies_every_gradient)
 def test_keeps_up_with_serial_training(run):
     """With 1 master and 1 worker a fit takes no more than a small multiple of serial training."""
-    assert_keeps_up(
+    assert_time_ratio(
         lambda attempt: run(2, timing_cases(attempt) if attempt else CASES[2]),
-        check=as_right_as(run(2, CASES[2]), assert_batches, assert_trained_as_one_process),
+        check=same_failures_as(run(2, CASES[2]), assert_batches, assert_trained_as_one_process),
         factor=15,
         what="a fit on 2 ranks, 12 batches on layers 784-128-64-10,",
         yardstick="serial training on the same batches",

@@ -13,8 +13,8 @@ from grader.judge.traffic import (
 )
 from grader.judge.values import assert_unchanged
 from grader.suite.marks import part, points
-from grader.suite.timing import assert_keeps_up
-from grader.suite.wording import naming
+from grader.suite.timing import assert_time_ratio
+from grader.suite.wording import case_context
 
 from .allreduce_cases import (
     ALTERED_RANKS,
@@ -45,7 +45,7 @@ def test_every_rank_holds_the_reduction(run, ranks):
 def test_send_is_left_unchanged(run, ranks):
     """The send array is the same after the call as before."""
     for case, outcome in run(ranks, CASES[ranks]).having(purpose="values", synchronous_sends=False):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_unchanged(outcome["send"], [given["send"] for given in outcome.inputs])
 
 
@@ -62,7 +62,7 @@ def test_works_when_no_message_is_buffered(run, ranks):
 def test_only_point_to_point_calls_carry_data(run, ranks):
     """Point-to-point messages alone do the work: no Bcast, Allreduce or other collective."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_only_point_to_point(outcome.trace)
     if ranks == ALTERED_RANKS:
         _, effects = effects_of_altering(run, CASES)
@@ -74,7 +74,7 @@ def test_only_point_to_point_calls_carry_data(run, ranks):
 def test_every_rank_sends_to_one_neighbour(run, ranks):
     """Each rank sends only to its next neighbour and receives only from the other one."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_one_neighbour(outcome.trace)
 
 
@@ -83,7 +83,7 @@ def test_every_rank_sends_to_one_neighbour(run, ranks):
 def test_every_rank_sends_no_more_than_a_ring_needs(run, ranks):
     """Each of n ranks sends 2 (n - 1) / n of the array (padding of the last chunk allowed)."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             # Chunks of whole rows are as right as chunks of the flat array.
             grain = case.row_num_elements
             assert_ring_volume(outcome.trace, case.num_elements, case.item_num_bytes, grain=grain)
@@ -98,7 +98,7 @@ def test_every_rank_sends_no_more_than_a_ring_needs(run, ranks):
 def test_calls_do_not_block(run, ranks):
     """Messages are sent and received by non-blocking calls; only waiting for them may block."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_only_nonblocking(outcome.trace)
 
 
@@ -107,7 +107,7 @@ def test_calls_do_not_block(run, ranks):
 def test_arrays_travel_as_buffers(run, ranks):
     """The arrays travel by upper-case calls (Isend, Irecv), not pickled by lower-case ones."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_buffers_not_pickles(outcome.trace)
 
 
@@ -116,14 +116,14 @@ def test_arrays_travel_as_buffers(run, ranks):
 def test_every_request_is_completed(run, ranks):
     """Every request, those of sends too, has been waited for when the call returns."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_requests_completed(outcome.trace)
 
 
 @points(1, requires=test_only_point_to_point_calls_carry_data)
 def test_keeps_up_with_mpi(run):
     """On 2 ranks and a long array the time stays within a small multiple of MPI's Allreduce."""
-    assert_keeps_up(
+    assert_time_ratio(
         lambda attempt: run(2, timing_cases(FILE, FUNCTION, attempt) if attempt else CASES[2]),
         check=assert_reduced,
         factor=20,

@@ -3,8 +3,8 @@
 import pytest
 
 from grader.suite.marks import part, points
-from grader.suite.timing import as_right_as, assert_keeps_up
-from grader.suite.wording import naming
+from grader.suite.timing import assert_time_ratio, same_failures_as
+from grader.suite.wording import case_context
 
 from .summing import assert_collectives_carry_gradients, assert_gradients_given_once
 from .sync_cases import (
@@ -44,7 +44,7 @@ def test_batches_are_shared_out(run, ranks):
 def test_a_collective_sums_the_gradients(run, ranks):
     """The gradients are summed by an MPI collective, such as Allreduce, in all ranks together."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_collectives_carry_gradients(case, outcome)
 
 
@@ -53,7 +53,7 @@ def test_a_collective_sums_the_gradients(run, ranks):
 def test_a_step_sends_the_gradients_once(run, ranks):
     """A step gives its gradients to a collective once, and little besides."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_gradients_given_once(case, outcome)
 
 
@@ -67,9 +67,9 @@ def test_works_as_a_program_of_its_own(run):
 @points(1, requires=test_every_rank_ends_as_serial_training_does)
 def test_keeps_up_with_serial_training(run):
     """On 2 ranks a fit takes no more than a small multiple of the time of serial training."""
-    assert_keeps_up(
+    assert_time_ratio(
         lambda attempt: run(2, timing_cases(FILE, attempt) if attempt else CASES[2]),
-        check=as_right_as(run(2, CASES[2]), assert_batches, assert_trained_as_one_process),
+        check=same_failures_as(run(2, CASES[2]), assert_batches, assert_trained_as_one_process),
         factor=15,
         what="a fit on 2 ranks, 12 batches on layers 784-128-64-10,",
         yardstick="serial training on the same batches",

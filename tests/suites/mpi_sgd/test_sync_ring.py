@@ -4,8 +4,8 @@ import pytest
 
 from grader.judge.traffic import assert_one_neighbour, assert_only_point_to_point
 from grader.suite.marks import part, points
-from grader.suite.timing import as_right_as, assert_keeps_up
-from grader.suite.wording import naming
+from grader.suite.timing import assert_time_ratio, same_failures_as
+from grader.suite.wording import case_context
 
 from .summing import assert_ring_traffic
 from .sync_cases import (
@@ -55,7 +55,7 @@ def test_works_when_no_message_is_buffered(run, ranks):
 def test_only_point_to_point_calls_carry_data(run, ranks):
     """Point-to-point messages alone sum the gradients: no Allreduce, Bcast or other collective."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_only_point_to_point(outcome.trace)
     if ranks == ALTERED_RANKS:
         assert_gradients_come_from_messages(run, CASES)
@@ -66,7 +66,7 @@ def test_only_point_to_point_calls_carry_data(run, ranks):
 def test_gradients_travel_around_a_ring(run, ranks):
     """A fit sends what ring all-reduces of its gradients send, to one neighbour."""
     for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_one_neighbour(outcome.trace)
             assert_ring_traffic(case, outcome)
 
@@ -81,9 +81,9 @@ def test_works_as_a_program_of_its_own(run):
 @points(1, requires=test_every_rank_ends_as_serial_training_does)
 def test_keeps_up_with_serial_training(run):
     """On 2 ranks a fit takes no more than a small multiple of the time of serial training."""
-    assert_keeps_up(
+    assert_time_ratio(
         lambda attempt: run(2, timing_cases(FILE, attempt) if attempt else CASES[2]),
-        check=as_right_as(run(2, CASES[2]), assert_batches, assert_trained_as_one_process),
+        check=same_failures_as(run(2, CASES[2]), assert_batches, assert_trained_as_one_process),
         factor=15,
         what="a fit on 2 ranks, 12 batches on layers 784-128-64-10,",
         yardstick="serial training on the same batches",

@@ -14,7 +14,7 @@ from grader.judge.findings import NotProven, RuleViolation, WrongAnswer
 from grader.judge.values import assert_every_rank
 from grader.model import Outcome
 from grader.suite.case import Array, Data, Text
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from . import softmax_regression
 from .sources import names
@@ -113,7 +113,7 @@ def assert_serial(case: Hogwild, outcome: Outcome) -> None:
 
     Raises WrongAnswer with the first weight that differs.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         batches = _batches(case, outcome)
         expected = trained_serially(case, outcome, given_start(outcome, 0), batches)
         for name, array in unpacked(expected).items():
@@ -126,7 +126,7 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
 
     Raises WrongAnswer with both falls.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         everything = examples(outcome, np.arange(case.num_examples))
         start = given_start(outcome, 0)
         serial = start
@@ -154,7 +154,7 @@ def assert_processes(case: Hogwild, outcome: Outcome) -> None:
     Raises WrongAnswer with how many did, and in how many threads; NotProven when fewer showed up
     than are said to have done so.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         number = len(_batches_by_process(case, outcome))
         (threads,) = outcome["threads"]
         if number != case.num_processes:
@@ -171,7 +171,7 @@ def assert_parts(case: Hogwild, outcome: Outcome) -> None:
 
     Raises WrongAnswer with an example that comes too often or not at all.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         by_process = _batches_by_process(case, outcome)
         parts = {}
         for number, batches in enumerate(by_process):
@@ -186,7 +186,7 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
 
     Raises RuleViolation with a process that did not.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         (writers,), (written,) = outcome["writers"], outcome["written"]
         (is_shared,) = outcome["written_is_shared"]
         by_process = _batches_by_process(case, outcome)
@@ -214,7 +214,7 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
 
     Raises WrongAnswer with how far it is off, and with a known mistake that explains it.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         _batches(case, outcome)
         (gradients,), (processes,) = outcome["gradients"], outcome["processes"]
         start, end = given_start(outcome, 0), trained(outcome, 0)
@@ -254,7 +254,7 @@ def assert_nobody_waits(case: Hogwild, outcome: Outcome, sources: Mapping[str, s
     sources: the files handed in, to name a lock in them. Raises RuleViolation; NotProven when no
     process was seen to step, or fewer were there at one moment than are said to have been.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
         if not num_arrived:
             raise NotProven(

@@ -11,7 +11,7 @@ import numpy as np
 from grader.judge.findings import NotProven, WrongAnswer
 from grader.model import Outcome
 from grader.suite.case import Array, Case, Data, Text
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .layers import ASKED, DROPOUT, NAMES, Layer, difference, layers
 from .recomputation import NotRecomputable, output_of
@@ -61,7 +61,7 @@ def assert_layers(case: Network, outcome: Outcome) -> None:
     Raises WrongAnswer with the first that is another one, NotProven when the outputs do not follow
     from the layers.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         found = _layers(outcome, "in_training")
         if problem := difference(found, ASKED):
             raise WrongAnswer(f"{problem}. Asked for are {NAMES}")
@@ -102,7 +102,7 @@ def assert_probabilities(case: Network, outcome: Outcome) -> None:
 
     Raises WrongAnswer with the shape, or with a row that does not add up to one.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         (output,) = outcome["output"]
         if output.shape != (case.batch_size, NUM_CLASSES):
             raise WrongAnswer(
@@ -124,7 +124,7 @@ def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
 
     Raises WrongAnswer when a dropout ran, or the outputs differ.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         dropped = [layer for layer in _layers(outcome, "in_evaluation") if layer.name == DROPOUT]
         first, second = outcome["output"][0], outcome["output_again"][0]
         if dropped or not np.array_equal(first, second):

@@ -13,7 +13,7 @@ from grader.judge.values import assert_every_rank
 from grader.judge.wording import at, name_of
 from grader.model import Outcome
 from grader.suite.case import Data
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .softmax_regression import Vector
 from .training_cases import (
@@ -83,7 +83,7 @@ def assert_average(case: Psgd, outcome: Outcome) -> None:
 
     Raises WrongAnswer: names the array, and the mistake where it is a known one.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         start = given_start(outcome, 0)
         batches = _batches_by_rank(case, outcome)
         learned = [trained_serially(case, outcome, start, own) for own in batches]
@@ -102,7 +102,7 @@ def assert_plain_sgd_bit_for_bit(case: Psgd, outcome: Outcome) -> None:
 
     Raises WrongAnswer with the first weight that differs.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         (gradients,) = outcome["gradients"]
         expected = given_start(outcome, 0).astype(np.float32)
         for gradient in gradients:
@@ -117,7 +117,7 @@ def assert_parts(case: Psgd, outcome: Outcome) -> None:
 
     Raises WrongAnswer with an example that comes too often or not at all.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         parts = {}
         for rank, batches in enumerate(_batches_by_rank(case, outcome)):
             who = f"rank {rank}"
@@ -131,7 +131,7 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
 
     Raises RuleViolation with the call and the batches around it; NotProven.
     """
-    with naming(case, outcome):
+    with case_context(case, outcome):
         assert_not_truncated(outcome.trace)
         for rank, call in calls_by_rank(outcome.trace):
             if call.function not in ALL - NEUTRAL - COMPLETION:

@@ -4,8 +4,8 @@ import pytest
 
 from grader.judge.traffic import assert_only_operations, assert_uses_operations
 from grader.suite.marks import part, points
-from grader.suite.timing import as_right_as, assert_keeps_up
-from grader.suite.wording import naming
+from grader.suite.timing import assert_time_ratio, same_failures_as
+from grader.suite.wording import case_context
 
 from .checks import assert_replicas_equal, assert_sgd_steps, assert_steps_with_serial_mean
 from .examples import assert_examples_shared_out
@@ -51,10 +51,10 @@ def test_distributed_data_parallel_does_it(run):
     """The model is trained within DistributedDataParallel, which sends during backward."""
     for case, outcome in run(4, CASES[4]).having(phase="inside"):
         assert_through_ddp(case, outcome)
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_uses_operations(outcome.trace, required={"all_reduce"})
     for case, outcome in run(4, CASES[4]).having(phase="between"):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_only_operations(
                 outcome.trace, allowed=set(), words="none between backward and the step"
             )
@@ -74,9 +74,9 @@ def test_other_numbers_of_ranks(run, ranks):
 @points(1, requires=test_four_ranks_step_with_the_mean_gradient)
 def test_iterations_take_no_longer_than_they_have_to(run):
     """On 2 ranks the program takes no more than a small multiple of the time of ours."""
-    assert_keeps_up(
+    assert_time_ratio(
         lambda attempt: run(2, timing_cases(FILE, "ddp", attempt) if attempt else CASES[2]),
-        check=as_right_as(
+        check=same_failures_as(
             run(2, CASES[2]),
             assert_examples_shared_out,
             assert_steps_with_serial_mean,

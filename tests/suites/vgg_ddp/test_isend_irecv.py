@@ -8,7 +8,7 @@ from grader.judge.traffic import (
     assert_uses_operations,
 )
 from grader.suite.marks import part, points
-from grader.suite.wording import naming
+from grader.suite.wording import case_context
 
 from .checks import (
     assert_own_gradients,
@@ -47,7 +47,7 @@ def test_isend_and_irecv_carry_the_gradients(run):
     """Between backward and the step, isend and irecv to and from rank 0 are all that sends."""
     for case, outcome in run(4, CASES[4]):
         assert_not_through_ddp(case, outcome)
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_only_operations(
                 outcome.trace, allowed={"isend", "irecv"}, words="isend and irecv"
             )

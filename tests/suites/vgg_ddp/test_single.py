@@ -4,8 +4,8 @@ import pytest
 
 from grader.judge.traffic import assert_only_operations
 from grader.suite.marks import part, points
-from grader.suite.timing import as_right_as, assert_keeps_up
-from grader.suite.wording import naming
+from grader.suite.timing import assert_time_ratio, same_failures_as
+from grader.suite.wording import case_context
 
 from .checks import assert_own_gradients, assert_sgd_steps, assert_steps_with_serial_mean
 from .examples import assert_examples_shared_out
@@ -48,16 +48,16 @@ def test_losses_are_printed(run):
 def test_one_node_sends_nothing(run):
     """A program for one node calls no operation of torch.distributed."""
     for case, outcome in run(1, CASES).having(probe="train", purpose="values"):
-        with naming(case, outcome):
+        with case_context(case, outcome):
             assert_only_operations(outcome.trace, allowed=set(), words="none", barriers=False)
 
 
 @points(1, requires=test_each_step_is_sgd_on_its_batch)
 def test_iterations_take_no_longer_than_they_have_to(run):
     """The program takes no more than a small multiple of the time of ours."""
-    assert_keeps_up(
+    assert_time_ratio(
         lambda attempt: run(1, timing_cases(FILE, "nothing", attempt) if attempt else CASES),
-        check=as_right_as(
+        check=same_failures_as(
             run(1, CASES),
             assert_examples_shared_out,
             assert_steps_with_serial_mean,

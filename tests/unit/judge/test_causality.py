@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.judge.alterations import counted_sends, every_message_of, shuffled, single_messages
+from grader.judge.alterations import (
+    counted_sends,
+    every_message_fault,
+    shuffled,
+    single_message_faults,
+)
 from grader.judge.causality import (
     Effect,
     assert_messages_matter,
@@ -170,7 +175,7 @@ class Ring:
         return frozenset(range(self.n)) if hop < self.n - 1 else frozenset(reached)
 
     def effects(self):
-        messages = single_messages(outcome_of(self.trace()))
+        messages = single_message_faults(outcome_of(self.trace()))
         return [Effect(m, True, self.influenced(m.rank, m.number)) for m in messages]
 
 
@@ -259,18 +264,18 @@ def test_all_messages_of_one_rank_and_one_of_each_other_are_chosen():
             run.isend(rank, (rank + 1) % 3)
         run.isend(rank, 0, num_elements=0)
     outcome = outcome_of(run.trace())
-    chosen = single_messages(outcome)
+    chosen = single_message_faults(outcome)
     by_rank = {rank: [m.number for m in chosen if m.rank == rank] for rank in range(3)}
     assert sorted(map(len, by_rank.values())) == [1, 1, 3]
     assert max(by_rank.values(), key=len) == [1, 2, 3]
     assert all(0 <= m.position < 1 for m in chosen)
-    assert single_messages(outcome) == chosen
-    assert single_messages(outcome_of(Run(2).trace())) == ()
+    assert single_message_faults(outcome) == chosen
+    assert single_message_faults(outcome_of(Run(2).trace())) == ()
 
 
 def test_the_choice_depends_on_the_inputs():
     """Nobody who does not know them knows which messages, elements and order it will be."""
-    choices = {single_messages(outcome_of(exchange(), seed)) for seed in range(20)}
+    choices = {single_message_faults(outcome_of(exchange(), seed)) for seed in range(20)}
     assert len(choices) == 20
     assert len({choice[0].rank for choice in choices}) == RANKS
     orders = {tuple(shuffled(outcome_of(exchange(), seed), range(9))) for seed in range(20)}
@@ -284,9 +289,9 @@ def test_every_message_means_those_that_carry_data():
     for length in (1, 40, 100):
         run.send(1, 0, num_elements=length)
     outcome = outcome_of(run.trace())
-    (found,) = every_message_of(outcome, range(3))
+    (found,) = every_message_fault(outcome, range(3))
     assert (found.rank, found.number, found.min_num_bytes) == (1, None, 400)
     assert len(counted_sends(outcome.trace, 1, 400)) == 1
-    (found,) = every_message_of(outcome, [1], min_num_bytes=300)
+    (found,) = every_message_fault(outcome, [1], min_num_bytes=300)
     assert len(counted_sends(outcome.trace, 1, found.min_num_bytes)) == 2
-    assert every_message_of(outcome, [1], min_num_bytes=801) == ()
+    assert every_message_fault(outcome, [1], min_num_bytes=801) == ()

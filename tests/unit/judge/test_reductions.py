@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from grader.judge.reductions import communicators_of_reductions
+from grader.judge.reductions import reduction_communicators
 from grader.trace.calls import Call
 
 from .build import Run
@@ -26,7 +26,7 @@ def reducing_rank() -> list[Call]:
 
 
 def test_a_copy_that_only_reductions_use_is_mpi4pys_own():
-    assert communicators_of_reductions(reducing_rank()) == {OWN}
+    assert reduction_communicators(reducing_rank()) == {OWN}
 
 
 @pytest.mark.parametrize(
@@ -46,9 +46,9 @@ def test_a_copy_that_only_reductions_use_is_mpi4pys_own():
 def test_a_copy_that_is_used_by_hand_is_not(which, changes):
     calls = reducing_rank()
     calls[which] = replace(calls[which], **changes)
-    assert communicators_of_reductions(calls) == set()
+    assert reduction_communicators(calls) == set()
 
 
 def test_one_message_more_by_hand_makes_all_of_them_the_programs():
     calls = reducing_rank()
-    assert communicators_of_reductions([*calls, calls[2]]) == set()
+    assert reduction_communicators([*calls, calls[2]]) == set()

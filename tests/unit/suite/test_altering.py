@@ -7,8 +7,10 @@ import pytest
 
 from grader.judge.findings import WrongAnswer
 from grader.model import AlteredMessage, Outcome, RunFailure, Verdict
-from grader.suite.altering import altered_effects
+from grader.runner.plan import Launched
+from grader.suite.altering import inject_faults
 from grader.suite.case import Case
+from grader.suite.continuation import LaunchBudget, answer_all
 from grader.suite.inputs import case_calls
 from grader.suite.launch_view import RunFailed, make_launch
 from grader.trace.calls import Trace
@@ -52,17 +54,22 @@ class Submission:
         self.launches = []
 
     def run(self, ranks, cases):
-        self.launches.append(cases)
+        return make_launch(
+            cases, answer_all(cases, cases, ranks, self.start, LaunchBudget()), ranks
+        )
+
+    def start(self, cases):
+        self.launches.append(tuple(cases))
         outcomes = []
         for case in cases:
             answer = self.answer(case)
             if answer is None:
-                return make_launch(cases, outcomes, ENDED, ranks)
+                return Launched(tuple(outcomes), ENDED)
             outcomes.append(answer)
-        return make_launch(cases, outcomes, None, ranks)
+        return Launched(tuple(outcomes), None)
 
     def effects(self):
-        return altered_effects(self.run, RANKS, Sum(), outcome_of(1), MESSAGES, check)
+        return inject_faults(self.run, RANKS, Sum(), outcome_of(1), MESSAGES, check)
 
 
 def test_every_message_is_altered_once_and_nothing_in_between():
@@ -119,5 +126,5 @@ def test_the_rest_after_an_end_is_not_excused():
 def test_without_messages_nothing_is_run():
     """There is nothing to learn."""
     submission = Submission(lambda case: outcome_of(1))
-    assert altered_effects(submission.run, RANKS, Sum(), outcome_of(1), (), check) == []
+    assert inject_faults(submission.run, RANKS, Sum(), outcome_of(1), (), check) == []
     assert submission.launches == []

@@ -104,7 +104,7 @@ def launches(assignment: str, options: tuple[str, ...] = ()) -> list[Asked]:
 @pytest.fixture(scope="module")
 def launches_by_assignment() -> dict[str, list[Asked]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timing, "assert_keeps_up", every_attempt)
+        patch.setattr(timing, "assert_time_ratio", every_attempt)
         return {name: launches(name) for name in assignments.names(SUITES)}
 
 

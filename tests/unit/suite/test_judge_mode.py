@@ -9,6 +9,7 @@ import pytest
 from grader.errors import GraderError
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner.plan import Launched, Limits
+from grader.suite.continuation import MOST_FRESH_LAUNCHES, MOST_FRESH_LAUNCHES_OF_PART
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
 from grader.suite.judge_mode import Grading
 from grader.suite.session import grade_suite
@@ -178,30 +179,295 @@ def test_the_same_cases_are_launched_once(tmp_path):
     assert num_launches == 2
 
 
-@pytest.mark.parametrize("verdict", [Verdict.DEADLOCK, Verdict.TIME_LIMIT_EXCEEDED])
-def test_after_a_deadlock_or_a_limit_nothing_more_is_launched(tmp_path, verdict):
-    """What was answered before still counts; the tests of later runs are skipped."""
+def crashing(*labels, verdict=Verdict.DEADLOCK):
+    """End a run at each case of these labels, and answer the others."""
+
+    def launch(plan):
+        outcomes = []
+        for case in plan.cases:
+            if case.label in labels:
+                return Launched(tuple(outcomes), RunFailure(verdict, "it ended", "the detail"))
+            outcomes.append(outcome(plan, case))
+        return Launched(tuple(outcomes), None)
+
+    return launch
+
+
+@pytest.mark.parametrize(
+    "verdict",
+    [Verdict.DEADLOCK, Verdict.TIME_LIMIT_EXCEEDED, Verdict.RUN_TIME_ERROR],
+)
+def test_a_case_that_ends_its_run_costs_the_tests_that_ask_for_it(tmp_path, verdict):
+    """What was answered before counts, and what comes after is answered in a fresh launch."""
+    tests, num_launches = grade(
+        tmp_path,
+        """
+        THREE = (*CASES, Number(name="three"))
+        @points(1)
+        def test_before(run):
+            list(run(2, THREE).having(name="one"))
+        @points(1)
+        def test_ends(run):
+            list(run(2, THREE))
+        @points(1)
+        def test_after(run):
+            ((case, outcome),) = run(2, THREE).having(name="three")
+            assert [float(n) for n in outcome["number"]] == [i["number"] for i in outcome.inputs]
+        @points(1)
+        def test_more_ranks(run):
+            list(run(3, THREE).having(name="three"))
+        """,
+        crashing("two", verdict=verdict),
+    )
+    assert tests["ends"].verdict is verdict
+    assert tests["ends"].message == "2 ranks, two: it ended"
+    assert tests["ends"].detail == "the detail"
+    others = {name: test.points for name, test in tests.items() if name != "ends"}
+    assert others == {"before": 1, "after": 1, "more_ranks": 1}
+    assert num_launches == 4
+
+
+def test_right_code_pays_no_extra_launch_and_inputs_stay_the_same(tmp_path):
+    """The inputs of a case do not depend on what failed before it."""
+    seen = {}
+
+    def launch_with(launch):
+        def start(plan):
+            seen.setdefault(launch, []).append([(c.label, c.inputs) for c in plan.cases])
+            return launch(plan)
+
+        return start
+
+    body = """
+        @points(1)
+        def test_it(run):
+            list(run(2, CASES).having(name="two"))
+        """
+    bad = crashing("one")
+    assert grade(tmp_path, body, launch_with(echo))[1] == 1
+    assert grade(tmp_path, body, launch_with(bad))[1] == 2
+    assert seen[echo][0][1] == seen[bad][1][0]
+
+
+def test_the_rest_of_a_subject_is_left_out_once_one_of_its_cases_ended_the_run(tmp_path):
+    """A test about it has failed already; the cases of other subjects go on."""
+    launched = []
+
+    def launch(plan):
+        launched.append([case.label for case in plan.cases])
+        return crashing("one")(plan)
+
+    tests, _ = grade(
+        tmp_path,
+        """
+        SUBJECTS = tuple(
+            Number(name=name, subject=subject)
+            for name, subject in (("one", "a"), ("two", "b"), ("three", "a"), ("four", ""))
+        )
+        @points(1)
+        def test_a(run):
+            list(run(2, SUBJECTS).having(subject="a"))
+        @points(1)
+        def test_b(run):
+            list(run(2, SUBJECTS).having(subject="b"))
+        @points(1)
+        def test_three(run):
+            list(run(2, SUBJECTS).having(name="three"))
+        """,
+        launch,
+    )
+    assert launched == [["one", "two", "three", "four"], ["two", "four"]]
+    assert tests["a"].verdict is Verdict.DEADLOCK
+    assert tests["b"].verdict is Verdict.ACCEPTED
+    assert tests["three"].verdict is Verdict.SKIPPED
+    assert tests["three"].message == "not run: too many of the cases before it failed"
+
+
+def test_after_a_few_failures_the_rest_is_not_run(tmp_path):
+    """Bounded for each `run`; a run of other ranks still starts, and not-run is not a failure."""
+    tests, num_launches = grade(
+        tmp_path,
+        """
+        MANY = tuple(Number(name=str(number)) for number in range(7))
+        @points(1)
+        @pytest.mark.parametrize("name", ["5", "0"])
+        def test_failed_beats_not_run(run, name):
+            list(run(2, MANY).having(name=name))
+        @points(1)
+        def test_last(run):
+            list(run(2, MANY).having(name="6"))
+        @points(1)
+        def test_more_ranks(run):
+            list(run(3, CASES))
+        """,
+        crashing(*map(str, range(7))),
+    )
+    assert num_launches == 1 + MOST_FRESH_LAUNCHES + 1
+    assert tests["failed_beats_not_run"].verdict is Verdict.DEADLOCK
+    assert tests["failed_beats_not_run"].where == "name=0"
+    assert tests["last"].verdict is Verdict.SKIPPED
+    assert tests["more_ranks"].verdict is Verdict.ACCEPTED
+
+
+def test_a_part_has_only_so_many_fresh_launches(tmp_path):
+    """And so much time for failures, whatever the number of ranks."""
+    body = """
+        MANY = tuple(Number(name=str(number)) for number in range(9))
+        @points(1)
+        @pytest.mark.parametrize("ranks", range(1, 9))
+        def test_it(run, ranks):
+            list(run(ranks, MANY))
+        """
+    bad = crashing(*map(str, range(1, 9)))
+    assert grade(tmp_path, body, bad)[1] == 8 + MOST_FRESH_LAUNCHES_OF_PART
+
+
+def test_what_fails_alike_on_two_numbers_of_ranks_before_any_answer_ends_the_part(tmp_path):
+    """An import error would be met in each launch; on one number of ranks it may be about that."""
+    body = """
+        @points(1)
+        @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+        def test_it(run, ranks):
+            list(run(ranks, (Number(),)))
+        @points(1)
+        def test_other(run):
+            list(run(5, (Number(),)))
+        """
+    tests, num_launches = grade(tmp_path, body, failing(Verdict.RUN_TIME_ERROR))
+    assert num_launches == 2
+    assert tests["it"].verdict is Verdict.RUN_TIME_ERROR
+    assert tests["other"].verdict is Verdict.SKIPPED
+    assert tests["other"].message == "not run: the part had already ended with RUN_TIME_ERROR"
+
+    def bad_on_one(plan):
+        return (failing(Verdict.RUN_TIME_ERROR) if plan.ranks == 1 else echo)(plan)
+
+    tests, num_launches = grade(tmp_path, body, bad_on_one)
+    assert num_launches == 5
+    assert tests["other"].verdict is Verdict.ACCEPTED
+
+
+@pytest.mark.parametrize("verdict", [Verdict.NOT_ATTEMPTED, Verdict.RUN_TIME_ERROR])
+def test_where_there_is_nothing_to_call_one_test_says_so_and_the_others_are_not_run(
+    tmp_path, verdict
+):
+    """Also when the first test to ask wants another case."""
+
+    def launch(plan):
+        return Launched((), RunFailure(verdict, "nothing", is_lasting=True))
+
     tests, num_launches = grade(
         tmp_path,
         """
         @points(1)
-        def test_answered(run):
+        def test_second(run):
+            list(run(2, CASES).having(name="two"))
+        @points(1)
+        def test_first(run):
             list(run(2, CASES).having(name="one"))
         @points(1)
-        def test_unanswered(run):
-            list(run(2, CASES))
-        @points(1)
-        def test_later(run):
+        def test_other(run):
             list(run(3, CASES))
         """,
-        failing(verdict, after=1),
+        launch,
     )
-    assert tests["answered"].verdict is Verdict.ACCEPTED
-    assert tests["unanswered"].verdict is verdict
-    assert tests["unanswered"].message == "2 ranks, two: it ended"
-    assert tests["unanswered"].detail == "the detail"
-    assert tests["later"].verdict is Verdict.SKIPPED
     assert num_launches == 1
+    assert tests["second"].verdict is verdict
+    assert tests["second"].message == "nothing"
+    assert tests["other"].verdict is Verdict.SKIPPED
+
+
+def test_what_is_not_written_for_one_case_is_an_error_of_that_case(tmp_path):
+    """Other cases have answers: the part was attempted."""
+    tests, _ = grade(
+        tmp_path,
+        """
+        @points(1)
+        def test_one(run):
+            list(run(2, CASES).having(name="one"))
+        @points(1)
+        def test_two(run):
+            list(run(2, CASES).having(name="two"))
+        """,
+        crashing("two", verdict=Verdict.NOT_ATTEMPTED),
+    )
+    assert tests["one"].verdict is Verdict.ACCEPTED
+    assert tests["two"].verdict is Verdict.RUN_TIME_ERROR
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("for _ in run(2, CASES).having(name='typo'): pass", "no case on 2 ranks has name='typo'"),
+        ("run(2, CASES)", "has looked at no outcome"),
+        ("next(iter([])) if run(2, CASES).having(name='one') is None else None", "no outcome"),
+    ],
+)
+def test_a_check_of_nothing_is_the_graders_failure(tmp_path, line, reason):
+    """It would hold whatever came back."""
+    tests, _ = grade(tmp_path, f"@points(1)\ndef test_it(run):\n    {line}\n")
+    assert tests["it"].verdict is Verdict.JUDGE_ERROR
+    assert reason in tests["it"].message
+
+
+def test_an_assertion_of_the_engine_is_the_graders_failure(tmp_path):
+    """Only an `assert` of the suite itself speaks of the submission."""
+
+    def launch(plan):
+        raise AssertionError("a bug of ours")
+
+    tests, _ = grade(tmp_path, "@points(1)\ndef test_it(run):\n    list(run(2, CASES))\n", launch)
+    assert tests["it"].verdict is Verdict.JUDGE_ERROR
+    assert "a bug of ours" in tests["it"].message
+
+
+def test_one_of_several_required_tests_is_enough(tmp_path):
+    """What is sound is paid beside either of two right things, and beside none not at all."""
+    body = """
+        @points(1)
+        def test_first(): assert FIRST
+        @points(1)
+        def test_second(): assert SECOND
+        @points(2, requires=(test_first, test_second))
+        def test_either(): pass
+        """
+    for first, second, verdict in (
+        (True, False, Verdict.ACCEPTED),
+        (False, True, Verdict.ACCEPTED),
+        (False, False, Verdict.SKIPPED),
+    ):
+        filled = body.replace("FIRST", str(first)).replace("SECOND", str(second))
+        assert grade(tmp_path, filled)[0]["either"].verdict is verdict
+
+
+def test_rules_are_judged_on_the_cases_that_hold(tmp_path):
+    """`holding` leaves out what is wrong, has crashed or was never run."""
+    tests, _ = grade(
+        tmp_path,
+        """
+        def refuse_two(case, outcome):
+            if case.name == "two":
+                raise WrongAnswer("no")
+        @points(1)
+        def test_it(run):
+            launch = run(2, (*CASES, Number(name="three"), Number(name="four")))
+            assert [case.name for case, _ in launch.holding(refuse_two)] == ["one", "four"]
+        """,
+        crashing("three"),
+    )
+    assert tests["it"].verdict is Verdict.ACCEPTED
+
+
+def test_a_test_may_say_that_its_question_does_not_arise(tmp_path):
+    """Then it is not run, and pays nothing."""
+    body = """
+        from grader.suite.marks import not_run
+        @points(1)
+        def test_it(): not_run("no case of three ranks is right")
+        """
+    tests, _ = grade(tmp_path, body)
+    assert tests["it"].verdict is Verdict.SKIPPED
+    assert tests["it"].message == "not run: no case of three ranks is right"
 
 
 def test_on_our_version_of_another_part_the_own_one_is_not_paid(tmp_path):
@@ -267,27 +533,6 @@ def test_two_cases_with_one_label_are_refused():
     twice = (namespace["Number"](), namespace["Number"]())
     with pytest.raises(GraderError, match="two cases of p have the label 'one'"):
         case_calls(twice, 2, secret=b"s", assignment="a", part="p")
-
-
-def test_a_hang_that_no_test_has_looked_at_is_told_all_the_same(tmp_path):
-    """The part ends in the second case of 2 ranks; the first test looks at first cases only."""
-    tests, num_launches = grade(
-        tmp_path,
-        """
-        @points(1)
-        @pytest.mark.parametrize("ranks", [2, 3])
-        def test_first(run, ranks):
-            for case, outcome in run(ranks, CASES).having(name="one"): pass
-        @points(2, requires=test_first)
-        def test_second(run):
-            for case, outcome in run(2, CASES).having(name="two"): pass
-        """,
-        failing(Verdict.DEADLOCK, after=1),
-    )
-    assert num_launches == 1
-    assert (tests["first"].verdict, tests["first"].points) == (Verdict.DEADLOCK, 0)
-    assert tests["first"].message == "2 ranks, two: it ended"
-    assert tests["second"].verdict is Verdict.SKIPPED
 
 
 @pytest.mark.parametrize("verdict", [Verdict.DEADLOCK, Verdict.TIME_LIMIT_EXCEEDED])

@@ -8,7 +8,7 @@ import pytest
 from grader.judge.findings import BudgetExceeded, WrongAnswer
 from grader.model import Outcome
 from grader.suite.launch_view import Launch, make_launch
-from grader.suite.timing import as_right_as, assert_keeps_up
+from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace.calls import Trace
 
 
@@ -23,7 +23,7 @@ def launch(yardstick_s: Sequence[float], student_s: Sequence[float]) -> Launch:
     timed = [(Timed("yardstick"), time_s) for time_s in yardstick_s]
     timed += [(Timed("timing"), time_s) for time_s in student_s]
     outcomes = [replace(blank, wall_time_s=time_s) for _, time_s in timed]
-    return make_launch([case for case, _ in timed], outcomes, None, 2)  # type: ignore[arg-type]
+    return make_launch([case for case, _ in timed], outcomes, 2)  # type: ignore[arg-type]
 
 
 def attempts_needed(ratios: Sequence[float], check=lambda case, outcome: None) -> int:
@@ -34,7 +34,7 @@ def attempts_needed(ratios: Sequence[float], check=lambda case, outcome: None) -
         return launch([1.0, 1.0, 1.0], [ratios[attempt]] * 3)
 
     try:
-        assert_keeps_up(measure, check=check, factor=10, what="it", yardstick="the other")
+        assert_time_ratio(measure, check=check, factor=10, what="it", yardstick="the other")
     finally:
         assert asked == list(range(len(asked)))
     return len(asked)
@@ -69,7 +69,7 @@ def test_wrong_work_is_not_timed() -> None:
 
 def one_case(purpose: str, label: str) -> Launch:
     outcome = Outcome(label, 2, (), (), Trace(()), 0.0)
-    return make_launch([Timed(purpose, label)], [outcome], None, 2)  # type: ignore[list-item]
+    return make_launch([Timed(purpose, label)], [outcome], 2)  # type: ignore[list-item]
 
 
 def is_right(case: Timed, outcome: Outcome) -> None:
@@ -95,7 +95,7 @@ def does_not_tire(case: Timed, outcome: Outcome) -> None:
 def test_only_what_is_right_elsewhere_has_to_be_right_when_timed(
     ordinary: str, timed: str, told: str
 ) -> None:
-    check = as_right_as(one_case("values", ordinary), is_right, does_not_tire)
+    check = same_failures_as(one_case("values", ordinary), is_right, does_not_tire)
     ((case, outcome),) = one_case("timing", timed)
     if told:
         with pytest.raises(WrongAnswer, match=told):

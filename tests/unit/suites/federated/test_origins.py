@@ -69,7 +69,7 @@ class Script:
 
     def run(self, ranks, cases):
         self.orders += [case.altered_message for case in cases if case.altered_message]
-        return make_launch(cases, [self.outcome(case) for case in cases], None, ranks)
+        return make_launch(cases, [self.outcome(case) for case in cases], ranks)
 
     def outcome(self, case):
         altered = case.altered_message is not None

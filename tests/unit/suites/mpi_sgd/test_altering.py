@@ -32,7 +32,7 @@ class NaiveAllReduce:
     def run(self, ranks, cases):
         assert ranks == ALTERED_RANKS
         self.launches.append(cases)
-        return make_launch(cases, [self.outcome(case) for case in cases], None, ranks)
+        return make_launch(cases, [self.outcome(case) for case in cases], ranks)
 
     def outcome(self, case):
         inputs = inputs_of(case, ALTERED_RANKS)

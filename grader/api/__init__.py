@@ -1,0 +1,134 @@
+"""What the authors of suites write with: the one import of a suite.
+
+A suite says what a part is called with (`Case`), asks for outcomes (`run`, a fixture), and compares
+them with an oracle or with a rule. What its checks raise becomes the verdict of a test.
+
+Declaring
+    `part(NAME)`, `points(NUMBER, requires=...)`: marks of a module and of a test.
+    `not_run(REASON)`: ends a test whose question does not arise; it pays nothing.
+    `Case`, `Array`, `Text`: a seeded input, and the exact form of what has to come back.
+    `Data`: the images that inputs may be made of.
+Looking at what came back
+    `Launch`: iterate it for (case, `Outcome`); `having(field=value)` selects cases,
+    `holding(check)` returns those whose answers are right. `RunFailed` carries the `RunFailure` of
+    a case that ended its run, with its `Verdict`.
+    `case_context(case, outcome)`: puts number of ranks and case before what a check says.
+Verdicts
+    `WrongAnswer`, `RuleViolation`, `BudgetExceeded` (TIME_LIMIT_EXCEEDED), `NotProven`.
+Values
+    `assert_every_rank`, `assert_unchanged`, `reduction_tolerance`.
+Rules over a `Trace`, which holds the `Call`s of each rank
+    `assert_...`; `bytes_sent` (bytes a rank), `messages`, `calls_by_rank`, `sends_of`,
+    `reduction_communicators`; `functions`, sets of MPI and c10d names; `ANY_SOURCE`.
+Fault injection
+    `inject_faults` puts a case to ranks once for each `MessageFault`, and returns what each
+    changed, a `FaultEffect`; `assert_..._matter` and `assert_..._influence` judge these.
+Time
+    `assert_time_ratio`: against a yardstick in the same launch, never in seconds;
+    `same_failures_as`: what a timed case may get wrong.
+Words
+    `call_name`, `call_site`, `listed`, `ranks_text`.
+
+Errors: a check raises one of the verdicts above; `GraderError` is the grader's own failure, which
+costs nobody points.
+"""
+
+from grader.data import Data
+from grader.errors import GraderError
+from grader.judge import functions
+from grader.judge.alterations import every_message_fault, single_message_faults
+from grader.judge.causality import Effect as FaultEffect
+from grader.judge.causality import (
+    assert_answers_follow,
+    assert_messages_matter,
+    assert_ring_influence,
+    assert_some_message_matters,
+)
+from grader.judge.counting import calls_by_rank, sends_of
+from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.judge.reductions import reduction_communicators
+from grader.judge.traffic import (
+    assert_buffers_not_pickles,
+    assert_naive_volume,
+    assert_not_truncated,
+    assert_one_neighbour,
+    assert_only_nonblocking,
+    assert_only_operations,
+    assert_only_point_to_point,
+    assert_requests_completed,
+    assert_ring_volume,
+    assert_uses_operations,
+    bytes_sent,
+    messages,
+)
+from grader.judge.values import assert_every_rank, assert_unchanged, reduction_tolerance
+from grader.judge.wording import at as call_site
+from grader.judge.wording import listed, ranks_text
+from grader.judge.wording import name_of as call_name
+from grader.model import AlteredMessage as MessageFault
+from grader.model import Outcome, RunFailure, Verdict
+from grader.suite.altering import inject_faults
+from grader.suite.case import Array, Case, Text
+from grader.suite.launch_view import Launch, RunFailed
+from grader.suite.marks import not_run, part, points
+from grader.suite.timing import assert_time_ratio, same_failures_as
+from grader.suite.wording import case_context
+from grader.trace.calls import ANY_SOURCE, Call, Trace
+
+__all__ = [
+    "ANY_SOURCE",
+    "Array",
+    "BudgetExceeded",
+    "Call",
+    "Case",
+    "Data",
+    "FaultEffect",
+    "GraderError",
+    "Launch",
+    "MessageFault",
+    "NotProven",
+    "Outcome",
+    "RuleViolation",
+    "RunFailed",
+    "RunFailure",
+    "Text",
+    "Trace",
+    "Verdict",
+    "WrongAnswer",
+    "assert_answers_follow",
+    "assert_buffers_not_pickles",
+    "assert_every_rank",
+    "assert_messages_matter",
+    "assert_naive_volume",
+    "assert_not_truncated",
+    "assert_one_neighbour",
+    "assert_only_nonblocking",
+    "assert_only_operations",
+    "assert_only_point_to_point",
+    "assert_requests_completed",
+    "assert_ring_influence",
+    "assert_ring_volume",
+    "assert_some_message_matters",
+    "assert_time_ratio",
+    "assert_unchanged",
+    "assert_uses_operations",
+    "bytes_sent",
+    "call_name",
+    "call_site",
+    "calls_by_rank",
+    "case_context",
+    "every_message_fault",
+    "functions",
+    "inject_faults",
+    "listed",
+    "messages",
+    "not_run",
+    "part",
+    "points",
+    "ranks_text",
+    "reduction_communicators",
+    "reduction_tolerance",
+    "same_failures_as",
+    "sends_of",
+    "single_message_faults",
+]

@@ -1,0 +1,130 @@
+"""Puts cases to ranks so that a case that ends its run costs no other: the rest goes on afresh."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from grader.model import Outcome, RunFailure, Verdict
+from grader.runner.plan import CaseCall, Launched
+from grader.suite.case import Case
+
+MOST_FRESH_LAUNCHES = 3
+"""Of one `run`: after that many crashes, hangs or limits its remaining cases are not run."""
+MOST_FRESH_LAUNCHES_OF_PART = 12
+FAILED_TIME_S = 60.0
+"""What launches of a part that end in a failure may take before none is followed by a fresh one."""
+
+Answer = Outcome | RunFailure | None
+"""Of one case: what came back, why nothing did, or None where it was never run."""
+
+
+@dataclass
+class LaunchBudget:
+    """What failures of one part may still cost; right code never touches it."""
+
+    fresh_launches: int = MOST_FRESH_LAUNCHES_OF_PART
+    failed_time_s: float = FAILED_TIME_S
+    has_answered: bool = False
+    """A case of the part has had an answer."""
+    first_failures: frozenset[tuple[int, str]] = frozenset()
+    """What launches ended with before the part had any answer, each with its number of ranks."""
+    ended: RunFailure | None = None
+    """Why every further case of the part would end the same way."""
+
+    def charge(
+        self, failure: RunFailure, ranks: int, wall_time_s: float, *, has_answers: bool
+    ) -> None:
+        """Count a launch that has ended with a failure.
+
+        What fails the same way on two numbers of ranks, before any answer, fails on all.
+        """
+        self.failed_time_s -= wall_time_s
+        self.has_answered = self.has_answered or has_answers
+        if self.has_answered:
+            return
+        self.first_failures |= {(ranks, failure.message)}
+        alike = [message for _, message in self.first_failures if message == failure.message]
+        if failure.is_lasting or len(alike) > 1:
+            self.ended = failure
+
+    @property
+    def allows_another(self) -> bool:
+        """Return whether the cases left over by a failure may go on in a fresh launch."""
+        return self.fresh_launches > 0 and self.failed_time_s > 0 and self.ended is None
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether not even a launch that no failure has touched is worth its time."""
+        return self.failed_time_s <= -FAILED_TIME_S
+
+
+def answer_all(
+    cases: Sequence[Case],
+    calls: Sequence[CaseCall],
+    ranks: int,
+    start: Callable[[Sequence[CaseCall]], Launched],
+    budget: LaunchBudget,
+) -> tuple[Answer, ...]:
+    """Return what became of each case, in their order.
+
+    Where no case fails there is one launch. After a crash, a hang or a limit the cases that are
+    left go on in a fresh one, without those of the failed one's subject: what is asked about it is
+    known. Cases with a fault injected may end their run by it, which costs the part nothing.
+    calls: the cases with their inputs, which stay the same in a fresh launch.
+    start: puts some calls to ranks.
+    """
+    answers: list[Answer] = [None] * len(cases)
+    left = list(range(len(cases)))
+    injects_faults = any(case.altered_message is not None for case in cases)
+    fresh_launches = MOST_FRESH_LAUNCHES
+    while True:
+        started_s = time.monotonic()
+        launched = start([calls[index] for index in left])
+        for index, outcome in zip(left, launched.outcomes, strict=False):
+            if isinstance(outcome, RunFailure):
+                outcome = naming(outcome, cases[index], ranks)
+            answers[index] = outcome
+        if launched.failure is None:
+            budget.has_answered = True
+            return tuple(answers)
+        num_answered = len(launched.outcomes)
+        failed = left[num_answered]
+        if not injects_faults:
+            budget.charge(
+                launched.failure,
+                ranks,
+                time.monotonic() - started_s,
+                has_answers=bool(launched.outcomes),
+            )
+        answers[failed] = naming(_told(launched.failure, budget), cases[failed], ranks)
+        subject = "" if injects_faults else cases[failed].subject
+        left = [
+            index
+            for index in left[num_answered + 1 :]
+            if not subject or cases[index].subject != subject
+        ]
+        may_go_on = injects_faults or budget.allows_another
+        if not left or fresh_launches == 0 or not may_go_on:
+            return tuple(answers)
+        fresh_launches -= 1
+        if not injects_faults:
+            budget.fresh_launches -= 1
+
+
+def _told(failure: RunFailure, budget: LaunchBudget) -> RunFailure:
+    """Return the failure; where other cases have answers, what is not written yet is an error."""
+    if failure.verdict is Verdict.NOT_ATTEMPTED and budget.ended is None:
+        return replace(failure, verdict=Verdict.RUN_TIME_ERROR)
+    return failure
+
+
+def naming(failure: RunFailure, case: Case, ranks: int) -> RunFailure:
+    """Return the failure with number of ranks and case before its message."""
+    if failure.verdict is Verdict.NOT_ATTEMPTED:
+        return failure
+    return replace(failure, message=f"{ranks_text(ranks)}, {case.label}: {failure.message}")
+
+
+def ranks_text(ranks: int) -> str:
+    """Return `1 rank`, `3 ranks`."""
+    return "1 rank" if ranks == 1 else f"{ranks} ranks"
