@@ -21,6 +21,9 @@ from grader.settings import Settings
 SUBMISSIONS = Path(__file__).parent / "submissions"
 FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())
 
+MOST_UNFAIR = 0.15
+"""By how much of a part what we pay may differ from what a fair person pays."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
@@ -133,5 +136,11 @@ def test_submission_gets_its_verdict_for_the_right_reason(folder, launcher_for):
     assert result.verdict is label.verdict, account(result)
     assert any(re.search(label.message, message) for message in messages), account(result)
     assert pays(label.points, result), account(result)
+    if label.subject is not None:
+        lost = {test.name for test in result.tests if test.points < test.max_points}
+        assert lost <= set(label.subject), f"loses {lost - set(label.subject)}\n{account(result)}"
+    if label.fair_share is not None and result.max_points:
+        share = result.points / result.max_points
+        assert abs(share - label.fair_share) <= MOST_UNFAIR, account(result)
     if label.failing_tests is not None:
         assert {test.name for test in failing} == set(label.failing_tests), account(result)
