@@ -114,13 +114,13 @@ def answer_all(
 def _told(failure: RunFailure, budget: LaunchBudget) -> RunFailure:
     """Return the failure; where other cases have answers, what is not written yet is an error."""
     if failure.verdict is Verdict.NOT_ATTEMPTED and budget.ended is None:
-        return replace(failure, verdict=Verdict.RUN_TIME_ERROR)
+        return replace(failure, verdict=Verdict.RUN_TIME_ERROR, is_lasting=False)
     return failure
 
 
 def naming(failure: RunFailure, case: Case, ranks: int) -> RunFailure:
-    """Return the failure with number of ranks and case before its message."""
-    if failure.verdict is Verdict.NOT_ATTEMPTED:
+    """Return the failure with number of ranks and case before its message, where these matter."""
+    if failure.is_lasting:
         return failure
     return replace(failure, message=f"{ranks_text(ranks)}, {case.label}: {failure.message}")
 

@@ -316,16 +316,16 @@ def test_time_and_launches_of_hidden_runs_are_not_told(suites, monkeypatch):
 
 
 def test_hidden_tests_of_a_part_that_has_ended_are_not_run(suites):
-    """After a deadlock in a visible run no further one is started."""
+    """Where a visible run has shown that there is nothing to call, no further one is started."""
     launched = []
 
-    def deadlock(plan):
+    def refuse(plan):
         launched.append(plan)
-        return Launched((), RunFailure(Verdict.DEADLOCK, "it waits", ""))
+        return Launched((), RunFailure(Verdict.RUN_TIME_ERROR, "no such function", is_lasting=True))
 
-    report = grade(suites, launch=deadlock, parts=["double"])
+    report = grade(suites, launch=refuse, parts=["double"])
     assert len(launched) == 1
-    assert report.parts[0].message == "2 ranks, one: it waits"
+    assert report.parts[0].message == "no such function"
     assert verdicts(report)["test_large_numbers"] is Verdict.SKIPPED
     assert report.parts[0].max_points == 7
 
