@@ -113,7 +113,9 @@ def _grade_once(
         f"{refusal}; this was refused and the program went on: a person should look at it"
         for refusal in found.refusals[:1]
     )
-    return GradedPart(replace(result, notes=notes), grading, found.has_ended or bool(problem))
+    return GradedPart(
+        replace(result, notes=(*result.notes, *notes)), grading, found.has_ended or bool(problem)
+    )
 
 
 def _found(suite: Path, grading: Grading, points: float) -> tuple[Graded, str]:
@@ -188,8 +190,13 @@ def _part_result(
     wall_time_s: float,
     problem: str,
 ) -> PartResult:
-    """Sum up the tests of a part: the most severe verdict speaks for it."""
-    worst = max(tests, key=lambda test: test.verdict.severity, default=None)
+    """Sum up the tests of a part: the most severe verdict of those that cost points speaks for it.
+
+    What a test of no points finds in a part of some is advice: a note, and no verdict.
+    """
+    paid = [test for test in tests if test.max_points > 0]
+    errors = [test for test in tests if test.verdict is Verdict.JUDGE_ERROR]
+    worst = max(errors or paid or tests, key=lambda test: test.verdict.severity, default=None)
     verdict = worst.verdict if worst is not None else Verdict.JUDGE_ERROR
     return PartResult(
         name=part.name,
@@ -199,8 +206,20 @@ def _part_result(
         max_points=part.points,
         message=problem or (worst.message if worst is not None else ""),
         tests=tests,
+        notes=_advice(tests) if paid else (),
         wall_time_s=wall_time_s,
         num_launches=num_launches,
+    )
+
+
+def _advice(tests: tuple[TestResult, ...]) -> tuple[str, ...]:
+    """Return what failed that is worth nothing; what went wrong with the grader is no advice."""
+    spoken = {test.message for test in tests if test.max_points > 0}
+    silent = (Verdict.ACCEPTED, Verdict.SKIPPED, Verdict.JUDGE_ERROR)
+    return tuple(
+        test.message
+        for test in tests
+        if test.max_points == 0 and test.verdict not in silent and test.message not in spoken
     )
 
 

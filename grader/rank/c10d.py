@@ -73,6 +73,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
         self._polled: set[tuple[int, int]] = set()
         """Sequence and line of polls since something last came to its end."""
         self.phase = 0
+        self.on_operation: Callable[[str, Sequence[torch.Tensor]], None] | None = None
+        """Is told each operation's name and what this rank gives to it, before it begins."""
 
     def start(self) -> None:
         """Record from now on, until the process ends."""
@@ -148,6 +150,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
             name = called_as if called_as in _POINT_TO_POINT else name
         flags = ["CREATES_REQUEST"]
         tensors = [each for each in _flat(_first(named, _GIVEN)) if isinstance(each, torch.Tensor)]
+        if self.on_operation is not None:
+            self.on_operation(name, tensors)
         fields: dict[str, int] = {
             "phase": self.phase,
             "communicator": _number_of(group),

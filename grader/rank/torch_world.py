@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ class Processes:
     size: int
     address: str
     port: int
+    on_operation: Callable[[Callable[[str, Sequence[torch.Tensor]], None]], None]
+    """Has a probe told the name of each c10d operation of this rank, and what is given to it."""
 
 
 class TorchWorld:
@@ -66,13 +68,17 @@ class TorchWorld:
             return None
         torch.set_default_dtype(torch.float32)
         self._recorder.forget()
+        self._recorder.on_operation = None
         if dist.is_initialized():
             dist.destroy_process_group()
         self._case += 1
         self._group = 0
         if self._kind == "torch":
             self._make(dist.init_process_group)
-        return Processes(self._rank, self._size, ADDRESS, self._port)
+        return Processes(self._rank, self._size, ADDRESS, self._port, self._observe)
+
+    def _observe(self, observer: Callable[[str, Sequence[torch.Tensor]], None]) -> None:
+        self._recorder.on_operation = observer
 
     def mark_phase(self, level: int) -> None:
         """Tell the trace which phase begins."""
