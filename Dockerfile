@@ -54,7 +54,7 @@ RUN mkdir -p /layout/usr/local/bin \
         'if os.geteuid() != 0:' \
         '    print("grade: this image grades as root; run it without --user", file=sys.stderr)' \
         '    sys.exit(3)' \
-        'sys.path.insert(0, "/opt/grader")' 'from grader.cli import main' 'main()' \
+        'sys.path.insert(0, "/opt/grader")' 'from grader.__main__ import main' 'main()' \
         >/layout/usr/local/bin/grade \
     # Not what students are given: Python would run such bytecode in place of what they change.
     && python3 -m compileall -q -s /layout --invalidation-mode unchecked-hash \

@@ -1,23 +1,22 @@
-"""The command `grade`: the only file that prints or exits."""
+"""What the command `grade` does: the only file that prints."""
 
 import _thread
 import argparse
+import contextlib
 import io
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 from grader import __version__, pipeline
 from grader import assignment as assignments
-from grader.arguments import parser
+from grader.arguments import Command, parser
 from grader.authoring import catalogue, template
 from grader.data import Data
-from grader.errors import INTERRUPTED, GraderError, UsageError
+from grader.errors import GraderError, UsageError
 from grader.home import REFERENCES, SUITES, TEMPLATES
 from grader.intake import process as intake
 from grader.model import Report
@@ -34,37 +33,19 @@ from grader.versions import versions
 _DEFAULT_WIDTH = 80
 
 
-def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run one command and exit: 0 full marks, 1 points lost, 2 bad usage, 3 the grader failed."""
-    _open_closed_streams()
-    options = parser(_COMMANDS, _PrintVersions).parse_args(arguments)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; return 0 for full marks, 1 for points lost, 2 for bad usage, 3 for no mark.
+
+    Raises GraderError, whose class has the exit code.
+    """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = options.command(options)
-        sys.stdout.flush()
-    except GraderError as error:
-        _say(f"grade: {one_line(str(error))}")
-        code = error.exit_code
-    except KeyboardInterrupt:
-        _say(f"grade: {INTERRUPTED}; nothing was graded")
-        code = GraderError.exit_code
-    except Exception as error:
-        # Anything else would exit with 1, which says that points were lost.
-        if not isinstance(error, BrokenPipeError):
-            _say(f"grade: the grader failed: {type(error).__name__}: {one_line(str(error))}")
-        # What could not be printed is not tried once more when Python ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        code = GraderError.exit_code
-    sys.exit(code)
-
-
-def _open_closed_streams() -> None:
-    """Send to nowhere what is said on a stream that we were started without."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115 - until we end
+        options = parser(_COMMANDS, _PrintVersions).parse_args(arguments)
+    except SystemExit as end:  # from here alone: what else ends a program is no mark
+        return 0 if end.code in (0, None) else UsageError.exit_code
+    command: Command = options.command
+    return command(options)
 
 
 class _PrintVersions(argparse.Action):
@@ -206,7 +187,17 @@ def _data_folder(options: argparse.Namespace) -> Path | None:
 
 
 def _finish(report: Report, options: argparse.Namespace) -> int:
-    """Show and write what was asked for; return the exit code."""
+    """Write and show what was asked for; return the exit code.
+
+    The files come first: they are there though nobody reads on. Raises GraderError when one of
+    them could not be written, after all the rest.
+    """
+    asked = (
+        (options.junit, junit.render),
+        (options.markdown, markdown.render),
+        (Path(options.json) if options.json not in (None, "-") else None, json_report.render),
+    )
+    unwritten = [_unwritten(file, render(report)) for file, render in asked if file is not None]
     if options.json == "-":
         print(json_report.render(report))
     else:
@@ -222,28 +213,26 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
                 verbose=options.verbose,
             )
         )
-    if options.junit:
-        _write(options.junit, junit.render(report))
-    if options.markdown:
-        _write(options.markdown, markdown.render(report))
-    if options.json and options.json != "-":
-        _write(Path(options.json), json_report.render(report))
+    for problem in filter(None, unwritten):
+        raise GraderError(problem)
     if options.min_score is not None and report.score is not None and not report.review:
         return 0 if report.score >= options.min_score else 1
     return report.exit_code
 
 
-def _write(file: Path, text: str) -> None:
+def _unwritten(file: Path, text: str) -> str:
+    """Write a report; return why that was not possible, if so."""
     try:
         file.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from None
+        return f"{file} cannot be written: {error.strerror}"
+    return ""
 
 
 def _progress(options: argparse.Namespace) -> Callable[[str], None]:
     """Return what shows a long run's progress: one line that is overwritten, or a line a part."""
     if sys.stderr.isatty():
-        return lambda text: print(f"\r\x1b[K{visible(text)}", end="", file=sys.stderr, flush=True)
+        return lambda text: _say(f"\r\x1b[K{visible(text)}", end="")
 
     def show(text: str) -> None:
         if text.endswith(": starting"):
@@ -257,8 +246,10 @@ def _say_visibly(line: str) -> None:
     _say(disarm(one_line(line)))
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
+def _say(line: str, end: str = "\n") -> None:
+    """Say something beside the report; what nobody can be told is not worth failing for."""
+    with contextlib.suppress(OSError):
+        print(line, end=end, file=sys.stderr, flush=True)
 
 
 def _list(options: argparse.Namespace) -> int:

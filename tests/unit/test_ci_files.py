@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from grader.cli import main
+from grader.__main__ import main
 from grader.container.engine import ContainerLimits
 from grader.container.hardening import hardening
 
