@@ -6,44 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from grader.suite.case import Array, Case, Data, Text
+from grader.api import Array, Case, Data, Text
 
 from .schedule import Matrix, Sizes
 
 FILE = "eyeriss.py"
 _SHEETS_IFMAP = [[1, 3, 9], [4, 5, 6], [7, 4, 9]]
 _SHEETS_KERNEL = [[-1, 2], [2, -1]]
-_SHAPES = [
-    ((4, 4), (3, 2)),
-    ((5, 4), (2, 3)),
-    ((5, 6), (4, 3)),
-    ((4, 5), (1, 3)),  # one row of elements: no psums
-    ((5, 4), (3, 1)),  # one tap: no adds inside an element
-    ((3, 4), (1, 1)),
-    ((5, 3), (2, 3)),  # one output column
-    ((3, 6), (3, 2)),  # one output row
-    ((2, 2), (2, 2)),
-]
-
-
-@dataclass(frozen=True)
-class Load(Case):
-    """Loads the student's file and no more: what it lacks costs the calls that need it."""
-
-    @property
-    def label(self) -> str:
-        """Return what is done."""
-        return "loading the file"
-
-    def inputs(
-        self, random: np.random.Generator, ranks: int, data: Data
-    ) -> Sequence[Mapping[str, Any]]:
-        """Return the file."""
-        return [{"file": FILE}] * ranks
-
-    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
-        """Return that nothing comes back."""
-        return {}
+EXAMPLE, ANY_SIZE, NARROW = "the example", "any size", "narrow shapes"
+_SHAPES = {
+    EXAMPLE: [((3, 3), (2, 2))],
+    ANY_SIZE: [((4, 4), (3, 2)), ((5, 4), (2, 3)), ((5, 6), (4, 3))],
+    NARROW: [
+        ((4, 5), (1, 3)),  # one row of elements: no psums
+        ((5, 4), (3, 1)),  # one tap: no adds inside an element
+        ((3, 4), (1, 1)),
+        ((5, 3), (2, 3)),  # one output column
+        ((3, 6), (3, 2)),  # one output row
+        ((2, 2), (2, 2)),
+    ],
+}
+"""By what a case is about: (H, W) of the ifmap, (R, S) of the kernel."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +69,7 @@ class Convolution(Case):
             "ofmap": Array("float64", (None, None), finite=False),
             "schedule": Array("int64", (None, 12)),
             "values": Array("float64", (None,), finite=False),
-            "problem": Text(),
+            **{f"{what}_problem": Text() for what in ("ofmap", "schedule", "operands")},
         }
 
 
@@ -99,8 +82,8 @@ class SequentialCycles(Case):
 
     @property
     def label(self) -> str:
-        """Return the call."""
-        return "sequential_cycles"
+        """Return the call, and for what."""
+        return f"sequential_cycles for {self.subject}"
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
@@ -113,16 +96,35 @@ class SequentialCycles(Case):
         return {"cycles": Array("int64", (len(self.shapes),)), "problem": Text()}
 
 
+def _convolutions(subject: str, *, is_sheets: bool = False) -> tuple[Convolution, ...]:
+    return tuple(
+        Convolution(
+            "run_dataflow",
+            subject=subject,
+            ifmap_shape=ifmap,
+            kernel_shape=kernel,
+            is_sheets=is_sheets,
+        )
+        for ifmap, kernel in _SHAPES[subject]
+    )
+
+
+# With the sheet's numbers and with others, so that an answer by heart is none.
 CONVOLUTIONS = (
-    Load("load"),
-    Convolution("run_dataflow", ifmap_shape=(3, 3), kernel_shape=(2, 2), is_sheets=True),
-    *(Convolution("run_dataflow", ifmap_shape=h, kernel_shape=r) for h, r in _SHAPES),
+    *_convolutions(EXAMPLE, is_sheets=True),
+    *_convolutions(EXAMPLE),
+    *_convolutions(ANY_SIZE),
+    *_convolutions(NARROW),
 )
 COUNTS = (
-    Load("load"),
+    SequentialCycles("count_sequential_cycles", subject=EXAMPLE, shapes=((3, 3, 2, 2),)),
     SequentialCycles(
         "count_sequential_cycles",
-        shapes=((3, 3, 2, 2), *((*ifmap, *kernel) for ifmap, kernel in _SHAPES), (32, 28, 5, 3)),
+        subject=ANY_SIZE,
+        shapes=(
+            *((*ifmap, *kernel) for ifmap, kernel in _SHAPES[ANY_SIZE] + _SHAPES[NARROW]),
+            (32, 28, 5, 3),
+        ),
     ),
 )
 

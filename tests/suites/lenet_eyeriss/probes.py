@@ -70,32 +70,36 @@ def _packed(tensors):
     return np.concatenate([each.detach().numpy().ravel() for each in tensors]).astype(np.float32)
 
 
-def load(student, comm, *, file):
-    """Import the student's file: what it lacks is told by the calls that need it."""
-    student.module(file)
-    return {}
-
-
 def run_dataflow(student, comm, *, file, ifmap, kernel):
     """Call row_stationary; return the ofmap, and the schedule as numbers: one row an operation.
 
     Columns: cycle, pe_row, pe_col, op (0 multiply, 1 add, 2 psum), out_col, the two of kernel, the
-    two of ifmap, tap, the two of psum_from; -1 where a field is not given.
+    two of ifmap, tap, the two of psum_from; -1 where a field is not given. What has not the form
+    that the handout asks for is told in ofmap_problem, schedule_problem and operands_problem.
     """
     row_stationary = student.function(file, "row_stationary")
     with student.phase():
         answer = row_stationary(ifmap, kernel)
     ofmap, schedule, values = np.zeros((0, 0)), [], []
+    problems = {"ofmap_problem": "", "schedule_problem": "", "operands_problem": ""}
     try:
-        ofmap, records = _two(answer)
-        ofmap = _matrix(ofmap)
-        for number, record in enumerate(records):
-            row, value = _row(number, record)
+        ofmap_given, schedule_given = _two(answer)
+    except _MalformedError as problem:
+        return {**_tables(ofmap, [], []), **dict.fromkeys(problems, str(problem)[:1000])}
+    try:
+        ofmap = _matrix(ofmap_given)
+    except _MalformedError as problem:
+        problems["ofmap_problem"] = str(problem)[:1000]
+    try:
+        for number, record in enumerate(_records(schedule_given)):
+            row, value, missing = _row(f"schedule[{number}]", record)
             schedule.append(row)
             values.append(value)
+            problems["operands_problem"] = problems["operands_problem"] or missing[:1000]
     except _MalformedError as problem:
-        return {**_tables(ofmap, [], []), "problem": str(problem)[:1000]}
-    return {**_tables(ofmap, schedule, values), "problem": ""}
+        schedule, values = [], []
+        problems["schedule_problem"] = str(problem)[:1000]
+    return {**_tables(ofmap, schedule, values), **problems}
 
 
 def count_sequential_cycles(student, comm, *, file, shapes):
@@ -136,18 +140,21 @@ def _two(answer):
         raise _MalformedError(
             f"row_stationary returns {_told(answer)}, expected the pair (ofmap, schedule)"
         )
-    ofmap, schedule = answer
+    return answer
+
+
+def _records(schedule):
     if isinstance(schedule, (str, dict)) or not hasattr(schedule, "__iter__"):
         raise _MalformedError(
             f"the schedule is {_told(schedule)}, expected a list of Operation (see dataflow.py)"
         )
-    schedule = list(islice(schedule, _MAX_NUM_OPERATIONS + 1))
-    if len(schedule) > _MAX_NUM_OPERATIONS:
+    records = list(islice(schedule, _MAX_NUM_OPERATIONS + 1))
+    if len(records) > _MAX_NUM_OPERATIONS:
         raise _MalformedError(
             f"the schedule has more than {_MAX_NUM_OPERATIONS} operations; no case here needs as "
             "many"
         )
-    return ofmap, schedule
+    return records
 
 
 def _matrix(ofmap):
@@ -161,9 +168,8 @@ def _matrix(ofmap):
     return matrix
 
 
-def _row(number, record):
-    """Return the numbers of one record, and its value."""
-    where = f"schedule[{number}]"
+def _row(where, record):
+    """Return the numbers of one record, its value, and which operand is not as asked, if any."""
     fields = _fields(where, record)
     op = fields["op"]
     if not isinstance(op, str) or op not in _OPERATIONS:
@@ -176,17 +182,20 @@ def _row(number, record):
         _OPERATIONS.index(op),
         _whole(fields["out_col"], f"{where}: out_col is"),
     ]
+    missing = ""
     for name, length in (("kernel", 2), ("ifmap", 2), ("tap", 1), ("psum_from", 2)):
-        given = fields.get(name)
-        if name not in _OPERANDS[op]:
-            row += [_NONE] * length
-        elif length == 1:
-            row.append(_whole(given, f'{where}: an operation "{op}" needs {name}, which is'))
-        else:
-            row += _pair(given, f'{where}: an operation "{op}" needs {name}, which is')
+        numbers = [_NONE] * length
+        if name in _OPERANDS[op]:
+            words = f'{where}: an operation "{op}" needs {name}, which is'
+            given = fields.get(name)
+            try:
+                numbers = [_whole(given, words)] if length == 1 else _pair(given, words)
+            except _MalformedError as problem:
+                missing = missing or str(problem)
+        row += numbers
     value = fields["value"]
     try:
-        return row, float(value)
+        return row, float(value), missing
     except (TypeError, ValueError):
         raise _MalformedError(f"{where}: value is {_told(value)}, expected a number") from None
 

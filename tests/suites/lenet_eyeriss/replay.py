@@ -110,6 +110,8 @@ def _wrong_operands(work: Work, made: ByElement, ifmap: Matrix, kernel: Matrix) 
                 yield Broken(Rule.OPERANDS, sentence)
                 return
         value = float(kernel[work.kernel]) * float(ifmap[work.ifmap])
+    elif work.op == "add" and work.tap < 1:
+        return  # nobody's work: there is no sum to add it to
     else:
         value = 0.0
         for name, operand in _operands(work, made, kernel.shape[1] - 1):

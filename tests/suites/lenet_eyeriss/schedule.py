@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.judge.findings import WrongAnswer
+from grader.api import WrongAnswer
 
 Matrix = NDArray[np.int64]
 Element = tuple[int, int]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.judge.findings import WrongAnswer
+from grader.api import WrongAnswer
 from grader.judge.values import reduction_tolerance
 from grader.model import Outcome
 from grader.suite.wording import case_context

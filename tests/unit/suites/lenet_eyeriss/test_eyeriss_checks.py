@@ -7,20 +7,30 @@ import pytest
 from lenet_eyeriss.eyeriss_cases import CONVOLUTIONS, COUNTS, Convolution, convolve
 from lenet_eyeriss.eyeriss_checks import (
     assert_counts,
+    assert_cycles_count_from_one,
     assert_ofmap,
+    assert_one_operation_a_cycle,
+    assert_operands_exist,
     assert_outputs_leave_on_time,
-    assert_rule,
+    assert_own_rows,
     assert_sequential_cycles,
+    assert_values,
 )
-from lenet_eyeriss.replay import Rule
 from lenet_eyeriss.schedule import Work
 
-from grader.judge.findings import WrongAnswer
+from grader.api import WrongAnswer
 
 from .building import outcome, right_schedule
 
-CASES = [case for case in CONVOLUTIONS if isinstance(case, Convolution)]
-SHEETS = CASES[0]
+SHEETS, SAME_SIZE, *_ = CONVOLUTIONS
+RULES = (assert_own_rows, assert_one_operation_a_cycle, assert_operands_exist, assert_values)
+ABOUT_THE_SCHEDULE = (
+    assert_counts,
+    *RULES,
+    assert_outputs_leave_on_time,
+    assert_cycles_count_from_one,
+)
+NO_PROBLEMS = {"ofmap_problem": "", "schedule_problem": "", "operands_problem": ""}
 
 
 def answered(case, change=lambda schedule: schedule, ofmap=None):
@@ -32,7 +42,7 @@ def answered(case, change=lambda schedule: schedule, ofmap=None):
         "ofmap": (convolve(ifmap, kernel) if ofmap is None else ofmap).astype(np.float64),
         "schedule": np.array([row(work) for work in schedule], dtype=np.int64).reshape(-1, 12),
         "values": np.array([work.value for work in schedule]),
-        "problem": "",
+        **NO_PROBLEMS,
     }
     return outcome(case, inputs, [result])
 
@@ -43,19 +53,25 @@ def row(work: Work) -> list[int]:
     return [work.cycle, *work.pe, op, work.out_col, *operands]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
+@pytest.mark.parametrize("case", CONVOLUTIONS, ids=lambda case: case.label)
 def test_a_right_answer_passes_every_check(case: Convolution) -> None:
     found = answered(case)
-    assert_ofmap(case, found)
-    assert_counts(case, found)
-    for rule in Rule:
-        assert_rule(rule, case, found)
-    assert_outputs_leave_on_time(case, found)
+    for check in (assert_ofmap, *ABOUT_THE_SCHEDULE):
+        check(case, found)
+
+
+def test_the_example_comes_with_other_numbers_too() -> None:
+    assert SAME_SIZE.sizes == SHEETS.sizes
+    assert SAME_SIZE.subject == SHEETS.subject
+    sheets, other = (
+        case.inputs(np.random.default_rng(2), 1, None)[0]["ifmap"] for case in (SHEETS, SAME_SIZE)
+    )
+    assert (sheets != other).any()
 
 
 def test_a_turned_kernel_and_a_transposed_output_are_recognised() -> None:
     ifmap = np.array([[1, 3, 9], [4, 5, 6], [7, 4, 9]])
-    case = CASES[1]
+    case = SAME_SIZE
     (given,) = case.inputs(np.random.default_rng(2), 1, None)
     turned = convolve(given["ifmap"], given["kernel"][::-1, ::-1])
     with pytest.raises(WrongAnswer, match="turned by 180 degrees"):
@@ -74,8 +90,8 @@ def test_one_operation_after_the_other_is_the_time_of_a_single_element() -> None
         return [replace(work, cycle=cycle) for cycle, work in enumerate(order, start=1)]
 
     found = answered(SHEETS, one_by_one)
-    for rule in Rule:
-        assert_rule(rule, SHEETS, found)
+    for rule in RULES:
+        rule(SHEETS, found)
     with pytest.raises(WrongAnswer, match="28 cycles in all: that is the number of operations"):
         assert_outputs_leave_on_time(SHEETS, found)
 
@@ -98,11 +114,45 @@ def test_counts_name_both_kinds_of_operation() -> None:
         assert_counts(SHEETS, answered(SHEETS, lambda schedule: schedule[1:]))
 
 
-def test_what_the_probe_says_comes_first() -> None:
+def test_a_first_cycle_with_another_number_costs_its_own_test_only() -> None:
+    found = answered(SHEETS, lambda schedule: [replace(w, cycle=w.cycle - 1) for w in schedule])
+    for check in (*RULES, assert_outputs_leave_on_time):
+        check(SHEETS, found)
+    with pytest.raises(WrongAnswer, match="the first operation is in cycle 0; cycles count from 1"):
+        assert_cycles_count_from_one(SHEETS, found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda schedule: [],
+        lambda schedule: schedule[:1] * 28,
+        lambda schedule: schedule * 3,
+    ],
+    ids=["nothing", "one operation again and again", "all of it three times"],
+)
+@pytest.mark.parametrize("rule", RULES)
+def test_no_rule_is_kept_by_a_schedule_that_is_none(rule, change) -> None:
+    with pytest.raises(WrongAnswer, match=r"operations, [0-9]+ of them different, expected 28"):
+        rule(SHEETS, answered(SHEETS, change))
+
+
+@pytest.mark.parametrize(
+    "what, checks",
+    [
+        ("ofmap", (assert_ofmap,)),
+        ("schedule", ABOUT_THE_SCHEDULE),
+        ("operands", (assert_own_rows, assert_operands_exist, assert_values)),
+    ],
+)
+def test_what_the_probe_says_costs_what_it_is_about(what: str, checks) -> None:
     found = answered(SHEETS)
-    found.results[0]["problem"] = "row_stationary returns None"
-    for check in (assert_ofmap, assert_counts, assert_outputs_leave_on_time):
-        with pytest.raises(WrongAnswer, match=r"handout's example.*row_stationary returns None"):
+    found.results[0][f"{what}_problem"] = "row_stationary returns None"
+    for check in (assert_ofmap, *ABOUT_THE_SCHEDULE):
+        if check in checks:
+            with pytest.raises(WrongAnswer, match=r"handout's example.*row_stationary returns"):
+                check(SHEETS, found)
+        else:
             check(SHEETS, found)
 
 
@@ -112,12 +162,11 @@ def test_sequential_cycles_counts_every_operation() -> None:
     right = [
         (h - r + 1) * (w - s + 1) * (2 * r * s - 1) for h, w, r, s in inputs[0]["shapes"].tolist()
     ]
-    assert right[0] == 28
     assert_sequential_cycles(
         case, outcome(case, inputs, [{"cycles": np.array(right), "problem": ""}])
     )
     right[0] = 8
-    with pytest.raises(WrongAnswer, match=r"\(\(3, 3\), \(2, 2\)\) is 8, expected 28"):
+    with pytest.raises(WrongAnswer, match=r"\(\(4, 4\), \(3, 2\)\) is 8, expected 66"):
         assert_sequential_cycles(
             case, outcome(case, inputs, [{"cycles": np.array(right), "problem": ""}])
         )

@@ -71,7 +71,7 @@ def reported(probes):
 )
 def test_a_record_may_have_any_reasonable_form(reported, record) -> None:
     found = reported((OFMAP, [record]))
-    assert found["problem"] == ""
+    assert not any(told for name, told in found.items() if name.endswith("problem"))
     (work,) = works(found["schedule"], found["values"])
     assert (work.cycle, work.pe, work.op, work.out_col) == (1, (0, 0), "multiply", 0)
     assert (work.kernel, work.ifmap, work.value) == ((0, 0), (0, 0), -1.0)
@@ -87,36 +87,70 @@ def test_each_operation_keeps_its_own_operands_only(reported) -> None:
 
 
 @pytest.mark.parametrize(
-    "answer, told",
+    "what, answer, told",
     [
-        (None, r"row_stationary returns None, expected the pair \(ofmap, schedule\)"),
-        (np.array(OFMAP), "row_stationary returns array.*expected the pair"),
-        ((OFMAP, {1: []}), "the schedule is {1:.*expected a list of Operation"),
-        ((OFMAP, 28), r"the schedule is 28 \(int\), expected a list of Operation"),
-        ((OFMAP, repeat(MULTIPLY)), "the schedule has more than 20000 operations"),
-        (([[1, 2], [3]], []), "the ofmap is .*expected a matrix of numbers"),
-        (([1, 2], []), r"the ofmap is \[1, 2\] \(list\) of shape \(2,\), expected a matrix"),
-        ((None, []), "the ofmap is None.*expected a matrix of numbers"),
-        ((OFMAP, [3]), r"schedule\[0\] is 3 \(int\), expected an Operation"),
-        ((OFMAP, [(1, 0, 0, "multiply")]), r"schedule\[0\] .* lacks out_col, value"),
-        ((OFMAP, [MULTIPLY._replace(op="mac")]), r"op is 'mac' \(str\), expected one of"),
-        ((OFMAP, [MULTIPLY._replace(op=3)]), "op is 3"),
-        ((OFMAP, [MULTIPLY._replace(cycle="1")]), "cycle is '1' .*expected a whole number"),
-        ((OFMAP, [MULTIPLY._replace(cycle=1.5)]), "cycle is 1.5"),
-        ((OFMAP, [MULTIPLY._replace(cycle=float("nan"))]), "cycle is nan"),
-        ((OFMAP, [MULTIPLY._replace(cycle=10**30)]), "cycle is 1000"),
-        ((OFMAP, [MULTIPLY._replace(pe_row=None)]), "pe_row is None"),
-        ((OFMAP, [MULTIPLY._replace(value=None)]), "value is None, expected a number"),
-        ((OFMAP, [MULTIPLY._replace(kernel=None)]), '"multiply" needs kernel, which is None'),
-        ((OFMAP, [MULTIPLY._replace(ifmap=3)]), '"multiply" needs ifmap, which is 3'),
-        ((OFMAP, [MULTIPLY._replace(op="add")]), '"add" needs tap, which is None'),
-        ((OFMAP, [MULTIPLY._replace(op="psum")]), '"psum" needs psum_from, which is None'),
+        ("ofmap", None, r"row_stationary returns None, expected the pair \(ofmap, schedule\)"),
+        ("ofmap", np.array(OFMAP), "row_stationary returns array.*expected the pair"),
+        ("ofmap", ([[1, 2], [3]], []), "the ofmap is .*expected a matrix of numbers"),
+        (
+            "ofmap",
+            ([1, 2], []),
+            r"the ofmap is \[1, 2\] \(list\) of shape \(2,\), expected a matrix",
+        ),
+        ("ofmap", (None, []), "the ofmap is None.*expected a matrix of numbers"),
+        ("schedule", None, r"row_stationary returns None, expected the pair \(ofmap, schedule\)"),
+        ("schedule", np.array(OFMAP), "row_stationary returns array.*expected the pair"),
+        ("schedule", (OFMAP, {1: []}), "the schedule is {1:.*expected a list of Operation"),
+        ("schedule", (OFMAP, 28), r"the schedule is 28 \(int\), expected a list of Operation"),
+        ("schedule", (OFMAP, repeat(MULTIPLY)), "the schedule has more than 20000 operations"),
+        ("schedule", (OFMAP, [3]), r"schedule\[0\] is 3 \(int\), expected an Operation"),
+        ("schedule", (OFMAP, [(1, 0, 0, "multiply")]), r"schedule\[0\] .* lacks out_col, value"),
+        (
+            "schedule",
+            (OFMAP, [MULTIPLY._replace(op="mac")]),
+            r"op is 'mac' \(str\), expected one of",
+        ),
+        ("schedule", (OFMAP, [MULTIPLY._replace(op=3)]), "op is 3"),
+        (
+            "schedule",
+            (OFMAP, [MULTIPLY._replace(cycle="1")]),
+            "cycle is '1' .*expected a whole number",
+        ),
+        ("schedule", (OFMAP, [MULTIPLY._replace(cycle=1.5)]), "cycle is 1.5"),
+        ("schedule", (OFMAP, [MULTIPLY._replace(cycle=float("nan"))]), "cycle is nan"),
+        ("schedule", (OFMAP, [MULTIPLY._replace(cycle=10**30)]), "cycle is 1000"),
+        ("schedule", (OFMAP, [MULTIPLY._replace(pe_row=None)]), "pe_row is None"),
+        ("schedule", (OFMAP, [MULTIPLY._replace(value=None)]), "value is None, expected a number"),
+        ("operands", None, r"row_stationary returns None, expected the pair \(ofmap, schedule\)"),
+        ("operands", np.array(OFMAP), "row_stationary returns array.*expected the pair"),
+        (
+            "operands",
+            (OFMAP, [MULTIPLY._replace(kernel=None)]),
+            '"multiply" needs kernel, which is None',
+        ),
+        ("operands", (OFMAP, [MULTIPLY._replace(ifmap=3)]), '"multiply" needs ifmap, which is 3'),
+        ("operands", (OFMAP, [MULTIPLY._replace(op="add")]), '"add" needs tap, which is None'),
+        (
+            "operands",
+            (OFMAP, [MULTIPLY._replace(op="psum")]),
+            '"psum" needs psum_from, which is None',
+        ),
     ],
 )
-def test_what_is_malformed_gets_a_sentence(reported, answer, told) -> None:
+def test_what_is_malformed_gets_a_sentence(reported, what, answer, told) -> None:
     found = reported(answer)
-    assert re.search(told, found["problem"]), found["problem"]
-    assert found["schedule"].shape == (0, 12)
+    problem = found[f"{what}_problem"]
+    assert re.search(told, problem), problem
+    is_about_operands_alone = what == "operands" and not found["schedule_problem"]
+    assert found["schedule"].shape == (int(is_about_operands_alone), 12)
+
+
+def test_what_is_malformed_costs_nothing_else(reported) -> None:
+    found = reported(([1, 2], [MULTIPLY]))
+    assert found["ofmap_problem"] and not found["schedule_problem"] and len(found["schedule"]) == 1
+    found = reported((OFMAP, [3]))
+    assert found["schedule_problem"] and not found["ofmap_problem"]
+    assert found["ofmap"].tolist() == OFMAP
 
 
 def test_results_have_the_form_that_the_case_announces(reported, probes) -> None:
