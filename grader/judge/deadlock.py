@@ -8,7 +8,9 @@ from grader.judge.situation import Situation
 from grader.trace.calls import Trace
 
 
-def explain_deadlock(trace: Trace, returned: frozenset[int] = frozenset()) -> str | None:
+def explain_deadlock(
+    trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
+) -> str | None:
     """Return one sentence that says why no rank will ever go on; None while any may.
 
     A rank may go on while it computes outside MPI, is in a call that waits for nobody, or waits
@@ -21,6 +23,7 @@ def explain_deadlock(trace: Trace, returned: frozenset[int] = frozenset()) -> st
 
     trace: all calls of every rank since the case began, in all phases.
     returned: ranks that have left the student's code and will make no MPI call any more.
+    makes_progress: MPI goes on inside of those nevertheless, and serves what they have posted.
     """
     ranks = trace.ranks
     finalised = {rank for rank, seen in enumerate(ranks) if seen.finalised}
@@ -37,5 +40,6 @@ def explain_deadlock(trace: Trace, returned: frozenset[int] = frozenset()) -> st
         needs[rank] = waiting
     if not needs:
         return None
-    situation = Situation(trace, needs, gone, match(trace), Gatherings(trace))
+    silent = frozenset(finalised) if makes_progress else gone
+    situation = Situation(trace, needs, gone, silent, match(trace), Gatherings(trace))
     return None if situation.can_move() else sentence(situation)

@@ -29,15 +29,16 @@ class Matches:
     unclear: set[Channel] = field(default_factory=set)
     """Where the records contradict each other in every order."""
 
-    def finds(self, rank: int, probe: Call) -> bool:
-        """Return whether a probe by `rank` may find a message."""
-        return any(
-            message.call.peer == rank
-            and message.call.communicator == probe.communicator
-            and probe.peer in (ANY_SOURCE, message.rank)
-            and probe.tag in (ANY_TAG, message.call.tag)
-            for message in self.spare.values()
-        )
+    def found_by(self, rank: int, probe: Call) -> Iterator[Posted]:
+        """Yield the messages that a probe by `rank` may find."""
+        for message in self.spare.values():
+            if (
+                message.call.peer == rank
+                and message.call.communicator == probe.communicator
+                and probe.peer in (ANY_SOURCE, message.rank)
+                and probe.tag in (ANY_TAG, message.call.tag)
+            ):
+                yield message
 
 
 def match(trace: Trace) -> Matches:

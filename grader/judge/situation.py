@@ -21,6 +21,8 @@ class Situation:
     """By waiting rank: what would let it go on, each by itself."""
     gone: frozenset[int]
     """Ranks that will make no further MPI call."""
+    silent: frozenset[int]
+    """Those of them in which no receive that was posted will take a message any more."""
     matches: Matches
     gatherings: Gatherings
 
@@ -66,13 +68,13 @@ class Situation:
         if (receiver, call.communicator) in self.matches.unclear:
             return True
         if call.function in PROBES:
-            return self.matches.finds(rank, call)
+            return any(self.matches.found_by(rank, call))
         key = rank, call.sequence
         partners = self.matches.partners.get(key, [])
         if call.is_send:
             # The message of a rank that is gone has left; a receive needs its rank to take part.
             taken = key in self.matches.delivered or call.function in _BUFFERED_SENDS
-            return taken or any(receive.rank not in self.gone for receive in partners)
+            return taken or any(receive.rank not in self.silent for receive in partners)
         if call.is_receive and call.function not in ("Mrecv", "Imrecv"):
             return bool(partners)
         return True

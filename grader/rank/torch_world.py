@@ -1,6 +1,7 @@
 """Processes of torch.distributed as the cases of a run see them: a gloo group for each case."""
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ class TorchWorld:
 
     Processes find each other through a file, so that no port is fixed and none can be taken.
     """
+
+    leaves_messages = False
 
     def __init__(
         self, rank: int, size: int, port: int, store: str, trace: TraceWriter, *, kind: str
@@ -83,6 +86,9 @@ class TorchWorld:
     def mark_phase(self, level: int) -> None:
         """Tell the trace which phase begins."""
         self._recorder.phase = level
+
+    def progress_until_readable(self, connection: socket.socket) -> None:
+        """Do nothing: gloo has threads of its own, and we keep what a submission drops."""
 
     def _make(self, make_group: Callable[..., Any], **options: Any) -> None:
         # The only network there is inside a container without one, whatever the student asks for.

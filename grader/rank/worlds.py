@@ -1,6 +1,9 @@
 """The world a submission finds itself in: MPI, torch.distributed, or alone."""
 
+import ctypes
 import os
+import select
+import socket
 import sys
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -8,15 +11,27 @@ from typing import Any, Protocol
 from . import own_mpi
 from .trace_writer import TraceWriter
 
+_PAUSE_MS, _LONG_PAUSE_MS = 1, 5
+_MANY_PAUSES = 200
+
 
 class World(Protocol):
     """What connects the ranks of a run."""
+
+    leaves_messages: bool
+    """What a call has left under way goes on when it has returned, from the caller's arrays."""
 
     def begin_case(self) -> Any:
         """Return what the probe gets as `comm`, of this case's own."""
 
     def mark_phase(self, level: int) -> None:
         """Tell the trace which phase begins: 0 outside, 1 counted by the rules, 2 paused."""
+
+    def progress_until_readable(self, connection: socket.socket) -> None:
+        """Let messages go on that this rank has left under way, until the judge says something.
+
+        A program of its own would enter MPI again; this rank has nothing more to call.
+        """
 
 
 def import_all() -> None:
@@ -47,15 +62,22 @@ def enter(setup: Mapping[str, Any], rank: int, trace_fd: int) -> World:
 class Alone:
     """No messages at all."""
 
+    leaves_messages = False
+
     def begin_case(self) -> None:
         """Return nothing: there is nobody to talk to."""
 
     def mark_phase(self, level: int) -> None:
         """Do nothing: there is no trace."""
 
+    def progress_until_readable(self, connection: socket.socket) -> None:
+        """Do nothing: there are no messages."""
+
 
 class SharedWorld:
     """MPI, initialised once for all cases; each case has a duplicate of COMM_WORLD."""
+
+    leaves_messages = True
 
     def __init__(self, kind: str) -> None:
         from mpi4py import MPI
@@ -63,6 +85,7 @@ class SharedWorld:
         if not MPI.Is_initialized():
             MPI.Init_thread(MPI.THREAD_MULTIPLE)
         self._mpi = MPI
+        self._progress = ctypes.CDLL(None).grader_progress  # of the interposer
         self._shared = None
         if kind != "mpi":
             self._shared = own_mpi.install(sys.modules["mpi4py.MPI"])
@@ -82,9 +105,24 @@ class SharedWorld:
         """Tell the interposer which phase begins."""
         self._mpi.Pcontrol(level)
 
+    def progress_until_readable(self, connection: socket.socket) -> None:
+        """Enter MPI now and then, unrecorded: it moves nothing while a rank is outside.
+
+        Most of what is left moves at once. Later there are longer pauses, so that many ranks
+        that wait take nothing from one that works.
+        """
+        poll = select.poll()
+        poll.register(connection, select.POLLIN)
+        num_pauses = 0
+        while not poll.poll(_PAUSE_MS if num_pauses < _MANY_PAUSES else _LONG_PAUSE_MS):
+            num_pauses += 1
+            self._progress()
+
 
 class GenuineMPI:
     """MPI as any program finds it: the submission's own import of mpi4py initialises it, or not."""
+
+    leaves_messages = False
 
     def __init__(self) -> None:
         self._mpi = sys.modules["mpi4py.MPI"]
@@ -97,3 +135,6 @@ class GenuineMPI:
         """Tell the interposer which phase begins, while MPI is up."""
         if self._mpi.Is_initialized() and not self._mpi.Is_finalized():
             self._mpi.Pcontrol(level)
+
+    def progress_until_readable(self, connection: socket.socket) -> None:
+        """Do nothing: this program's own calls are all that MPI ever gets from it."""

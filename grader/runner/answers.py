@@ -1,5 +1,6 @@
 """Turns what ranks sent into outcomes, or into the sentence that says what was wrong with it."""
 
+import contextlib
 import signal
 from collections.abc import Mapping
 from typing import Any
@@ -148,14 +149,7 @@ def failure_of_silence(
     last_output: what it printed last; where MPI itself ended it, that says why.
     """
     where = f" at {place[0]}:{place[1]}" if place else ""
-    how = "its process ended"
-    if exit_status is not None and exit_status > 128:
-        try:
-            how = f"its process was ended by {signal.Signals(exit_status - 128).name}"
-        except ValueError:
-            how = f"its process ended with status {exit_status}"
-    elif exit_status is not None:
-        how = f"its process ended with status {exit_status}"
+    how = f"its process {_end_of(exit_status)}"
     said = [
         line.strip("* ") for line in last_output.splitlines() if line.startswith("*** The MPI_")
     ]
@@ -163,6 +157,31 @@ def failure_of_silence(
     return RunFailure(
         Verdict.RUN_TIME_ERROR, f"rank {rank} gave no answer: {how}{where} before it returned{why}"
     )
+
+
+def failure_of_late_crash(rank: int, exit_status: int, unfinished: str) -> RunFailure:
+    """Return the failure of a rank that crashed after it had returned.
+
+    unfinished: the call that it has left under way, if any.
+    """
+    why = (
+        f", while MPI was still at its {unfinished}, which was never waited for: the array may be "
+        "gone by then, so wait for every request before you return"
+    )
+    return RunFailure(
+        Verdict.RUN_TIME_ERROR,
+        f"the process of rank {rank} {_end_of(exit_status)} after it had returned"
+        f"{why if unfinished else ''}",
+    )
+
+
+def _end_of(exit_status: int | None) -> str:
+    if exit_status is None:
+        return "ended"
+    if exit_status > 128:
+        with contextlib.suppress(ValueError):
+            return f"was ended by {signal.Signals(exit_status - 128).name}"
+    return f"ended with status {exit_status}"
 
 
 def _text(values: Mapping[str, Any], name: str, length: int = _MAX_MESSAGE_CHARS) -> str:

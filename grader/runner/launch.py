@@ -16,7 +16,7 @@ from grader.runner.fork_server import ForkServer, RunLost
 from grader.runner.plan import CaseCall, Launched, Plan
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
-from grader.runner.trouble import failure_of, wait_for_the_end
+from grader.runner.trouble import crash_after_return, failure_of, wait_for_the_end
 from grader.runner.watch import Watch
 from grader.runner.wire import Frame
 from grader.runner.witnesses import Witnesses
@@ -124,10 +124,15 @@ class _Run:
         for rank, rank_files in enumerate(self._files):
             self._connections.pass_descriptors(rank, rank_files.descriptors)
             self._connections.send(rank, "setup", setup)
-        self._watch = Watch(self._files, self._sandbox, plan.limits)
-        self._witnesses = Witnesses(
-            self._files, phases=self._phases, is_mpi=plan.world.startswith("mpi")
+        is_mpi = plan.world.startswith("mpi")
+        self._watch = Watch(
+            self._files,
+            self._sandbox,
+            plan.limits,
+            # But in a program that begins and ends MPI itself: see the worlds of a rank.
+            makes_progress=not (is_mpi and plan.genuine),
         )
+        self._witnesses = Witnesses(self._files, phases=self._phases, is_mpi=is_mpi)
 
     def answer(self, case: CaseCall) -> Outcome | RunFailure:
         """Put one case to all ranks; return what they answer, or why the answer is refused.
@@ -249,7 +254,7 @@ class _Run:
             if troubled:
                 settled = len(gone) == self._plan.ranks or self._watch.still_s(gone) > _SETTLED_S
                 if settled or now_s > settle_until_s:
-                    raise RunEnded(self._failure_of(troubled))
+                    raise RunEnded(self._failure_of(troubled, returned))
                 continue
             failure = self._watch.look(gone)
             if failure is None and now_s - started_s > limit_s:
@@ -260,7 +265,7 @@ class _Run:
                 raise RunEnded(failure)
         return answers_by_rank, finished_s
 
-    def _failure_of(self, troubled: dict[int, Frame]) -> RunFailure:
+    def _failure_of(self, troubled: dict[int, Frame], returned: set[int]) -> RunFailure:
         """Return why the run cannot go on, from what its ranks last said."""
         if not self._student_has_run:
             rank = min(troubled)
@@ -270,7 +275,9 @@ class _Run:
         excess = self._watch.excess()
         if excess is not None:
             return excess
-        return failure_of(troubled, self._files, self._sandbox, self._plan.entry)
+        return crash_after_return(
+            returned & set(troubled), self._sandbox, self._watch.trace()
+        ) or failure_of(troubled, self._files, self._sandbox, self._plan.entry)
 
     def refusals(self) -> tuple[str, ...]:
         """Return what was refused to the ranks, each in one sentence, whatever came of it."""

@@ -2,14 +2,16 @@
 
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from grader.judge.left_behind import unfinished
 from grader.model import RunFailure, Verdict
 from grader.runner import answers
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
 from grader.runner.wire import Frame
+from grader.trace.calls import Trace
 
 _TICK_S = 0.05
 _LAST_WORDS_S = 1.0
@@ -24,6 +26,22 @@ def wait_for_the_end(troubled: Mapping[int, Frame], sandbox: Sandbox) -> None:
     patience_s = time.monotonic() + _LAST_WORDS_S
     while time.monotonic() < patience_s and any(sandbox.status_of(each) is None for each in silent):
         time.sleep(_TICK_S)
+
+
+def crash_after_return(
+    returned: Collection[int], sandbox: Sandbox, trace: Trace
+) -> RunFailure | None:
+    """Return the failure of a rank that crashed when it had returned, if one of these did.
+
+    MPI goes on with what a rank has left under way, in memory that may no longer be there.
+    returned: ranks that have gone since they returned. trace: all calls of the case.
+    """
+    for rank in sorted(returned):
+        status = sandbox.status_of(rank)
+        if status in _CRASHES:
+            left = unfinished(trace, rank)
+            return answers.failure_of_late_crash(rank, status, left)
+    return None
 
 
 def failure_of(

@@ -23,10 +23,19 @@ _STACK_DUMP_S = 0.3
 class Watch:
     """The judge's eyes on one run."""
 
-    def __init__(self, files: Sequence[RankFiles], sandbox: Sandbox, limits: Limits) -> None:
+    def __init__(
+        self,
+        files: Sequence[RankFiles],
+        sandbox: Sandbox,
+        limits: Limits,
+        *,
+        makes_progress: bool,
+    ) -> None:
+        """makes_progress: MPI goes on inside of ranks that have returned."""
         self._files = files
         self._sandbox = sandbox
         self._limits = limits
+        self._makes_progress = makes_progress
         self._submission = sandbox.folder / "submission"
         self._first_sequences = [0] * len(files)
         self._seen: list[tuple[int, int, bool]] = []
@@ -87,7 +96,7 @@ class Watch:
     def _deadlock(self, returned: frozenset[int]) -> RunFailure | None:
         if len(returned) == len(self._files) or self.still_s(returned) < _STILL_S:
             return None
-        explanation = explain_deadlock(self.trace(), returned)
+        explanation = explain_deadlock(self.trace(), returned, makes_progress=self._makes_progress)
         # What we read while the ranks moved on would prove nothing.
         if explanation is None or self.still_s(returned) < _STILL_S:
             return None
@@ -110,7 +119,7 @@ class Watch:
             where = f" at {place[0]}:{place[1]}" if place else ""
             places.append(f"rank {rank} is still {self._doing(rank)}{where}")
         more = [f"so are {len(late) - 4} more"] if len(late) > 4 else []
-        reason = left_behind(self.trace(), returned)
+        reason = "" if self._makes_progress else left_behind(self.trace(), returned)
         return RunFailure(
             Verdict.TIME_LIMIT_EXCEEDED,
             f"no answer after {self._limits.case_s:g} s: "

@@ -63,6 +63,19 @@ int MPI_Pcontrol(const int level, ...)
     return MPI_SUCCESS;
 }
 
+/*
+ * Lets MPI go on with what is still under way: the harness calls it for a rank that has returned
+ * from the student's call. Nothing is recorded, and no word of the judge's memory changes.
+ */
+void grader_progress(void)
+{
+    /* MPI goes on inside of any call; a probe for a message of our own changes nothing. */
+    enum { OWN_RANK = 0, HIGHEST_TAG = 32767 };
+    int flag;
+    if (is_attached())
+        real.Iprobe(OWN_RANK, HIGHEST_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
 /* ---- communicators that come and go in their own way ---- */
 
 int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *newcomm, MPI_Request *request)

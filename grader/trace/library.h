@@ -29,6 +29,7 @@ extern struct real_functions real;
 #define OMPI_PREDEFINED_GLOBAL(type, global) ((type)handles.global)
 #define FOR_EACH_HANDLE(X)    \
     X(ompi_mpi_comm_world)    \
+    X(ompi_mpi_comm_self)     \
     X(ompi_mpi_comm_null)     \
     X(ompi_mpi_group_null)    \
     X(ompi_request_null)      \

@@ -8,8 +8,8 @@ from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER
 from .build import Run
 
 
-def explained(run, returned=()):
-    return explain_deadlock(run.trace(), frozenset(returned))
+def explained(run, returned=(), **options):
+    return explain_deadlock(run.trace(), frozenset(returned), **options)
 
 
 # Blocking receives and sends ---------------------------------------------------------------
@@ -266,6 +266,27 @@ def test_a_receive_that_nobody_waits_for_takes_no_message():
         "deadlock: rank 0 waits in Ssend(dest=1, tag=0) at ring.py:10; rank 1 has already "
         "returned without waiting for its Irecv(source=0, tag=0) at ring.py:10"
     )
+
+
+def test_where_mpi_goes_on_a_receive_that_nobody_waits_for_takes_its_message():
+    """The rank that posted it has returned, and MPI inside of it has not; after Finalize it has."""
+    run = Run(2)
+    run.irecv(1, 0, 0)
+    run.enter_send(0, 1, 0, function="Ssend")
+    assert explained(run, returned={1}, makes_progress=True) is None
+    run.state(1, finalised=True)
+    assert "without waiting for its Irecv" in explained(run, returned={1}, makes_progress=True)
+
+
+def test_where_mpi_goes_on_a_rank_that_returned_is_finished():
+    """Nothing more comes of it, and it enters no collective."""
+    run = Run(3)
+    run.isend(2, 0, 5)
+    run.enter_recv(0, 2, 6)
+    run.enter(1, "Barrier")
+    said = explained(run, returned={2}, makes_progress=True)
+    assert "rank 2 has already returned" in said
+    assert "rank 2 has returned without calling Barrier" in said
 
 
 def test_a_rank_that_finalised_is_gone():

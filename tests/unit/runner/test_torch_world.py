@@ -103,6 +103,38 @@ def test_point_to_point_calls_are_seen_as_the_student_wrote_them(server):
     assert [call.matched_tag for call in receives] == [0, 3, 0]
 
 
+DROPPED = {
+    "isend": ("dist.isend(box, dst=1)", "dist.recv(box, 0)", [1.0, 1.0]),
+    "irecv": ("dist.irecv(box, 1)", "dist.send(box, 0)", [1.0, 2.0]),
+    "all_reduce": ("dist.all_reduce(box, async_op=True)", "dist.all_reduce(box)", [1.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("dropped", DROPPED)
+def test_work_that_is_dropped_goes_on_when_its_rank_has_returned(server, dropped):
+    """Gloo has threads of its own; results are what the call left, and no later message."""
+    drop, finish, expected = DROPPED[dropped]
+    launched = run(
+        f"""
+        import time
+        import torch, torch.distributed as dist
+        def go(comm):
+            box = torch.full((300_000,), comm.rank + 1.0)
+            if comm.rank == 0:
+                {drop}
+            else:
+                time.sleep(0.3)
+                {finish}
+            return box[-1].item()
+        """,
+        world="torch",
+        server=server,
+        cases=(case("a"), case("b")),
+    )
+    assert launched.failure is None, launched.failure
+    assert [values(launched, i) for i in range(2)] == [expected] * 2
+
+
 def hang(server, source, *, ranks=2, world="torch", limit_s=8.0):
     """Return the failure of a submission that does not come to its end."""
     launched = run(

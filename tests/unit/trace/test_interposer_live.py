@@ -1,5 +1,7 @@
 """What the judge sees of ranks that hang, spin, or are killed; and ranks it perturbs."""
 
+import os
+
 from grader.trace.calls import NO_PEER
 
 from .launch import named
@@ -230,3 +232,38 @@ def test_abort_is_the_last_call(launch):
         (trace,) = run.read()
         assert trace.calls[trace.inside].function == "Abort"
         assert not trace.finalised
+
+
+def test_progress_moves_messages_and_nothing_else(launch):
+    """A long message goes between ranks that call nothing; their memories stay as they are."""
+    program = (
+        HEAD
+        + """
+import ctypes, select
+data = np.ones(10**6) if rank == 0 else np.zeros(10**6)
+MPI.Pcontrol(1)
+request = comm.Isend(data, dest=1) if rank == 0 else comm.Irecv(data, source=0)
+MPI.Pcontrol(0)
+judge.send(b"."), judge.recv(1)
+progress = ctypes.CDLL(None).grader_progress
+while not (data.all() if rank == 1 else select.select([judge], [], [], 0.001)[0]):
+    progress()
+if rank == 1:
+    judge.send(b".")
+judge.recv(1)
+os._exit(0)
+"""
+    )
+    with launch("import os\n" + program, 2) as run:
+        for rank in range(2):
+            run.hear(rank)
+        before = [_content(memory) for memory in run.memories]
+        run.say(0)
+        run.say(1)
+        run.hear(1)
+        assert [_content(memory) for memory in run.memories] == before
+
+
+def _content(memory):
+    """Return all that the memory of a rank holds."""
+    return os.pread(memory.fd, os.fstat(memory.fd).st_size, 0)
