@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from . import guard, problem, wire, worlds
+from .output import SubmissionOutput
 from .student import Student
 
 
@@ -23,7 +24,7 @@ def main(socket_path: str, rank: int) -> None:
     wire.send(connection, "hello", {"rank": rank})
     trace, output, stacks = wire.receive_descriptors(connection, 3)
     _, setup, _ = wire.receive(connection)
-    _take_over(output, stacks)
+    _take_over(output, stacks, Path(setup["support"]))
     sys.path += [setup["support"], setup["submission"]]
     sys.dont_write_bytecode = True
     probes = ModuleType("probes")
@@ -45,23 +46,27 @@ def main(socket_path: str, rank: int) -> None:
         wire.send(connection, "ready")
         _, given, arrays = wire.receive(connection)
         arguments = {**given["values"], **arrays}
-        _answer(connection, Path(setup["submission"]), probe, student, communicator, arguments)
+        folders = Path(setup["submission"]), Path(setup["support"])
+        _answer(connection, folders, probe, student, communicator, arguments)
 
 
 def _answer(
     connection: socket.socket,
-    submission: Path,
+    folders: tuple[Path, Path],
     probe: Any,
     student: Student,
     communicator: Any,
     arguments: dict[str, Any],
 ) -> None:
-    """Run one case and send its results, or what the student's code raised."""
+    """Run one case and send its results, or what the student's code raised.
+
+    folders: where the submission lies, and what was given beside it.
+    """
     try:
         results: Mapping[str, Any] = probe(student, communicator, **arguments)
         student.mark_phase(0)  # what was sent is counted up to here
     except BaseException as error:
-        wire.send(connection, "problem", problem.describe(error, submission))
+        wire.send(connection, "problem", problem.describe(error, *folders, student.command))
         return
     wire.send(connection, "finished")
     wire.send(connection, "result", *sort_results(results))
@@ -77,11 +82,11 @@ def sort_results(results: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, 
     return {"texts": texts}, arrays
 
 
-def _take_over(output: int, stacks: int) -> None:
+def _take_over(output: int, stacks: int, support: Path) -> None:
     """Send stdout and stderr to the judge's file, and stack dumps on SIGUSR1 to another."""
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(output)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    sys.stdout = sys.__stdout__ = SubmissionOutput(sys.stdout, support)  # type: ignore[arg-type, misc]
     faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
     faulthandler.enable(file=stacks)

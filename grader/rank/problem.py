@@ -1,51 +1,86 @@
 """An exception of student code, told so that the student finds the line."""
 
+import shlex
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from . import frames
+
 _MAX_TEXT = 4000
+_MAX_LAST_LINE = 1000
 
 
-def describe(error: BaseException, submission: Path) -> dict[str, Any]:
-    """Return what the judge is told: kind, type, message, file, line and the student's traceback.
+def describe(
+    error: BaseException,
+    submission: Path,
+    support: Path | None = None,
+    command: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return what the judge is told: kind, type, message, and where it was raised.
 
-    Frames before the first one in the submission (ours) are left out.
+    file, line, source: the student's innermost line. called: the function that raised. traceback:
+    the frames from the student's first one on. command: what a script was started as. said: the
+    line that argparse ends a program with.
+    submission, support: the folders of the student's files and of those given beside them.
+    command: the words that the student's script was started with; empty where it was imported.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    first = next((i for i, frame in enumerate(frames) if _is_in(frame.filename, submission)), None)
+    stack = traceback.extract_tb(error.__traceback__)
+    first = next((i for i, frame in enumerate(stack) if _is_in(frame.filename, submission)), None)
     # No frame is the student's when the signature is wrong or a name is missing.
-    theirs = frames[first:] if first is not None else []
+    theirs = stack[first:] if first is not None else []
     inner = next((frame for frame in reversed(theirs) if _is_in(frame.filename, submission)), None)
     file, line = (_name(inner.filename, submission), inner.lineno) if inner else ("", 0)
     if isinstance(error, SyntaxError) and error.filename:
         file, line = _name(error.filename, submission), error.lineno or 0
     message = _text_of(error)
-    deep = _too_deep(error, frames, submission)
+    deep = _too_deep(error, stack, submission)
     if deep is not None:
         error = SyntaxError()
         file, line, message = _name(str(deep), submission), 1, "it is nested too deeply"
-    text = "".join(traceback.format_list(theirs)) + f"{type(error).__name__}: {message}"
+    folders = (submission, *([support] if support is not None else []))
     return {
         "kind": _kind(error),
         "type": type(error).__name__[:100],
         "message": message,
         "file": file,
         "line": line,
-        "traceback": text.replace(f"{submission}/", "")[-_MAX_TEXT:],
+        "source": (inner.line or "")[:_MAX_LAST_LINE] if inner else "",
+        "called": stack[-1].name[:_MAX_LAST_LINE] if stack else "",
+        "traceback": frames.told(theirs, folders) + _last_lines(error, message, folders),
+        "command": shlex.join(command)[:_MAX_LAST_LINE],
+        "said": _said_by_argparse(error)[:_MAX_LAST_LINE],
     }
 
 
-def _too_deep(
-    error: BaseException, frames: traceback.StackSummary, submission: Path
-) -> Path | None:
+def _last_lines(error: BaseException, message: str, folders: Sequence[Path]) -> str:
+    """Return what a traceback ends with: of what is no valid Python, the line with a caret."""
+    if isinstance(error, SyntaxError) and error.filename:
+        shown = "".join(traceback.format_exception_only(error))
+        return frames.shortened(frames.without(shown, folders))[:_MAX_TEXT].rstrip("\n")
+    return f"{type(error).__name__}: {frames.without(message, folders)[:_MAX_LAST_LINE]}"
+
+
+def _said_by_argparse(error: BaseException) -> str:
+    """Return how argparse explains why it ends a program, which stands far above in its output."""
+    if isinstance(error, SystemExit):
+        for frame, _ in traceback.walk_tb(error.__traceback__):
+            is_its = frame.f_globals.get("__name__") == "argparse"
+            said = frame.f_locals.get("message") if is_its else None
+            if frame.f_code.co_name == "error" and isinstance(said, str):
+                return said
+    return ""
+
+
+def _too_deep(error: BaseException, stack: traceback.StackSummary, submission: Path) -> Path | None:
     """Return the file of the submission that Python's parser has given up on, if that is why.
 
     It says so as it says that memory or stack have run out while a program runs.
     """
-    if not isinstance(error, MemoryError | RecursionError) or not frames:
+    if not isinstance(error, MemoryError | RecursionError) or not stack:
         return None
-    last = frames[-1]
+    last = stack[-1]
     is_ours = not _is_in(last.filename, submission)
     if not is_ours and not (last.line or "").startswith(("import ", "from ")):
         return None
@@ -60,7 +95,7 @@ def _too_deep(
 
 
 def _is_in(file: str, submission: Path) -> bool:
-    return Path(file).is_relative_to(submission)
+    return frames.is_in(file, (submission,))
 
 
 def _name(file: str, submission: Path) -> str:

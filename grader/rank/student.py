@@ -26,6 +26,8 @@ class Student:
         arrays it was given have to stay, as they do in a program.
         """
         self.mark_phase = mark_phase
+        self.command: tuple[str, ...] = ()
+        """What the script that runs, or that has raised, was started as; empty for no script."""
         self._level = 0
         self._leaves_messages = leaves_messages
         self._kept: list[object] = []
@@ -33,6 +35,7 @@ class Student:
 
     def module(self, file: str) -> ModuleType:
         """Return the module of a handed-in file such as `my_ring_allreduce.py`."""
+        self.command = ()
         path = _find(file)
         return importlib.import_module(path.stem)
 
@@ -62,6 +65,7 @@ class Student:
         A script may end itself with status 0. Raises SystemExit for any other status.
         """
         path = str(_find(file))
+        self.command = ("python", Path(file).name, *arguments)
         main = ModuleType("__main__")
         main.__dict__.update(__file__=path, __builtins__=builtins)
         before = sys.argv, sys.modules["__main__"]
@@ -76,6 +80,7 @@ class Student:
             sys.argv, sys.modules["__main__"] = before
             if self._leaves_messages:
                 self._kept = [main]
+        self.command = ()
         return main.__dict__
 
     def phase(self) -> contextlib.AbstractContextManager[None]:

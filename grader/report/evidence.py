@@ -20,6 +20,12 @@ class Evidence:
     """Visible, however many there are."""
     is_output: bool
 
+    def abridged(self, *, num_traceback_lines: int, num_output_lines: int) -> list[str]:
+        """Return as many lines: of an output the last, of a traceback the first and the last."""
+        if self.is_output:
+            return last_lines(self.lines, num_output_lines)
+        return first_and_last(self.lines, num_traceback_lines)
+
 
 def evidence(detail: str) -> list[Evidence]:
     """Return the pieces of a detail; ranks that printed the same are told together."""
@@ -45,3 +51,16 @@ def last_lines(lines: Sequence[str], max_num_lines: int) -> list[str]:
     if left_out <= 1:
         return list(lines)
     return [f"... ({left_out} lines before)", *lines[left_out:]]
+
+
+def first_and_last(lines: Sequence[str], max_num_lines: int) -> list[str]:
+    """Return the lines of a traceback: where it begins and where it ends, not what lies between."""
+    left_out = len(lines) - max_num_lines
+    if left_out <= 1:
+        return list(lines)
+    num_first = max_num_lines // 3
+    return [
+        *lines[:num_first],
+        f"... ({left_out} lines between)",
+        *lines[num_first + left_out :],
+    ]

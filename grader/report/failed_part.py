@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.points import total
-from grader.report.evidence import Evidence, evidence, last_lines
+from grader.report.evidence import Evidence, evidence
 from grader.report.layout import abridged, cut
 from grader.report.losses import (
     Loss,
@@ -71,8 +71,11 @@ def _evidence(page: Page, pieces: Sequence[Evidence]) -> list[str]:
     )
     lines = []
     for piece in shown:
-        limit = _MAX_OUTPUT_LINES if piece.is_output else _MAX_TRACEBACK_LINES
-        kept = piece.lines if page.verbose else last_lines(piece.lines, limit)
+        kept: Sequence[str] = piece.lines
+        if not page.verbose:
+            kept = piece.abridged(
+                num_traceback_lines=_MAX_TRACEBACK_LINES, num_output_lines=_MAX_OUTPUT_LINES
+            )
         lines += dim(page, page.paragraph(f"{piece.heading}:"))
         for line in kept:
             lines += page.quoted(cut(line, page.width - len(INDENT) - 2))

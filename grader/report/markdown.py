@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
 from grader.points import total
-from grader.report.evidence import Evidence, evidence, last_lines
+from grader.report.evidence import Evidence, evidence
 from grader.report.losses import (
     Loss,
     command_again,
@@ -120,8 +120,10 @@ def _failed_part(report: Report, part: PartResult) -> Iterator[str]:
 def _evidence(pieces: Sequence[Evidence]) -> Iterator[str]:
     outputs = [piece for piece in pieces if piece.is_output]
     for piece in [*pieces[: len(pieces) - len(outputs)], *outputs[:_MAX_OUTPUTS]]:
-        limit = _MAX_OUTPUT_LINES if piece.is_output else _MAX_TRACEBACK_LINES
-        code = fenced(last_lines(piece.lines, limit), "text")
+        kept = piece.abridged(
+            num_traceback_lines=_MAX_TRACEBACK_LINES, num_output_lines=_MAX_OUTPUT_LINES
+        )
+        code = fenced(kept, "text")
         yield f"<details><summary>{piece.heading}</summary>\n\n{code}\n\n</details>"
 
 

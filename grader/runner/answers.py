@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from grader.judge.crash_hints import Crash, started_as
 from grader.model import Array, RunFailure, Text, Verdict
 from grader.runner.wire import Frame
 
@@ -85,8 +86,24 @@ def failure_of_refusal(rank: int, refusal: str) -> RunFailure:
     return RunFailure(Verdict.RULE_VIOLATION, refusal_text(rank, refusal))
 
 
-def failure_of_problem(rank: int, values: Mapping[str, Any], entry: str) -> RunFailure:
-    """Return the failure that a student's exception on `rank` stands for."""
+def crash_of_problem(rank: int, values: Mapping[str, Any]) -> Crash:
+    """Return what a rank says of the exception that ended it."""
+    return Crash(
+        rank,
+        _text(values, "message"),
+        source=_text(values, "source"),
+        called=_text(values, "called"),
+        command=_text(values, "command"),
+    )
+
+
+def failure_of_problem(
+    rank: int, values: Mapping[str, Any], entry: str, hint: str = ""
+) -> RunFailure:
+    """Return the failure that a student's exception on `rank` stands for.
+
+    hint: what is known of its cause beside what the exception says.
+    """
     kind = values.get("kind")
     name, message = _text(values, "type"), _text(values, "message")
     file, line = _text(values, "file"), values.get("line")
@@ -115,11 +132,7 @@ def failure_of_problem(rank: int, values: Mapping[str, Any], entry: str) -> RunF
         asks = f"{message}; the part asks for {entry}"
         return RunFailure(Verdict.RUN_TIME_ERROR, asks, is_lasting=True)
     if kind == "exit":
-        return RunFailure(
-            Verdict.RUN_TIME_ERROR,
-            f"rank {rank} called sys.exit({message}){where} instead of returning",
-            detail,
-        )
+        return RunFailure(Verdict.RUN_TIME_ERROR, _exit_text(rank, values, message, where), detail)
     if any(words in message for words in _NO_GPU):
         return RunFailure(
             Verdict.RUN_TIME_ERROR,
@@ -128,9 +141,17 @@ def failure_of_problem(rank: int, values: Mapping[str, Any], entry: str) -> RunF
             detail,
         )
     asked = "" if file else f"; the part asks for {entry}"
-    return RunFailure(
-        Verdict.RUN_TIME_ERROR, f"rank {rank} raised {name}: {message}{where}{asked}", detail
-    )
+    told = f"rank {rank} raised {name}: {message}{where}{asked}"
+    return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}; {hint}" if hint else told, detail)
+
+
+def _exit_text(rank: int, values: Mapping[str, Any], message: str, where: str) -> str:
+    """Return the sentence about a program that has ended itself, and how it had been started."""
+    command, said = _text(values, "command"), _text(values, "said")
+    if said:
+        return f"rank {rank}: argparse ends the program{where}: {said}; {started_as(command)}"
+    started = f"; {started_as(command)}" if command else ""
+    return f"rank {rank} called sys.exit({message}){where} instead of returning{started}"
 
 
 def failure_of_abort(rank: int, where: str) -> RunFailure:
@@ -142,21 +163,25 @@ def failure_of_abort(rank: int, where: str) -> RunFailure:
 
 
 def failure_of_silence(
-    rank: int, exit_status: int | None, place: tuple[str, int] | None, last_output: str
+    rank: int,
+    exit_status: int | None,
+    place: tuple[str, int] | None,
+    last_output: str,
+    hint: str = "",
 ) -> RunFailure:
     """Return the failure of a rank whose process ended without an answer.
 
-    last_output: what it printed last; where MPI itself ended it, that says why.
+    last_output: what it printed last; where MPI itself ended it, that says why. hint: what is known
+    of the cause beside.
     """
     where = f" at {place[0]}:{place[1]}" if place else ""
     how = f"its process {_end_of(exit_status)}"
     said = [
         line.strip("* ") for line in last_output.splitlines() if line.startswith("*** The MPI_")
     ]
-    why = f". MPI says: {said[0]}" if said else ""
-    return RunFailure(
-        Verdict.RUN_TIME_ERROR, f"rank {rank} gave no answer: {how}{where} before it returned{why}"
-    )
+    why = f". MPI says: {said[0].rstrip('.')}" if said else ""
+    told = f"rank {rank} gave no answer: {how}{where} before it returned{why}"
+    return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}; {hint}" if hint else told)
 
 
 def failure_of_late_crash(rank: int, exit_status: int, unfinished: str) -> RunFailure:

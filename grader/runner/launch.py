@@ -13,6 +13,7 @@ from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import answers
 from grader.runner.connections import Connections
 from grader.runner.fork_server import ForkServer, RunLost
+from grader.runner.outputs import Outputs
 from grader.runner.plan import CaseCall, Launched, Plan
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
@@ -80,7 +81,7 @@ def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
                 outcomes.append(run.answer(case))
         except RunEnded as ended:
             failure = run.with_last_words(ended.failure)
-        tails = tuple(rank_files.output_tail() for rank_files in files)
+        tails = tuple(run.outputs.tail(rank) for rank in range(plan.ranks))
         return Launched(tuple(outcomes), failure, tails, run.refusals())
 
 
@@ -94,6 +95,7 @@ class _Run:
         self._sandbox = sandbox
         self._connections = connections
         self._files = files
+        self.outputs = Outputs(files, sandbox.folder)
         self._student_has_run = False
         self._has_called: set[int] = set()
         """Ranks that the student's code has called MPI in."""
@@ -154,6 +156,7 @@ class _Run:
             )
         self._witnesses.begin_case()
         self._watch.begin_case()
+        self.outputs.begin_case()
         started_s = time.monotonic()
         self._student_has_run = True
         for rank, inputs in enumerate(case.inputs):
@@ -171,7 +174,8 @@ class _Run:
         for rank, expected in enumerate(case.expected):
             result, problem = answers.refuse(rank, expected, frames[rank])
             if problem:
-                return RunFailure(Verdict.WRONG_ANSWER, problem)
+                told = self.outputs.without_our_paths(problem)
+                return RunFailure(Verdict.WRONG_ANSWER, told)
             results.append(result)
         return Outcome(
             label=case.label,
@@ -269,15 +273,22 @@ class _Run:
         """Return why the run cannot go on, from what its ranks last said."""
         if not self._student_has_run:
             rank = min(troubled)
-            printed = f"{self._files[rank].output_tail()}\n{self._sandbox.log()}".strip()
+            printed = f"{self.outputs.tail(rank)}\n{self._sandbox.log()}".strip()
             raise LaunchError(f"rank {rank} ended while starting. {printed}")
         wait_for_the_end(troubled, self._sandbox)
         excess = self._watch.excess()
         if excess is not None:
             return excess
-        return crash_after_return(
-            returned & set(troubled), self._sandbox, self._watch.trace()
-        ) or failure_of(troubled, self._files, self._sandbox, self._plan.entry)
+        trace = self._watch.trace()
+        crash = crash_after_return(returned & set(troubled), self._sandbox, trace)
+        return crash or failure_of(
+            troubled,
+            self._files,
+            self._sandbox,
+            self._plan.entry,
+            outputs=self.outputs,
+            trace=trace,
+        )
 
     def refusals(self) -> tuple[str, ...]:
         """Return what was refused to the ranks, each in one sentence, whatever came of it."""
@@ -285,13 +296,15 @@ class _Run:
         return tuple(answers.refusal_text(rank, refusal) for rank, refusal in found if refusal)
 
     def with_last_words(self, failure: RunFailure) -> RunFailure:
-        """Return the failure with the last lines that each rank printed."""
+        """Return the failure with the last lines that each rank printed in its last case."""
+        message, detail = map(self.outputs.without_our_paths, (failure.message, failure.detail))
+        failure = replace(failure, message=message, detail=detail)
         if failure.verdict is Verdict.NOT_ATTEMPTED:
             return failure
         said = [
             f"last output of rank {rank}:\n{tail}"
-            for rank, rank_files in enumerate(self._files)
-            if (tail := rank_files.output_tail())
+            for rank in range(self._plan.ranks)
+            if (tail := self.outputs.tail(rank))
         ]
         return replace(failure, detail="\n\n".join(filter(None, [failure.detail, *said])))
 

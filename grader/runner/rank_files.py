@@ -7,7 +7,6 @@ from pathlib import Path
 from grader.trace.memory import TraceMemory
 
 _MAX_TAIL_NUM_BYTES = 4000
-_MAX_TAIL_LINES = 12
 NUM_TRACE_RECORDS = 1 << 15
 
 
@@ -38,11 +37,6 @@ class RankFiles:
     def output_num_bytes(self) -> int:
         """Return how much the rank has printed."""
         return os.fstat(self.output).st_size
-
-    def output_tail(self) -> str:
-        """Return the last lines the rank printed."""
-        text = _tail(self.output)
-        return "\n".join(text.splitlines()[-_MAX_TAIL_LINES:])
 
     def place(self, folder: str) -> tuple[str, int] | None:
         """Return file and line of the innermost frame in `folder` of the last stack dump."""

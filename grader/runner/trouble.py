@@ -5,9 +5,11 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
+from grader.judge.crash_hints import Crash, crash_hint
 from grader.judge.left_behind import unfinished
 from grader.model import RunFailure, Verdict
 from grader.runner import answers
+from grader.runner.outputs import Outputs
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
 from grader.runner.wire import Frame
@@ -45,12 +47,19 @@ def crash_after_return(
 
 
 def failure_of(
-    troubled: Mapping[int, Frame], files: Sequence[RankFiles], sandbox: Sandbox, entry: str
+    troubled: Mapping[int, Frame],
+    files: Sequence[RankFiles],
+    sandbox: Sandbox,
+    entry: str,
+    *,
+    outputs: Outputs,
+    trace: Trace,
 ) -> RunFailure:
     """Return which of the ranks' troubles is the cause.
 
     troubled: by rank, a frame that is no answer: an exception, a lost connection, a mess. files: of
-    each rank of the run. entry: the file that the submission is started by.
+    each rank of the run. entry: the file that the submission is started by. outputs, trace: what
+    the ranks have printed and called in the case that is the last.
     """
     said = {rank: frame for rank, frame in troubled.items() if frame.kind == "problem"}
     silent = {rank: frame for rank, frame in troubled.items() if frame.kind != "problem"}
@@ -63,7 +72,9 @@ def failure_of(
     has_crash = any(sandbox.status_of(rank) in _CRASHES for rank in silent)
     if (causes or (said and not silent)) and not has_crash:
         rank = min(causes or said)
-        return answers.failure_of_problem(rank, said[rank].values, entry)
+        values = said[rank].values
+        hint = crash_hint(answers.crash_of_problem(rank, values), trace)
+        return answers.failure_of_problem(rank, values, entry, hint)
     broken = {rank: frame for rank, frame in silent.items() if frame.kind != "closed"}
     if broken:
         rank = min(broken)
@@ -78,8 +89,13 @@ def failure_of(
     places = {rank: files[rank].place(submission) for rank in silent}
     # A rank that crashed has dumped its stack; the others were ended because of it.
     rank = min(silent, key=lambda rank: (places[rank] is None, rank))
+    printed = outputs.tail(rank)
     return answers.failure_of_silence(
-        rank, sandbox.status_of(rank), places[rank], files[rank].output_tail()
+        rank,
+        sandbox.status_of(rank),
+        places[rank],
+        printed,
+        crash_hint(Crash(rank, printed), trace),
     )
 
 

@@ -1,7 +1,8 @@
-"""What is told of an exception, where Python itself says too little."""
+"""What is told of an exception: the student's lines, and more where Python says too little."""
 
 import importlib.util
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -52,3 +53,71 @@ def test_a_program_that_runs_out_of_something_is_told_as_that(tmp_path, source, 
     (tmp_path / "unused.py").write_text(TOO_DEEP["parser"])
     told = describe(raised_by(source, tmp_path), tmp_path)
     assert (told["kind"], told["type"], told["file"]) == (kind, name, "ring.py")
+
+
+def told_of(source: str, folder: Path, command: tuple[str, ...] = ()) -> dict:
+    """Return what is told of the exception that a program ends with."""
+    (folder / "ring.py").write_text(textwrap.dedent(source))
+    spec = importlib.util.spec_from_file_location("ring", folder / "ring.py")
+    with pytest.raises(BaseException) as caught:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    return describe(caught.value, folder, folder.parent / "support", command)
+
+
+def test_what_is_no_valid_python_is_shown_with_its_line_and_a_caret(tmp_path):
+    """Where, and not only that something was expected."""
+    told = told_of("def go(comm)\n    pass\n", tmp_path)
+    assert told["traceback"] == (
+        "  File \"ring.py\", line 1\n    def go(comm)\n                ^\nSyntaxError: expected ':'"
+    )
+
+
+def test_a_traceback_ends_with_the_students_line_though_a_library_raised(tmp_path):
+    """What the library did in between is one line."""
+    told = told_of("import json\ndef go():\n    json.loads('x')\ngo()\n", tmp_path)
+    assert told["traceback"].splitlines() == [
+        '  File "ring.py", line 4, in <module>',
+        "    go()",
+        '  File "ring.py", line 3, in go',
+        "    json.loads('x')",
+        "  ... 3 calls inside json",
+        "JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
+    ]
+    assert (told["file"], told["line"], told["source"]) == ("ring.py", 3, "json.loads('x')")
+    assert told["called"] == "raw_decode"
+
+
+@pytest.mark.parametrize("command", [(), ("python", "ring.py"), ("python", "ring.py", "--a b")])
+def test_argparse_is_quoted_and_the_command_told(tmp_path, command):
+    """Its own line stands in the output, far above the last one."""
+    source = """
+        import argparse
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--rank", required=True)
+        parser.parse_args([])
+        """
+    told = told_of(source, tmp_path, command)
+    assert told["kind"] == "exit"
+    assert told["said"] == "the following arguments are required: --rank"
+    assert told["command"] == " ".join(command).replace("--a b", "'--a b'")
+
+
+def test_a_program_that_ends_itself_says_nothing_of_argparse(tmp_path):
+    """A function of the student's that is called `error` is not argparse's."""
+    told = told_of("import sys\ndef error(message): sys.exit(2)\nerror('x')\n", tmp_path)
+    assert (told["kind"], told["said"]) == ("exit", "")
+
+
+def test_our_folders_are_not_in_a_traceback(tmp_path, monkeypatch):
+    """Neither in a frame of a given file nor in the message."""
+    given, handed_in = tmp_path / "support", tmp_path / "submission"
+    given.mkdir()
+    handed_in.mkdir()
+    (given / "given_file.py").write_text("def f(path): open(path)\n")
+    monkeypatch.syspath_prepend(given)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    source = "import given_file\ngiven_file.f(given_file.__file__ + 'x')\n"
+    told = told_of(source, handed_in)
+    assert str(tmp_path) not in told["traceback"]
+    assert "No such file or directory: 'given_file.pyx'" in told["traceback"]
+    assert 'File "given_file.py", line 1, in f' in told["traceback"]

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.report.evidence import evidence, last_lines
+from grader.report.evidence import evidence, first_and_last, last_lines
 from grader.report.layout import abridged, cut, num_columns, wrap
 from grader.report.safe_text import disarm, one_line, visible, visible_lines
 
@@ -104,3 +104,10 @@ def test_the_end_of_an_output_is_kept():
     """A single line is never replaced by a line that says it is missing."""
     assert last_lines(["a", "b", "c", "d"], 2) == ["... (2 lines before)", "c", "d"]
     assert last_lines(["a", "b", "c"], 2) == ["a", "b", "c"]
+
+
+def test_a_long_traceback_keeps_where_it_begins_and_where_it_ends():
+    """The student's own call stands at one end, the error at the other."""
+    lines = [str(number) for number in range(20)]
+    assert first_and_last(lines, 6) == ["0", "1", "... (14 lines between)", "16", "17", "18", "19"]
+    assert first_and_last(lines[:7], 6) == lines[:7]

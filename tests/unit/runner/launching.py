@@ -57,9 +57,13 @@ def run(
     world: str = "mpi",
     server: ForkServer | None = None,
     files: Mapping[str, str] | None = None,
+    support: Mapping[str, str] | None = None,
     guarded: bool = True,
 ) -> Launched:
-    """Launch a submission whose file `work.py` is `source`; files: others beside it."""
+    """Launch a submission whose file `work.py` is `source`; files: others beside it.
+
+    support: files that the assignment gives.
+    """
     content = source if isinstance(source, bytes) else textwrap.dedent(source).encode()
     others = {name: textwrap.dedent(text).encode() for name, text in (files or {}).items()}
     plan = Plan(
@@ -70,7 +74,7 @@ def run(
         genuine=genuine,
         entry="go(comm)",
         submission={"work.py": content, **others},
-        support={},
+        support={name: text.encode() for name, text in (support or {}).items()},
         limits=limits or Limits(),
         guarded=guarded,
     )

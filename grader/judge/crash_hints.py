@@ -1,0 +1,126 @@
+"""What the end of a rank does not say of its cause, though it is known: a clause for a student."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from grader.judge.sizes import size_mismatch
+from grader.judge.wording import at, signature_of
+from grader.trace.calls import Trace
+
+_NO_MODULE = "No module named "
+_TRUNCATED = ("MPI_ERR_TRUNCATE", "MPI_ERR_IN_STATUS", "Received data size doesn't match")
+"""How MPI and gloo call a message that is longer than its buffer."""
+_INITS = ("Init", "Init_thread")
+_IMPORT = "/rank/own_mpi.py"
+"""Where the import of mpi4py initialises MPI, in the trace of a rank."""
+_NOT_CONNECTED = "Pair is not connected"
+"""What gloo says of a message to oneself, as of one to a rank that has gone."""
+
+
+@dataclass(frozen=True)
+class Crash:
+    """What is known of the end of one rank."""
+
+    rank: int
+    message: str
+    """Of the exception; or what the rank printed last, if its process just ended."""
+    source: str = ""
+    """The student's line that raised it."""
+    called: str = ""
+    """The function that raised it, such as `mpi4py.MPI.Init`."""
+    command: str = ""
+    """What the script was started as; empty when the file was imported."""
+
+
+def crash_hint(crash: Crash, trace: Trace) -> str:
+    """Return what helps to understand how a rank has ended; empty when nothing is known.
+
+    trace: the calls of the case in which it ended.
+    """
+    return next(filter(None, (hint(crash, trace) for hint in _HINTS)), "")
+
+
+def _of_torchvision(crash: Crash, trace: Trace) -> str:
+    if "torchvision" not in crash.message:
+        return ""
+    return "torchvision's datasets are not here: take the images from images.py"
+
+
+def _of_a_module(crash: Crash, trace: Trace) -> str:
+    if not crash.message.startswith(_NO_MODULE):
+        return ""
+    name = crash.message.removeprefix(_NO_MODULE).split("'")[1:2]
+    file = f"{name[0].split('.')[0]}.py" if name else "the file"
+    return (
+        f"neither a file that was handed in nor a package that is installed has this name; if it "
+        f"is yours, hand in {file} too"
+    )
+
+
+def _of_a_second_init(crash: Crash, trace: Trace) -> str:
+    if crash.called.rpartition(".")[2] not in _INITS or crash.rank >= len(trace.ranks):
+        return ""
+    calls = trace.ranks[crash.rank].calls
+    first = next((call for call in calls if call.function in _INITS and not call.error), None)
+    if first is not None and not first.file.endswith(_IMPORT):
+        return f"MPI was initialised before{at(first)}: it can be once only"
+    return (
+        "MPI was initialised by an import before: the first `from mpi4py import MPI` of all files "
+        "does that, so set mpi4py.rc.initialize = False above it"
+    )
+
+
+def _of_mpi_that_is_not_up(crash: Crash, trace: Trace) -> str:
+    if "before MPI_INIT was invoked" in crash.message:
+        return "call MPI.Init() before anything else of MPI"
+    if "after MPI_FINALIZE was invoked" in crash.message:
+        return "nothing of MPI can be used after MPI.Finalize()"
+    return ""
+
+
+def _of_a_long_message(crash: Crash, trace: Trace) -> str:
+    if not any(words in crash.message for words in _TRUNCATED):
+        return ""
+    return size_mismatch(trace, crash.rank)
+
+
+def _of_a_message_to_oneself(crash: Crash, trace: Trace) -> str:
+    if _NOT_CONNECTED not in crash.message or crash.rank >= len(trace.ranks):
+        return ""
+    for call in reversed(trace.ranks[crash.rank].calls):
+        if call.peer == crash.rank and (call.is_send or call.is_receive):
+            what = "send a message to itself" if call.is_send else "receive one from itself"
+            return (
+                f"rank {crash.rank} calls {signature_of(call)}{at(call)}, and with gloo no rank "
+                f"can {what}: copy the tensor instead"
+            )
+    return ""
+
+
+def _of_arguments(crash: Crash, trace: Trace) -> str:
+    if "argv" not in crash.source:
+        return ""
+    return started_as(crash.command)
+
+
+_HINTS: tuple[Callable[[Crash, Trace], str], ...] = (
+    _of_torchvision,
+    _of_a_module,
+    _of_a_second_init,
+    _of_mpi_that_is_not_up,
+    _of_a_long_message,
+    _of_a_message_to_oneself,
+    _of_arguments,
+)
+
+
+def started_as(command: str) -> str:
+    """Return with which arguments a program was started: what it may ask for and what not."""
+    if not command:
+        return (
+            "the file is imported here, so there are no arguments: read them only below "
+            '`if __name__ == "__main__":`'
+        )
+    if len(command.split()) == 2:
+        return f"the program is started without arguments: `{command}`"
+    return f"the program is started as `{command}`"

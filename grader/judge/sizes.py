@@ -1,0 +1,141 @@
+"""A message and the buffer it is too long for: which call it was, and how long both are."""
+
+from collections.abc import Iterator
+
+from grader.judge.functions import COLLECTIVES
+from grader.judge.outstanding import has_got
+from grader.judge.wording import at, signature_of
+from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, Trace
+
+_TRUNCATE = 15
+"""MPI_ERR_TRUNCATE of Open MPI."""
+_IRECV_NUM_BYTES = 32768
+"""What mpi4py's irecv has room for, unless it is given a buffer."""
+
+
+def size_mismatch(trace: Trace, rank: int) -> str:
+    """Return the sentence about the receive of a rank whose message was too long for its buffer.
+
+    Of a receive that several messages fit, as little as is certain; nothing without a record.
+    """
+    if rank >= len(trace.ranks):
+        return ""
+    calls = trace.ranks[rank].calls
+    failed = next((call for call in calls if call.error == _TRUNCATE and _takes(call)), None)
+    if failed is not None:
+        return _of_call(trace, rank, failed) or _without_the_other(rank, failed)
+    # Of torch.distributed no error is recorded: its process ends inside of the call.
+    pending = [call for call in calls if call.function.islower() and not call.completed_ns]
+    return next(filter(None, (_of_call(trace, rank, call) for call in pending)), "")
+
+
+def _takes(call: Call) -> bool:
+    """Return whether a call has a buffer for what others send."""
+    return call.is_receive or call.function in COLLECTIVES
+
+
+def _of_call(trace: Trace, rank: int, failed: Call) -> str:
+    """Return the sentence about both sizes; empty when the other one is not known for certain."""
+    if failed.function in COLLECTIVES:
+        return _of_collective(trace, rank, failed)
+    message = _message_for(trace, rank, failed) if failed.is_receive else None
+    if message is None or message[1].num_bytes <= failed.num_bytes:
+        return ""
+    sender, sent = message
+    return (
+        f"{_told(rank, failed)} has a buffer of {_size(failed)}, and rank {sender} sends it "
+        f"{_size(sent)}{at(sent)}: {_advice(failed, sent)}"
+    )
+
+
+def _without_the_other(rank: int, failed: Call) -> str:
+    if failed.function in COLLECTIVES:
+        return f"in {_told(rank, failed)} the arrays of the ranks do not fit each other"
+    return f"{_told(rank, failed)} has a buffer of {_size(failed)}: its message is longer"
+
+
+def _advice(receive: Call, sent: Call) -> str:
+    if sent.pickled and receive.num_bytes == _IRECV_NUM_BYTES:
+        return "irecv takes no more without a buffer of its own; use Irecv into an array"
+    if sent.num_elements == receive.num_elements:
+        return "give both arrays the same dtype"
+    return "make the buffer as long as the message"
+
+
+def _of_collective(trace: Trace, rank: int, failed: Call) -> str:
+    """Return the sentence about a collective that ranks call with different sizes."""
+    for other, call in _counterparts(trace, rank, failed):
+        if call.num_bytes >= 0 and call.num_bytes != failed.num_bytes:
+            return (
+                f"{_told(rank, failed)} is about {_size(failed)}, that of rank {other}{at(call)} "
+                f"about {_size(call)}: give them arrays of the same length and dtype"
+            )
+    return ""
+
+
+def _counterparts(trace: Trace, rank: int, failed: Call) -> Iterator[tuple[int, Call]]:
+    """Yield the same collective of other ranks: the one as many have come before."""
+
+    def of(other: int) -> list[Call]:
+        return [
+            call
+            for call in trace.ranks[other].calls
+            if call.function in COLLECTIVES and call.communicator == failed.communicator
+        ]
+
+    number = [call.sequence for call in of(rank)].index(failed.sequence)
+    for other in range(len(trace.ranks)):
+        calls = of(other)
+        if other != rank and number < len(calls) and calls[number].function == failed.function:
+            yield other, calls[number]
+
+
+def _message_for(trace: Trace, rank: int, failed: Call) -> tuple[int, Call] | None:
+    """Return sender and send of the message that a failed receive got; None if it is not certain.
+
+    Receives take messages of one sender in the order both were posted in (MPI 4.1, section 3.5).
+    """
+    left = [
+        (sender, call)
+        for sender, seen in enumerate(trace.ranks)
+        for call in seen.calls
+        if call.is_send and call.peer == rank and _is_of(failed, call)
+    ]
+    for call in trace.ranks[rank].calls:
+        if not call.is_receive or not _is_of(failed, call):
+            continue
+        source, tag = (
+            (call.matched_source, call.matched_tag) if has_got(call) else (call.peer, call.tag)
+        )
+        fitting = [
+            (sender, sent)
+            for sender, sent in left
+            if source in (ANY_SOURCE, sender) and tag in (ANY_TAG, sent.tag)
+        ]
+        if call is failed:
+            is_certain = source != ANY_SOURCE or len({sent.num_bytes for _, sent in fitting}) == 1
+            return fitting[0] if fitting and is_certain else None
+        if source == ANY_SOURCE:
+            return None
+        if fitting:
+            left.remove(fitting[0])
+    return None
+
+
+def _is_of(failed: Call, call: Call) -> bool:
+    """Return whether a call has posted something on the communicator of the failed one."""
+    prepares_only = call.function.endswith("_init") and not call.creates_request
+    return call.communicator == failed.communicator and not call.cancelled and not prepares_only
+
+
+def _told(rank: int, call: Call) -> str:
+    return f"{signature_of(call)} of rank {rank}{at(call)}"
+
+
+def _size(call: Call) -> str:
+    """Return `104 bytes (13 elements of 8 bytes)`."""
+    if call.num_elements <= 0 or call.num_bytes <= 0:
+        return f"{call.num_bytes} bytes"
+    each = call.num_bytes // call.num_elements
+    elements = "1 element" if call.num_elements == 1 else f"{call.num_elements} elements"
+    return f"{call.num_bytes} bytes ({elements} of {each} byte{'' if each == 1 else 's'})"
