@@ -80,7 +80,7 @@ def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
             for case in plan.cases:
                 outcomes.append(run.answer(case))
         except RunEnded as ended:
-            failure = run.with_last_words(ended.failure)
+            failure = run.outputs.with_last_words(ended.failure)
         tails = tuple(run.outputs.tail(rank) for rank in range(plan.ranks))
         return Launched(tuple(outcomes), failure, tails, run.refusals())
 
@@ -294,19 +294,6 @@ class _Run:
         """Return what was refused to the ranks, each in one sentence, whatever came of it."""
         found = enumerate(rank_files.trace.refusal() for rank_files in self._files)
         return tuple(answers.refusal_text(rank, refusal) for rank, refusal in found if refusal)
-
-    def with_last_words(self, failure: RunFailure) -> RunFailure:
-        """Return the failure with the last lines that each rank printed in its last case."""
-        message, detail = map(self.outputs.without_our_paths, (failure.message, failure.detail))
-        failure = replace(failure, message=message, detail=detail)
-        if failure.verdict is Verdict.NOT_ATTEMPTED:
-            return failure
-        said = [
-            f"last output of rank {rank}:\n{tail}"
-            for rank in range(self._plan.ranks)
-            if (tail := self.outputs.tail(rank))
-        ]
-        return replace(failure, detail="\n\n".join(filter(None, [failure.detail, *said])))
 
 
 def _free_port() -> int:

@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from grader.model import RunFailure, Verdict
 from grader.runner.rank_files import RankFiles
 
 _MAX_TAIL_NUM_BYTES = 4000
@@ -36,6 +38,15 @@ class Outputs:
         if start > self._starts[rank]:
             del lines[:1]  # which has lost its beginning
         return self.without_our_paths("\n".join(lines[-_MAX_TAIL_LINES:]))
+
+    def with_last_words(self, failure: RunFailure) -> RunFailure:
+        """Return the failure with the last lines that each rank has printed in this case."""
+        message, detail = map(self.without_our_paths, (failure.message, failure.detail))
+        if failure.verdict is Verdict.NOT_ATTEMPTED:
+            return replace(failure, message=message, detail=detail)
+        tails = [(rank, self.tail(rank)) for rank in range(len(self._files))]
+        said = [f"last output of rank {rank}:\n{tail}" for rank, tail in tails if tail]
+        return replace(failure, message=message, detail="\n\n".join(filter(None, [detail, *said])))
 
     def without_our_paths(self, text: str) -> str:
         """Return a text in which files of the run go by the names that the student knows."""
