@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge.reductions import communicators_of_reductions
+from grader.judge.reductions import reduction_communicators
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL
 
 from .launch import named
@@ -83,7 +83,7 @@ for own in [comm.Dup()]: own.sendrecv(data, (rank + 1) % size, source=(rank - 1)
     )
     with launch(program, 4) as run:
         for trace in run.finish():
-            copies = communicators_of_reductions(trace.calls)
+            copies = reduction_communicators(trace.calls)
             sends = [call for call in trace.calls if call.is_send]
             assert sends
             by_hand = [call for call in sends if call.communicator not in copies]
