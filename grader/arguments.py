@@ -53,6 +53,12 @@ def _score(text: str) -> float:
     return number
 
 
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
+    return int(text)
+
+
 def _add_container_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--image", default="grade", help="the image to grade in (default: grade)")
     command.add_argument(
@@ -79,6 +85,13 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("submission", metavar="DIR", type=Path, nargs="?")
     command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
     command.add_argument("--part", metavar="NAME", action="append", help="grade only this part")
+    command.add_argument(
+        "--only", metavar="TEST", action="append", help="run only this test and what it requires"
+    )
+    command.add_argument("--ranks", metavar="N", type=_positive, help="run only on so many ranks")
+    command.add_argument(
+        "--fail-fast", action="store_true", help="run nothing after the first test that fails"
+    )
     command.add_argument(
         "--data",
         metavar="FOLDER",

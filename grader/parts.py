@@ -13,7 +13,7 @@ from grader.points import total, written
 from grader.runner.plan import Limits
 from grader.settings import Settings
 from grader.submission import Submission
-from grader.suite.judge_mode import Grading
+from grader.suite.grading import Grading
 from grader.suite.session import Graded, grade_suite
 
 
@@ -26,6 +26,8 @@ class GradedPart:
     """None when nothing was handed in."""
     has_ended: bool = False
     """No more runs are worth starting."""
+    test_names: tuple[str, ...] = ()
+    """Of its suite, also those that were not to be run."""
 
 
 def grade_part(
@@ -101,7 +103,8 @@ def _grade_once(
         secret=settings.secret,
         launch=settings.launch,
         own_part_replaced=part.builds_on if stand_in else None,
-        progress=settings.progress,
+        progress=settings.on_position,
+        selection=settings.selection,
         data=settings.data,
         journal=settings.journal,
     )
@@ -113,8 +116,13 @@ def _grade_once(
         f"{refusal}; this was refused and the program went on: a person should look at it"
         for refusal in found.refusals[:1]
     )
+    if not settings.selection.is_whole:
+        result = replace(result, max_points=total(test.max_points for test in found.tests))
     return GradedPart(
-        replace(result, notes=(*result.notes, *notes)), grading, found.has_ended or bool(problem)
+        replace(result, notes=(*result.notes, *notes)),
+        grading,
+        found.has_ended or bool(problem),
+        found.test_names,
     )
 
 
@@ -130,7 +138,7 @@ def _found(suite: Path, grading: Grading, points: float) -> tuple[Graded, str]:
     except GraderError as error:
         return Graded((), 0, has_ended=True), str(error)
     maximum = total(test.max_points for test in found.tests)
-    if maximum != points:
+    if maximum != points and grading.selection.is_whole:
         return found, (
             f"the suite gives {written(maximum)} points, assignment.toml {written(points)}"
         )
@@ -149,7 +157,7 @@ def with_hidden_tests(
         return replace(visible, max_points=points)
     grading = replace(
         graded.grading,
-        progress=lambda text: None,
+        progress=lambda position: None,
         is_hidden=True,
         shows_hidden=settings.shows_hidden,
         has_ended=graded.has_ended,

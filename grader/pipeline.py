@@ -1,7 +1,8 @@
 """The straight line: a submission goes in, a report comes out."""
 
+import difflib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,9 +13,10 @@ from grader.errors import GraderError, UsageError
 from grader.home import SUITES
 from grader.intake import process as intake
 from grader.manual import manual_parts
-from grader.model import Report
+from grader.model import PartResult, Report, Verdict
 from grader.parts import GradedPart, grade_part, with_hidden_tests
 from grader.points import total, written
+from grader.progress import PartProgress
 from grader.recognition import recognise
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
@@ -25,6 +27,7 @@ from grader.runner.selftest.examine import examine
 from grader.runner.users import run_uids
 from grader.settings import Settings
 from grader.submission import Submission
+from grader.suite.selection import Selection
 from grader.versions import versions
 
 
@@ -105,12 +108,21 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
             f"there are no hidden tests of {assignment.name} here to show: only the course has them"
         )
     graded: dict[str, GradedPart] = {}
-    for part in selected:
+    for number, part in enumerate(selected, 1):
         settings.progress(f"{part.name}: starting")
-        graded[part.name] = grade_part(submission, assignment, part, settings, graded)
+        progress = PartProgress(part.name, number, len(selected), started_s, settings.progress)
+        telling = replace(settings, on_position=progress.show)
+        graded[part.name] = (
+            _not_graded(part)
+            if settings.selection.fail_fast and any(map(_lost_points, graded.values()))
+            else grade_part(submission, assignment, part, telling, graded)
+        )
+    _require_known_tests(graded, settings.selection)
     # What the hidden tests take is not told. They come after all the others, so that no visible
     # output can repeat what a submission has seen in them.
     wall_time_s = time.monotonic() - started_s
+    if not settings.selection.is_mark:
+        without = selected
     if len(without) < len(selected):
         settings.progress("hidden tests: starting")
     results = [
@@ -118,7 +130,9 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
         if part in without
         else with_hidden_tests(part, assignment, graded[part.name], settings)
         for part in selected
+        if graded[part.name].result.tests or not settings.selection.only
     ]
+    everything = settings.parts is None and settings.selection.is_mark
     return Report(
         assignment=assignment.name,
         title=assignment.title,
@@ -126,7 +140,10 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
         submission_digest=submission.digest,
         door=settings.door,
         parts=tuple(results),
-        manual_parts=manual_parts(assignment, submission, intake_user(settings)),
+        # Who asked for some of the parts does not want to hear of the others.
+        manual_parts=manual_parts(assignment, submission, intake_user(settings))
+        if everything
+        else (),
         versions=versions(),
         wall_time_s=wall_time_s,
         started_at=started_at.isoformat(timespec="seconds"),
@@ -134,10 +151,42 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
             *settings.notes,
             *submission.notes,
             *settings.data.notes(),
-            *_further_points(without),
+            *(_further_points(without) if settings.selection.is_mark else [_NO_MARK]),
         ),
         is_recognised=settings.is_recognised,
     )
+
+
+_NO_MARK = "not all tests were run (--only, --ranks or --fail-fast), so this is no mark"
+
+
+def _lost_points(graded: GradedPart) -> bool:
+    return graded.result.points != graded.result.max_points
+
+
+def _not_graded(part: Part) -> GradedPart:
+    """Return what --fail-fast makes of a part after one that lost points."""
+    return GradedPart(
+        PartResult(
+            name=part.name,
+            title=part.title,
+            verdict=Verdict.SKIPPED,
+            points=0,
+            max_points=part.points,
+            message="not run: it comes after the first part that lost points",
+            tests=(),
+        )
+    )
+
+
+def _require_known_tests(graded: Mapping[str, GradedPart], selection: Selection) -> None:
+    """Raise UsageError for a test that was asked for and is in no suite."""
+    known = {name for each in graded.values() for name in each.test_names}
+    for name in selection.full_names:
+        if known and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]}?" if near else "; --verbose shows the names of tests"
+            raise UsageError(f"no test is called {name} in {', '.join(graded)}{hint}")
 
 
 def _further_points(without: Sequence[Part]) -> tuple[str, ...]:

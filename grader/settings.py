@@ -7,7 +7,9 @@ from grader.data import Data
 from grader.runner.journal import Journal
 from grader.runner.place import Here, Place
 from grader.runner.plan import Launched, Plan
+from grader.suite.grading import Position
 from grader.suite.inputs import PUBLIC_SECRET
+from grader.suite.selection import Selection
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,11 @@ class Settings:
     parts: Sequence[str] | None = None
     """Names of the only parts to grade; None for all."""
     progress: Callable[[str], None] = field(default=lambda text: None)
+    """Is told how far the grading has come, in words."""
+    on_position: Callable[[Position], None] = field(default=lambda position: None)
+    """Is told how far the part has come that is being graded."""
+    selection: Selection = field(default_factory=Selection)
+    """Which tests to run; all of them for a mark."""
     data: Data = field(default_factory=Data)
     """The images that inputs may be made of."""
     is_recognised: bool = False

@@ -1,52 +1,23 @@
 """The suite in the judge: `run` starts mpirun, and each test's exception becomes a verdict."""
 
-from collections.abc import Callable, Generator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from grader.data import Data
 from grader.errors import RANKS_GONE, RanksGone
 from grader.model import RunFailure, TestResult, Verdict
-from grader.runner.journal import Finished, Journal, Step
-from grader.runner.plan import Launched, Limits, Plan
+from grader.runner.journal import Finished, Step
+from grader.runner.plan import Launched, Plan
 from grader.suite.case import Case
 from grader.suite.continuation import LaunchBudget, answer_all
+from grader.suite.grading import Grading, Position
 from grader.suite.inputs import case_calls
 from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch
 from grader.suite.marks import NOT_RUN
 from grader.suite.mode import SuiteMode, function_of, suite_of
 from grader.suite.results import failed, points_of, result_of
-
-
-@dataclass(frozen=True)
-class Grading:
-    """One part of one submission under one suite."""
-
-    assignment: str
-    part: str
-    entry: str
-    world: str
-    probes: str
-    limits: Limits
-    submission: Mapping[str, bytes]
-    support: Mapping[str, bytes]
-    secret: bytes
-    launch: Callable[[Plan], Launched]
-    own_part_replaced: str | None = None
-    """The part whose file is our stand-in in this grading."""
-    progress: Callable[[str], None] = field(default=lambda text: None)
-    data: Data = field(default_factory=Data)
-    """The images that inputs may be made of."""
-    is_hidden: bool = False
-    """The suite is one of hidden tests."""
-    shows_hidden: bool = False
-    """Tell all about hidden tests, too; otherwise no more than name and verdict leaves here."""
-    has_ended: bool = False
-    """Start no ranks: the part has ended in another suite."""
-    journal: Journal = field(default_factory=Journal)
-    """Is told what becomes of each test, and knows what became of them before."""
 
 
 class JudgeMode(SuiteMode):
@@ -61,7 +32,10 @@ class JudgeMode(SuiteMode):
         self._passed: dict[str, int] = {}
         self._known: set[str] = set()
         """Tests that are not run, because it is known what became of them."""
+        self._ended: set[str] = set()
         self.num_launches = 0
+        self.test_names: tuple[str, ...] = ()
+        """Of the whole suite, also those that are not to be run."""
         self.problems: list[str] = []
         self.ranks_gone: RanksGone | None = None
         self.refusals: dict[str, None] = {}
@@ -79,14 +53,17 @@ class JudgeMode(SuiteMode):
 
         Raises GraderError when the machine cannot.
         """
+        grading = self._grading
+        if grading.selection.ranks not in (None, ranks):
+            why = f"only {grading.selection.ranks} ranks were asked for"
+            return make_launch(cases, [None] * len(cases), ranks, why)
         if self._budget.ended is not None:
             why = f"the part had already ended with {self._budget.ended.verdict.value}"
             return make_launch(cases, [None] * len(cases), ranks, why)
         if self._budget.is_spent:
             why = "the part's time was used up by runs that failed"
             return make_launch(cases, [None] * len(cases), ranks, why)
-        grading = self._grading
-        grading.progress(f"{grading.part}: {ranks} rank{'s' if ranks > 1 else ''}")
+        grading.progress(Position(len(self._ended), len(self._tests), ranks))
         world = world or grading.world
         calls = case_calls(
             cases,
@@ -131,6 +108,14 @@ class JudgeMode(SuiteMode):
         for mark in ("mpi", "part(name)", "points(number, requires, own)"):
             config.addinivalue_line("markers", mark)
 
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        """Leave out what nobody asked for."""
+        self.test_names = tuple(dict.fromkeys(map(function_of, items)))
+        items[:], left_out = self._grading.selection.split(items)
+        config.hook.pytest_deselected(items=left_out)
+
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember which tests there are, in the order of the file."""
         super().pytest_collection_finish(session)
@@ -168,7 +153,7 @@ class JudgeMode(SuiteMode):
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
         """Leave out what is known; say what is in progress."""
         name = function_of(item)
-        if name in self._known:
+        if name in self._known or name in self._ended:
             return True
         if item is self._tests[name][0]:
             self._grading.journal.started(self._step(name))
@@ -182,6 +167,8 @@ class JudgeMode(SuiteMode):
             pytest.skip(f"{NOT_RUN}it needs your own {replaced}")
         if self._grading.has_ended:
             pytest.skip(f"{NOT_RUN}the part had already ended")
+        if self._grading.selection.fail_fast and any(map(_is_failure, self._failed.values())):
+            pytest.skip(f"{NOT_RUN}it comes after the first test that failed")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -200,7 +187,10 @@ class JudgeMode(SuiteMode):
             self._keep(name, failed(item, self._told_error(call.excinfo.value), call.when))
         elif call.when == "call" and call.excinfo is None:
             self._passed[name] = self._passed.get(name, 0) + 1
-        if call.when == "teardown" and item is self._tests[name][-1]:
+        # One parameter that fails decides: the others have nothing to add.
+        decided = item is self._tests[name][-1] or _is_failure(self._failed.get(name))
+        if call.when == "teardown" and decided:
+            self._ended.add(name)
             self._grading.journal.finished(self._finished(name))
         return report
 
@@ -214,9 +204,8 @@ class JudgeMode(SuiteMode):
 
     def _keep(self, name: str, result: TestResult) -> None:
         """Keep the first failure of a test; one that has happened before one that was not run."""
-        known = self._failed.get(name)
-        if known is None or (
-            known.verdict is Verdict.SKIPPED and result.verdict is not Verdict.SKIPPED
+        if name not in self._failed or (
+            _is_failure(result) and not _is_failure(self._failed[name])
         ):
             self._failed[name] = self._told(result)
 
@@ -263,3 +252,7 @@ class JudgeMode(SuiteMode):
         return self._told(
             result_of(item, Verdict.JUDGE_ERROR, "the grader failed: not every parameter was run")
         )
+
+
+def _is_failure(result: TestResult | None) -> bool:
+    return result is not None and result.verdict is not Verdict.SKIPPED

@@ -67,7 +67,7 @@ class SuiteMode(ABC):
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip what requires a test that did not hold."""
-        required = _required_by(item)
+        required = required_by(item)
         for name in required:
             if name not in self._functions:
                 raise GraderError(f"{item.name} requires {name}, which is not in the suite")
@@ -94,7 +94,7 @@ class SuiteMode(ABC):
         report = yield
         if call.excinfo is not None and not _is_for_another_world(call.excinfo.value):
             name = function_of(item)
-            roots = (self._failed_because_of.get(each, name) for each in _required_by(item))
+            roots = (self._failed_because_of.get(each, name) for each in required_by(item))
             self._failed_because_of.setdefault(name, next(roots, name))
         return report
 
@@ -105,7 +105,8 @@ def _is_for_another_world(error: BaseException) -> bool:
     return is_skip and not str(error).startswith(NOT_RUN)
 
 
-def _required_by(item: pytest.Item) -> tuple[str, ...]:
+def required_by(item: pytest.Item) -> tuple[str, ...]:
+    """Return the tests of which one has to hold for this one to be run; empty for any."""
     mark = item.get_closest_marker("points")
     return mark.kwargs.get("requires") or () if mark is not None else ()
 

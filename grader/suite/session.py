@@ -12,7 +12,8 @@ import pytest
 
 from grader.errors import GraderError
 from grader.model import TestResult
-from grader.suite.judge_mode import Grading, JudgeMode
+from grader.suite.grading import Grading
+from grader.suite.judge_mode import JudgeMode
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class Graded:
     """A run ended such that no further one was worth starting."""
     refusals: tuple[str, ...] = ()
     """What was refused to ranks that went on all the same, in sentences."""
+    test_names: tuple[str, ...] = ()
+    """Of the whole suite, also those that were not to be run."""
 
 
 def grade_suite(suite: Path, grading: Grading) -> Graded:
@@ -47,10 +50,19 @@ def grade_suite(suite: Path, grading: Grading) -> Graded:
         raise plugin.ranks_gone
     if code == pytest.ExitCode.INTERRUPTED and not plugin.problems:
         raise KeyboardInterrupt
-    if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) or plugin.problems:
+    ended = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
+    if not grading.selection.is_whole:
+        ended.add(pytest.ExitCode.NO_TESTS_COLLECTED)
+    if code not in ended or plugin.problems:
         reason = (plugin.problems or [said.getvalue()[-2000:]])[0]
         raise GraderError(f"the suite {suite.name} could not be run: {reason}")
-    return Graded(plugin.results(), plugin.num_launches, plugin.has_ended, tuple(plugin.refusals))
+    return Graded(
+        plugin.results(),
+        plugin.num_launches,
+        plugin.has_ended,
+        tuple(plugin.refusals),
+        plugin.test_names,
+    )
 
 
 @contextlib.contextmanager

@@ -10,8 +10,8 @@ from grader.errors import GraderError
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner.plan import Launched, Limits
 from grader.suite.continuation import MOST_FRESH_LAUNCHES, MOST_FRESH_LAUNCHES_OF_PART
+from grader.suite.grading import Grading
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
-from grader.suite.judge_mode import Grading
 from grader.suite.session import grade_suite
 from grader.trace.calls import Trace
 
@@ -310,41 +310,44 @@ def test_after_a_few_failures_the_rest_is_not_run(tmp_path):
 
 
 def test_a_part_has_only_so_many_fresh_launches(tmp_path):
-    """And so much time for failures, whatever the number of ranks."""
-    body = """
-        MANY = tuple(Number(name=str(number)) for number in range(9))
-        @points(1)
-        @pytest.mark.parametrize("ranks", range(1, 9))
-        def test_it(run, ranks):
-            list(run(ranks, MANY))
-        """
+    """Whatever the number of ranks; a launch that no failure has touched still starts."""
+    body = "MANY = tuple(Number(name=str(number)) for number in range(9))"
+    for ranks in range(1, 9):
+        body += f"\n@points(1)\ndef test_{ranks}(run): list(run({ranks}, MANY))"
     bad = crashing(*map(str, range(1, 9)))
     assert grade(tmp_path, body, bad)[1] == 8 + MOST_FRESH_LAUNCHES_OF_PART
 
 
-def test_what_fails_alike_on_two_numbers_of_ranks_before_any_answer_ends_the_part(tmp_path):
-    """An import error would be met in each launch; on one number of ranks it may be about that."""
+def test_a_parameter_that_fails_decides(tmp_path):
+    """The launches that only its other parameters ask for are not started."""
     body = """
         @points(1)
-        @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+        @pytest.mark.parametrize("ranks", [1, 2, 3])
         def test_it(run, ranks):
             list(run(ranks, (Number(),)))
-        @points(1)
-        def test_other(run):
-            list(run(5, (Number(),)))
+            raise WrongAnswer("no")
         """
+    tests, num_launches = grade(tmp_path, body)
+    assert (tests["it"].where, num_launches) == ("ranks=1", 1)
+
+
+def test_what_fails_alike_on_two_numbers_of_ranks_before_any_answer_ends_the_part(tmp_path):
+    """An import error would be met in each launch; on one number of ranks it may be about that."""
+    body = ""
+    for ranks in range(1, 6):
+        body += f"\n@points(1)\ndef test_{ranks}(run): list(run({ranks}, (Number(),)))"
     tests, num_launches = grade(tmp_path, body, failing(Verdict.RUN_TIME_ERROR))
     assert num_launches == 2
-    assert tests["it"].verdict is Verdict.RUN_TIME_ERROR
-    assert tests["other"].verdict is Verdict.SKIPPED
-    assert tests["other"].message == "not run: the part had already ended with RUN_TIME_ERROR"
+    assert tests["2"].verdict is Verdict.RUN_TIME_ERROR
+    assert tests["3"].verdict is Verdict.SKIPPED
+    assert tests["3"].message == "not run: the part had already ended with RUN_TIME_ERROR"
 
     def bad_on_one(plan):
         return (failing(Verdict.RUN_TIME_ERROR) if plan.ranks == 1 else echo)(plan)
 
     tests, num_launches = grade(tmp_path, body, bad_on_one)
     assert num_launches == 5
-    assert tests["other"].verdict is Verdict.ACCEPTED
+    assert tests["2"].verdict is tests["5"].verdict is Verdict.ACCEPTED
 
 
 @pytest.mark.parametrize("verdict", [Verdict.NOT_ATTEMPTED, Verdict.RUN_TIME_ERROR])

@@ -6,8 +6,8 @@ from grader.errors import RanksGone
 from grader.model import RunFailure, Verdict
 from grader.runner.journal import PREFIX, Finished, Journal, Resume, Step, parse
 from grader.runner.plan import Launched, Limits
+from grader.suite.grading import Grading
 from grader.suite.inputs import PUBLIC_SECRET
-from grader.suite.judge_mode import Grading
 from grader.suite.session import grade_suite
 
 SUITE = '''
