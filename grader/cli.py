@@ -7,7 +7,7 @@ import io
 import os
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,17 +20,20 @@ from grader.errors import GraderError, UsageError
 from grader.home import REFERENCES, SUITES, TEMPLATES
 from grader.intake import process as intake
 from grader.model import Report
-from grader.points import written
 from grader.report import json_report, junit, markdown, terminal
-from grader.report.safe_text import disarm, one_line, visible
+from grader.report.live import Live
+from grader.report.page import Page
+from grader.report.safe_text import disarm, one_line
 from grader.runner import intake_stream, journal, place, protections
 from grader.runner.journal import Journal
 from grader.secret import course_secret, secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.inputs import PUBLIC_SECRET
+from grader.suite.selection import Selection
 from grader.versions import versions
 
 _DEFAULT_WIDTH = 80
+_MAX_WIDTH = 100
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -61,14 +64,16 @@ class _PrintVersions(argparse.Action):
 
 def _check(options: argparse.Namespace) -> int:
     _require_writable(options)
-    progress = _progress(options)
+    live = _live(options)
     sealed = _is_sealed()
     settings = Settings(
         door="container" if sealed else "check",
         sealed=sealed,
         secret=secret_beside_ranks(is_sealed=sealed),
         parts=options.part,
-        progress=progress,
+        selection=_selection(options),
+        progress=live.progress,
+        journal=Journal(on_finished=lambda each: live.finished(each.step.part, each.result)),
         data=Data(_data_folder(options)),
         shows_hidden=options.show_hidden,
         place=place.from_environment(os.environ),
@@ -77,7 +82,7 @@ def _check(options: argparse.Namespace) -> int:
         report = _grade_stdin(options, settings)
     else:
         report = pipeline.grade(_named(options), assignment=options.assignment, settings=settings)
-    progress("")
+    live.close()
     return _finish(report, options)
 
 
@@ -91,6 +96,8 @@ def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
         settings,
         secret=secret or settings.secret,
         flags_are_ours=True,
+        # Each in a line of its own: what is shown of it, and how, is the client's business.
+        progress=_say_visibly,
         journal=Journal(resume, _say),
         notes=resume.notes,
     )
@@ -106,11 +113,17 @@ def _run(options: argparse.Namespace) -> int:
     forwarded = []
     for name in options.part or []:
         forwarded += ["--part", name]
+    for name in options.only or []:
+        forwarded += ["--only", name]
+    if options.ranks is not None:
+        forwarded += ["--ranks", str(options.ranks)]
+    if options.fail_fast:
+        forwarded.append("--fail-fast")
     if options.show_hidden:
         forwarded.append("--show-hidden")
     folder = _named(options)
     _require_writable(options)
-    progress = _progress(options)
+    live = _live(options)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()
     data = sealed_door.grade_in_container(
@@ -121,10 +134,11 @@ def _run(options: argparse.Namespace) -> int:
         assignment=options.assignment,
         options=[*forwarded, "--", str(folder)],
         data=_data_folder(options),
-        on_progress=progress if sys.stderr.isatty() else _say_visibly,
+        on_progress=live.progress,
+        on_finished=lambda each: live.finished(each.step.part, each.result),
         secret=b"" if secret == PUBLIC_SECRET else secret,
     )
-    progress("")
+    live.close()
     return _finish(json_report.parse(data), options)
 
 
@@ -151,6 +165,10 @@ def _selftest(options: argparse.Namespace) -> int:
         print()
         print(reason or protections.note(found) or "everything holds: submissions can be graded")
     return GraderError.exit_code if reason else 0
+
+
+def _selection(options: argparse.Namespace) -> Selection:
+    return Selection(tuple(options.only or ()), options.ranks, options.fail_fast)
 
 
 def _is_sealed() -> bool:
@@ -202,13 +220,12 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
         print(json_report.render(report))
     else:
         is_terminal = sys.stdout.isatty()
-        width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns if is_terminal else 80
         colour = is_terminal and not options.plain and not os.environ.get("NO_COLOR")
         print(
             terminal.render(
                 report,
                 colour=colour,
-                width=min(width, 100),
+                width=_width(is_terminal),
                 plain=options.plain,
                 verbose=options.verbose,
             )
@@ -229,16 +246,17 @@ def _unwritten(file: Path, text: str) -> str:
     return ""
 
 
-def _progress(options: argparse.Namespace) -> Callable[[str], None]:
-    """Return what shows a long run's progress: one line that is overwritten, or a line a part."""
-    if sys.stderr.isatty():
-        return lambda text: _say(f"\r\x1b[K{visible(text)}", end="")
+def _live(options: argparse.Namespace) -> Live:
+    """Return what shows a run that is still going on."""
+    is_terminal = sys.stderr.isatty()
+    colour = is_terminal and not options.plain and not os.environ.get("NO_COLOR")
+    page = Page(colour, options.plain, _width(is_terminal), options.verbose)
+    return Live(page, lambda text: _say(text, end=""), is_terminal=is_terminal)
 
-    def show(text: str) -> None:
-        if text.endswith(": starting"):
-            _say_visibly(f"grading {text.removesuffix(': starting')}")
 
-    return show
+def _width(is_terminal: bool) -> int:
+    columns = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
+    return min(columns, _MAX_WIDTH) if is_terminal else _DEFAULT_WIDTH
 
 
 def _say_visibly(line: str) -> None:
@@ -256,18 +274,7 @@ def _list(options: argparse.Namespace) -> int:
     known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
     if not known:
         raise GraderError(f"no assignment is installed in {SUITES}")
-    if options.markdown:
-        print(catalogue.markdown(known), end="")
-        return 0
-    for found in known:
-        print(f"{found.name}: {found.title}")
-        for part in found.parts:
-            print(f"  {part.name:<20} {written(part.points):>4} points  {', '.join(part.files)}")
-        for manual in found.manual:
-            print(
-                f"  {manual.name:<20} {written(manual.points):>4} points  {manual.file}, "
-                "by a person"
-            )
+    print((catalogue.markdown if options.markdown else catalogue.text)(known), end="")
     return 0
 
 
@@ -275,16 +282,7 @@ def _template(options: argparse.Namespace) -> int:
     """Write a template: from the reference where it is installed, else the ready one."""
     found = assignments.load(options.assignment, SUITES)
     output: Path = options.output
-    try:
-        is_free = not output.exists() or not any(output.iterdir())
-    except OSError as error:
-        raise UsageError(
-            f"{output} cannot be written to: {error.strerror}; name a new folder"
-        ) from None
-    if not is_free:
-        raise UsageError(
-            f"{output} is not empty; name a new folder, so that nothing is overwritten"
-        )
+    template.require_free(output)
     reference = REFERENCES / options.assignment
     if reference.is_dir():
         template.generate(reference, output, assignments.shared_support(found))

@@ -20,6 +20,22 @@ def markdown(assignments: Sequence[Assignment]) -> str:
     return "\n".join([_HEAD, *(line for each in assignments for line in _section(each))])
 
 
+def text(assignments: Sequence[Assignment]) -> str:
+    """Return the list for a terminal: each part with its points and files."""
+    lines = []
+    for found in assignments:
+        lines.append(f"{found.name}: {found.title}")
+        for part in found.parts:
+            lines.append(_line(part.name, part.points, ", ".join(part.files)))
+        for manual in found.manual:
+            lines.append(_line(manual.name, manual.points, f"{manual.file}, by a person"))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _line(name: str, points: float, files: str) -> str:
+    return f"  {name:<20} {written(points):>4} points  {files}"
+
+
 def _section(assignment: Assignment) -> Iterator[str]:
     automatic = total(part.points for part in assignment.parts)
     manual = total(each.points for each in assignment.manual)

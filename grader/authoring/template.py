@@ -15,6 +15,20 @@ from grader.errors import GraderError, UsageError
 NOTHING_SHARED: Mapping[str, Path] = {}
 
 
+def require_free(output_dir: Path) -> None:
+    """Raise UsageError for a folder that cannot be looked into, or already holds something."""
+    try:
+        is_free = not output_dir.exists() or not any(output_dir.iterdir())
+    except OSError as error:
+        raise UsageError(
+            f"{output_dir} cannot be written to: {error.strerror}; name a new folder"
+        ) from None
+    if not is_free:
+        raise UsageError(
+            f"{output_dir} is not empty; name a new folder, so that nothing is overwritten"
+        )
+
+
 def generate(
     reference_dir: Path, output_dir: Path, shared: Mapping[str, Path] = NOTHING_SHARED
 ) -> list[Path]:

@@ -24,7 +24,9 @@ class ContainerDied(GraderError):
 class Record:
     """What has come of a grading, over all its containers."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_finished: Callable[[Finished], None] = lambda finished: None) -> None:
+        """on_finished: is told what became of a test."""
+        self._on_finished = on_finished
         self._resume = Resume()
         self._in_progress: Step | None = None
         self._deaths: Counter[Step | None] = Counter()
@@ -45,6 +47,7 @@ class Record:
         if isinstance(told, Finished):
             self._resume = replace(self._resume, finished=(*self._resume.finished, told))
             self._in_progress = None
+            self._on_finished(told)
         elif told is not None:
             self._in_progress = told
 

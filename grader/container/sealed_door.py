@@ -23,6 +23,7 @@ from grader.errors import INTERRUPTED, RANKS_GONE, GraderError, UsageError
 from grader.home import SUITES
 from grader.intake import process as intake
 from grader.runner import intake_stream, journal
+from grader.runner.journal import Finished
 from grader.runner.place import FOLDER_VARIABLE
 
 _NOT_STARTED = (126, 127)
@@ -44,6 +45,7 @@ def grade_in_container(
     assignment: str | None = None,
     data: Path | None = None,
     on_progress: Callable[[str], None],
+    on_finished: Callable[[Finished], None] = lambda finished: None,
     secret: bytes = b"",
     limits: ContainerLimits | None = None,
 ) -> bytes:
@@ -55,7 +57,7 @@ def grade_in_container(
     assignment: its name; found out from the files when left out.
     data: a folder with data files, which the container may read.
     secret: the course's, from which the inputs follow; empty for the public ones.
-    on_progress: gets each line of progress as it comes.
+    on_progress: gets each line of progress as it comes. on_finished: each test that has ended.
     limits: what the container with the ranks may use.
     Raises UsageError when the submission cannot be graded, GraderError when the engine, an image or
     the grader inside fails. Whatever happens, the containers are gone afterwards.
@@ -71,7 +73,7 @@ def grade_in_container(
     command += [] if data is None else ["--data", DATA_IN_CONTAINER]
     plan = ContainerPlan(image, [*command, *options], limits, data=data)
     containers = engines.connect(engine)
-    record = Record()
+    record = Record(on_finished)
 
     def grade_once() -> bytes:
         sent = package + journal.pack(record.resume)

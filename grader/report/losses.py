@@ -1,7 +1,6 @@
 """What was lost, where and why, in the order in which a student wants to read it."""
 
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.model import PartResult, Report, TestResult, Verdict
@@ -45,24 +44,6 @@ class Loss:
         if not found or len(clauses) == 1:
             return message, []
         return f"{before}deadlock:", clauses
-
-
-def reading_order(parts: Iterable[PartResult]) -> list[PartResult]:
-    """Return the parts, the worst first.
-
-    What the grader failed on comes before all; then what was tried and lost points, the most
-    points first; then what was not tried; what was accepted comes last.
-    """
-    return sorted(parts, key=_badness, reverse=True)
-
-
-def _badness(part: PartResult) -> tuple[int, float, int]:
-    group = {Verdict.JUDGE_ERROR: 3, Verdict.NOT_ATTEMPTED: 1, Verdict.ACCEPTED: 0}
-    return (
-        group.get(part.verdict, 2),
-        part.max_points - part.points,
-        part.verdict.severity,
-    )
 
 
 def losses(part: PartResult) -> list[Loss]:
@@ -113,11 +94,19 @@ def named(report: Report, verdict: Verdict) -> str:
 
 def command_again(report: Report, part: PartResult) -> str:
     """Return the command that grades this part alone, the way it was graded."""
-    command = "check" if report.door == "check" else "run"
     is_mount = report.door != "check" and report.submission == _MOUNTED_SUBMISSION
-    folder = "DIR" if is_mount else shlex.quote(visible(report.submission))
+    if is_mount:
+        # Who mounts a folder may have the image and nothing else of ours.
+        command = f'docker run --rm -v "$PWD:{_MOUNTED_SUBMISSION}:ro" IMAGE check '
+        command += _MOUNTED_SUBMISSION
+    else:
+        door = "check" if report.door == "check" else "run"
+        command = f"grade {door} {shlex.quote(visible(report.submission))}"
     named = "" if report.is_recognised else f" --assignment {visible(report.assignment)}"
-    return f"grade {command} {folder}{named} --part {visible(part.name)}"
+    worst = next((test for loss in losses(part) for test in loss.tests), None)
+    is_one = worst is not None and not worst.is_hidden
+    only = f" --only {visible(worst.name.removeprefix('test_'))}" if worst and is_one else ""
+    return f"{command}{named} --part {visible(part.name)}{only}"
 
 
 def number_text(number: float) -> str:

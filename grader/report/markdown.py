@@ -17,7 +17,6 @@ from grader.report.losses import (
     not_run,
     number_text,
     points_text,
-    reading_order,
     score_sentence,
 )
 from grader.report.safe_text import disarm, one_line
@@ -46,7 +45,7 @@ _FAILED = "❌"
 
 def render(report: Report) -> str:
     """Return the report as Markdown; the table alone where all of it is too long for a summary."""
-    parts = reading_order(report.parts)
+    parts = report.parts
     head = [
         f"## {escape(report.assignment)}: {escape(report.title)}",
         f"**{escape(score_sentence(report))}**",

@@ -46,6 +46,10 @@ class Page:
         """Return sign and word of a verdict, in its colour."""
         return self._tinted(f"{self._sign(verdict)} {verdict.value}", verdict)
 
+    def sign(self, verdict: Verdict) -> str:
+        """Return the sign of a verdict, in its colour."""
+        return self._tinted(self._sign(verdict), verdict)
+
     def heading(self, name: str, verdict: Verdict, points: str) -> str:
         """Return the head of a part: sign, name, a rule, verdict and points."""
         right = f"{verdict.value}  {points}"

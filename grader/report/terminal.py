@@ -1,12 +1,13 @@
-"""What a student reads in a terminal: the worst part first, the sentence that helps, what to do."""
+"""What a student reads in a terminal: each part, the sentence that helps, what to do next."""
 
 from collections.abc import Sequence
+from itertools import groupby
 
 from grader.model import ManualPart, PartResult, Report, Verdict
 from grader.points import total
 from grader.report.failed_part import advice, dim, failed_part, held_tests
 from grader.report.layout import num_columns, padded
-from grader.report.losses import number_text, points_text, reading_order, score_sentence
+from grader.report.losses import number_text, points_text, score_sentence
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import one_line
 
@@ -29,11 +30,13 @@ def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bo
     verbose: every test, all of the output, and what the grading took.
     """
     page = Page(colour, plain, max(width, _MIN_WIDTH), verbose)
-    parts = reading_order(report.parts)
     blocks = [_head(page, report)]
-    blocks += [failed_part(page, report, part) for part in parts if part.verdict not in _BRIEF]
+    for is_brief, parts in groupby(report.parts, lambda part: part.verdict in _BRIEF):
+        if is_brief:
+            blocks.append(_brief(page, list(parts)))
+        else:
+            blocks += [failed_part(page, report, part) for part in parts]
     blocks += [
-        _brief(page, [part for part in parts if part.verdict in _BRIEF]),
         _manual(page, report.manual_parts),
         [line for note in report.notes for line in page.paragraph(one_line(note), first="note: ")],
         _total(page, report),
@@ -54,7 +57,7 @@ def _head(page: Page, report: Report) -> list[str]:
 
 
 def _brief(page: Page, parts: Sequence[PartResult]) -> list[str]:
-    """Return the parts that need no explanation: those not tried, then those accepted."""
+    """Return parts that need no explanation: those not tried, those accepted."""
     names = {part.name: one_line(part.name, _MAX_NAME_COLUMNS) for part in parts}
     name_num_columns = max(map(num_columns, names.values()), default=0)
     lines = []

@@ -69,11 +69,18 @@ class Journal:
     """The judge's end."""
 
     def __init__(
-        self, resume: Resume | None = None, write: Callable[[str], None] = lambda line: None
+        self,
+        resume: Resume | None = None,
+        write: Callable[[str], None] = lambda line: None,
+        on_finished: Callable[[Finished], None] = lambda finished: None,
     ) -> None:
-        """write: takes each line, of at most MAX_LINE_NUM_BYTES, ASCII and without its end."""
+        """write: takes each line, of at most MAX_LINE_NUM_BYTES, ASCII and without its end.
+
+        on_finished: is told what became of a test, for whoever watches here.
+        """
         self._resume = resume or Resume()
         self._write = write
+        self._on_finished = on_finished
 
     def started(self, step: Step) -> None:
         """Say that a test is in progress."""
@@ -81,6 +88,7 @@ class Journal:
 
     def finished(self, finished: Finished) -> None:
         """Say what became of a test."""
+        self._on_finished(finished)
         self._say({"finished": dataclasses.asdict(finished)})
 
     def kept(self, steps: Set[Step]) -> list[Finished]:

@@ -12,6 +12,7 @@ from grader.runner.plan import Launched, Limits
 from grader.suite.continuation import MOST_FRESH_LAUNCHES, MOST_FRESH_LAUNCHES_OF_PART
 from grader.suite.grading import Grading
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
+from grader.suite.selection import Selection
 from grader.suite.session import grade_suite
 from grader.trace.calls import Trace
 
@@ -608,3 +609,49 @@ def test_rule(run):
     assert tests["values"].verdict is Verdict.ACCEPTED
     assert (tests["rule"].verdict, tests["rule"].points) == (Verdict.NOT_PROVEN, 0)
     assert "rank 0 says this and rank 1 that; a person should look" in tests["rule"].message
+
+
+SELECTED = """
+        @points(1)
+        @pytest.mark.parametrize("ranks", [2, 3])
+        def test_first(run, ranks):
+            list(run(ranks, CASES))
+        @points(2, requires=test_first)
+        def test_second(run):
+            for ranks in (2, 3):
+                run(ranks, CASES).holding(lambda case, outcome: None)
+            raise WrongAnswer("no")
+        @points(4)
+        def test_third(run):
+            list(run(2, CASES))
+"""
+
+
+def test_only_the_tests_asked_for_are_run_with_those_they_require(tmp_path):
+    """With or without `test_`."""
+    for name in ("second", "test_second"):
+        tests, _ = grade(tmp_path, SELECTED, selection=Selection(only=(name,)))
+        assert list(tests) == ["first", "second"]
+    found = graded(tmp_path, SELECTED, selection=Selection(only=("nothing",)))
+    assert (found.tests, found.test_names) == ((), ("test_first", "test_second", "test_third"))
+
+
+def test_only_the_number_of_ranks_asked_for_is_launched(tmp_path):
+    """Tests that need another are not run."""
+    launched = []
+
+    def launch(plan):
+        launched.append(plan.ranks)
+        return echo(plan)
+
+    tests, _ = grade(tmp_path, SELECTED, launch, selection=Selection(ranks=3))
+    assert set(launched) == {3}
+    assert tests["first"].verdict is Verdict.ACCEPTED
+    assert tests["third"].message == "not run: only 3 ranks were asked for"
+
+
+def test_fail_fast_runs_nothing_after_the_first_failure(tmp_path):
+    """What comes after it is not run, and does not look failed."""
+    tests, _ = grade(tmp_path, SELECTED, selection=Selection(fail_fast=True))
+    verdicts = [test.verdict for test in tests.values()]
+    assert verdicts == [Verdict.ACCEPTED, Verdict.WRONG_ANSWER, Verdict.SKIPPED]
