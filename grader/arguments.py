@@ -43,6 +43,16 @@ def parser(
     return whole
 
 
+def selecting(options: argparse.Namespace) -> list[str]:
+    """Return the options that say what to grade, for the `grade check` in a container."""
+    found = []
+    for option, values in (("--part", options.part), ("--only", options.only)):
+        found += [each for value in values or () for each in (option, value)]
+    found += [] if options.ranks is None else ["--ranks", str(options.ranks)]
+    found += ["--fail-fast"] if options.fail_fast else []
+    return found + (["--show-hidden"] if options.show_hidden else [])
+
+
 def _score(text: str) -> float:
     try:
         number = float(text)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from grader import __version__, pipeline
 from grader import assignment as assignments
-from grader.arguments import Command, parser
+from grader.arguments import Command, parser, selecting
 from grader.authoring import catalogue, template
 from grader.data import Data
 from grader.errors import GraderError, UsageError
@@ -110,17 +110,6 @@ def _run(options: argparse.Namespace) -> int:
     # Only this door needs Docker's client, which takes a quarter of a second to import.
     from grader.container import sealed_door
 
-    forwarded = []
-    for name in options.part or []:
-        forwarded += ["--part", name]
-    for name in options.only or []:
-        forwarded += ["--only", name]
-    if options.ranks is not None:
-        forwarded += ["--ranks", str(options.ranks)]
-    if options.fail_fast:
-        forwarded.append("--fail-fast")
-    if options.show_hidden:
-        forwarded.append("--show-hidden")
     folder = _named(options)
     _require_writable(options)
     live = _live(options)
@@ -132,7 +121,7 @@ def _run(options: argparse.Namespace) -> int:
         engine=options.engine,
         ranks_image=options.ranks_image if options.isolation == "two-containers" else None,
         assignment=options.assignment,
-        options=[*forwarded, "--", str(folder)],
+        options=[*selecting(options), "--", str(folder)],
         data=_data_folder(options),
         on_progress=live.progress,
         on_finished=lambda each: live.finished(each.step.part, each.result),
@@ -219,13 +208,12 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
     if options.json == "-":
         print(json_report.render(report))
     else:
-        is_terminal = sys.stdout.isatty()
-        colour = is_terminal and not options.plain and not os.environ.get("NO_COLOR")
+        colour, width = _look(sys.stdout.isatty(), options)
         print(
             terminal.render(
                 report,
                 colour=colour,
-                width=_width(is_terminal),
+                width=width,
                 plain=options.plain,
                 verbose=options.verbose,
             )
@@ -249,14 +237,16 @@ def _unwritten(file: Path, text: str) -> str:
 def _live(options: argparse.Namespace) -> Live:
     """Return what shows a run that is still going on."""
     is_terminal = sys.stderr.isatty()
-    colour = is_terminal and not options.plain and not os.environ.get("NO_COLOR")
-    page = Page(colour, options.plain, _width(is_terminal), options.verbose)
+    colour, width = _look(is_terminal, options)
+    page = Page(colour, options.plain, width, options.verbose)
     return Live(page, lambda text: _say(text, end=""), is_terminal=is_terminal)
 
 
-def _width(is_terminal: bool) -> int:
+def _look(is_terminal: bool, options: argparse.Namespace) -> tuple[bool, int]:
+    """Return whether there is colour, and how many columns."""
+    colour = is_terminal and not options.plain and not os.environ.get("NO_COLOR")
     columns = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
-    return min(columns, _MAX_WIDTH) if is_terminal else _DEFAULT_WIDTH
+    return colour, min(columns, _MAX_WIDTH) if is_terminal else _DEFAULT_WIDTH
 
 
 def _say_visibly(line: str) -> None:

@@ -318,3 +318,29 @@ def test_a_folder_that_has_gone_can_be_graded_from(tmp_path):
     )
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_test_of_no_suite_is_bad_usage_and_the_nearest_is_named():
+    """Nothing is launched for it."""
+    done = grade("check", TEMPLATE, "--part", "sync_ring", "--only", "keeps_up_with_serial_trainin")
+    assert done.returncode == 2
+    assert (
+        "no test is called test_keeps_up_with_serial_trainin in sync_ring; did you" in done.stderr
+    )
+
+
+def test_with_some_of_the_tests_there_is_a_note_that_it_is_no_mark():
+    """And nothing about what nobody asked for: other parts, what a person marks."""
+    done = grade("check", TEMPLATE, "--part", "sync_ring", "--fail-fast", "--json", "-")
+    report = json.loads(done.stdout)
+    assert [part["name"] for part in report["parts"]] == ["sync_ring"]
+    assert report["manual_parts"] == []
+    assert any("this is no mark" in note for note in report["notes"])
+
+
+@pytest.mark.parametrize("ranks", ["0", "-1", "two"])
+def test_a_number_of_ranks_is_one(ranks):
+    """Bad usage, before anything starts."""
+    done = grade("check", TEMPLATE, "--ranks", ranks)
+    assert done.returncode == 2
+    assert f"expected a number from 1 on, found '{ranks}'" in done.stderr
