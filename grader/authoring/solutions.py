@@ -65,6 +65,15 @@ def strip_solutions(source: str, file: str) -> str:
     return "\n".join(stripped + lines[kept_from:])
 
 
+def solution_lines(source: str, file: str) -> frozenset[int]:
+    """Return the numbers, from 1, of the lines that solutions hold.
+
+    Raises GraderError, naming file and line, when a marker is misspelt or without its partner.
+    """
+    found = _find_solutions(source.split("\n"), file)
+    return frozenset(line for each in found for line in range(each.begin + 1, each.end))
+
+
 def _find_solutions(lines: list[str], file: str) -> list[_Solution]:
     solutions: list[_Solution] = []
     begin: int | None = None
