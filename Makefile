@@ -102,16 +102,19 @@ wheelhouse: requirements.lock | .venv/.ready
 
 docs: setup
 	$(BIN)/grade list --markdown >docs/assignments.md
+	for name in $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.toml)))); do \
+	$(BIN)/grade list --prices $$name >docs/prices/$$name.md; done
 
 # Every attack, the slow ones too, and every weakened judge.
 RED_TEAM := $(addprefix tests/container/test_,hostile.py hostile_archives.py weakened.py)
 acceptance: setup
 	$(BIN)/python -m pytest -n 2 -m slow tests/test_submissions.py
 	$(BIN)/python -m pytest -m "slow or not slow" $(RED_TEAM)
+	$(BIN)/python benchmarks/mutation.py
 	$(BIN)/python benchmarks/acceptance.py
 
 bench: setup
-	@for script in $(filter-out benchmarks/acceptance.py,$(wildcard benchmarks/*.py)); do \
+	@for script in $(filter-out benchmarks/acceptance.py benchmarks/mutation.py,$(wildcard benchmarks/*.py)); do \
 	echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 # Needs uv (pip install uv). The lock is universal: one for Linux and macOS, Python 3.11 to 3.14.

@@ -1,10 +1,11 @@
-"""The long repeats: the same verdicts, points and report every time, idle and with both cores busy.
+"""The long repeats: the same verdicts and points every time, idle and with both cores busy.
 
-    python benchmarks/acceptance.py [TIMES [NAME...]]      (default: 20; `make acceptance`)
+    python benchmarks/acceptance.py [TIMES [NAME...]]      (default: 10; `make acceptance`)
 
-Grades the references and every example submission marked `deterministic` TIMES times, half of them
-while other processes keep all cores busy, and compares the JSON reports but for what they call
-`measured`. Ends with status 1 at any difference. With NAMEs only what lies in folders so called.
+Grades the references, and of the example submissions marked `deterministic` one for each part and
+verdict, TIMES times, half of them while other processes keep all cores busy. It can be stopped at
+any time: what has been graded by the same source is not graded again (.acceptance.jsonl keeps it).
+Ends with status 1 at any difference. With NAMEs only what lies in folders so called.
 """
 
 import json
@@ -16,14 +17,16 @@ import tomllib
 from pathlib import Path
 
 from grader import pipeline
-from grader.report import json_report
+from grader.model import Report
+from grader.versions import versions
 
 ROOT = Path(__file__).resolve().parents[1]
+KEPT = ROOT / ".acceptance.jsonl"
 
 
 def main() -> None:
     """Grade everything again and again; say what differed."""
-    times = int(sys.argv[1]) if len(sys.argv) > 1 else 20
+    times = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     only = set(sys.argv[2:])
     references = [(folder, None) for folder in sorted((ROOT / "reference").iterdir())]
     cases = [
@@ -31,9 +34,9 @@ def main() -> None:
         for folder, part in [*references, *_deterministic_failures()]
         if not only or only & set(folder.parts)
     ]
-    different = 0
-    for folder, part in cases:
-        different += _repeat(folder, part, times)
+    kept = _kept()
+    different = sum([_repeat(folder, part, times, kept) for folder, part in cases])
+    print(f"{len(cases)} submissions, {times} times each, {different} gradings different")
     sys.exit(1 if different else 0)
 
 
@@ -42,17 +45,18 @@ def _deterministic_failures() -> list[tuple[Path, str]]:
     verdicts_seen = set()
     for file in sorted((ROOT / "tests" / "submissions").glob("*/*/*/expected.toml")):
         expected = tomllib.loads(file.read_text())
-        key = (expected["verdict"], expected["part"])
+        key = (expected["verdict"], file.parts[-3], expected["part"])
         if expected.get("deterministic") and key not in verdicts_seen:
             verdicts_seen.add(key)
             found.append((file.parent, expected["part"]))
     return found
 
 
-def _repeat(folder: Path, part: str | None, times: int) -> int:
-    """Grade one submission `times` times; return how many reports differ from the first."""
-    reports, started_s = [], time.monotonic()
-    for index in range(times):
+def _repeat(folder: Path, part: str | None, times: int, kept: dict[str, list[str]]) -> int:
+    """Grade one submission `times` times; return how many gradings differ from the first."""
+    name, started_s = str(folder.relative_to(ROOT)), time.monotonic()
+    found, num_kept = list(kept.get(name, [])[:times]), len(kept.get(name, []))
+    for index in range(len(found), times):
         busy = keep_cores_busy() if index >= times // 2 else []
         try:
             report = pipeline.grade(folder, parts=[part] if part else None)
@@ -60,19 +64,39 @@ def _repeat(folder: Path, part: str | None, times: int) -> int:
             for process in busy:
                 process.kill()
                 process.join()
-        reports.append(_without_measured(json.loads(json_report.render(report))))
-    different = sum(report != reports[0] for report in reports)
-    first = reports[0]
-    took_s = (time.monotonic() - started_s) / times
+        found.append(_marks(report))
+        with KEPT.open("a") as file:
+            file.write(json.dumps([versions().source_digest, name, found[-1]]) + "\n")
+    different = [marks for marks in found if marks != found[0]]
+    took_s = (time.monotonic() - started_s) / max(times - num_kept, 1)
     print(
-        f"{folder.relative_to(ROOT)}: {first['verdict']} {first['score']}/{first['max_score']}, "
-        f"{times} times, {different} different, {took_s:.1f} s each",
+        f"{name}: {found[0].splitlines()[0]}, {times} times, {len(different)} different, "
+        f"{took_s:.1f} s each",
         flush=True,
     )
-    for report in reports:
-        if report != reports[0]:
-            print(f"  {_first_difference(reports[0], report)}", flush=True)
-    return different
+    for marks in different:
+        pairs = zip(found[0].splitlines(), marks.splitlines(), strict=False)
+        print("\n".join(f"  {one} / {other}" for one, other in pairs if one != other), flush=True)
+    return len(different)
+
+
+def _marks(report: Report) -> str:
+    """Return the verdict and points of a grading, and a line for each test."""
+    lines = [f"{report.score}/{report.max_score}"]
+    for part in report.parts:
+        lines.append(f"{part.name} {part.verdict.value} {part.points}")
+        lines += [f"{part.name} {each.name} {each.verdict.value}" for each in part.tests]
+    return "\n".join(lines)
+
+
+def _kept() -> dict[str, list[str]]:
+    """Return the gradings of this source so far, by submission."""
+    kept: dict[str, list[str]] = {}
+    lines = KEPT.read_text().splitlines() if KEPT.is_file() else []
+    for digest, name, marks in map(json.loads, lines):
+        if digest == versions().source_digest:
+            kept.setdefault(name, []).append(marks)
+    return kept
 
 
 def keep_cores_busy() -> list[multiprocessing.Process]:
@@ -88,26 +112,6 @@ def keep_cores_busy() -> list[multiprocessing.Process]:
 def _spin() -> None:
     while True:
         pass
-
-
-def _without_measured(value: object) -> object:
-    if isinstance(value, dict):
-        return {k: _without_measured(v) for k, v in value.items() if k != "measured"}
-    if isinstance(value, list):
-        return [_without_measured(each) for each in value]
-    return value
-
-
-def _first_difference(one: object, other: object, path: str = "") -> str:
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in one:
-            if one[key] != other.get(key):
-                return _first_difference(one[key], other.get(key), f"{path}.{key}")
-    if isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for index, (left, right) in enumerate(zip(one, other, strict=True)):
-            if left != right:
-                return _first_difference(left, right, f"{path}[{index}]")
-    return f"{path}: {one!r} / {other!r}"
 
 
 if __name__ == "__main__":

@@ -35,6 +35,9 @@ def parser(
         _add_grading_options(command)
     listing = commands.add_parser("list", help="list the assignments and their parts")
     listing.add_argument("--markdown", action="store_true", help="the page docs/assignments.md")
+    listing.add_argument(
+        "--prices", metavar="ASSIGNMENT", help="what each test of an assignment asks and pays"
+    )
     write = commands.add_parser("template", help="write the files a student starts from")
     write.add_argument("assignment", metavar="ASSIGNMENT")
     write.add_argument("output", metavar="FOLDER", type=Path)

@@ -29,6 +29,7 @@ from grader.runner.journal import Journal
 from grader.secret import course_secret, secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.inputs import PUBLIC_SECRET
+from grader.suite.prices import prices
 from grader.suite.selection import Selection
 from grader.versions import versions
 
@@ -261,6 +262,11 @@ def _say(line: str, end: str = "\n") -> None:
 
 
 def _list(options: argparse.Namespace) -> int:
+    if options.prices:
+        found = assignments.load(options.prices, SUITES)
+        suites = {part.name: prices(found.folder / part.suite) for part in found.parts}
+        print(catalogue.prices(found, suites), end="")
+        return 0
     known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
     if not known:
         raise GraderError(f"no assignment is installed in {SUITES}")

@@ -1,9 +1,10 @@
 """The page of all assignments: every part with what is asked, its rules and its points."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from grader.assignment import Assignment, Manual, Part
 from grader.points import total, written
+from grader.suite.prices import Price
 
 _HEAD = """\
 # Assignments
@@ -30,6 +31,23 @@ def text(assignments: Sequence[Assignment]) -> str:
         for manual in found.manual:
             lines.append(_line(manual.name, manual.points, f"{manual.file}, by a person"))
     return "".join(f"{line}\n" for line in lines)
+
+
+def prices(assignment: Assignment, prices_by_part: Mapping[str, Sequence[Price]]) -> str:
+    """Return the price list of an assignment as Markdown: a table a part, a row a test."""
+    lines = [
+        f"# Prices: {assignment.name}\n",
+        "What each test asks and pays. A test pays all of its points or none; one bug costs the",
+        "tests that are about it ([pricing](../pricing.md)). `make docs` writes this page from the",
+        "suites.\n",
+    ]
+    for part in assignment.parts:
+        lines += [f"## {part.name}: {written(part.points)} points\n"]
+        lines += [_row(("points", "test", "what it asks")), _row(("---:", "---", "---"))]
+        for price in prices_by_part[part.name]:
+            lines.append(_row((written(price.points), _code(price.test), price.asks)))
+        lines.append("")
+    return "\n".join(lines)
 
 
 def _line(name: str, points: float, files: str) -> str:

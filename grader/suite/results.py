@@ -63,7 +63,7 @@ def result_of(
     max_points = float(points_of(item).args[0])
     return TestResult(
         name=function_of(item),
-        sentence=_sentence(item),
+        sentence=sentence_of(item),
         verdict=verdict,
         points=max_points if verdict is Verdict.ACCEPTED else 0,
         max_points=max_points,
@@ -81,7 +81,8 @@ def points_of(item: pytest.Item) -> pytest.Mark:
     return mark
 
 
-def _sentence(item: pytest.Item) -> str:
+def sentence_of(item: pytest.Item) -> str:
+    """Return what a test asks, in the words a student reads."""
     text = getattr(item.obj, "__doc__", None) or words(function_of(item))  # type: ignore[attr-defined]
     return " ".join(text.strip().split("\n\n")[0].split())
 

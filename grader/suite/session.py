@@ -44,7 +44,7 @@ def grade_suite(suite: Path, grading: Grading) -> Graded:
         *("--strict-markers", "--capture=no"),
     ]
     said = io.StringIO()
-    with _alone(suite.parent), contextlib.redirect_stdout(said):
+    with alone(suite.parent), contextlib.redirect_stdout(said):
         code = pytest.main(arguments, plugins=[plugin])
     if plugin.ranks_gone is not None:
         raise plugin.ranks_gone
@@ -85,7 +85,7 @@ def _working_in(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """Keep installed plugins, the user's pytest settings and other suites' modules out."""
     settings = {name: os.environ.pop(name, None) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS")}
     settings["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD")

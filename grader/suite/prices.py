@@ -1,0 +1,57 @@
+"""What each test of a suite asks and pays, without running it."""
+
+import contextlib
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from grader.errors import GraderError
+from grader.suite.mode import function_of
+from grader.suite.results import points_of, sentence_of
+from grader.suite.session import alone
+
+
+@dataclass(frozen=True)
+class Price:
+    """One test: what it asks, in the words a student reads, and what it is worth."""
+
+    test: str
+    points: float
+    asks: str
+
+
+class _Collected:
+    def __init__(self) -> None:
+        self.prices: dict[str, Price] = {}
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        for mark in ("mpi", "part(name)", "points(number, requires, own)"):
+            config.addinivalue_line("markers", mark)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            name = function_of(item)
+            points = float(points_of(item).args[0])
+            self.prices.setdefault(name, Price(name, points, sentence_of(item)))
+
+
+def prices(suite: Path) -> tuple[Price, ...]:
+    """Return the price of each test of a suite, in its order.
+
+    Raises GraderError when pytest cannot collect the suite, or a test has no points.
+    """
+    collected = _Collected()
+    arguments = [
+        *("--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"),
+        *("-c", os.devnull, "--rootdir", str(suite.parent), "--confcutdir", str(suite.parent)),
+        str(suite),
+    ]
+    said = io.StringIO()
+    with alone(suite.parent), contextlib.redirect_stdout(said):
+        code = pytest.main(arguments, plugins=[collected])
+    if code != pytest.ExitCode.OK:
+        raise GraderError(f"the suite {suite.name} could not be read: {said.getvalue()[-2000:]}")
+    return tuple(collected.prices.values())
