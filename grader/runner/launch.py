@@ -1,6 +1,5 @@
 """One mpirun from start to end: its ranks go through the cases in lockstep."""
 
-import socket
 import time
 from contextlib import ExitStack
 from dataclasses import replace
@@ -13,6 +12,7 @@ from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import answers
 from grader.runner.connections import Connections
 from grader.runner.fork_server import ForkServer, RunLost
+from grader.runner.machine import free_port
 from grader.runner.outputs import Outputs
 from grader.runner.plan import CaseCall, Launched, Plan
 from grader.runner.rank_files import RankFiles
@@ -119,7 +119,7 @@ class _Run:
             "genuine": plan.genuine,
             "guarded": plan.guarded,
             "layout": layout.described(),
-            "port": _free_port(),
+            "port": free_port(),
             "submission": str(submission),
             "support": str(self._sandbox.folder / "support"),
         }
@@ -294,10 +294,3 @@ class _Run:
         """Return what was refused to the ranks, each in one sentence, whatever came of it."""
         found = enumerate(rank_files.trace.refusal() for rank_files in self._files)
         return tuple(answers.refusal_text(rank, refusal) for rank, refusal in found if refusal)
-
-
-def _free_port() -> int:
-    """Return a port of the loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

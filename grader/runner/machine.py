@@ -1,7 +1,8 @@
-"""What has to be installed on a machine before anything can be launched there."""
+"""What a machine has to have before anything can be launched there."""
 
 import os
 import shutil
+import socket
 import sys
 from pathlib import Path
 
@@ -31,3 +32,10 @@ def libraries(mpirun: str) -> str:
     """Return the search path for libraries under which mpi4py finds this mpirun's MPI library."""
     beside = Path(mpirun).resolve().parent.parent / "lib"
     return os.pathsep.join(filter(None, [str(beside), os.environ.get("LD_LIBRARY_PATH", "")]))
+
+
+def free_port() -> int:
+    """Return a port of the loopback that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
