@@ -8,6 +8,7 @@ from grader.judge.wording import at, signature_of
 from grader.trace.calls import Trace
 
 _NO_MODULE = "No module named "
+_DATASETS = "torchvision.datasets"
 _TRUNCATED = ("MPI_ERR_TRUNCATE", "MPI_ERR_IN_STATUS", "Received data size doesn't match")
 """How MPI and gloo call a message that is longer than its buffer."""
 _INITS = ("Init", "Init_thread")
@@ -41,7 +42,7 @@ def crash_hint(crash: Crash, trace: Trace) -> str:
 
 
 def _of_torchvision(crash: Crash, trace: Trace) -> str:
-    if "torchvision" not in crash.message:
+    if f"{_NO_MODULE}'torchvision'" not in crash.message and _DATASETS not in crash.message:
         return ""
     return "torchvision's datasets are not here: take the images from images.py"
 

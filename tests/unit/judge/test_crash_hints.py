@@ -21,6 +21,11 @@ NOTHING = Run(2).trace()
             "torchvision's datasets are not here: take the images from images.py",
         ),
         (
+            Crash(0, "No module named 'torchvision.models'"),
+            "neither a file that was handed in nor a package that is installed has this name; if "
+            "it is yours, hand in torchvision.py too",
+        ),
+        (
             Crash(0, "No module named 'my_utils.ring'"),
             "neither a file that was handed in nor a package that is installed has this name; if "
             "it is yours, hand in my_utils.py too",
