@@ -1,6 +1,7 @@
 """Decides whether a run hangs for ever; if so, says who waits for whom."""
 
 from grader.judge.collectives import Gatherings
+from grader.judge.lower_case import name_lower_case
 from grader.judge.matching import match
 from grader.judge.needs import Need, needs_of
 from grader.judge.reasons import sentence
@@ -25,6 +26,15 @@ def explain_deadlock(
     returned: ranks that have left the student's code and will make no MPI call any more.
     makes_progress: MPI goes on inside of those nevertheless, and serves what they have posted.
     """
+    situation = _situation(trace, returned, makes_progress)
+    if situation is None or situation.can_move():
+        return None
+    named = _situation(name_lower_case(trace), returned, makes_progress)
+    return sentence(named or situation)
+
+
+def _situation(trace: Trace, returned: frozenset[int], makes_progress: bool) -> Situation | None:
+    """Return what every rank waits for; None where one does not wait, or nobody can tell."""
     ranks = trace.ranks
     finalised = {rank for rank, seen in enumerate(ranks) if seen.finalised}
     gone = frozenset(finalised | (returned & set(range(len(ranks)))))
@@ -41,5 +51,4 @@ def explain_deadlock(
     if not needs:
         return None
     silent = frozenset(finalised) if makes_progress else gone
-    situation = Situation(trace, needs, gone, silent, match(trace), Gatherings(trace))
-    return None if situation.can_move() else sentence(situation)
+    return Situation(trace, needs, gone, silent, match(trace), Gatherings(trace))

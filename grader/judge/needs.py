@@ -135,4 +135,7 @@ def _named(call: Call, wait: Call) -> str:
 
 
 def _of_lower_case(call: Call) -> str:
-    return " (which a lower-case recv makes)" if call.function == "Mprobe" else ""
+    return {
+        "Mprobe": " (which a lower-case recv makes)",
+        "Comm_dup": " (which the first comm.allreduce or comm.reduce makes, and comm.Dup)",
+    }.get(call.function, "")

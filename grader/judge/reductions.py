@@ -28,8 +28,13 @@ def reduction_communicators(calls: Sequence[Call]) -> set[int]:
 
 
 def _holds_reductions_only(calls: Sequence[Call]) -> bool:
-    """Return whether all that is sent is pickled, the length of each pickle before it."""
+    """Return whether all that is sent is pickled, the length of each pickle before it.
+
+    A rank may still be sending the last length.
+    """
     sends = [call for call in calls if call.is_send]
+    if len(sends) % 2 and not sends[-1].left_ns and _is_length(sends[-1]):
+        sends = sends[:-1]
     lengths, pickles = sends[::2], sends[1::2]
     return (
         len(lengths) == len(pickles)
@@ -42,11 +47,15 @@ def _are_one_object(length: Call, pickle: Call) -> bool:
     return (
         length.function == pickle.function
         and pickle.function in BLOCKING_POINT_TO_POINT
-        and (length.num_elements, length.pickled) == (1, False)
+        and _is_length(length)
         and pickle.pickled
         and (length.peer, length.tag) == (pickle.peer, pickle.tag)
         and _have_one_place(length, pickle)
     )
+
+
+def _is_length(call: Call) -> bool:
+    return (call.num_elements, call.pickled) == (1, False)
 
 
 def _have_one_place(one: Call, other: Call) -> bool:

@@ -63,7 +63,7 @@ def assert_buffers_not_pickles(trace: Trace, *, may_be_silent: bool = False) -> 
         raise RuleViolation(
             f"rank {rank} sends a pickled object by {name_of(call)}{at(call)}, as lower-case calls "
             f"do ({_times(len(pickled))} in all); this part asks for the upper-case calls "
-            "(Isend, Irecv, ...), which send the array's memory itself"
+            "(Isend, Irecv, Allreduce, ...), which send the array's memory itself"
         )
     _assert_evidence(trace, may_be_silent)
 

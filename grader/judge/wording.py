@@ -42,8 +42,11 @@ def _runs(ordered: Sequence[int]) -> list[str]:
 
 
 def name_of(call: Call) -> str:
-    """Return the function of a call; what came out of a rank's memory may hold anything."""
-    return _printable(call.function) or "a call without a name"
+    """Return the function of a call, or the lower-case call of mpi4py that it was made by.
+
+    What came out of a rank's memory may hold anything.
+    """
+    return call.made_by or _printable(call.function) or "a call without a name"
 
 
 def place_of(call: Call) -> str:
@@ -61,9 +64,12 @@ def at(call: Call) -> str:
 def signature_of(call: Call) -> str:
     """Return a call with what its partner must fit, in the words of the library it belongs to.
 
-    `Recv(source=3, tag=0)` and `Bcast(root=0)` of MPI, `recv(src=3, tag=0)` of torch.distributed.
+    `Recv(source=3, tag=0)` and `Bcast(root=0)` of MPI, `recv(src=3, tag=0)` of torch.distributed;
+    `comm.allreduce (a Recv from rank 3)` where mpi4py makes the call.
     """
     name = name_of(call)
+    if call.made_by:
+        return f"{name} ({_made_call(call)})"
     sends = call.is_send or call.function in _TO_ROOT
     if call.function in COLLECTIVES:
         rooted = call.function in ROOTED_COLLECTIVES and call.peer >= 0
@@ -75,6 +81,16 @@ def signature_of(call: Call) -> str:
     if call.function.islower():
         role = "dst" if sends else "src"
     return f"{name}({role}={_peer_text(call.peer)}, tag={tag_text(call.tag)})"
+
+
+def _made_call(call: Call) -> str:
+    """Return what a lower-case call does by this one, which has no such arguments itself."""
+    function = _printable(call.function)
+    if call.function in COLLECTIVES or call.peer == NO_PEER:
+        return function
+    link = "to" if call.is_send else "from"
+    peer = f"rank {call.peer}" if call.peer >= 0 else _peer_text(call.peer)
+    return f"{function} {link} {peer}"
 
 
 def tag_text(tag: int) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 
 from grader.errors import GraderError, LaunchError
 from grader.judge.functions import BY_OTHER_THAN_MESSAGES
+from grader.judge.lower_case import name_lower_case
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import answers
 from grader.runner.connections import Connections
@@ -182,7 +183,7 @@ class _Run:
             ranks=self._plan.ranks,
             inputs=case.inputs,
             results=tuple(results),
-            trace=replace(self._judged(trace), doubts=doubts),
+            trace=name_lower_case(replace(self._judged(trace), doubts=doubts)),
             wall_time_s=finished_s - started_s,
             num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
             num_processes=num_processes,

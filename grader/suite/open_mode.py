@@ -20,6 +20,7 @@ import pytest
 from grader import assignment as assignments
 from grader.data import Data
 from grader.home import SUITES
+from grader.judge.lower_case import name_lower_case
 from grader.model import Outcome, RunFailure, Verdict
 from grader.rank import own_mpi, problem
 from grader.rank.harness import sort_results
@@ -200,7 +201,7 @@ def _outcome(call: CaseCall, everyone: list[_Said]) -> Outcome | RunFailure:
         ranks=len(everyone),
         inputs=call.inputs,
         results=tuple(results),
-        trace=Trace(tuple(said.trace for said in everyone)),
+        trace=name_lower_case(Trace(tuple(said.trace for said in everyone))),
         wall_time_s=max(said.wall_time_s for said in everyone),
         num_altered=sum(said.num_altered for said in everyone),
     )

@@ -68,6 +68,9 @@ class Call:
     line: int
     place: int = 0
     """Which instruction of the rank's Python code makes the call: equal for the same one."""
+    made_by: str = ""
+    """The lower-case call of mpi4py that makes this one, as a program writes it:
+    `comm.allreduce`. Empty where the program may have made it itself."""
 
 
 @dataclass(frozen=True)

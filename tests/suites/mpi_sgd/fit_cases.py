@@ -7,9 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.judge.findings import WrongAnswer
-from grader.model import Outcome
-from grader.suite.case import Array, Case, Data
+from grader.api import Array, Case, Data, Outcome, WrongAnswer
 
 from . import serial
 
@@ -19,6 +17,9 @@ RTOL = 1e-9
 """Far above what the order of a sum can change in these short trainings, far below any mistake."""
 
 FLOAT64_NUM_BYTES = 8
+
+TIME_FACTOR = 15
+"""How many times as long as serial training a fit may take."""
 
 _NUM_ROWS = 96
 _NUM_UNSEEN_ROWS = 4
@@ -54,11 +55,6 @@ class Fit(Case):
     def num_steps(self) -> int:
         """Return how many batches one process would train on."""
         return self.epochs * self.number_of_batches
-
-    @property
-    def moves_data(self) -> bool:
-        """Return whether the rules on traffic can be judged by this case."""
-        return self.purpose == "values" and not self.synchronous_sends
 
     @property
     def label(self) -> str:
@@ -113,12 +109,14 @@ class Fit(Case):
         told = {
             "rows": Array("int64", (None,)),
             "rows_per_batch": Array("int64", (None,)),
-            "seen": Array("float64", (None, num_seen)),
+            "seen": Array("float64", (None, num_seen), finite=False),
         }
         if self.purpose == "slow worker":
             told["others_went_on"] = Array("int64", (1,))
-        trained = {name: Array("float64", shape) for name, shape in self.shapes.items()}
-        return {**trained, **told}
+        # Numbers that are not finite are compared as well: whose they are tells more.
+        return told | {
+            name: Array("float64", shape, finite=False) for name, shape in self.shapes.items()
+        }
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -177,11 +175,14 @@ def examples(outcome: Outcome, rank: int, rows: Rows) -> tuple[serial.Vector, se
     return given["data"][rows], given["labels"][rows]
 
 
-def timed(file: str, class_name: str, num_masters: int, purpose: str, attempt: int) -> list[Fit]:
+def timed(
+    file: str, class_name: str, num_masters: int, purpose: str, attempt: int, subject: str = ""
+) -> list[Fit]:
     """Return cases on the network of the handout, to be timed; more of them at later attempts."""
     return [
         Fit(
             "serial_fit" if purpose == "yardstick" else "fit",
+            subject=subject if purpose == "timing" else "",
             file=file,
             class_name=class_name,
             sizes=(784, 128, 64, 10),

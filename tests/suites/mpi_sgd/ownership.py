@@ -8,9 +8,7 @@ message, in two per layer, or pickled.
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from grader.judge.findings import RuleViolation
-from grader.judge.traffic import messages
-from grader.trace.calls import Trace
+from grader.api import RuleViolation, Trace, messages
 
 from .fit_cases import FLOAT64_NUM_BYTES
 
@@ -68,22 +66,6 @@ def assert_one_owner_per_layer(
             _assert_replied(trace, sizes, worker, master, layers, batches)
     _assert_cover(owned, sizes)
     return owned
-
-
-def assert_gathered(trace: Trace, sizes: Sequence[int], owned: Mapping[int, Layers]) -> None:
-    """Assert that every master sent all its layers to process 0.
-
-    Raises RuleViolation with the bytes.
-    """
-    by_layer = layer_num_bytes(sizes)
-    for master, layers in owned.items():
-        needed = sum(by_layer[layer] for layer in layers)
-        sent = num_bytes_sent(trace, master, 0)
-        if master != 0 and sent < needed:
-            raise RuleViolation(
-                f"master rank {master} sent {sent:,} bytes to process 0, expected at least the "
-                f"{needed:,} bytes of {_told(layers)}, once at the end"
-            )
 
 
 def _layers_per_batch(

@@ -154,6 +154,7 @@ def _scripted(base, case):
             if x.ndim == 2 and x.shape[1] == case["data"].shape[1]:
                 rows = [log.row_of.get(row.tobytes(), -1) for row in x]
                 if any(row >= 0 for row in rows):
+                    _assert_mpi_is_up()
                     log.before_forward(len(log.batches))
                 seen = _packed(self) if record_weights else np.zeros(0)
                 log.pending = (rows, seen)
@@ -177,6 +178,17 @@ def _scripted(base, case):
     )
     _set_parameters(network, case["sizes"], case["start"])
     return network, log
+
+
+def _assert_mpi_is_up():
+    """Raise RuntimeError in a fit that goes on training after MPI.Finalize, as MPI itself would."""
+    from mpi4py import MPI
+
+    if MPI.Is_finalized():
+        raise RuntimeError(
+            "fit goes on training after MPI.Finalize(), which has to come once, after all epochs: "
+            "put it behind the loop"
+        )
 
 
 def _set_parameters(network, sizes, packed):

@@ -67,11 +67,18 @@ def train(
     sizes: Sequence[int],
     learning_rate: float,
     batches: Iterable[tuple[Vector, Vector]],
+    *,
+    keeps_sums: bool = False,
 ) -> Vector:
-    """Return the packed parameters after one step of gradient descent on each batch in turn."""
-    parameters = start
+    """Return the packed parameters after one step of gradient descent on each batch in turn.
+
+    keeps_sums: each step takes the gradients of all batches so far, a mistake that is looked for.
+    """
+    parameters, kept = start, np.zeros_like(start)
     for inputs, labels in batches:
-        parameters = parameters - learning_rate * gradient(parameters, sizes, inputs, labels)
+        step = gradient(parameters, sizes, inputs, labels)
+        kept = kept + step if keeps_sums else step
+        parameters = parameters - learning_rate * kept
     return parameters
 
 

@@ -1,13 +1,22 @@
 """How the gradients of a synchronous fit were brought together, read off its trace."""
 
+from dataclasses import replace
 from math import prod
 
-from grader.judge.findings import RuleViolation
-from grader.judge.reductions import reduction_communicators
-from grader.judge.traffic import assert_not_truncated, bytes_sent, messages
-from grader.judge.wording import at, name_of, ranks_text
-from grader.model import Outcome
-from grader.trace.calls import Call, Trace
+from grader.api import (
+    Call,
+    Outcome,
+    RuleViolation,
+    Trace,
+    assert_buffers_not_pickles,
+    assert_not_truncated,
+    bytes_sent,
+    call_name,
+    call_site,
+    messages,
+    ranks_text,
+    reduction_communicators,
+)
 
 from .fit_cases import FLOAT64_NUM_BYTES, Fit
 
@@ -18,6 +27,8 @@ _BRINGS_TOGETHER = (
 _HANDS_OUT = ("Bcast",)
 PICKLE_NUM_BYTES = 512
 """More than the pickle of an array adds to it."""
+_PICKLED_ARRAY_NUM_BYTES = 128
+"""Less than the pickle of any array, more than that of a number."""
 
 
 def assert_collectives_carry_gradients(case: Fit, outcome: Outcome) -> None:
@@ -73,6 +84,57 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
             )
 
 
+def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
+    """Assert that messages sent by hand could bring the gradients together, and no collective did.
+
+    Every gradient has to reach another rank, and n - 1 of n have to come back summed.
+    Raises RuleViolation, NotProven.
+    """
+    trace = outcome.trace
+    assert_not_truncated(trace)
+    step = _gradient_num_bytes(case)
+    carrying = _forms_of(*_BRINGS_TOGETHER, *_HANDS_OUT)
+    for rank, seen in enumerate(trace.ranks):
+        own = reduction_communicators(seen.calls)
+        given = [
+            call
+            for call in seen.calls
+            if call.function in carrying or (call.is_send and call.communicator in own)
+        ]
+        if sum(max(call.num_bytes, 0) for call in given) >= case.num_steps * step / 2:
+            raise RuleViolation(
+                f"rank {rank} calls {_told(given[0])}: a collective carries the gradients; this "
+                "part asks for your own ringallreduce, in point-to-point messages"
+            )
+    sent = sum(call.num_bytes for _, call in _sent_by_hand(trace))
+    if sent < case.num_steps * (outcome.ranks - 1) * step:
+        raise RuleViolation(
+            f"all ranks together sent {sent:,} bytes in messages; to bring the gradients of "
+            f"{outcome.ranks} ranks together takes at least "
+            f"{case.num_steps * (outcome.ranks - 1) * step:,}"
+        )
+
+
+def assert_arrays_not_pickled(trace: Trace) -> None:
+    """Assert that no array was pickled; a lower-case call may send a number or a word.
+
+    Raises RuleViolation, NotProven.
+    """
+    ranks = tuple(
+        replace(
+            seen,
+            calls=tuple(
+                replace(call, pickled=call.num_bytes >= _PICKLED_ARRAY_NUM_BYTES)
+                if call.pickled
+                else call
+                for call in seen.calls
+            ),
+        )
+        for seen in trace.ranks
+    )
+    assert_buffers_not_pickles(replace(trace, ranks=ranks), may_be_silent=True)
+
+
 def assert_ring_traffic(case: Fit, outcome: Outcome) -> None:
     """Assert that the gradients of a step were sent as rings send them, in all of the fit.
 
@@ -118,4 +180,4 @@ def _forms_of(*names: str) -> set[str]:
 
 
 def _told(call: Call) -> str:
-    return f"{name_of(call)}{at(call)}"
+    return f"{call_name(call)}{call_site(call)}"

@@ -1,71 +1,108 @@
 """What both synchronous parts are called with, and what must come of it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from grader.judge.alterations import every_message_fault
-from grader.judge.causality import assert_messages_matter
-from grader.judge.findings import WrongAnswer
-from grader.judge.values import assert_every_rank
-from grader.model import Outcome
-from grader.suite.altering import inject_faults
-from grader.suite.wording import case_context
-
-from . import serial
-from .fit_cases import (
-    RTOL,
-    Fit,
-    assert_batch_size,
-    examples,
-    timed,
-    trained_batches,
+from grader.api import (
+    Launch,
+    Outcome,
+    WrongAnswer,
+    assert_every_rank,
+    assert_messages_matter,
+    case_context,
+    every_message_fault,
+    inject_faults,
+    not_run,
 )
 
-RANKS = [1, 2, 3, 4, 5, 8, 16]
-SEVERAL_RANKS = RANKS[1:]
+from . import serial
+from .first_step import (
+    assert_every_rank_has_all_gradients,
+    assert_gradients_come_together,
+    mistake_in_first_step,
+    same_contributions_as,
+)
+from .fit_cases import RTOL, Fit, assert_batch_size, examples, timed, trained_batches
+
+FEW_RANKS = [2, 3, 4]
+MANY_RANKS = [5, 8, 16]
+SEVERAL_RANKS = [*FEW_RANKS, *MANY_RANKS]
+STEPPING_RANKS = [*FEW_RANKS, 8]
+FIRST_STEP, SEVERAL_STEPS, SEVERAL_EPOCHS = "first step", "several steps", "several epochs"
+UNBUFFERED = "unbuffered"
 CLASS_NAME = "SynchronicNeuralNetwork"
 ALTERED_RANKS = 4
 _ATOL = 1e-11
 
+Cases = Mapping[int, tuple[Fit, ...]]
+Run = Callable[..., Launch]
 
-def cases_by_ranks(file: str) -> dict[int, tuple[Fit, ...]]:
-    """Return all cases of one part for every number of ranks: one launch each."""
-    return {ranks: _cases(ranks, file) for ranks in RANKS}
+
+def cases_by_ranks(file: str, *, has_messages: bool) -> dict[int, tuple[Fit, ...]]:
+    """Return all cases of one part for every number of ranks: one launch each.
+
+    has_messages: it sends messages of its own, whose being stored it may rely on.
+    """
+    return {ranks: _cases(ranks, file, has_messages=has_messages) for ranks in [1, *SEVERAL_RANKS]}
 
 
 def timing_cases(file: str, attempt: int) -> tuple[Fit, ...]:
     """Return yardsticks, then one fit that loads the student's file, then as many of theirs."""
     return (
         *timed(file, CLASS_NAME, 0, "yardstick", attempt),
-        _fit(file, (6, 5, 4, 3), 2, 1),
-        *timed(file, CLASS_NAME, 0, "timing", attempt),
+        _first_step(file),
+        *timed(file, CLASS_NAME, 0, "timing", attempt, SEVERAL_STEPS),
     )
 
 
 def genuine_cases(file: str) -> tuple[Fit]:
     """Return the one case in which MPI.Init and MPI.Finalize are the real ones."""
-    return (_fit(file, (6, 5, 4, 3), 3, 2),)
+    return (_fit(file, (6, 5, 4, 3), 3, 2, SEVERAL_EPOCHS),)
 
 
-def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
+def assert_trained_as_one_process(
+    case: Fit, outcome: Outcome, *, only_process_0: bool = False
+) -> None:
     """Assert that every rank ends as serial training on the union of all ranks' batches does.
 
     Raises WrongAnswer: names the array, and the mistake where it is a known one.
     """
+    ranks = range(1 if only_process_0 else outcome.ranks)
     with case_context(case, outcome):
         batches = _batches_by_rank(case, outcome)
         start = outcome.inputs[0]["start"]
-        steps = [
-            _union(outcome, [own[number] for own in batches]) for number in range(len(batches[0]))
-        ]
-        expected = serial.train(start, case.sizes, case.learning_rate, steps)
-        try:
-            for name, array in serial.unpacked(expected, case.sizes).items():
-                assert_every_rank(outcome[name], equals=array, name=name, rtol=RTOL, atol=_ATOL)
-        except WrongAnswer as error:
-            raise WrongAnswer(f"{error}{_known_mistake(case, outcome, batches)}") from None
+        expected = serial.train(start, case.sizes, case.learning_rate, _unions(outcome, batches))
+        for name, array in serial.unpacked(expected, case.sizes).items():
+            held = [outcome[name][rank] for rank in ranks]
+            try:
+                assert_every_rank(held, equals=array, name=name, rtol=RTOL, atol=_ATOL)
+            except WrongAnswer as error:
+                mistakes = (_mistake(case, outcome, batches, rank, name) for rank in ranks)
+                why = next(filter(None, mistakes), "")
+                raise WrongAnswer(f"{error}{why}") from None
+
+
+def assert_gradients_are_used(case: Fit, outcome: Outcome) -> None:
+    """Assert that the ranks' gradients came together, wherever that can be seen.
+
+    In a first step in any proportion, later where the training is right.
+    Raises WrongAnswer.
+    """
+    if case.num_steps > 1:
+        assert_trained_as_one_process(case, outcome)
+        return
+    with case_context(case, outcome):
+        assert_gradients_come_together(case, outcome)
+
+
+def assert_every_process_has_all_gradients(case: Fit, outcome: Outcome) -> None:
+    """Assert that in a first step every array of every rank has all ranks' gradients.
+
+    Raises WrongAnswer.
+    """
+    with case_context(case, outcome):
+        assert_every_rank_has_all_gradients(case, outcome)
 
 
 def assert_batches(case: Fit, outcome: Outcome) -> None:
@@ -86,21 +123,59 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             assert_batch_size(case, outcome, rank, share, formula)
 
 
-def assert_gradients_come_from_messages(
-    run: Callable[..., Any], cases: Mapping[int, Sequence[Fit]]
-) -> None:
+def assert_gradients_come_together_somewhere(run: Run, cases: Cases) -> None:
+    """Assert that on few ranks, whatever their number, a first step uses all ranks' gradients.
+
+    Raises what is wrong with the one on the fewest ranks.
+    """
+    launches = [run(ranks, cases[ranks]).having(group=FIRST_STEP) for ranks in FEW_RANKS]
+    if not any(launch.holding(assert_gradients_are_used) for launch in launches):
+        for launch in launches:
+            for case, outcome in launch:
+                assert_gradients_are_used(case, outcome)
+
+
+def assert_batches_wherever_trained(launch: Launch) -> None:
+    """Assert the number and size of the batches of a first step, and of what else was answered.
+
+    Raises WrongAnswer, and why there was no first step.
+    """
+    first = list(launch.having(group=FIRST_STEP))
+    others = launch.having(purpose="values").holding(lambda case, outcome: None)
+    for case, outcome in [*first, *others]:
+        assert_batches(case, outcome)
+
+
+def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
+    """Return the trainings on several ranks by which a rule is judged: those that use gradients.
+
+    A step with wrong factors counts; a rule is not about these. Ends the test as not run where no
+    such training is on three ranks or more.
+    """
+    found = [
+        pair
+        for ranks in SEVERAL_RANKS
+        for pair in run(ranks, cases[ranks])
+        .having(purpose="values", synchronous_sends=False)
+        .holding(assert_gradients_are_used)
+    ]
+    if not any(outcome.ranks >= 3 for _, outcome in found):
+        not_run("no training on three processes or more brings their gradients together")
+    return found
+
+
+def assert_gradients_come_from_messages(run: Run, cases: Cases) -> None:
     """Assert that training goes wrong once a rank's longer messages are altered on their way.
 
     Short ones may carry the dummies at index 0, which nobody needs. cases: by ranks, all that the
     part is called with. Raises NotProven.
     """
-    plain = run(ALTERED_RANKS, cases[ALTERED_RANKS])
-    case, outcome = next(iter(plain.having(moves_data=True)))
-    messages = every_message_fault(outcome, range(outcome.ranks))
-    effects = inject_faults(
-        run, ALTERED_RANKS, case, outcome, messages, assert_trained_as_one_process
-    )
-    assert_messages_matter(outcome.trace, effects)
+    plain = run(ALTERED_RANKS, cases[ALTERED_RANKS]).having(group=FIRST_STEP)
+    for case, outcome in plain.holding(assert_gradients_are_used):
+        faults = every_message_fault(outcome, range(outcome.ranks))
+        check = same_contributions_as(case, outcome)
+        effects = inject_faults(run, ALTERED_RANKS, case, outcome, faults, check)
+        assert_messages_matter(outcome.trace, effects)
 
 
 def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:
@@ -120,69 +195,90 @@ def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:
     return batches
 
 
-def _union(
-    outcome: Outcome, rows_by_rank: Sequence[np.ndarray]
-) -> tuple[serial.Vector, serial.Vector]:
-    return examples(outcome, 0, np.concatenate(rows_by_rank))
+def _unions(
+    outcome: Outcome, batches: Sequence[Sequence[np.ndarray]]
+) -> list[tuple[serial.Vector, serial.Vector]]:
+    """Return the examples of each step: those of all ranks together."""
+    return [
+        examples(outcome, 0, np.concatenate(rows_by_rank))
+        for rows_by_rank in zip(*batches, strict=True)
+    ]
 
 
-def _known_mistake(case: Fit, outcome: Outcome, batches: list[list[np.ndarray]]) -> str:
+def _mistake(
+    case: Fit,
+    outcome: Outcome,
+    batches: Sequence[Sequence[np.ndarray]],
+    rank: int,
+    name: str,
+) -> str:
     """Return the mistake that would give exactly these weights; empty if none of the usual does."""
     if outcome.ranks == 1:
         return ""
-    start = outcome.inputs[0]["start"]
-    together = [_union(outcome, rows) for rows in zip(*batches, strict=True)]
-    mean = serial.train(start, case.sizes, case.learning_rate / outcome.ranks, together)
-    for rank in range(outcome.ranks):
-        held = serial.packed({name: outcome[name][rank] for name in case.shapes}, case.sizes)
-        own = [examples(outcome, 0, rows) for rows in batches[rank]]
-        alone = serial.train(start, case.sizes, case.learning_rate, own)
-        for likely, mistake in (
-            (start, "it ends with the start weights: it took no step"),
-            (mean, "it took steps by the mean of the gradients; they are to be summed"),
-            (alone, "it took steps by its own gradients alone, not by the sum over all ranks"),
-        ):
-            if (np.abs(held - likely) <= RTOL).all():
-                return f". Rank {rank}: {mistake}"
+    if case.num_steps == 1:
+        return mistake_in_first_step(case, outcome, rank, name)
+    start, rate = outcome.inputs[0]["start"], case.learning_rate
+    together = _unions(outcome, batches)
+    own = [examples(outcome, rank, rows) for rows in batches[rank]]
+    held = serial.packed({name: outcome[name][rank] for name in case.shapes}, case.sizes)
+    for likely, mistake in (
+        (start, "it ends with the start weights: it took no step"),
+        (
+            serial.train(start, case.sizes, rate / outcome.ranks, together),
+            "it took steps by the mean of the gradients; they are to be summed",
+        ),
+        (
+            serial.train(start, case.sizes, rate, own),
+            "it took steps by its own gradients alone, not by the sum over all ranks",
+        ),
+        (
+            serial.train(start, case.sizes, rate, together, keeps_sums=True),
+            "each step adds its sums to those of the step before: nabla_b and nabla_w have to "
+            "begin anew in every step",
+        ),
+    ):
+        if (np.abs(held - likely) <= RTOL).all():
+            return f"; rank {rank}: {mistake}"
     return ""
 
 
-def _cases(ranks: int, file: str) -> tuple[Fit, ...]:
-    """Many ranks take few and small steps: a step of 16 ranks on 8 arrays is 11,520 MPI calls."""
-    deep, wide, shallow = (6, 5, 4, 3), (64, 32, 10), (5, 3)
-    first = [
-        _fit(file, deep, 3 if ranks < 5 else 2, 2) if ranks < 16 else _fit(file, (5, 4, 3), 2, 2)
-    ]
-    unbuffered = [_fit(file, shallow, 1, 2, unbuffered=True)]
-    if ranks == 16:
-        return (*first, *unbuffered)
-    more = [_fit(file, wide, 2, 2), _fit(file, shallow, 4, 1, mini_batch_size=20)]
-    if ranks != 2:
-        return (*first, *more, *unbuffered)
+def _cases(ranks: int, file: str, *, has_messages: bool) -> tuple[Fit, ...]:
+    first = _first_step(file)
+    if ranks not in FEW_RANKS:
+        steps = _fit(file, (6, 5, 4, 3), 2, 1, SEVERAL_STEPS)
+        return (first, steps) if ranks in STEPPING_RANKS else (first,)
+    # Some messages of the wide network are longer than what MPI stores of its own accord.
+    steps = _fit(file, (64, 32, 10), 3, 1, SEVERAL_STEPS)
+    epochs = _fit(file, (6, 5, 4, 3), 2, 2, SEVERAL_EPOCHS)
+    unbuffered = [_fit(file, (5, 3), 2, 1, UNBUFFERED)] if has_messages else []
+    if ranks > 2:
+        return (first, steps, epochs, *unbuffered)
     return (
+        first,
         *timed(file, CLASS_NAME, 0, "yardstick", 0),
-        *first,
-        *more,
-        *timed(file, CLASS_NAME, 0, "timing", 0),
+        steps,
+        *timed(file, CLASS_NAME, 0, "timing", 0, SEVERAL_STEPS),
+        epochs,
         *unbuffered,
     )
 
 
-def _fit(
-    file: str,
-    sizes: tuple[int, ...],
-    number_of_batches: int,
-    epochs: int,
-    mini_batch_size: int = 16,
-    unbuffered: bool = False,
-) -> Fit:
+def _first_step(file: str) -> Fit:
+    """Return the case whose every array has more elements than there are ranks."""
+    return _fit(file, (24, 22, 20), 1, 1, FIRST_STEP)
+
+
+def _fit(file: str, sizes: tuple[int, ...], number_of_batches: int, epochs: int, group: str) -> Fit:
     return Fit(
         "fit",
-        unbuffered,
+        group == UNBUFFERED,
+        # What does not get through a second step does not get through a second epoch.
+        subject=SEVERAL_STEPS if group == SEVERAL_EPOCHS else group,
         file=file,
         class_name=CLASS_NAME,
         sizes=sizes,
         number_of_batches=number_of_batches,
         epochs=epochs,
-        mini_batch_size=mini_batch_size,
+        mini_batch_size=16,
+        group=group,
     )

@@ -2,75 +2,144 @@
 
 import pytest
 
-from grader.suite.marks import part, points
-from grader.suite.timing import assert_time_ratio, same_failures_as
-from grader.suite.wording import case_context
+from grader.api import assert_time_ratio, case_context, part, points, same_failures_as
 
-from .summing import assert_collectives_carry_gradients, assert_gradients_given_once
+from .fit_cases import TIME_FACTOR
+from .summing import (
+    assert_arrays_not_pickled,
+    assert_collectives_carry_gradients,
+    assert_gradients_given_once,
+)
 from .sync_cases import (
-    RANKS,
-    SEVERAL_RANKS,
+    FEW_RANKS,
+    FIRST_STEP,
+    MANY_RANKS,
+    SEVERAL_EPOCHS,
+    SEVERAL_STEPS,
+    STEPPING_RANKS,
     assert_batches,
+    assert_batches_wherever_trained,
+    assert_every_process_has_all_gradients,
+    assert_gradients_come_together_somewhere,
     assert_trained_as_one_process,
     cases_by_ranks,
     genuine_cases,
     timing_cases,
+    trainings,
 )
 
 pytestmark = [part("sync_collective"), pytest.mark.mpi]
 
 FILE = "sync_network_collective.py"
-CASES = cases_by_ranks(FILE)
+CASES = cases_by_ranks(FILE, has_messages=False)
 
 
-@points(7)
-@pytest.mark.parametrize("ranks", RANKS)
-def test_every_rank_ends_as_serial_training_does(run, ranks):
-    """Every rank ends with the weights and biases of serial training on all ranks' batches."""
-    for case, outcome in run(ranks, CASES[ranks]).having(purpose="values", synchronous_sends=False):
+@points(1)
+def test_gradients_of_all_processes_come_together(run):
+    """In the first step, some process uses the gradients of all processes, in equal parts."""
+    assert_gradients_come_together_somewhere(run, CASES)
+
+
+@points(1.5, requires=test_gradients_of_all_processes_come_together)
+@pytest.mark.parametrize("ranks", FEW_RANKS)
+def test_every_process_gets_all_gradients(run, ranks):
+    """In the first step, every array of every process uses the gradients of all, in equal parts."""
+    for case, outcome in run(ranks, CASES[ranks]).having(group=FIRST_STEP):
+        assert_every_process_has_all_gradients(case, outcome)
+
+
+@points(1, requires=test_gradients_of_all_processes_come_together)
+@pytest.mark.parametrize("ranks", FEW_RANKS)
+def test_process_0_takes_the_summed_step(run, ranks):
+    """After the first step, process 0 holds what serial training on all batches gives."""
+    for case, outcome in run(ranks, CASES[ranks]).having(group=FIRST_STEP):
+        assert_trained_as_one_process(case, outcome, only_process_0=True)
+
+
+@points(1.5, requires=test_process_0_takes_the_summed_step)
+@pytest.mark.parametrize("ranks", FEW_RANKS)
+def test_every_process_takes_the_summed_step(run, ranks):
+    """After the first step, every process holds what serial training on all batches gives."""
+    for case, outcome in run(ranks, CASES[ranks]).having(group=FIRST_STEP):
+        assert_trained_as_one_process(case, outcome)
+
+
+@points(1, requires=test_every_process_takes_the_summed_step)
+@pytest.mark.parametrize("ranks", STEPPING_RANKS)
+def test_several_steps(run, ranks):
+    """After several steps, every process still holds what serial training gives."""
+    for case, outcome in run(ranks, CASES[ranks]).having(group=SEVERAL_STEPS):
+        assert_trained_as_one_process(case, outcome)
+
+
+@points(1, requires=test_every_process_takes_the_summed_step)
+@pytest.mark.parametrize("ranks", FEW_RANKS)
+def test_several_epochs(run, ranks):
+    """After several epochs, every process still holds what serial training gives."""
+    for case, outcome in run(ranks, CASES[ranks]).having(group=SEVERAL_EPOCHS):
+        assert_trained_as_one_process(case, outcome)
+
+
+@points(0.5, requires=test_every_process_takes_the_summed_step)
+@pytest.mark.parametrize("ranks", MANY_RANKS)
+def test_many_processes(run, ranks):
+    """On 5, 8 and 16 processes, training is right as well."""
+    for case, outcome in run(ranks, CASES[ranks]).having(group=FIRST_STEP):
+        assert_trained_as_one_process(case, outcome)
+
+
+@points(0.5, requires=test_gradients_of_all_processes_come_together)
+def test_one_process(run):
+    """On one process, training is right as well."""
+    for case, outcome in run(1, CASES[1]):
         assert_trained_as_one_process(case, outcome)
 
 
 @points(1)
-@pytest.mark.parametrize("ranks", RANKS)
+@pytest.mark.parametrize("ranks", FEW_RANKS)
 def test_batches_are_shared_out(run, ranks):
-    """Each rank trains on number_of_batches batches of mini_batch_size // size rows an epoch."""
-    for case, outcome in run(ranks, CASES[ranks]).having(purpose="values", synchronous_sends=False):
-        assert_batches(case, outcome)
+    """Each process trains on number_of_batches batches of mini_batch_size // n rows an epoch."""
+    assert_batches_wherever_trained(run(ranks, CASES[ranks]))
 
 
-@points(4, requires=test_every_rank_ends_as_serial_training_does)
-@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_a_collective_sums_the_gradients(run, ranks):
-    """The gradients are summed by an MPI collective, such as Allreduce, in all ranks together."""
-    for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
+@points(3, requires=test_gradients_of_all_processes_come_together)
+def test_a_collective_brings_the_gradients_together(run):
+    """An MPI collective, such as Allreduce, brings the gradients together, not messages by hand."""
+    for case, outcome in trainings(run, CASES):
         with case_context(case, outcome):
             assert_collectives_carry_gradients(case, outcome)
 
 
-@points(1, requires=test_a_collective_sums_the_gradients)
-@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_a_step_sends_the_gradients_once(run, ranks):
-    """A step gives its gradients to a collective once, and little besides."""
-    for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
+@points(0.5, requires=test_a_collective_brings_the_gradients_together)
+def test_a_step_sends_the_gradients_once(run):
+    """Each step gives its gradients to a collective once, and little besides."""
+    for case, outcome in trainings(run, CASES):
         with case_context(case, outcome):
             assert_gradients_given_once(case, outcome)
 
 
-@points(1, requires=test_every_rank_ends_as_serial_training_does)
+@points(1, requires=test_gradients_of_all_processes_come_together)
+def test_buffers_not_pickles(run):
+    """Arrays travel in upper-case calls, which send their memory and pickle nothing."""
+    for case, outcome in trainings(run, CASES):
+        with case_context(case, outcome):
+            assert_arrays_not_pickled(outcome.trace)
+
+
+@points(1, requires=test_every_process_takes_the_summed_step)
 def test_works_as_a_program_of_its_own(run):
-    """With the real MPI.Init and MPI.Finalize, 3 ranks train as they did before."""
+    """With the real MPI.Init and MPI.Finalize, training on 3 processes is right as well."""
     for case, outcome in run(3, genuine_cases(FILE), genuine=True):
         assert_trained_as_one_process(case, outcome)
 
 
-@points(1, requires=test_every_rank_ends_as_serial_training_does)
+@points(0.5, requires=test_every_process_takes_the_summed_step)
 def test_keeps_up_with_serial_training(run):
-    """On 2 ranks a fit takes no more than a small multiple of the time of serial training."""
+    """On 2 processes, training takes at most 15 times as long as serial training."""
     assert_time_ratio(
         lambda attempt: run(2, timing_cases(FILE, attempt) if attempt else CASES[2]),
         check=same_failures_as(run(2, CASES[2]), assert_batches, assert_trained_as_one_process),
-        factor=15,
+        factor=TIME_FACTOR,
         what="a fit on 2 ranks, 12 batches on layers 784-128-64-10,",
         yardstick="serial training on the same batches",
     )

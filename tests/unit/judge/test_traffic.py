@@ -193,8 +193,8 @@ def test_pickled_objects():
     run.isend(1, 0, pickled=True)
     assert violation(traffic.assert_buffers_not_pickles, run) == (
         "rank 1 sends a pickled object by Isend at ring.py:50, as lower-case calls do (1 time in "
-        "all); this part asks for the upper-case calls (Isend, Irecv, ...), which send the "
-        "array's memory itself"
+        "all); this part asks for the upper-case calls (Isend, Irecv, Allreduce, ...), which send "
+        "the array's memory itself"
     )
 
 

@@ -5,18 +5,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mpi_sgd import async_cases, serial
-from mpi_sgd.async_cases import (
+from mpi_sgd import async_cases, async_checks, serial
+from mpi_sgd.async_checks import (
     assert_batches,
+    assert_gradients_reach_a_master,
+    assert_no_gradient_is_lost,
     assert_others_went_on,
     assert_process_0_holds_the_result,
     assert_replays,
     assert_trained_as_one_process,
 )
-from mpi_sgd.fit_cases import Fit
+from mpi_sgd.fit_cases import RTOL, Fit
 
-from grader.judge.findings import RuleViolation, WrongAnswer
-from grader.model import Outcome
+from grader.api import Outcome, RuleViolation, WrongAnswer
 
 from .outcomes import inputs_of, outcome
 
@@ -85,21 +86,25 @@ def test_a_right_server_holds_in_every_case(ranks: int, case: Fit) -> None:
     for seed in range(2):
         found = serve(case, ranks, seed=seed)
         assert_batches(case, found)
+        assert_gradients_reach_a_master(case, found)
+        assert_no_gradient_is_lost(case, found)
         assert_process_0_holds_the_result(case, found)
+        assert_process_0_holds_the_result(case, found, "weights")
+        assert_process_0_holds_the_result(case, found, "biases")
 
 
 def test_every_step_is_far_larger_than_the_tolerance() -> None:
     """Else two updates could change places unseen."""
     for ranks, case in EVERY_CASE:
         found = serve(case, ranks)
-        for update in async_cases._updates(case, found):
+        for update in async_checks._updates(case, found):
             for name in case.shapes:
                 step = case.learning_rate * np.abs(update.gradient[name]).max()
-                assert step > 100 * async_cases.RTOL, (case.label, name)
+                assert step > 100 * RTOL, (case.label, name)
 
 
 def uneven() -> Fit:
-    return next(case for case in CASES[4] if case.group == async_cases.ANY_SHAPE)
+    return next(case for case in CASES[4] if case.group == async_cases.UNEVEN)
 
 
 def test_a_floor_division_loses_batches() -> None:
@@ -119,8 +124,9 @@ def test_without_the_final_gather_only_process_0_is_wrong() -> None:
     case = uneven()
     found = serve(case, 4, gathers=False)
     assert_replays(case, found)
-    with pytest.raises(WrongAnswer, match=r"start values of weights\[1\]"):
-        assert_process_0_holds_the_result(case, found)
+    for kinds, name in (("", "weights"), ("weights", "weights"), ("biases", "biases")):
+        with pytest.raises(WrongAnswer, match=rf"start values of {name}\[1\]"):
+            assert_process_0_holds_the_result(case, found, kinds)
 
 
 @pytest.mark.parametrize(("heard", "holds"), [(1, True), (0, False)])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from mpi_sgd import allreduce_cases, serial
 from mpi_sgd.fit_cases import Fit
-from mpi_sgd.sync_cases import cases_by_ranks
+from mpi_sgd.sync_cases import SEVERAL_EPOCHS, cases_by_ranks
 
 from .outcomes import inputs_of
 
@@ -56,11 +56,13 @@ def network_class(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 def first_case() -> Fit:
-    return cases_by_ranks(FILE)[1][0]
+    """Return one of several batches in several epochs."""
+    cases = cases_by_ranks(FILE, has_messages=True)[2]
+    return next(case for case in cases if case.group == SEVERAL_EPOCHS)
 
 
 def test_the_support_network_trains_as_the_oracle_does(probes, network_class) -> None:
-    for case in cases_by_ranks(FILE)[1]:
+    for case in [first_case(), *cases_by_ranks(FILE, has_messages=True)[1]]:
         (given,) = inputs_of(case, ranks=1)
         found = probes.fit(FakeStudent(network_class), None, **given)
         rows = np.split(found["rows"], np.cumsum(found["rows_per_batch"])[:-1])

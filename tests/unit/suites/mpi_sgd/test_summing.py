@@ -7,20 +7,24 @@ import pytest
 from mpi_sgd import serial
 from mpi_sgd.fit_cases import Fit
 from mpi_sgd.summing import (
+    assert_arrays_not_pickled,
     assert_collectives_carry_gradients,
     assert_gradients_given_once,
+    assert_messages_carry_gradients,
     assert_ring_traffic,
 )
-from mpi_sgd.sync_cases import cases_by_ranks
+from mpi_sgd.sync_cases import SEVERAL_STEPS, cases_by_ranks
 
-from grader.judge.findings import NotProven, RuleViolation
-from grader.model import Outcome
-from grader.trace.calls import Call
+from grader.api import Call, NotProven, Outcome, RuleViolation
 
 from .outcomes import call, inputs_of, outcome, trace_of
 
 RANKS = 3
-CASE: Fit = next(c for c in cases_by_ranks("sync_network.py")[RANKS] if c.sizes == (64, 32, 10))
+CASE: Fit = next(
+    case
+    for case in cases_by_ranks("sync_network.py", has_messages=True)[RANKS]
+    if case.group == SEVERAL_STEPS
+)
 STEP_NUM_BYTES = 8 * serial.num_parameters(CASE.sizes)
 DUMMIES_NUM_BYTES = 8 * 65
 
@@ -131,5 +135,31 @@ def test_other_traffic_than_that_of_rings_is_told_in_bytes(factor: int) -> None:
     """Of the naive exchange each rank sends (n - 1) arrays, of half a ring too few."""
     num_bytes = factor * STEP_NUM_BYTES // RANKS
     in_all = RANKS * CASE.num_steps * num_bytes
-    with pytest.raises(RuleViolation, match=f"all ranks together sent {in_all:,} bytes in 4 steps"):
+    with pytest.raises(RuleViolation, match=f"all ranks together sent {in_all:,} bytes in 3 steps"):
         assert_ring_traffic(CASE, done(ring_step(num_bytes)))
+
+
+def test_messages_that_could_carry_the_gradients_are_told_from_too_few() -> None:
+    assert_messages_carry_gradients(CASE, done(ring_step(STEP_NUM_BYTES)))
+    with pytest.raises(RuleViolation, match=r"together takes at least [0-9,]+$"):
+        assert_messages_carry_gradients(CASE, done(ring_step(STEP_NUM_BYTES // 2)))
+
+
+@pytest.mark.parametrize("function", ["Allreduce", "Iallgather", "Bcast"])
+def test_a_collective_beside_a_ring_carries_the_gradients(function: str) -> None:
+    reduced = call(function, STEP_NUM_BYTES, line=31)
+    step = [[*ring, reduced] for ring in ring_step(STEP_NUM_BYTES)]
+    with pytest.raises(RuleViolation, match=rf"calls {function} at sync_network\.py:31: a collec"):
+        assert_messages_carry_gradients(CASE, done(step))
+
+
+def test_a_collective_for_a_number_beside_a_ring_carries_none() -> None:
+    step = [[*ring, call("Allreduce", 8)] for ring in ring_step(STEP_NUM_BYTES)]
+    assert_messages_carry_gradients(CASE, done(step))
+
+
+def test_a_pickled_number_is_no_array() -> None:
+    number, array = (call("Isend", size, peer=0, pickled=True) for size in (21, 135))
+    assert_arrays_not_pickled(trace_of([[], [number]]))
+    with pytest.raises(RuleViolation, match="rank 1 sends a pickled object"):
+        assert_arrays_not_pickled(trace_of([[], [number, array]]))

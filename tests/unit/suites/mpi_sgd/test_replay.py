@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mpi_sgd.replay import Replay, Update, Value, assert_final, replay
 
-from grader.judge.findings import WrongAnswer
-from grader.judge.replay import Replay, Update, Value, assert_final, replay
+from grader.api import WrongAnswer
 
 LEARNING_RATE = 0.3
 RTOL = 1e-9

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.judge.findings import WrongAnswer
-from grader.judge.replay_reasons import reason_of_break, told_by_the_sum
-from grader.judge.updates import Arrays, Update, Value, same
-from grader.judge.values import shortest_different
+from grader.api import WrongAnswer, assert_every_rank
+
+from .replay_reasons import reason_of_break, told_by_the_sum
+from .updates import Arrays, Update, Value, same
 
 __all__ = ["Arrays", "Replay", "Update", "Value", "assert_final", "replay"]
 
@@ -49,15 +49,15 @@ def replay(
             place = f"update {len(chain)} of {len(updates)} of {name}"
             reason = reason_of_break(name, chain, left_over, learning_rate, rtol)
             in_all = told_by_the_sum(start[name], steps, final[name], rtol) if final else ""
-            raise WrongAnswer(f"{place}: {reason}{in_all}")
+            raise WrongAnswer("; ".join(filter(None, [f"{place}: {reason}", in_all])))
         values[name] = chain
     return Replay(values)
 
 
-def assert_final(replayed: Replay, final: Arrays, *, rtol: float, rank: int = 0) -> None:
-    """Assert that a rank ends with the last value of every array.
+def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
+    """Assert that process 0 ends with the last value of every array.
 
-    Raises WrongAnswer: also says when it is an earlier value that the rank still holds.
+    Raises WrongAnswer: also says when it is an earlier value that it still holds.
     """
     for name, chain in replayed.values.items():
         held, num_updates = final[name], len(chain) - 1
@@ -65,25 +65,23 @@ def assert_final(replayed: Replay, final: Arrays, *, rtol: float, rank: int = 0)
             continue
         missing = (
             "at the end every master has to send the weights and the biases of its layers to "
-            f"process {rank}"
+            "process 0"
         )
         earlier = next((i for i, value in enumerate(chain) if same(held, value, rtol)), None)
         if earlier == 0:
             raise WrongAnswer(
-                f"rank {rank} ends with the start values of {name}, though the workers saw it go "
+                f"rank 0 ends with the start values of {name}, though the workers saw it go "
                 f"through {num_updates} updates; {missing}"
             )
         if earlier is not None:
             raise WrongAnswer(
-                f"rank {rank} ends with the {name} that followed update {earlier} of "
+                f"rank 0 ends with the {name} that followed update {earlier} of "
                 f"{num_updates}; {missing}"
             )
-        at = tuple(int(i) for i in np.unravel_index(_worst(held, chain[-1]), held.shape))
-        is_now, should_be = shortest_different(held[at], chain[-1][at])
-        raise WrongAnswer(
-            f"rank {rank}: {name}[{', '.join(map(str, at))}] is {is_now}, expected {should_be} "
-            f"after {num_updates} updates; {missing}"
-        )
+        try:
+            assert_every_rank([held], equals=chain[-1], name=name, rtol=rtol, atol=rtol)
+        except WrongAnswer as error:
+            raise WrongAnswer(f"{error} after {num_updates} updates; {missing}") from None
 
 
 def _assert_first_batches_saw(
@@ -120,7 +118,3 @@ def _distance(found: Value, expected: Value) -> float:
     """Return the largest difference; infinite where a value is not a number."""
     largest = float(np.max(np.abs(found - expected), initial=0.0))
     return np.inf if np.isnan(largest) else largest
-
-
-def _worst(found: Value, expected: Value) -> int:
-    return int(np.argmax(np.abs(found - expected)))

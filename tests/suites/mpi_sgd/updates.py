@@ -1,6 +1,6 @@
 """The updates of an asynchronous parameter server, as its workers saw them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,6 +8,9 @@ from numpy.typing import NDArray
 
 Value = NDArray[np.float64]
 Arrays = Mapping[str, Value]
+
+_LEAST_FACTOR = 1e-5
+"""Least squares lose some digits: less of a step is none of it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,3 +37,20 @@ def same(found: Value, expected: Value, rtol: float) -> bool:
     return found.shape == expected.shape and bool(
         (np.abs(found - expected) <= rtol * largest).all()
     )
+
+
+def factors_of(change: Value, steps: Sequence[Value]) -> list[float]:
+    """Return how often each step is in a change that is nothing but their sum; zeros are exact.
+
+    change, steps: of one shape. Empty where the change is something else or none at all, or where
+    there are too few elements to tell.
+    """
+    if change.size <= len(steps) or not steps or not np.isfinite([change, *steps]).all():
+        return []
+    columns = np.stack([step.ravel() for step in steps], axis=1)
+    factors = np.linalg.lstsq(columns, change.ravel(), rcond=None)[0]
+    left_over = np.abs(columns @ factors - change.ravel()).max()
+    largest = max(np.abs(columns).max(), np.abs(change).max())
+    if left_over > _LEAST_FACTOR * largest or np.abs(factors).max() < _LEAST_FACTOR:
+        return []
+    return [float(factor) if abs(factor) > _LEAST_FACTOR else 0.0 for factor in factors]

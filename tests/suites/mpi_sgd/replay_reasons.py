@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grader.judge.updates import Update, Value, same
-from grader.judge.wording import ranks_text
+from grader.api import ranks_text
+
+from .updates import Update, Value, same
 
 
 def reason_of_break(
@@ -69,26 +70,29 @@ def reason_of_break(
 
 
 def told_by_the_sum(start: Value, steps: Sequence[Value], final: Value, rtol: float) -> str:
-    """Return what the sum of all updates says, in which their order does not count."""
+    """Return what the sum of all updates says, in which their order does not count.
+
+    final: what process 0 ends with. Empty where that is the start.
+    """
     if same(final, start, rtol):
         return ""
     total = np.sum(steps, axis=0)
     if same(start - total, final, rtol):
         return (
-            "; in all, process 0 holds the start minus learning_rate times all gradients: nothing "
+            "in all, process 0 holds the start minus learning_rate times all gradients: nothing "
             "was lost, only the order of stepping and replying is not right"
         )
     for step in steps:
         if same(start - total + step, final, rtol):
-            return "; in all, the gradients of one batch are missing on process 0"
+            return "in all, the gradients of one batch are missing on process 0"
         if same(start - total - step, final, rtol):
-            return "; in all, the gradients of one batch were applied twice on process 0"
+            return "in all, the gradients of one batch were applied twice on process 0"
     factor = _factor(start - final, total, rtol)
     if factor is not None:
-        return f"; in all, process 0 changed by {factor:.6g} times what all gradients make"
+        return f"in all, process 0 changed by {factor:.6g} times what all gradients make"
     return (
-        "; in all, what process 0 holds is not the start minus learning_rate times all gradients "
-        "either: gradients were lost, changed, or applied twice"
+        "in all, what process 0 holds is not the start minus learning_rate times all gradients: "
+        "gradients were lost, changed, or applied twice"
     )
 
 

@@ -1,0 +1,318 @@
+"""What must come of an asynchronous training, whatever way it went."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from grader.api import (
+    Launch,
+    Outcome,
+    RuleViolation,
+    RunFailed,
+    Verdict,
+    WrongAnswer,
+    assert_every_rank,
+    assert_messages_matter,
+    assert_requests_completed,
+    case_context,
+    every_message_fault,
+    inject_faults,
+    not_run,
+)
+
+from . import ownership, serial
+from .async_cases import FEW_RANKS, TWO_MASTERS
+from .fit_cases import RTOL, Fit, assert_batch_size, examples, trained_batches
+from .replay import Replay, assert_final, replay
+from .updates import Update, factors_of, same
+
+Run = Callable[..., Launch]
+Cases = dict[int, tuple[Fit, ...]]
+
+ALTERED_RANKS = 4
+_MOST_BATCHES = 8
+"""Times those asked for: more are not replayed, the judge has other things to do."""
+
+
+def assert_gradients_reach_a_master(case: Fit, outcome: Outcome) -> None:
+    """Assert that an array of a master changed by gradients of the workers' batches, any of them.
+
+    Which rows a worker trains on, its master cannot know: it has to be told.
+    Raises WrongAnswer.
+    """
+    with case_context(case, outcome):
+        updates = _updates(case, outcome)
+        masters = range(case.num_masters)
+        if not any(_factors(case, outcome, updates, rank) for rank in masters):
+            raise WrongAnswer(
+                "no master ends with weights that contain gradients of the workers' batches"
+            )
+
+
+def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
+    """Assert that the worker that was slow ends with weights that contain another's gradients.
+
+    Raises WrongAnswer.
+    """
+    slow = case.num_masters
+    with case_context(case, outcome):
+        updates = _updates(case, outcome)
+        factors = _factors(case, outcome, updates, slow)
+        others = {
+            update.rank for update, factor in zip(updates, factors, strict=False) if factor
+        } - {slow}
+        if not others:
+            raise WrongAnswer(
+                f"worker rank {slow} ends with weights that contain no gradients of another "
+                "worker: after each batch it has to go on with the masters' new values"
+            )
+
+
+def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
+    """Assert that a master holds the start minus learning_rate times all gradients, of each array.
+
+    In whatever order they were applied. Raises WrongAnswer, naming the array.
+    """
+    with case_context(case, outcome):
+        updates = _updates(case, outcome)
+        start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
+        for name, begin in start.items():
+            steps = [case.learning_rate * update.gradient[name] for update in updates]
+            held = [outcome[name][rank] for rank in range(case.num_masters)]
+            if any(same(begin - np.sum(steps, axis=0), array, RTOL) for array in held):
+                continue
+            _replayed(case, outcome)  # tells why, if it can
+            raise WrongAnswer(f"{name}: no master holds its last value at the end")
+
+
+def assert_replays(case: Fit, outcome: Outcome) -> None:
+    """Assert that every batch's gradients were applied once, and replied to at once.
+
+    Raises WrongAnswer where they were not.
+    """
+    with case_context(case, outcome):
+        _replayed(case, outcome)
+
+
+def assert_process_0_holds_the_result(case: Fit, outcome: Outcome, kinds: str = "") -> None:
+    """Assert that process 0 ends with the last value of every layer's weights and biases.
+
+    kinds: `weights` or `biases`, to look at these alone, also where the order of steps was wrong.
+    Raises WrongAnswer, naming the array.
+    """
+    with case_context(case, outcome):
+        final = {
+            name: array
+            for name, array in _arrays_of(case, outcome, 0).items()
+            if name.startswith(kinds)
+        }
+        if not kinds:
+            assert_final(_replayed(case, outcome), final, rtol=RTOL)
+            return
+        updates = _updates(case, outcome)
+        start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
+        last = {
+            name: start[name]
+            - case.learning_rate * np.sum([update.gradient[name] for update in updates], axis=0)
+            for name in final
+        }
+        chains = {name: [*len(updates) * [start[name]], last[name]] for name in final}
+        assert_final(Replay(chains), final, rtol=RTOL)
+
+
+def assert_batches(case: Fit, outcome: Outcome) -> None:
+    """Assert that the workers together trained on number_of_batches whole batches per epoch.
+
+    Raises WrongAnswer with the share of every worker.
+    """
+    with case_context(case, outcome):
+        numbers = {}
+        for rank in range(outcome.ranks):
+            batches = trained_batches(case, outcome, rank)
+            if rank >= case.num_masters:
+                numbers[rank] = len(batches)
+            elif batches:
+                raise WrongAnswer(
+                    f"rank {rank} is a master, but trained on {len(batches)} batches itself"
+                )
+            assert_batch_size(case, outcome, rank, case.mini_batch_size, "mini_batch_size")
+        if sum(numbers.values()) != case.num_steps:
+            told = ", ".join(f"rank {rank}: {number}" for rank, number in numbers.items())
+            raise WrongAnswer(
+                f"the workers trained on {sum(numbers.values())} batches ({told}), expected "
+                f"number_of_batches x epochs = {case.number_of_batches} x {case.epochs} = "
+                f"{case.num_steps}; they share number_of_batches between them, and what is left "
+                "over after an even division goes to some of them"
+            )
+
+
+def uneven_trainings(launch: Launch) -> list[tuple[Fit, Outcome]]:
+    """Return the trainings of a launch whose batches do not divide by its workers.
+
+    Raises RunFailed: where ranks wait for each other, with the division that may be why.
+    """
+    try:
+        return list(launch)
+    except RunFailed as error:
+        if error.failure.verdict is not Verdict.DEADLOCK:
+            raise
+        case, _ = next(launch.answers())
+        num_workers = launch.ranks - case.num_masters
+        share, rest = divmod(case.number_of_batches, num_workers)
+        told = (
+            f"{error.failure.message}; {case.number_of_batches} batches do not divide by "
+            f"{num_workers} workers: {rest} of them do {share + 1} batches per epoch, the others "
+            f"{share}, and masters have to expect the same"
+        )
+        raise RunFailed(replace(error.failure, message=told)) from None
+
+
+def assert_messages(case: Fit, outcome: Outcome) -> None:
+    """Assert that gradients and new values travel between a worker and each layer's one master.
+
+    Raises RuleViolation with the bytes.
+    """
+    with case_context(case, outcome):
+        numbers = {
+            rank: len(trained_batches(case, outcome, rank))
+            for rank in range(case.num_masters, outcome.ranks)
+        }
+        ownership.assert_one_owner_per_layer(outcome.trace, case.sizes, case.num_masters, numbers)
+
+
+def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
+    """Assert that no order of updates explains the training once a rank's messages are altered.
+
+    No two runs go the same way, so answers are not compared: the replay has to fail. cases: by
+    ranks, all that the part is called with. Raises NotProven.
+    """
+    plain = run(ALTERED_RANKS, cases[ALTERED_RANKS]).having(group=TWO_MASTERS)
+    for case, outcome in plain.holding(assert_process_0_holds_the_result):
+        faults = every_message_fault(outcome, range(outcome.ranks))
+        effects = inject_faults(
+            run, ALTERED_RANKS, case, outcome, faults, assert_process_0_holds_the_result
+        )
+        assert_messages_matter(outcome.trace, effects)
+
+
+def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
+    """Assert that while one worker was held in its first batch, another finished three.
+
+    Raises RuleViolation.
+    """
+    slow = case.num_masters
+    masters = "the master seems" if case.num_masters == 1 else "one of the masters seems"
+    with case_context(case, outcome):
+        if outcome["others_went_on"][slow][0] != 1:
+            raise RuleViolation(
+                f"while rank {slow} was held in its first forward_prop, no other worker got "
+                f"through three batches: {masters} to wait for the workers in a fixed order; "
+                "let every master take the gradients of any worker, as with MPI.ANY_SOURCE"
+            )
+
+
+def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
+    """Assert for a single worker that process 0 ends as serial training on its batches does.
+
+    Raises WrongAnswer, naming the array.
+    """
+    with case_context(case, outcome):
+        (worker,) = range(case.num_masters, outcome.ranks)
+        batches = [
+            examples(outcome, worker, rows) for rows in trained_batches(case, outcome, worker)
+        ]
+        start = outcome.inputs[0]["start"]
+        expected = serial.train(start, case.sizes, case.learning_rate, batches)
+        for name, array in serial.unpacked(expected, case.sizes).items():
+            on_process_0 = [outcome[name][0]]
+            try:
+                assert_every_rank(on_process_0, equals=array, name=name, rtol=RTOL, atol=RTOL)
+            except WrongAnswer as error:
+                raise WrongAnswer(f"{error}{_dropped(outcome)}") from None
+
+
+def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
+    """Return the trainings by which a rule is judged: those whose gradients reach a master.
+
+    Steps and replies in a wrong order count; a rule is not about these. Ends the test as not run
+    where there is no such training.
+    """
+    found = [
+        pair
+        for ranks in FEW_RANKS
+        for pair in run(ranks, cases[ranks])
+        .having(purpose="values", synchronous_sends=False)
+        .holding(assert_gradients_reach_a_master)
+    ]
+    if not found:
+        not_run("in no training do gradients reach a master")
+    return found
+
+
+def _replayed(case: Fit, outcome: Outcome) -> Replay:
+    dropped = _dropped(outcome)
+    try:
+        return replay(
+            serial.unpacked(outcome.inputs[0]["start"], case.sizes),
+            _updates(case, outcome),
+            case.learning_rate,
+            rtol=RTOL,
+            final=None if dropped else _arrays_of(case, outcome, 0),
+        )
+    except WrongAnswer as error:
+        raise WrongAnswer(f"{error}{dropped}") from None
+
+
+def _dropped(outcome: Outcome) -> str:
+    """Return which request nobody waited for, a cause to look at first; empty if there is none."""
+    try:
+        assert_requests_completed(outcome.trace, may_be_silent=True)
+    except RuleViolation as error:
+        return (
+            f"; look at this first: {error}. What a dropped request sends may be overwritten "
+            "before it leaves"
+        )
+    return ""
+
+
+def _factors(case: Fit, outcome: Outcome, updates: Sequence[Update], rank: int) -> list[float]:
+    """Return how often the gradient of each update is in the first array of a rank that has any.
+
+    Empty where no array that is long enough to tell is its start value and such gradients.
+    """
+    start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
+    for name, begin in start.items():
+        steps = [case.learning_rate * update.gradient[name] for update in updates]
+        if factors := factors_of(begin - outcome[name][rank], steps):
+            return factors
+    return []
+
+
+def _updates(case: Fit, outcome: Outcome) -> list[Update]:
+    """Return what every worker did, with the gradients it should have found."""
+    updates: list[Update] = []
+    for rank in range(case.num_masters, outcome.ranks):
+        batches, seen = trained_batches(case, outcome, rank), outcome["seen"][rank]
+        if len(updates) + len(batches) > _MOST_BATCHES * case.num_steps:
+            raise WrongAnswer(
+                f"the workers trained on more than {_MOST_BATCHES} times the number_of_batches x "
+                f"epochs = {case.num_steps} batches they are to share"
+            )
+        if len(seen) != len(batches):
+            raise WrongAnswer(f"rank {rank}: the batches it trained on do not fit together")
+        held = [*seen, serial.packed(_arrays_of(case, outcome, rank), case.sizes)]
+        for number, rows in enumerate(batches):
+            inputs, labels = examples(outcome, rank, rows)
+            gradient = serial.gradient(seen[number], case.sizes, inputs, labels)
+            before, by_name, after = (
+                serial.unpacked(vector, case.sizes)
+                for vector in (held[number], gradient, held[number + 1])
+            )
+            updates.append(Update(rank, number, before, by_name, after))
+    return updates
+
+
+def _arrays_of(case: Fit, outcome: Outcome, rank: int) -> dict[str, Any]:
+    return {name: outcome[name][rank] for name in case.shapes}

@@ -1,0 +1,195 @@
+"""Whose gradients are in the first step of a synchronous training, and how often.
+
+All ranks begin with the same weights, each with a batch of its own that no other rank can know. So
+what an array changed by is a sum of the ranks' gradients in one way only: the factors of that sum,
+found by least squares, tell what was added up.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from grader.api import Outcome, WrongAnswer, call_site, listed, ranks_text
+
+from . import serial
+from .fit_cases import Fit, examples, trained_batches
+
+_RTOL = 1e-6
+"""Of a factor, and of what the factors leave unexplained: least squares lose some digits."""
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """What one array of one rank changed by."""
+
+    factors: tuple[float, ...]
+    """By contributing rank: 1 where its gradient was subtracted once, times the learning rate."""
+    is_explained: bool
+    """The change is nothing but this sum."""
+
+    def are(self, factor: float) -> bool:
+        """Return whether the change is this many times the sum over all ranks."""
+        return self.is_explained and bool(np.allclose(self.factors, factor, rtol=0, atol=_RTOL))
+
+    @property
+    def are_equal(self) -> bool:
+        """Return whether the gradients of all ranks are in it, in equal parts."""
+        return abs(self.factors[0]) > _RTOL and self.are(self.factors[0])
+
+    def resembles(self, other: "Contributions") -> bool:
+        """Return whether two changes are the same sum."""
+        same = np.allclose(self.factors, other.factors, rtol=0, atol=_RTOL)
+        return self.is_explained and bool(same)
+
+
+def assert_gradients_come_together(case: Fit, outcome: Outcome) -> None:
+    """Assert that one array of one rank at least changed by all ranks' gradients in equal parts.
+
+    Raises WrongAnswer: says what the first array of rank 0 changed by instead.
+    """
+    found = [_contributions(case, outcome, rank) for rank in range(outcome.ranks)]
+    if not any(each.are_equal for arrays in found for each in arrays.values()):
+        told = _told(outcome, found, 0, next(iter(case.shapes)))
+        raise WrongAnswer(f"no process takes a step by the gradients of all processes; {told}")
+
+
+def assert_every_rank_has_all_gradients(case: Fit, outcome: Outcome) -> None:
+    """Assert that every array of every rank changed by all ranks' gradients in equal parts.
+
+    Raises WrongAnswer: says what the first array that did not changed by instead.
+    """
+    found = [_contributions(case, outcome, rank) for rank in range(outcome.ranks)]
+    for rank, arrays in enumerate(found):
+        for name, contributions in arrays.items():
+            if not contributions.are_equal:
+                raise WrongAnswer(_told(outcome, found, rank, name))
+
+
+def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome], None]:
+    """Return the check that a first step on other numbers adds up the same gradients as this one.
+
+    It raises WrongAnswer where not.
+    """
+    ordinary = [_contributions(case, outcome, rank) for rank in range(outcome.ranks)]
+
+    def check(case: Fit, outcome: Outcome) -> None:
+        for rank, arrays in enumerate(ordinary):
+            found = _contributions(case, outcome, rank)
+            for name, before in arrays.items():
+                if before.is_explained and not found[name].resembles(before):
+                    raise WrongAnswer(
+                        f"rank {rank}: in the first step, {name} changed otherwise than before"
+                    )
+
+    return check
+
+
+def mistake_in_first_step(case: Fit, outcome: Outcome, rank: int, name: str) -> str:
+    """Return what is wrong with the step of an array, after `; `; empty where nothing is known."""
+    found = [_contributions(case, outcome, each) for each in range(outcome.ranks)]
+    if found[rank][name].are(1):
+        return ""
+    return f"; {_told(outcome, found, rank, name)}"
+
+
+def _contributions(case: Fit, outcome: Outcome, rank: int) -> dict[str, Contributions]:
+    start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
+    gradients = [_gradient(case, outcome, other) for other in range(outcome.ranks)]
+    return {
+        name: _explained(
+            (start[name] - outcome[name][rank]) / case.learning_rate,
+            [gradient[name] for gradient in gradients],
+        )
+        for name in case.shapes
+    }
+
+
+def _gradient(case: Fit, outcome: Outcome, rank: int) -> dict[str, serial.Vector]:
+    """Return the gradients of the first batch that a rank trained on; zeros where it has none."""
+    start = outcome.inputs[0]["start"]
+    batches = trained_batches(case, outcome, rank)[:1]
+    found = [serial.gradient(start, case.sizes, *examples(outcome, rank, rows)) for rows in batches]
+    return serial.unpacked(np.sum([np.zeros_like(start), *found], axis=0), case.sizes)
+
+
+def _explained(change: serial.Vector, gradients: Sequence[serial.Vector]) -> Contributions:
+    if not np.isfinite(change).all():
+        return Contributions((0.0,) * len(gradients), is_explained=False)
+    columns = np.stack([gradient.ravel() for gradient in gradients], axis=1)
+    factors = np.linalg.lstsq(columns, change.ravel(), rcond=None)[0]
+    left_over = np.abs(columns @ factors - change.ravel()).max()
+    scale = max(np.abs(columns).max(), np.abs(change).max())
+    return Contributions(tuple(map(float, factors)), bool(left_over <= _RTOL * scale))
+
+
+def _told(
+    outcome: Outcome, found: Sequence[Mapping[str, Contributions]], rank: int, name: str
+) -> str:
+    contributions, n = found[rank][name], outcome.ranks
+    place = f"rank {rank}: in the first step, {name}"
+    hint = _of_reduce(outcome) if rank > 0 and found[0][name].are_equal else ""
+    if not np.isfinite(outcome[name][rank]).all():
+        return f"{place} became a number that is not finite{hint}"
+    if not contributions.is_explained:
+        return f"{place} changed by {_other_arrays(outcome, rank, name)}{hint}"
+    own = tuple(float(other == rank) for other in range(n))
+    if contributions.are(0):
+        return f"{place} did not change{hint}"
+    if np.allclose(contributions.factors, own, rtol=0, atol=_RTOL):
+        return f"{place} changed by this rank's own gradients alone, not by the sum over all ranks"
+    if contributions.are(1 / n):
+        return (
+            f"{place} changed by the mean of all ranks' gradients; they are to be summed: do not "
+            "divide by the number of ranks"
+        )
+    if contributions.are(n):
+        return f"{place} changed by {n} times the sum over all {n} ranks: was it summed twice?"
+    if contributions.are(-1):
+        return f"{place} changed in the wrong direction: subtract learning_rate times the sum"
+    if contributions.are_equal:
+        return f"{place} changed by {contributions.factors[0]:.6g} times the sum over all ranks"
+    return f"{place} contains {_listed(contributions.factors)}; the sum takes each once{hint}"
+
+
+def _listed(factors: Sequence[float]) -> str:
+    """Return `the gradients of rank 0 twice and of rank 1 not at all`; ranks alike together."""
+    by_factor: dict[str, list[int]] = {}
+    words = {0: "not at all", 1: "once", 2: "twice"}
+    for rank, factor in enumerate(factors):
+        nearest = round(factor)
+        is_whole = abs(factor - nearest) <= _RTOL
+        times = words.get(nearest, f"{nearest} times") if is_whole else f"{factor:.6g} times"
+        by_factor.setdefault(times, []).append(rank)
+    items = [f"of {ranks_text(ranks)} {times}" for times, ranks in by_factor.items()]
+    return f"the gradients {listed(items)}"
+
+
+def _other_arrays(outcome: Outcome, rank: int, name: str) -> str:
+    """Return what else than a sum of its own gradients an array changed by."""
+    start = serial.unpacked(outcome.inputs[0]["start"], outcome.inputs[0]["sizes"])
+    change = start[name] - outcome[name][rank]
+    rows_are_equal = change.ndim == 2 and bool((np.ptp(change, axis=0) <= _RTOL).all())
+    if rows_are_equal:
+        biases = name.replace("weights", "biases")
+        return (
+            f"the gradients of {biases}, the same in every row: back_prop returns the gradients of "
+            "the biases first, then those of the weights"
+        )
+    return "numbers that are no sum of the ranks' gradients"
+
+
+def _of_reduce(outcome: Outcome) -> str:
+    """Return a hint where the ranks reduce to one of them, and nothing is handed out after it."""
+    made = [call for seen in outcome.trace.ranks for call in seen.calls]
+    reduced = [call for call in made if call.function in ("Reduce", "Ireduce")]
+    handed_out = any(
+        call.function.removeprefix("I").lower() in ("bcast", "scatter", "scatterv", "allgather")
+        for call in made
+    )
+    if not reduced or handed_out:
+        return ""
+    return (
+        f"; Reduce{call_site(reduced[0])} gives the sum to rank {reduced[0].peer} only, the other "
+        "ranks' arrays keep what was in them before: use Allreduce, which gives it to all"
+    )
