@@ -6,26 +6,24 @@ What is read here may be of hostile make: grader.intake does it in a process of 
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from grader import notebook
+from grader import choosing, notebook, remarks
 from grader.errors import UsageError
-from grader.listing import entries, names
-from grader.listing.entries import MAX_DEPTH, MAX_FILE_NUM_BYTES, Entry, Listing
+from grader.listing import names
+from grader.listing.entries import MAX_FILE_NUM_BYTES, Entry, Listing
 from grader.listing.folder import of_folder
 from grader.listing.tars import is_tar, of_tar
 from grader.listing.zips import of_zip
 
 MAX_FILES = 2000
+MAX_FOUND = 200
 MAX_TOTAL_NUM_BYTES = 128 << 20
 _MAX_ARCHIVE_NUM_BYTES = 1 << 30
 _MAX_NOTEBOOKS = 20
 _MAX_NOTES = 20
-
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -41,6 +39,8 @@ class Submission:
     """Those of the files that cells of a notebook would write."""
     notes: tuple[str, ...] = ()
     """What was read from where, and what was not."""
+    found: tuple[str, ...] = ()
+    """What there was, the nearest first and at most so many, by path in what was handed in."""
 
     def source_files(self, support: Iterable[str]) -> dict[str, bytes]:
         """Return the Python files a rank may import; support files are always the grader's."""
@@ -57,13 +57,14 @@ def of_files(
     files: Mapping[str, bytes],
     from_notebooks: frozenset[str] = frozenset(),
     notes: tuple[str, ...] = (),
+    found: tuple[str, ...] = (),
 ) -> Submission:
     """Return the submission of exactly these files, with its digest."""
     ordered = {name: files[name] for name in sorted(files)}
     digest = hashlib.sha256()
     for name, content in ordered.items():
         digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
-    return Submission(origin, ordered, digest.hexdigest(), from_notebooks, notes)
+    return Submission(origin, ordered, digest.hexdigest(), from_notebooks, notes, found)
 
 
 def read(path: Path, wanted: Iterable[str]) -> Submission:
@@ -119,25 +120,25 @@ def _submission(origin: str, found: Listing, wanted: set[str]) -> Submission:
     problems = {name: _problem_of(entry) for name, entry in found.items()}
     loose = {name: entry for name, entry in found.items() if not problems[name]}
     # The nearest first, so that no heap of others further down keeps the right one from being read.
-    all_notebooks = sorted(filter(_is_notebook, loose), key=lambda name: (name.count("/"), name))
+    all_notebooks = sorted(filter(choosing.is_notebook, loose), key=_nearness)
     notebooks = {name: notebook.read(loose[name].read()) for name in all_notebooks[:_MAX_NOTEBOOKS]}
     _require_something(origin, loose, notebooks, problems)
-    listing = {**_written(notebooks, wanted), **loose}
-    root = _root(listing, wanted)
-    kept = _kept(_below(root, listing), wanted)
+    listing = {**choosing.written_by(notebooks, wanted), **loose}
+    root = choosing.root_of(listing, wanted)
+    there = choosing.below(root, listing)
+    kept = choosing.kept_of(there, wanted)
+    _require_moderation(origin, kept)
+    kept |= choosing.helpers_of(there, kept)
     _require_moderation(origin, kept)
     files = {name: kept[name].read() for name in sorted(kept)}
     from_notebooks = frozenset(name for name, entry in kept.items() if entry.is_written)
-    not_read = {name: problem for name, problem in _below(root, problems).items() if problem}
+    not_read = {name: why for name, why in choosing.below(root, problems).items() if why}
     read = {f"{root}/{name}" if root else name for name in kept}
     others = {name: entry for name, entry in {**found, **listing}.items() if name not in read}
-    remarks = (
-        *(
-            [f"of {len(all_notebooks)} notebooks only {len(notebooks)} were read, the nearest ones"]
-            if len(notebooks) < len(all_notebooks)
-            else []
-        ),
-        *_too_far_down(others, wanted - set(kept)),
+    notes = (
+        *([_few_of(all_notebooks, notebooks)] if len(notebooks) < len(all_notebooks) else []),
+        *remarks.other_versions(listing, root, wanted),
+        *remarks.too_far_down(others, wanted - set(kept)),
         *(
             f"{name} was not read: it {not_read[name]}"
             for name in sorted(not_read)
@@ -146,17 +147,38 @@ def _submission(origin: str, found: Listing, wanted: set[str]) -> Submission:
         *(f"{name} {entry.remark}" for name, entry in sorted(kept.items()) if entry.remark),
         *(f"{' and '.join(group)} are one name on some systems" for group in names.alike(files)),
     )
-    more = len(remarks) - _MAX_NOTES
+    more = len(notes) - _MAX_NOTES
+    of_notebooks = remarks.of_notebooks(
+        choosing.below(root, notebooks),
+        files,
+        from_notebooks,
+        has_nothing=not wanted & set(files),
+    )
     return of_files(
         origin,
         files,
         from_notebooks,
         (
-            *_notes(_below(root, notebooks), files, from_notebooks, not wanted & set(files)),
-            *remarks[:_MAX_NOTES],
+            *of_notebooks,
+            *notes[:_MAX_NOTES],
             *([f"and {more} more of the kind"] if more > 0 else []),
         ),
+        tuple(sorted((name for name in listing if not _is_hidden(name)), key=_nearness))[
+            :MAX_FOUND
+        ],
     )
+
+
+def _few_of(all_notebooks: Sequence[str], read: Collection[str]) -> str:
+    return f"of {len(all_notebooks)} notebooks only {len(read)} were read, the nearest ones"
+
+
+def _nearness(name: str) -> tuple[int, str]:
+    return name.count("/"), name
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") for part in name.split("/"))
 
 
 def _problem_of(entry: Entry) -> str:
@@ -204,103 +226,3 @@ def _require_moderation(origin: str, kept: Listing) -> None:
             f"the files of {origin} add up to more than {MAX_TOTAL_NUM_BYTES >> 20} MiB; leave "
             "data files out"
         )
-
-
-def _root(listing: Listing, wanted: set[str]) -> str:
-    """Return the folder that counts: "", or the one in it that holds more of the wanted files.
-
-    Of two that hold equally many, scripts are better than cells of a notebook.
-    """
-    folders = sorted({name.partition("/")[0] for name in listing if "/" in name})
-
-    def merit(folder: str) -> tuple[int, int]:
-        paths = {f"{folder}/{name}" if folder else name for name in wanted}
-        found = [listing[path] for path in paths if path in listing]
-        return len(found), sum(not entry.is_written for entry in found)
-
-    is_flat = any("/" not in name for name in listing)
-    return max(["", *folders] if is_flat else [*folders, ""], key=merit)
-
-
-def _kept(listing: Listing, wanted: set[str]) -> Listing:
-    """Return the files in the folder itself, and the scripts that lie with a wanted one below."""
-    places = {name.rpartition("/")[0] for name in wanted & set(listing)} - {""}
-
-    def is_kept(name: str) -> bool:
-        parents = {str(parent) for parent in PurePosixPath(name).parents}
-        if any(parent in listing for parent in parents):
-            return False  # a zip can hold a name as a file and as a folder
-        is_script = name in wanted or name.endswith(".py") or _is_notebook(name)
-        return "/" not in name or (is_script and bool(parents & places))
-
-    return {name: entry for name, entry in listing.items() if is_kept(name)}
-
-
-def _below(folder: str, files: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the files of a folder by their paths in it; all of them for ""."""
-    if not folder:
-        return dict(files)
-    start = f"{folder}/"
-    return {name[len(start) :]: value for name, value in files.items() if name.startswith(start)}
-
-
-def _too_far_down(others: Listing, missing: set[str]) -> Iterator[str]:
-    """Yield of each missing file where it lies too far down, the nearest place if there are many.
-
-    others: what was not taken.
-    """
-    nearest: dict[str, str] = {}
-    for path in sorted(others, key=lambda path: (path.count("/"), path)):
-        parts = path.split("/")
-        for num_folders in range(max(2, len(parts) - MAX_DEPTH), len(parts)):
-            name = "/".join(parts[num_folders:])
-            if name in missing:
-                nearest.setdefault(name, path)
-    for name, path in sorted(nearest.items()):
-        written = ", which a notebook writes," if others[path].is_written else ""
-        yield (
-            f"{path}{written} was not read: it lies {path.count('/')} folders down; expected is "
-            f"{name} in the root or one folder down"
-        )
-
-
-def _is_notebook(name: str) -> bool:
-    return name.lower().endswith(".ipynb")
-
-
-def _written(notebooks: Mapping[str, notebook.Written], wanted: set[str]) -> dict[str, Entry]:
-    """Return what notebooks write: of several, the one that writes most wanted files wins."""
-
-    def merit(name: str) -> int:
-        return len(wanted & set(notebooks[name].files))
-
-    return {
-        _beside(name, file): replace(entries.in_memory(content), is_written=True)
-        for name in sorted(notebooks, key=merit)
-        for file, content in notebooks[name].files.items()
-    }
-
-
-def _notes(
-    notebooks: Mapping[str, notebook.Written],
-    files: Mapping[str, bytes],
-    from_notebooks: frozenset[str],
-    has_nothing: bool,
-) -> Iterator[str]:
-    """Yield what there is to say of notebooks: what was taken, what was not, and why."""
-    for name, found in notebooks.items():
-        paths = {_beside(name, file): content for file, content in found.files.items()}
-        same = {path for path, content in paths.items() if files.get(path) == content}
-        taken = sorted(same & from_notebooks)
-        others = sorted(set(paths) & set(files) - same)
-        if taken:
-            yield f"read from the cells of {name}: {', '.join(taken)}"
-        if others:
-            yield f"not read from the cells of {name}, as handed in elsewhere: {', '.join(others)}"
-        if has_nothing or (name in files and (found.files or not found.is_notebook)):
-            yield from (f"{name} {problem}" for problem in found.problems[:3])
-
-
-def _beside(name: str, file: str) -> str:
-    """Return the path of a file that lies in the same folder as `name`."""
-    return (PurePosixPath(name).parent / file).as_posix()

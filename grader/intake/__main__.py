@@ -47,7 +47,7 @@ def _read(how: str, origin: str, wanted: list[str]) -> Parcel:
         if how == "pages":
             return Parcel(notes=(str(_num_pages(origin, sys.stdin.buffer.read(), *wanted)),))
         sent = parcels.unpack(sys.stdin.buffer.read())
-        return Parcel(sent.files, sent.from_notebooks, sent.notes)
+        return Parcel(sent.files, sent.from_notebooks, sent.notes, sent.found)
     except BrokenParcelError as error:
         return Parcel(refusal=f"{origin} did not arrive whole: it holds {error}")
     except UsageError as error:

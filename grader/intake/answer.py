@@ -2,7 +2,6 @@
 
 import signal
 
-from grader import submission as submissions
 from grader.errors import GraderError, UsageError
 from grader.intake import parcel as parcels
 from grader.intake.confinement import CPU_TIME_S, MEMORY_NUM_BYTES
@@ -25,7 +24,7 @@ def submission_in(origin: str, answer: bytes, exit_code: int | None) -> Submissi
     Raises as `parcel_in` does.
     """
     found = parcel_in(origin, answer, exit_code)
-    return submissions.of_files(origin, found.files, found.from_notebooks, found.notes)
+    return parcels.submission_of(origin, found)
 
 
 def parcel_in(origin: str, answer: bytes, exit_code: int | None) -> Parcel:

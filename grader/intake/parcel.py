@@ -2,9 +2,9 @@
 
 A parcel is a sequence of records: the kind (one byte), the length of the name (two bytes,
 big-endian), the length of the content (eight bytes), the name, the content. The kinds: `f`, a file;
-`w`, a file that a notebook's cells write; `n`, a note (its content is the text); `r`, why there are
-no files; `x`, the same where the reader itself failed; `e`, the end, without which a parcel is not
-whole. What arrives may have been packed by anybody.
+`w`, a file that a notebook's cells write; `n`, a note (its content is the text); `o`, the path of
+something that was found; `r`, why there are no files; `x`, the same where the reader itself failed;
+`e`, the end, without which a parcel is not whole. What arrives may have been packed by anybody.
 """
 
 import struct
@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from grader.listing.names import problem_of, shown_text
-from grader.submission import MAX_FILES, MAX_TOTAL_NUM_BYTES, Submission
+from grader.submission import MAX_FILES, MAX_FOUND, MAX_TOTAL_NUM_BYTES, Submission, of_files
 
 _HEAD = struct.Struct(">cHQ")
-_FILE, _WRITTEN, _NOTE, _REFUSAL, _FAILURE, _END = b"f", b"w", b"n", b"r", b"x", b"e"
+_FILE, _WRITTEN, _NOTE, _FOUND = b"f", b"w", b"n", b"o"
+_REFUSAL, _FAILURE, _END = b"r", b"x", b"e"
 _MAX_TEXT_NUM_BYTES = 4096
 _MAX_NOTES = 200
 _MAX_NAME_NUM_BYTES = 1024
@@ -23,7 +24,7 @@ _MAX_PARTS = 8
 MAX_NUM_BYTES = (
     MAX_TOTAL_NUM_BYTES
     + (MAX_FILES + 1) * (_HEAD.size + _MAX_NAME_NUM_BYTES)
-    + _MAX_NOTES * (_HEAD.size + _MAX_TEXT_NUM_BYTES)
+    + (_MAX_NOTES + MAX_FOUND) * (_HEAD.size + _MAX_TEXT_NUM_BYTES)
 )
 """Of a whole parcel."""
 
@@ -35,6 +36,7 @@ class Parcel:
     files: Mapping[str, bytes] = field(default_factory=dict)
     from_notebooks: frozenset[str] = frozenset()
     notes: tuple[str, ...] = ()
+    found: tuple[str, ...] = ()
     refusal: str = ""
     """Why the submission cannot be graded; empty if it can."""
     failure: str = ""
@@ -47,7 +49,12 @@ class BrokenParcelError(Exception):
 
 def of_submission(submission: Submission) -> Parcel:
     """Return the parcel that holds a submission."""
-    return Parcel(submission.files, submission.from_notebooks, submission.notes)
+    return Parcel(submission.files, submission.from_notebooks, submission.notes, submission.found)
+
+
+def submission_of(origin: str, parcel: Parcel) -> Submission:
+    """Return the submission in a parcel; its digest is computed here."""
+    return of_files(origin, parcel.files, parcel.from_notebooks, parcel.notes, parcel.found)
 
 
 def pack(parcel: Parcel) -> Iterator[bytes]:
@@ -56,6 +63,7 @@ def pack(parcel: Parcel) -> Iterator[bytes]:
         kind = _WRITTEN if name in parcel.from_notebooks else _FILE
         yield from _record(kind, name.encode(), content)
     texts = [(_NOTE, note) for note in parcel.notes[:_MAX_NOTES]]
+    texts += [(_FOUND, path) for path in parcel.found[:MAX_FOUND]]
     texts += [(_REFUSAL, parcel.refusal)] if parcel.refusal else []
     texts += [(_FAILURE, parcel.failure)] if parcel.failure else []
     for kind, text in texts:
@@ -71,6 +79,7 @@ def unpack(data: bytes) -> Parcel:
     files: dict[str, bytes] = {}
     from_notebooks = set()
     notes: list[str] = []
+    found: list[str] = []
     reasons = {_REFUSAL: "", _FAILURE: ""}
     for kind, name, content in _records(data):
         if kind in (_FILE, _WRITTEN):
@@ -80,6 +89,8 @@ def unpack(data: bytes) -> Parcel:
                 from_notebooks.add(checked)
         elif kind == _NOTE and len(notes) < _MAX_NOTES:
             notes.append(_text(content))
+        elif kind == _FOUND and len(found) < MAX_FOUND:
+            found.append(_text(content))
         elif kind in reasons and content and not reasons[kind]:
             reasons[kind] = _text(content)
         else:
@@ -91,7 +102,12 @@ def unpack(data: bytes) -> Parcel:
         if any("/".join(parts[:depth]) in files for depth in range(1, len(parts))):
             raise BrokenParcelError(f"{path!r} below another file")
     return Parcel(
-        files, frozenset(from_notebooks), tuple(notes), reasons[_REFUSAL], reasons[_FAILURE]
+        files,
+        frozenset(from_notebooks),
+        tuple(notes),
+        tuple(found),
+        refusal=reasons[_REFUSAL],
+        failure=reasons[_FAILURE],
     )
 
 

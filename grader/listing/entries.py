@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-MAX_DEPTH = 3
-"""A file may be as deep as part1/main.py in a folder of the submission."""
+MAX_DEPTH = 5
+"""A file may be as deep as utils/layers/conv.py beside part1/main.py in a folder of a folder."""
 MAX_ENTRIES = 100_000
 """Files and folders that are looked at."""
 MAX_FILE_NUM_BYTES = 32 << 20

@@ -14,6 +14,7 @@ import numpy as np
 
 from . import guard, problem, wire, worlds
 from .output import SubmissionOutput
+from .own_modules import OwnModules
 from .student import Student
 
 
@@ -26,6 +27,7 @@ def main(socket_path: str, rank: int) -> None:
     _, setup, _ = wire.receive(connection)
     _take_over(output, stacks, Path(setup["support"]))
     sys.path += [setup["support"], setup["submission"]]
+    sys.meta_path.append(OwnModules(Path(setup["submission"])))
     sys.dont_write_bytecode = True
     probes = ModuleType("probes")
     exec(compile(setup["probes"], "probes.py", "exec"), probes.__dict__)  # noqa: S102 - ours

@@ -415,7 +415,7 @@ def _tar(form: int) -> bytes:
 
 def _parcel(data: bytes) -> None:
     sent = parcels.unpack(data)
-    _require_plain(submissions.of_files("it", sent.files, sent.from_notebooks, sent.notes))
+    _require_plain(parcels.submission_of("it", sent))
 
 
 def _parcels() -> list[bytes]:

@@ -67,9 +67,7 @@ def require_moderate(found: Submission) -> None:
     assert all(note.isprintable() for note in found.notes)
     # Only plain names pass; what passes is the same submission, whichever door it is graded behind.
     there = parcels.unpack(b"".join(parcels.pack(parcels.of_submission(found))))
-    assert submissions.of_files(found.origin, there.files, there.from_notebooks, there.notes) == (
-        found
-    )
+    assert parcels.submission_of(found.origin, there) == (found)
 
 
 @QUICK
@@ -187,6 +185,4 @@ def test_any_parcel(files, notes):
         arrived = parcels.unpack(sent)
     except parcels.BrokenParcelError:
         return
-    require_moderate(
-        submissions.of_files("it", arrived.files, arrived.from_notebooks, arrived.notes)
-    )
+    require_moderate(parcels.submission_of("it", arrived))

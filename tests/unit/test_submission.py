@@ -45,7 +45,7 @@ def read(tmp_path: Path, files: dict[str, bytes], how: str = "folder") -> Submis
 def arrived(found: Submission) -> Submission:
     """Return what the container makes of what `grade run` sends."""
     sent = parcels.unpack(intake_stream.read_submission(io.BytesIO(intake_stream.pack(found))))
-    return submissions.of_files(found.origin, sent.files, sent.from_notebooks, sent.notes)
+    return parcels.submission_of(found.origin, sent)
 
 
 def notebook(**cells: str) -> bytes:
@@ -83,6 +83,80 @@ def test_only_scripts_beside_wanted_ones_are_taken_from_folders(tmp_path, how):
     }
     expected = ["part1/layers/conv.py", "part1/main.py", "ring.py"]
     assert list(read(tmp_path, handed_in, how).files) == expected
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("folder", ["", "anna/"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from utils.train import loop",
+        "import utils",
+        "import numpy as np, utils.train as train",
+        "sys.path.append('../utils')",
+        "importlib.import_module('utils.train')",
+        "from utils import (\n    train,\n)",
+        "sys.path.append(str(HERE)); import train",
+    ],
+)
+def test_what_is_imported_from_another_folder_is_taken(tmp_path, how, folder, line):
+    """By the name of the folder or of the script; with what it imports in its turn."""
+    handed_in = {
+        "part2a/main.py": line.encode(),
+        "utils/train.py": b"from shared.deep.layers import conv",
+        "utils/weights.bin": b"2",
+        "shared/deep/layers/conv.py": b"3",
+        "notes/scratch.py": b"4",
+    }
+    found = read(tmp_path, {f"{folder}{name}": each for name, each in handed_in.items()}, how)
+    assert list(found.files) == ["part2a/main.py", "shared/deep/layers/conv.py", "utils/train.py"]
+    assert found.notes == ()
+
+
+def test_another_version_of_a_script_is_no_helper(tmp_path):
+    """Though the folder of the submission holds one of that name, which others import."""
+    handed_in = {"ring.py": b"", "sync.py": b"from ring import go", "old/ring.py": b"x"}
+    found = read(tmp_path, handed_in)
+    assert list(found.files) == ["ring.py", "sync.py"]
+
+
+def test_of_very_many_helpers_the_nearest_are_taken(tmp_path):
+    """A whole environment in a folder is no reason to grade nothing."""
+    many = {f"env/lib/{number:04}.py": b"" for number in range(3000)}
+    found = read(tmp_path, {"ring.py": b"import env.near", "env/near.py": b"", **many}, "zip")
+    assert len(found.files) == 501
+    assert "env/near.py" in found.files
+
+
+@EVERY_WAY
+def test_of_two_folders_with_the_same_files_both_are_named(tmp_path, how):
+    """The one that was graded, and the one that was not."""
+    files = {"part1/main.py": b"1", "part2a/main.py": b"2"}
+    handed_in = {f"{each}/{name}": b for each in ("worker", "master") for name, b in files.items()}
+    found = read(tmp_path, {**handed_in, "worker/notes.txt": b"", "figures/x.py": b""}, how)
+    assert found.notes == (
+        "the folder master was graded and the folder worker was not: both hold part1/main.py, "
+        "part2a/main.py; hand in one of them",
+    )
+    assert dict(found.files) == files
+
+
+def test_a_folder_with_some_of_the_same_files_is_named_too(tmp_path):
+    """Beside the outermost folder, which holds more of them."""
+    many = {f"v{number}/{name}": b"" for number in range(5) for name in FLAT[:2]}
+    found = read(tmp_path, {**dict.fromkeys(FLAT, b""), **many})
+    assert found.notes[0] == (
+        "the outermost folder was graded and the folder v0 was not: both hold ring.py, sync.py; "
+        "hand in one of them"
+    )
+    assert found.notes[3:] == ("2 further folders hold such files, and were not graded",)
+
+
+@EVERY_WAY
+def test_what_was_found_is_known_the_nearest_first(tmp_path, how):
+    """For the sentence about a folder that is nobody's; hidden files are not worth a word."""
+    handed_in = {"Part 2a/main.py": b"", ".env": b"", ".vscode/x.json": b"", "a/b/c.txt": b""}
+    assert read(tmp_path, handed_in, how).found == ("Part 2a/main.py", "a/b/c.txt")
 
 
 @EVERY_WAY
@@ -130,14 +204,14 @@ def test_what_lies_too_far_down_is_named(tmp_path, how):
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
-        ("folder", "stud/hw/mpi is a folder too far down, expected are files in the root or one"),
-        ("zip", r"stud/hw/mpi/x/ring\.py lies 4 folders down, expected are files in the root or"),
+        ("folder", "stud/hw/a/b/c is a folder too far down, expected are files in the root or one"),
+        ("zip", r"stud/hw/a/b/c/ring\.py lies 5 folders down, expected are files in the root or"),
     ],
 )
 def test_nothing_but_files_too_far_down_is_not_called_empty(tmp_path, how, sentence):
     """The sentence names the first of them."""
     with pytest.raises(UsageError, match=f"holds no file that is read: {sentence}"):
-        read(tmp_path, {"stud/hw/mpi/x/ring.py": b""}, how)
+        read(tmp_path, {"stud/hw/a/b/c/ring.py": b""}, how)
 
 
 @pytest.mark.parametrize("path", ["a" * 300, "b/" * 3000], ids=["long name", "long path"])

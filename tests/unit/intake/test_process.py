@@ -56,9 +56,9 @@ def test_reading_apart_finds_what_reading_here_finds(folder):
 def test_what_a_client_sent_is_read_apart(folder):
     """All of it comes out as it was found outside, and nothing else that a client may say."""
     found = submissions.read(folder, WANTED)
-    sent = Parcel(found.files, frozenset(["ring.py"]), ("too large",), failure="x")
+    sent = Parcel(found.files, frozenset(["ring.py"]), ("too large",), found.found, failure="x")
     there = process.unpack(b"".join(parcels.pack(sent)), "it")
-    assert there == submissions.of_files("it", found.files, sent.from_notebooks, sent.notes)
+    assert there == parcels.submission_of("it", sent)
 
 
 def test_what_is_no_parcel_is_one_sentence():

@@ -181,7 +181,7 @@ def test_too_many_files_to_read_are_one_sentence(root, monkeypatch):
 
 
 def test_a_deep_tree_is_not_walked(root):
-    """Three levels down is enough for every assignment."""
+    """Five levels down is enough for every assignment."""
     deep = root / "x"
     for _ in range(300):
         deep = deep / "x"

@@ -347,6 +347,29 @@ def test_a_poll_before_a_computation_is_no_deadlock():
     assert launched.failure is None, launched.failure
 
 
+@pytest.mark.parametrize(
+    "uid", [None, pytest.param(45_679, marks=pytest.mark.skipif(os.getuid() != 0, reason="root"))]
+)
+def test_a_submission_imports_from_its_own_folders(uid):
+    """By their names, or as a script that a program has put on its path where it was started."""
+    launched = run(
+        """
+        import sys
+        sys.path.append("../tools")
+        from helpers.counting import two
+        from three import three
+        def go(comm): return two() + three()
+        """,
+        files={
+            "helpers/counting.py": "def two(): return 2",
+            "tools/three.py": "from helpers.counting import two\ndef three(): return two() + 1",
+        },
+        uid=uid,
+    )
+    assert launched.failure is None, launched.failure
+    assert values(launched) == [5.0, 5.0]
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="runs as another user")
 def test_a_run_of_another_user_cannot_outlive_itself_nor_leave_files():
     """Its processes may not signal whoever ends them, and what they wrote anywhere is removed."""

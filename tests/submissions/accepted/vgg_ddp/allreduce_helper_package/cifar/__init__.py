@@ -1,0 +1,1 @@
+from .loading import datasets_for, node_loader
