@@ -16,7 +16,8 @@ Looking at what came back
 Verdicts
     `WrongAnswer`, `RuleViolation`, `BudgetExceeded` (TIME_LIMIT_EXCEEDED), `NotProven`.
 Values
-    `assert_every_rank`, `assert_unchanged`, `reduction_tolerance`.
+    `assert_every_rank`, `assert_unchanged`, `reduction_tolerance`; `sum_text`, `factor_text`: what
+    a wrong sum is made of.
 Rules over a `Trace`, which holds the `Call`s of each rank
     `assert_...`; `bytes_sent` (bytes a rank), `messages`, `calls_by_rank`, `sends_of`,
     `reduction_communicators`; `functions`, sets of MPI and c10d names; `ANY_SOURCE`.
@@ -27,7 +28,8 @@ Time
     `assert_time_ratio`: against a yardstick in the same launch, never in seconds;
     `same_failures_as`: what a timed case may get wrong.
 Words
-    `call_name`, `call_site`, `listed`, `ranks_text`.
+    `call_name`, `call_site`, `listed`, `ranks_text`; `arrival_text`: a message that was read before
+    it had arrived.
 
 Errors: a check raises one of the verdicts above; `GraderError` is the grader's own failure, which
 costs nobody points.
@@ -37,6 +39,7 @@ from grader.data import Data
 from grader.errors import GraderError
 from grader.judge import functions
 from grader.judge.alterations import every_message_fault, single_message_faults
+from grader.judge.arrivals import arrival_text
 from grader.judge.causality import Effect as FaultEffect
 from grader.judge.causality import (
     assert_answers_follow,
@@ -44,6 +47,7 @@ from grader.judge.causality import (
     assert_ring_influence,
     assert_some_message_matters,
 )
+from grader.judge.contributions import factor_text, sum_text
 from grader.judge.counting import calls_by_rank, sends_of
 from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.judge.reductions import reduction_communicators
@@ -95,6 +99,7 @@ __all__ = [
     "Trace",
     "Verdict",
     "WrongAnswer",
+    "arrival_text",
     "assert_answers_follow",
     "assert_buffers_not_pickles",
     "assert_every_rank",
@@ -118,6 +123,7 @@ __all__ = [
     "calls_by_rank",
     "case_context",
     "every_message_fault",
+    "factor_text",
     "functions",
     "inject_faults",
     "listed",
@@ -131,4 +137,5 @@ __all__ = [
     "same_failures_as",
     "sends_of",
     "single_message_faults",
+    "sum_text",
 ]

@@ -18,8 +18,10 @@ Item = TypeVar("Item")
 
 
 def single_message_faults(outcome: Outcome) -> tuple[AlteredMessage, ...]:
-    """Return one message after the other to alter: all of one rank, and one of each other rank.
+    """Return one message after the other to alter: those of one rank, and one of each other rank.
 
+    Of n ranks at most 2 (n - 1) messages of the one, drawn among those it sends: as many as it
+    needs in a ring. Who sends an array element by element sends thousands.
     outcome: of the same call, on other values. Its inputs, which nobody knows beforehand, decide
     which rank, which messages and which elements; so the choice is the same at every regrade.
     """
@@ -31,7 +33,11 @@ def single_message_faults(outcome: Outcome) -> tuple[AlteredMessage, ...]:
     if not senders:
         return ()
     thoroughly = choice.choice(senders)
-    chosen = [(thoroughly, number) for number in numbers[thoroughly]]
+    own = numbers[thoroughly]
+    most = 2 * (len(numbers) - 1)
+    if len(own) > most:
+        own = sorted(choice.sample(own, most))
+    chosen = [(thoroughly, number) for number in own]
     chosen += [(rank, choice.choice(numbers[rank])) for rank in senders if rank != thoroughly]
     return tuple(AlteredMessage(rank, number, choice.random()) for rank, number in chosen)
 

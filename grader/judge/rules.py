@@ -1,6 +1,7 @@
 """What a part demands of the way to its result, read off the calls that were made."""
 
 from collections.abc import Collection, Iterable
+from typing import Literal
 
 from grader.judge.counting import (
     assert_no_doubts,
@@ -68,16 +69,24 @@ def assert_buffers_not_pickles(trace: Trace, *, may_be_silent: bool = False) -> 
     _assert_evidence(trace, may_be_silent)
 
 
-def assert_requests_completed(trace: Trace, *, may_be_silent: bool = False) -> None:
+def assert_requests_completed(
+    trace: Trace,
+    *,
+    only: Literal["sends", "receives"] | None = None,
+    may_be_silent: bool = False,
+) -> None:
     """Assert that every request made in the phase was completed in it, or cancelled.
 
     A request freed before it was complete leaves nobody who knows when its array may be used.
+    only: look at no others than these.
     Raises RuleViolation, NotProven: as assert_only_point_to_point.
     """
     left = [
         (rank, call)
         for rank, call in calls_by_rank(trace)
-        if call.creates_request and not call.completed_ns and not call.cancelled and not call.error
+        if call.creates_request
+        and not (call.completed_ns or call.cancelled or call.error)
+        and (only is None or (call.is_send if only == "sends" else call.is_receive))
     ]
     if left:
         rank, call = left[0]

@@ -2,7 +2,13 @@
 
 from collections.abc import Sequence
 
-from grader.judge.counting import assert_not_truncated, bytes_sent, messages_sent, sends_of
+from grader.judge.counting import (
+    assert_not_truncated,
+    bytes_sent,
+    messages,
+    messages_sent,
+    sends_of,
+)
 from grader.judge.findings import RuleViolation
 from grader.trace.calls import Trace
 
@@ -46,7 +52,7 @@ def assert_ring_volume(
 
 
 def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) -> None:
-    """Assert that each of n ranks sent its L elements n - 1 times: n (n - 1) L in all.
+    """Assert that each of n ranks sent L elements to each other one: n (n - 1) L in all.
 
     num_elements: L; with 0 nothing need be sent. item_num_bytes: the size of one element.
     Raises RuleViolation, or NotProven for a trace that is incomplete.
@@ -62,6 +68,17 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
         in_all_formula=f"n (n - 1) L with n = {n} ranks and L = {length} elements",
         algorithm="the naive exchange",
     )
+    for rank in range(n):
+        for other in set(range(n)) - {rank}:
+            sent = messages(trace, rank, other)
+            num_bytes = sum(call.num_bytes for call in sent)
+            headers = _PICKLE_NUM_BYTES * sum(call.pickled for call in sent)
+            if not _fits(num_bytes, (length, length), item_num_bytes, headers):
+                raise RuleViolation(
+                    f"rank {rank} sent rank {other} {_elements(num_bytes, item_num_bytes)}; in the "
+                    f"naive exchange each rank sends its own array, of {length} elements, to each "
+                    "other rank"
+                )
 
 
 def _assert_volume(

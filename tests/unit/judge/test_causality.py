@@ -273,6 +273,20 @@ def test_all_messages_of_one_rank_and_one_of_each_other_are_chosen():
     assert single_message_faults(outcome_of(Run(2).trace())) == ()
 
 
+def test_of_thousands_of_messages_few_are_altered():
+    """As many of one rank as a ring of these ranks has steps, drawn anew for other inputs."""
+    run = Run(4)
+    for rank in range(4):
+        for _ in range(1000):
+            run.send(rank, (rank + 1) % 4)
+    choices = {single_message_faults(outcome_of(run.trace(), seed)) for seed in range(5)}
+    assert len(choices) == 5
+    for chosen in choices:
+        assert len(chosen) == 6 + 3
+        assert len({(each.rank, each.number) for each in chosen}) == len(chosen)
+        assert {each.rank for each in chosen} == {0, 1, 2, 3}
+
+
 def test_the_choice_depends_on_the_inputs():
     """Nobody who does not know them knows which messages, elements and order it will be."""
     choices = {single_message_faults(outcome_of(exchange(), seed)) for seed in range(20)}

@@ -237,6 +237,15 @@ def test_requests_of_every_kind(add, named):
     assert named in violation(traffic.assert_requests_completed, run)
 
 
+@pytest.mark.parametrize(("left", "other"), [("sends", "receives"), ("receives", "sends")])
+def test_requests_of_one_kind_alone(left, other):
+    """What is left of the other kind is not looked at."""
+    run = naive(2, 5)
+    run.isend(0, 1) if left == "sends" else run.irecv(0, 1)
+    traffic.assert_requests_completed(run.trace(), only=other)
+    assert "1 request in all" in violation(traffic.assert_requests_completed, run, only=left)
+
+
 def test_requests_that_need_no_completion():
     """Cancelled ones, failed ones, persistent ones that were only made."""
     run = naive(2, 5)
@@ -410,6 +419,18 @@ def test_a_star_is_not_the_naive_exchange():
         run.send(0, rank, num_elements=13)
     said = violation(traffic.assert_naive_volume, run, 13, ITEM_NUM_BYTES)
     assert said.startswith("rank 1 sent 13 elements (104 bytes); the naive exchange sends 39 from")
+
+
+def test_arrays_that_are_passed_on_are_not_the_naive_exchange():
+    """As much is sent by each rank, but not to each other one."""
+    run = Run(4)
+    for rank in range(4):
+        for _ in range(3):
+            run.send(rank, (rank + 1) % 4, num_elements=13)
+    assert violation(traffic.assert_naive_volume, run, 13, ITEM_NUM_BYTES) == (
+        "rank 0 sent rank 1 39 elements (312 bytes); in the naive exchange each rank sends its own "
+        "array, of 13 elements, to each other rank"
+    )
 
 
 def test_bytes_that_are_no_whole_elements():
