@@ -1,8 +1,9 @@
-"""What both all-reduce parts are called with, and what must come of it.
+"""What both all-reduce parts are called with: one subject an ability, each with cases of its own.
 
 All values are chosen so that each op is exact in each dtype, in whatever order the ranks are taken:
 results are compared exactly. Yet float64 values do not fit into float32, int64 values not into
-float64, and no float is a whole number, so that a buffer of the wrong type shows.
+float64, and no float is a whole number, so that a buffer of the wrong type shows. Numbers that are
+added have so many random bits that a wrong sum tells whose numbers are in it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,14 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.judge.alterations import single_message_faults
-from grader.judge.causality import Effect
-from grader.judge.findings import WrongAnswer
-from grader.judge.values import assert_every_rank
-from grader.model import Outcome
-from grader.suite.altering import inject_faults
-from grader.suite.case import Array, Case, Data
-from grader.suite.wording import case_context
+from grader.api import Array, Case, Data
 
 from .probes import long_array
 
@@ -30,24 +24,27 @@ Values = NDArray[Any]
 RANKS = [1, 2, 3, 4, 5, 8, 16]
 SEVERAL_RANKS = RANKS[1:]
 
-_GARBAGE = 777
-_NETWORK_SIZED = (784, 128)
+GARBAGE = 777
+"""What recv holds before the call, everywhere."""
+PLAIN_LENGTH = 240
+"""Every number of ranks divides it."""
+NUM_CALLS_IN_A_ROW = 40
 _TIMED_LENGTH = 3 << 18
 """6 MiB of float64: long enough for the copying, not the starting of messages, to take the time."""
-FIRST_TIMES = 3
-ALTERED_RANKS = 4
-"""Messages are altered on so many ranks, which divide the length: no chunk needs to be padded."""
-_ALTERED_SHAPE = (1000,)
-MORE_TIMES = 5
+_LONG_LENGTH = 100_357
+"""800 kB of float64: far more than MPI buffers."""
+_FIRST_TIMES = 3
+_MORE_TIMES = 5
+_ONE_OF_ITS_OWN = "lambda x, y: x + y + x * y"
 
-_SERIAL: Mapping[str, Callable[[Values, Values], Values]] = {
+SERIAL: Mapping[str, Callable[[Values, Values], Values]] = {
     "np.add": np.add,
     "lambda x, y: x + y": np.add,
     "MPI.SUM": np.add,
     "np.maximum": np.maximum,
     "np.multiply": np.multiply,
     "np.bitwise_xor": np.bitwise_xor,
-    "lambda x, y: x + y + x * y": lambda x, y: x + y + x * y,
+    _ONE_OF_ITS_OWN: lambda x, y: x + y + x * y,
 }
 
 
@@ -64,6 +61,8 @@ class Reduction(Case):
     """`values`, or one of `yardstick` and `timing`, between which wall times are compared."""
     number: int = 0
     """Tells cases apart that only differ in being measured again."""
+    given: tuple[bytes, ...] = ()
+    """What each rank contributes, where it is to be what it was in another case."""
 
     @property
     def num_elements(self) -> int:
@@ -81,9 +80,11 @@ class Reduction(Case):
         return np.dtype(self.dtype).itemsize
 
     @property
-    def moves_data(self) -> bool:
+    def shows_traffic(self) -> bool:
         """Return whether the rules on traffic can be judged by this case."""
-        return self.num_elements > 0 and self.purpose == "values" and not self.synchronous_sends
+        is_plain_call = self.probe == "reduce_once" and not self.synchronous_sends
+        # Who sends element by element makes more calls for a long array than are kept.
+        return is_plain_call and 0 < self.num_elements < _LONG_LENGTH
 
     @property
     def label(self) -> str:
@@ -98,9 +99,12 @@ class Reduction(Case):
     ) -> Sequence[Mapping[str, Any]]:
         """Return for every rank its array, and for the student's calls what to call and how."""
         call = {"file": self.file, "function": self.function, "op": self.op}
+        if self.given:
+            sends = [np.frombuffer(each, self.dtype).reshape(self.shape) for each in self.given]
+            return [{**call, "send": send, "fill": GARBAGE} for send in sends]
         if self.purpose == "values":
             sends = [_values(random, self.op, self.dtype, self.shape) for _ in range(ranks)]
-            return [{**call, "send": send, "fill": _GARBAGE} for send in sends]
+            return [{**call, "send": send, "fill": GARBAGE} for send in sends]
         seeds = [int(random.integers(1 << 62)) for _ in range(ranks)]
         work = [{"seed": seed, "length": self.num_elements} for seed in seeds]
         return work if self.purpose == "yardstick" else [{**call, **each} for each in work]
@@ -110,7 +114,10 @@ class Reduction(Case):
         form = Array(self.dtype, self.shape, finite=False)
         if self.purpose == "yardstick":
             return {}
-        return {"recv": form, "send": form} if self.purpose == "values" else {"recv": form}
+        if self.purpose == "timing":
+            return {"recv": form}
+        more = {"meant": Array(self.dtype, (None,), finite=False)} if self.given else {}
+        return {"recv": form, "send": form, **more}
 
     def reduce_serially(self, inputs: Sequence[Mapping[str, Any]]) -> Values:
         """Return the reduction of all ranks' arrays, taken in rank order."""
@@ -118,7 +125,61 @@ class Reduction(Case):
             sends = [given["send"] for given in inputs]
         else:
             sends = [long_array(given["seed"], given["length"]) for given in inputs]
-        return reduce(_SERIAL[self.op], sends)
+        return np.asarray(reduce(SERIAL[self.op], sends))
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupReduction(Reduction):
+    """The same on two communicators at once: one of even and one of odd ranks, both backwards."""
+
+    @property
+    def label(self) -> str:
+        """Return that it is about communicators, beside length, op and dtype."""
+        return f"a communicator of even ranks and one of odd ones, {super().label}"
+
+    @staticmethod
+    def members(rank: int, ranks: int) -> range:
+        """Return the ranks on the communicator that `rank` is on."""
+        return range(rank % 2, ranks, 2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReductionsInARow(Reduction):
+    """Calls in a row on one communicator, before and in which a rank is late now and then."""
+
+    @property
+    def label(self) -> str:
+        """Return how many calls there are, beside length, op and dtype."""
+        return f"{NUM_CALLS_IN_A_ROW} calls in a row, {super().label}"
+
+    def inputs(
+        self, random: np.random.Generator, ranks: int, data: Data
+    ) -> Sequence[Mapping[str, Any]]:
+        """Return for every rank all its arrays, before which calls it is late, and in which sends.
+
+        `late_sends` holds for each call the number of the send that is delayed, or -1.
+        """
+        shape = (NUM_CALLS_IN_A_ROW, *self.shape)
+        who = random.integers(ranks, size=(2, NUM_CALLS_IN_A_ROW))
+        which = random.integers(1, ranks - 1, NUM_CALLS_IN_A_ROW)
+        is_before = random.random(NUM_CALLS_IN_A_ROW) < 1 / 4
+        is_within = random.random(NUM_CALLS_IN_A_ROW) < 1 / 2
+        return [
+            {
+                "file": self.file,
+                "function": self.function,
+                "op": self.op,
+                "fill": GARBAGE,
+                "sends": _values(random, self.op, self.dtype, shape),
+                "late_calls": ((who[0] == rank) & is_before).astype(np.int64),
+                "late_sends": np.where((who[1] == rank) & is_within, which, -1),
+            }
+            for rank in range(ranks)
+        ]
+
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array]:
+        """Return the form of recv after each call."""
+        return {"recvs": Array(self.dtype, (NUM_CALLS_IN_A_ROW, *self.shape), finite=False)}
 
 
 def cases_by_ranks(file: str, function: str) -> dict[int, tuple[Reduction, ...]]:
@@ -131,7 +192,9 @@ def timing_cases(file: str, function: str, attempt: int) -> tuple[Reduction, ...
 
     The yardsticks come first because until then no code of the student has run in these processes.
     """
-    loads_the_file = _once(file, function, (11,), "np.add")
+    loads_the_file = Reduction(
+        "reduce_once", subject="plain", file=file, function=function, shape=(10,), op="np.add"
+    )
     return (
         *_timed(file, function, "mpi_reduces_long", "yardstick", attempt),
         loads_the_file,
@@ -139,114 +202,78 @@ def timing_cases(file: str, function: str, attempt: int) -> tuple[Reduction, ...
     )
 
 
-def assert_reduced(case: Reduction, outcome: Outcome) -> None:
-    """Assert that recv holds the reduction on every rank.
-
-    Raises WrongAnswer: also says so when recv was not written to, or not overwritten.
-    """
-    expected = case.reduce_serially(outcome.inputs)
-    with case_context(case, outcome):
-        _assert_recv_overwritten(case, outcome["recv"], expected)
-        assert_every_rank(outcome["recv"], equals=expected, name="recv")
-
-
-def effects_of_altering(
-    run: Callable[..., Any], cases: Mapping[int, Sequence[Reduction]]
-) -> tuple[Outcome, list[Effect]]:
-    """Run a sum again and again, each time with one message altered on its way.
-
-    cases: by ranks, all that the part is called with. Returns the outcome without alterations, and
-    what each of them led to.
-    """
-    plain = run(ALTERED_RANKS, cases[ALTERED_RANKS])
-    ((case, outcome),) = plain.having(shape=_ALTERED_SHAPE, synchronous_sends=False)
-    messages = single_message_faults(outcome)
-    effects = inject_faults(
-        run, ALTERED_RANKS, case, outcome, messages, assert_reduced, _wrong_ranks
-    )
-    return outcome, effects
-
-
-def _wrong_ranks(case: Reduction, outcome: Outcome) -> list[int]:
-    expected = case.reduce_serially(outcome.inputs)
-    recvs = outcome["recv"]
-    return [rank for rank, recv in enumerate(recvs) if not np.array_equal(recv, expected)]
-
-
-def _assert_recv_overwritten(case: Reduction, recvs: Sequence[Values], expected: Values) -> None:
-    garbage = np.full_like(expected, _GARBAGE)
-    with_garbage = _SERIAL[case.op](expected, garbage)
-    for rank, recv in enumerate(recvs):
-        if recv.size and np.array_equal(recv, garbage) and not np.array_equal(expected, garbage):
-            raise WrongAnswer(
-                f"rank {rank}: recv still holds what it held before the call, {_GARBAGE} "
-                "everywhere; the result has to be written into recv, as recv[...] = result does "
-                "(recv = result only gives the name to another array)"
-            )
-        if np.array_equal(recv, with_garbage) and not np.array_equal(expected, with_garbage):
-            raise WrongAnswer(
-                f"rank {rank}: what recv held before the call, {_GARBAGE} everywhere, was reduced "
-                "into the result; overwrite recv first"
-            )
-
-
 def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
-    special = "lambda x, y: x + y + x * y"
-    everywhere = [
-        _once(file, function, (13,), "np.add"),
-        _once(file, function, (0,), "np.add"),
-        _once(file, function, (1,), "np.add", "int64"),
-        _once(file, function, (7,), "np.maximum"),
-        _once(file, function, (5, 7), special, "int64"),
-        _once(file, function, (97,), special),
+    def once(
+        subject: str,
+        shape: tuple[int, ...] = (PLAIN_LENGTH,),
+        op: str = "np.add",
+        dtype: str = "float64",
+        synchronous_sends: bool = False,
+    ) -> Reduction:
+        return Reduction(
+            "reduce_once",
+            synchronous_sends,
+            subject=subject,
+            file=file,
+            function=function,
+            shape=shape,
+            op=op,
+            dtype=dtype,
+        )
+
+    def other(kind: type[Reduction], probe: str, subject: str) -> Reduction:
+        shape = (PLAIN_LENGTH,)
+        return kind(probe, subject=subject, file=file, function=function, shape=shape, op="np.add")
+
+    if ranks == 1:
+        return (
+            once("one process", (13,)),
+            once("one process", (5, 7), _ONE_OF_ITS_OWN, "int64"),
+        )
+    plain = [once("plain")]
+    lengths = [once("any length", (length,)) for length in _LENGTHS.get(ranks, ())]
+    fewer = [once("fewer elements", (length,)) for length in _FEWER_ELEMENTS.get(ranks, ())]
+    unbuffered = [once("unbuffered", synchronous_sends=True)]
+    if ranks not in (3, 4):
+        special: list[Reduction] = []
+        if ranks == 2:
+            special = _timed(file, function, "reduce_long", "timing", 0)
+            plain = [*_timed(file, function, "mpi_reduces_long", "yardstick", 0), *plain]
+        if ranks == 5:
+            special = [other(GroupReduction, "reduce_in_groups", "communicators")]
+        return (*plain, *lengths, *fewer, *special, *unbuffered)
+    abilities = [
+        once("op", op="np.maximum"),
+        once("op", op="np.multiply"),
+        once("op", op="MPI.SUM"),
+        once("op", op="lambda x, y: x + y"),
+        once("op", op=_ONE_OF_ITS_OWN),
+        once("op", op="np.bitwise_xor", dtype="int64"),
+        once("dtype", dtype="float32"),
+        once("dtype", dtype="int64"),
+        once("dimensions", (5, 2 * ranks)),
+        once("dimensions", (2, 5, ranks)),
+        once("no dimensions", ()),
+        once("no elements", (0,)),
+        once("no elements", (0, 3)),
     ]
-    more = [
-        _once(file, function, (2,), "lambda x, y: x + y", "float32"),
-        _once(file, function, (3,), "np.multiply", "int64"),
-        _once(file, function, (13,), "MPI.SUM", "float32"),
-        _once(file, function, (64,), "np.bitwise_xor", "int64"),
-        _once(file, function, (97,), "np.maximum", "int64"),
-        _once(file, function, (5, 7), "lambda x, y: x + y"),
-        _once(file, function, (2, 3, 5), "np.multiply", "float32"),
-        _once(file, function, (0, 3), "np.add"),
-        _once(file, function, (1000,), "MPI.SUM", "int64"),
-    ]
-    network_sized = [_once(file, function, _NETWORK_SIZED, "np.add")]
-    unbuffered = [
-        _once(file, function, (13,), "np.add", unbuffered=True),
-        _once(file, function, (5, 7), special, unbuffered=True),
-    ]
-    if ranks == 16:
-        return (*everywhere, *unbuffered[:1])
-    buffered = [*everywhere, *more, *(network_sized if ranks in (2, 3, 4) else [])]
-    if ranks != 2:
-        return (*buffered, *unbuffered)
-    return (
-        *_timed(file, function, "mpi_reduces_long", "yardstick", 0),
-        *buffered,
-        *_timed(file, function, "reduce_long", "timing", 0),
-        *unbuffered,
-    )
+    if ranks == 4:
+        abilities.append(other(ReductionsInARow, "reduce_in_a_row", "in a row"))
+    long = once("any length", (_LONG_LENGTH,))
+    return (*plain, *lengths, *fewer, *abilities, long, *unbuffered)
 
 
-def _once(
-    file: str,
-    function: str,
-    shape: tuple[int, ...],
-    op: str,
-    dtype: str = "float64",
-    unbuffered: bool = False,
-) -> Reduction:
-    return Reduction(
-        "reduce_once", unbuffered, file=file, function=function, shape=shape, op=op, dtype=dtype
-    )
+_LENGTHS = {2: (7, 13), 3: (7, 13, 97), 4: (7, 13, 97), 5: (7, 13, 97), 16: (41, 97)}
+"""By ranks: not one of them is a multiple, and all are larger."""
+_FEWER_ELEMENTS = {3: (1, 2), 4: (1, 3), 8: (1, 7)}
 
 
 def _timed(file: str, function: str, probe: str, purpose: str, attempt: int) -> list[Reduction]:
-    times = FIRST_TIMES if attempt == 0 else MORE_TIMES
+    times = _FIRST_TIMES if attempt == 0 else _MORE_TIMES
     return [
         Reduction(
             probe,
+            subject="time",
             file=file,
             function=function,
             shape=(_TIMED_LENGTH,),
@@ -263,15 +290,15 @@ def _values(random: np.random.Generator, op: str, dtype: str, shape: tuple[int, 
     if op == "np.bitwise_xor":
         return random.integers(-(2**62), 2**62, shape, dtype=np.int64)
     if op == "np.multiply":
-        return random.choice([-1, 1, 2] if whole else [-1, 0.5, 1, 2], shape).astype(dtype)
-    if op == "lambda x, y: x + y + x * y":  # that is (1 + x)(1 + y) - 1
-        return random.choice([-2, 0, 1] if whole else [-0.5, 0, 1], shape).astype(dtype)
+        return np.asarray(random.choice([-1, 1, 2] if whole else [-1, 0.5, 1, 2], shape), dtype)
+    if op == _ONE_OF_ITS_OWN:  # that is (1 + x)(1 + y) - 1
+        return np.asarray(random.choice([-2, 0, 1] if whole else [-0.5, 0, 1], shape), dtype)
     if whole:
-        return random.integers(-(2**58), 2**58, shape, dtype=np.int64)
+        return np.asarray(random.integers(-(2**58), 2**58, shape), dtype=np.int64)
     if dtype == "float32":
-        return (random.integers(-(2**12), 2**12, shape) / 8).astype(np.float32)
+        return np.asarray(random.integers(-(2**12), 2**12, shape) / 8, dtype=np.float32)
     return np.asarray(random.integers(-(2**40), 2**40, shape) / 2**30, dtype=np.float64)
 
 
 def _times(shape: tuple[int, ...]) -> str:
-    return " x ".join(map(str, shape))
+    return " x ".join(map(str, shape)) or "()"

@@ -2,28 +2,28 @@
 
 import pytest
 
-from grader.judge.causality import assert_answers_follow, assert_some_message_matters
-from grader.judge.traffic import (
+from grader.api import (
+    assert_answers_follow,
     assert_buffers_not_pickles,
     assert_naive_volume,
     assert_only_nonblocking,
     assert_only_point_to_point,
     assert_requests_completed,
+    assert_time_ratio,
+    part,
+    points,
 )
-from grader.judge.values import assert_unchanged
-from grader.suite.marks import part, points
-from grader.suite.timing import assert_time_ratio
-from grader.suite.wording import case_context
 
-from .allreduce_cases import (
-    ALTERED_RANKS,
-    RANKS,
-    SEVERAL_RANKS,
-    assert_reduced,
-    cases_by_ranks,
-    effects_of_altering,
-    timing_cases,
+from .allreduce_cases import cases_by_ranks, timing_cases
+from .allreduce_evidence import (
+    FEWEST_RANKS,
+    WRONG_DTYPE,
+    assert_ability,
+    assert_results_come_from_messages,
+    assert_rule,
+    prove,
 )
+from .allreduce_values import assert_reduced, assert_reduced_by_messages, assert_send_unchanged
 
 pytestmark = [part("naive_allreduce"), pytest.mark.mpi]
 
@@ -31,86 +31,157 @@ FILE, FUNCTION = "my_naive_allreduce.py", "allreduce"
 CASES = cases_by_ranks(FILE, FUNCTION)
 
 
-@points(4)
-@pytest.mark.parametrize("ranks", RANKS)
-def test_every_rank_holds_the_reduction(run, ranks):
-    """Every rank's recv is the element-wise reduction by op of all ranks' send arrays."""
-    for case, outcome in run(ranks, CASES[ranks]).having(purpose="values", synchronous_sends=False):
-        assert_reduced(case, outcome)
+@points(1)
+def test_results_come_from_the_messages(run):
+    """When a number in a message is changed on its way, results change."""
+    assert_results_come_from_messages(run, CASES)
 
 
-@points(1, requires=test_every_rank_holds_the_reduction)
-@pytest.mark.parametrize("ranks", RANKS)
-def test_send_is_left_unchanged(run, ranks):
-    """The send array is the same after the call as before."""
-    for case, outcome in run(ranks, CASES[ranks]).having(purpose="values", synchronous_sends=False):
-        with case_context(case, outcome):
-            assert_unchanged(outcome["send"], [given["send"] for given in outcome.inputs])
-
-
-@points(1, requires=test_every_rank_holds_the_reduction)
-@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_works_when_no_message_is_buffered(run, ranks):
-    """The reduction is right even if every send has to wait until its receive is posted."""
-    for case, outcome in run(ranks, CASES[ranks]).having(synchronous_sends=True):
-        assert_reduced(case, outcome)
-
-
-@points(3, requires=test_every_rank_holds_the_reduction)
-@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_only_point_to_point_calls_carry_data(run, ranks):
-    """Point-to-point messages alone do the work: no Bcast, Allreduce or other collective."""
-    for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with case_context(case, outcome):
-            assert_only_point_to_point(outcome.trace)
-    if ranks == ALTERED_RANKS:
-        _, effects = effects_of_altering(run, CASES)
-        assert_some_message_matters(effects)
-
-
-@points(2, requires=test_only_point_to_point_calls_carry_data)
-@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_every_rank_sends_its_array_to_every_other(run, ranks):
-    """Each of n ranks sends its array once to each other rank: n - 1 arrays, n (n - 1) in all."""
-    for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with case_context(case, outcome):
-            assert_naive_volume(outcome.trace, case.num_elements, case.item_num_bytes)
-    if ranks == ALTERED_RANKS:
-        outcome, effects = effects_of_altering(run, CASES)
+@points(2, requires=test_results_come_from_the_messages)
+def test_every_rank_sends_its_array_to_every_other(run):
+    """Each process sends its array once to each other process: n (n - 1) arrays in all."""
+    assert_rule(
+        run,
+        CASES,
+        lambda case, outcome: assert_naive_volume(
+            outcome.trace, case.num_elements, case.item_num_bytes
+        ),
+        fewest_ranks=FEWEST_RANKS,
+    )
+    proof = prove(run, CASES)
+    if proof.is_right:
         # As much as is needed, and no more: so every message is.
-        assert_answers_follow(outcome.trace, effects)
+        assert_answers_follow(proof.outcome.trace, proof.effects)
 
 
-@points(1, requires=test_only_point_to_point_calls_carry_data)
-@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_calls_do_not_block(run, ranks):
+@points(0.5, requires=test_results_come_from_the_messages)
+def test_three_processes(run):
+    """On 3 processes the result is right."""
+    for case, outcome in run(3, CASES[3]).having(subject="plain"):
+        assert_reduced_by_messages(case, outcome)
+
+
+@points(0.5, requires=test_results_come_from_the_messages)
+@pytest.mark.parametrize("ranks", [2, 4, 5, 8, 16])
+def test_any_number_of_processes(run, ranks):
+    """The result is right on 2, 4, 5, 8 and 16 processes."""
+    for case, outcome in run(ranks, CASES[ranks]).having(subject="plain"):
+        assert_reduced_by_messages(case, outcome)
+
+
+RIGHT = (test_three_processes, test_any_number_of_processes)
+PARTLY_RIGHT = (*RIGHT, test_every_rank_sends_its_array_to_every_other)
+
+
+@points(0.5, requires=RIGHT)
+def test_any_length(run):
+    """The result is right for any length, from one element to long arrays."""
+    assert_ability(run, CASES, "any length")
+    assert_ability(run, CASES, "fewer elements")
+
+
+@points(0.5, requires=PARTLY_RIGHT)
+def test_no_elements(run):
+    """An array without elements is no error."""
+    assert_ability(run, CASES, "no elements", though_wrong=True)
+
+
+@points(0.5, requires=PARTLY_RIGHT)
+def test_one_process(run):
+    """On one process recv becomes a copy of send."""
+    assert_ability(run, CASES, "one process")
+
+
+@points(0.25, requires=RIGHT)
+def test_several_dimensions(run):
+    """The result is right for arrays of two and three dimensions."""
+    assert_ability(run, CASES, "dimensions")
+
+
+@points(0.25, requires=RIGHT)
+def test_no_dimensions(run):
+    """The result is right for an array of shape (), which is a single number."""
+    assert_ability(run, CASES, "no dimensions")
+
+
+@points(0.25, requires=RIGHT)
+def test_every_dtype(run):
+    """The result is right for float32 and int64 as well as for float64."""
+    assert_ability(run, CASES, "dtype", hint=WRONG_DTYPE)
+
+
+@points(1, requires=RIGHT)
+def test_any_op(run):
+    """The result is right for any op: a maximum, a product, a bitwise operation, your own."""
+    assert_ability(run, CASES, "op")
+
+
+@points(0.25, requires=PARTLY_RIGHT)
+def test_send_is_left_unchanged(run):
+    """The send array is the same after the call as before."""
+    assert_rule(run, CASES, assert_send_unchanged)
+
+
+@points(0.5, requires=RIGHT)
+def test_works_when_no_message_is_buffered(run):
+    """The result is right even if every send waits until its receive is posted."""
+    assert_ability(run, CASES, "unbuffered")
+
+
+@points(1, requires=RIGHT)
+def test_calls_in_a_row(run):
+    """Many calls in a row are right, even when a process is late now and then."""
+    assert_ability(run, CASES, "in a row")
+
+
+@points(0.25, requires=RIGHT)
+def test_other_communicators(run):
+    """All goes over comm: also where it holds only some of the processes, or in another order."""
+    assert_ability(run, CASES, "communicators")
+
+
+@points(1.5, requires=test_results_come_from_the_messages)
+def test_only_point_to_point_calls(run):
+    """Messages from point to point do all the work: no Bcast, Allreduce, Barrier, ..."""
+    assert_rule(run, CASES, lambda case, outcome: assert_only_point_to_point(outcome.trace))
+
+
+@points(1.25, requires=test_results_come_from_the_messages)
+def test_calls_do_not_block(run):
     """Messages are sent and received by non-blocking calls; only waiting for them may block."""
-    for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with case_context(case, outcome):
-            assert_only_nonblocking(outcome.trace)
+    assert_rule(run, CASES, lambda case, outcome: assert_only_nonblocking(outcome.trace))
 
 
-@points(1, requires=test_only_point_to_point_calls_carry_data)
-@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_arrays_travel_as_buffers(run, ranks):
+@points(0.25, requires=test_results_come_from_the_messages)
+def test_arrays_travel_as_buffers(run):
     """The arrays travel by upper-case calls (Isend, Irecv), not pickled by lower-case ones."""
-    for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with case_context(case, outcome):
-            assert_buffers_not_pickles(outcome.trace)
+    assert_rule(run, CASES, lambda case, outcome: assert_buffers_not_pickles(outcome.trace))
 
 
-@points(1, requires=test_only_point_to_point_calls_carry_data)
-@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_every_request_is_completed(run, ranks):
-    """Every request, those of sends too, has been waited for when the call returns."""
-    for case, outcome in run(ranks, CASES[ranks]).having(moves_data=True):
-        with case_context(case, outcome):
-            assert_requests_completed(outcome.trace)
+@points(0.5, requires=test_results_come_from_the_messages)
+def test_receives_are_completed(run):
+    """Every receive has been waited for when the call returns."""
+    assert_rule(
+        run,
+        CASES,
+        lambda case, outcome: assert_requests_completed(outcome.trace, only="receives"),
+    )
 
 
-@points(1, requires=test_only_point_to_point_calls_carry_data)
+@points(2, requires=RIGHT)
+def test_sends_are_completed(run):
+    """Every send has been waited for when the call returns."""
+    assert_rule(
+        run,
+        CASES,
+        lambda case, outcome: assert_requests_completed(outcome.trace, only="sends"),
+        though_wrong=False,
+    )
+
+
+@points(0.25, requires=RIGHT)
 def test_keeps_up_with_mpi(run):
-    """On 2 ranks and a long array the time stays within a small multiple of MPI's Allreduce."""
+    """On 2 processes and a long array the time is at most 20 times that of MPI's own Allreduce."""
     assert_time_ratio(
         lambda attempt: run(2, timing_cases(FILE, FUNCTION, attempt) if attempt else CASES[2]),
         check=assert_reduced,

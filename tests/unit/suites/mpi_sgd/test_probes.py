@@ -162,6 +162,84 @@ def test_an_all_reduce_gets_garbage_in_recv_and_its_send_back(probes) -> None:
     np.testing.assert_array_equal(found["send"], np.arange(6.0).reshape(2, 3))
 
 
+@pytest.mark.parametrize("way", ["returned", "renamed", "written", "nothing"])
+def test_a_result_that_is_not_written_into_recv_is_looked_for(probes, way: str) -> None:
+    def all_reduce(send, recv, comm, op):
+        result = op(send, send)
+        if way == "written":
+            recv[...] = result
+        elif way == "renamed":
+            recv = result
+        return result if way == "returned" else None
+
+    send = np.arange(6.0).reshape(2, 3)
+    found = probes.reduce_watched(
+        FakeStudent(all_reduce), None, file="", function="", send=send, fill=777, op="np.add"
+    )
+    expected = 2 * send.reshape(-1) if way in ("returned", "renamed") else np.zeros(0)
+    np.testing.assert_array_equal(found["meant"], expected)
+    assert (found["recv"] == (2 * send if way == "written" else 777)).all()
+    assert sys.getprofile() is None
+
+
+def test_calls_in_a_row_get_their_own_arrays_and_late_sends(probes, monkeypatch) -> None:
+    """Of a communicator that sends late the other calls are those of any."""
+    naps = []
+    monkeypatch.setattr(probes.time, "sleep", naps.append)
+    monkeypatch.setattr(probes, "_late_communicator", lambda comm: comm)
+
+    class Comm:
+        sends_until_late = None
+
+    seen = []
+
+    def all_reduce(send, recv, comm, op) -> None:
+        assert (recv == 777).all()
+        seen.append((send.copy(), comm.sends_until_late))
+        recv[...] = send
+
+    sends = np.arange(12.0).reshape(3, 4)
+    student = FakeStudent(all_reduce)
+    student.outside = student.phase
+    found = probes.reduce_in_a_row(
+        student,
+        Comm(),
+        file="",
+        function="",
+        sends=sends,
+        fill=777,
+        op="np.add",
+        late_calls=np.array([0, 1, 0]),
+        late_sends=np.array([-1, 2, -1]),
+    )
+    np.testing.assert_array_equal(found["recvs"], sends)
+    assert [late for _, late in seen] == [-1, 2, -1]
+    assert len(naps) == 1
+
+
+def test_a_group_has_half_of_the_ranks_the_last_one_first(probes) -> None:
+    asked = []
+
+    class Comm:
+        def Get_rank(self) -> int:  # noqa: N802 - MPI's name
+            return 3
+
+        def Split(self, color: int, key: int) -> str:  # noqa: N802 - MPI's name
+            asked.append((color, key))
+            return "group"
+
+    def all_reduce(send, recv, comm, op) -> None:
+        assert comm == "group"
+        recv[...] = send
+
+    send = np.arange(4.0)
+    found = probes.reduce_in_groups(
+        FakeStudent(all_reduce), Comm(), file="", function="", send=send, fill=777, op="np.add"
+    )
+    assert asked == [(1, -3)]
+    np.testing.assert_array_equal(found["recv"], send)
+
+
 def test_a_long_array_is_drawn_from_the_seed_and_reduced_once(probes) -> None:
     calls = []
 
@@ -182,4 +260,4 @@ def test_a_long_array_is_drawn_from_the_seed_and_reduced_once(probes) -> None:
 def test_ops_reduce_arrays_of_any_dimension(probes, name: str) -> None:
     x, y = np.arange(6.0).reshape(2, 3), np.ones((2, 3))
     found = probes._operations()[name](x, y)
-    np.testing.assert_array_equal(found, allreduce_cases._SERIAL[name](x, y))
+    np.testing.assert_array_equal(found, allreduce_cases.SERIAL[name](x, y))

@@ -1,0 +1,236 @@
+"""What is judged by which outcomes, and what altered messages prove: of right and wrong results."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mpi_sgd.allreduce_cases import Reduction, cases_by_ranks
+from mpi_sgd.allreduce_evidence import (
+    assert_ability,
+    assert_chunks_are_passed_on,
+    assert_results_come_from_messages,
+    assert_rule,
+    prove,
+)
+
+from grader.judge.causality import assert_messages_matter, assert_some_message_matters
+from grader.judge.findings import NotProven, RuleViolation, WrongAnswer
+from grader.model import RunFailure, Verdict
+from grader.suite.launch_view import RunFailed, make_launch
+
+from .outcomes import call, inputs_of, outcome, trace_of
+
+CASES = cases_by_ranks("my_naive_allreduce.py", "allreduce")
+DEAD = RunFailure(Verdict.DEADLOCK, "rank 0 waits for rank 1")
+Skipped = pytest.skip.Exception
+
+
+def others(rank, ranks):
+    return [other for other in range(ranks) if other != rank]
+
+
+class AllReduce:
+    """The naive one, and with `chunks` one that sends shares around a ring.
+
+    answer: the recv of a rank, of the case, what is right, and whether an altered message has
+    reached it. unanswered: asked for a case and a number of ranks, whether it hangs.
+    """
+
+    def __init__(self, answer, *, unanswered=lambda case, ranks: False, chunks=False, share=1):
+        self.answer, self.unanswered, self.chunks, self.share = answer, unanswered, chunks, share
+        self.launches = []
+
+    def run(self, ranks, cases):
+        self.launches.append((ranks, cases))
+        answers = [DEAD if self.unanswered(c, ranks) else self.outcome(c, ranks) for c in cases]
+        return make_launch(cases, answers, ranks)
+
+    def receivers(self, order, ranks):
+        if order is None:
+            return set()
+        return set(range(ranks)) if self.chunks else {others(order.rank, ranks)[order.number]}
+
+    def outcome(self, case, ranks):
+        inputs = inputs_of(case, ranks)
+        if type(case) is not Reduction or case.purpose != "values":
+            return outcome(case, inputs, [{}] * ranks)
+        right, order = case.reduce_serially(inputs), case.altered_message
+        reached = self.receivers(order, ranks)
+        recvs = [self.answer(case, right, rank in reached) for rank in range(ranks)]
+        nothing = np.zeros(0)
+        results = [{"recv": recv, "send": recv, "meant": nothing} for recv in recvs]
+        num_bytes = right.nbytes * self.share
+        calls = [
+            [
+                replace(call("Isend", int(num_bytes), peer=other, line=20 + other), is_send=True)
+                for other in ([(r + 1) % ranks] if self.chunks else others(r, ranks))
+                if self.share
+            ]
+            for r in range(ranks)
+        ]
+        made = outcome(case, inputs, results)
+        return replace(made, trace=trace_of(calls), num_altered=int(order is not None))
+
+
+def honest(case, right, reached):
+    return right + (np.arange(right.size).reshape(right.shape) == 7) if reached else right
+
+
+def decoy(case, right, reached):
+    return right
+
+
+def wrong(case, right, reached):
+    return honest(case, right, reached) + 1
+
+
+def test_each_message_reaches_its_receiver():
+    """The case is a sum in which every element counts, and which the ranks divide evenly."""
+    submission = AllReduce(honest)
+    proof = prove(submission.run, CASES)
+    assert proof.is_right and proof.outcome.ranks == 4
+    assert_messages_matter(proof.outcome.trace, proof.effects)
+    for effect in proof.effects:
+        assert effect.influenced == {others(effect.message.rank, 4)[effect.message.number]}
+    assert len(proof.effects) == 2 * 3
+    (altered, *_) = submission.launches[-1][1]
+    assert altered.op == "np.add" and altered.num_elements % 4 == 0 and not altered.given
+    assert_results_come_from_messages(submission.run, CASES)
+
+
+def test_decoys_are_not_proven():
+    """The sentence names the line that sent the first of them."""
+    proof = prove(AllReduce(decoy).run, CASES)
+    with pytest.raises(NotProven, match="no answer changed"):
+        assert_some_message_matters(proof.effects)
+    with pytest.raises(NotProven, match=r"message \(Isend at .*:2[0-3]\) was altered"):
+        assert_messages_matter(proof.outcome.trace, proof.effects)
+    with pytest.raises(NotProven, match="4 ranks, length 240"):
+        assert_results_come_from_messages(AllReduce(decoy).run, CASES)
+
+
+def test_messages_of_wrong_results_matter_too():
+    """They are compared with what is the same each time, on the same inputs."""
+    submission = AllReduce(wrong)
+    proof = prove(submission.run, CASES)
+    assert not proof.is_right
+    assert all(len(effect.influenced) == 1 for effect in proof.effects) and proof.effects
+    assert all(case.given for case in submission.launches[-1][1])
+    assert_results_come_from_messages(submission.run, CASES)
+
+
+def test_wrong_results_that_owe_nothing_to_messages_are_wrong_answers():
+    """What is wrong anyway needs no person to look at it."""
+    ignores = AllReduce(lambda case, right, reached: right + 1)
+    with pytest.raises(WrongAnswer, match=r"recv\[0\] is .*0 of them changed a result"):
+        assert_results_come_from_messages(ignores.run, CASES)
+    little = AllReduce(wrong, share=1 / 240)
+    with pytest.raises(WrongAnswer, match="a rank sends only 3 elements of an array of 240"):
+        assert_results_come_from_messages(little.run, CASES)
+
+
+def test_results_that_differ_each_time_show_no_influence():
+    """Of memory that nobody has written."""
+    random = np.random.default_rng(3)
+    noisy = AllReduce(lambda case, right, reached: right + random.random())
+    with pytest.raises(WrongAnswer, match="0 of them changed a result"):
+        assert_results_come_from_messages(noisy.run, CASES)
+
+
+def test_silence_is_a_violation():
+    """Nothing was sent, so nothing can be altered."""
+    with pytest.raises(RuleViolation, match="none of the 4 ranks sent a message"):
+        assert_results_come_from_messages(AllReduce(wrong, share=0).run, CASES)
+
+
+def test_another_number_of_ranks_is_taken_where_one_has_no_answer():
+    """Four, else three, else two; a right one before a wrong one, but for two ranks."""
+    assert prove(AllReduce(honest, unanswered=lambda c, n: n == 4).run, CASES).outcome.ranks == 3
+    assert prove(AllReduce(honest, unanswered=lambda c, n: n > 2).run, CASES).outcome.ranks == 2
+
+    def right_on_three(case, right, reached):
+        return honest(case, right, reached) + (case.altered_message is None)
+
+    three = AllReduce(right_on_three)
+    three.answer = lambda case, right, reached: honest(case, right, reached)
+    assert prove(three.run, CASES).outcome.ranks == 4
+    with pytest.raises(RunFailed):
+        prove(AllReduce(honest, unanswered=lambda c, n: True).run, CASES)
+
+
+def test_a_ring_passes_chunks_on():
+    """Whole arrays do not count, nor what no further rank hears of."""
+    assert_chunks_are_passed_on(AllReduce(honest, chunks=True).run, CASES)
+    with pytest.raises(RuleViolation, match="sends 720 elements of an array of 240: whole arrays"):
+        assert_chunks_are_passed_on(AllReduce(honest).run, CASES)
+    with pytest.raises(WrongAnswer, match="what a process receives it does not pass on"):
+        assert_chunks_are_passed_on(AllReduce(honest, share=1 / 2).run, CASES)
+    with pytest.raises(Skipped):
+        on_two = AllReduce(honest, chunks=True, unanswered=lambda c, n: n > 2)
+        assert_chunks_are_passed_on(on_two.run, CASES)
+
+
+def test_an_ability_is_judged_where_the_plainest_sum_is_right():
+    """On most of the numbers of ranks that it asks for."""
+
+    def wrong_where(matches):
+        return AllReduce(
+            lambda case, right, reached: right + (1 if matches(case) else 0),
+        )
+
+    lengths = wrong_where(lambda case: case.num_elements % 240)
+    with pytest.raises(WrongAnswer, match="2 ranks, length 7"):
+        assert_ability(lengths.run, CASES, "any length")
+    assert_ability(lengths.run, CASES, "op", check=lambda case, outcome: None)
+    hangs_on_two = AllReduce(honest, unanswered=lambda case, ranks: ranks == 2)
+    assert_ability(hangs_on_two.run, CASES, "any length")
+    hangs_from_four = AllReduce(honest, unanswered=lambda case, ranks: ranks > 3)
+    with pytest.raises(Skipped, match="on 4, 5 and 16 processes even the plainest sum fails"):
+        assert_ability(hangs_from_four.run, CASES, "any length")
+    with pytest.raises(WrongAnswer, match=r"length 0.*; why$"):
+        empty = wrong_where(lambda case: False)
+        empty.answer = lambda case, right, reached: right if right.size else np.ones((1,))
+        assert_ability(empty.run, CASES, "no elements", hint="; why")
+
+
+def test_where_no_sum_is_right_some_abilities_are_judged_all_the_same():
+    """Those that are easy, where something else has shown that the code does something."""
+    asked = []
+    always_wrong = AllReduce(wrong)
+    with pytest.raises(Skipped):
+        assert_ability(always_wrong.run, CASES, "no elements")
+    assert_ability(
+        always_wrong.run,
+        CASES,
+        "no elements",
+        check=lambda case, outcome: asked.append(outcome.ranks),
+        though_wrong=True,
+    )
+    assert asked == [3, 3, 4, 4]
+
+
+def test_a_rule_is_judged_by_right_outcomes_or_else_by_the_plainest_one():
+    """Of these only by one that has enough ranks, and where that is enough."""
+    judged = []
+
+    def rule(case, outcome):
+        judged.append((outcome.ranks, case.subject))
+
+    assert_rule(AllReduce(honest).run, CASES, rule)
+    assert {ranks for ranks, _ in judged} == {2, 3, 4, 5, 8, 16}
+    assert "any length" in {subject for _, subject in judged}
+    judged.clear()
+    assert_rule(AllReduce(wrong).run, CASES, rule)
+    assert judged == [(4, "plain")]
+    with pytest.raises(Skipped):
+        assert_rule(AllReduce(wrong).run, CASES, rule, though_wrong=False)
+    two = AllReduce(wrong, unanswered=lambda case, ranks: ranks > 2)
+    with pytest.raises(Skipped):
+        assert_rule(two.run, CASES, rule, fewest_ranks=3)
+
+    def fails(run, cases):
+        raise WrongAnswer
+
+    with pytest.raises(Skipped, match="nor nearly so"):
+        assert_rule(AllReduce(wrong).run, CASES, rule, unless_wrong=fails)
+    assert_rule(AllReduce(honest).run, CASES, rule, unless_wrong=fails)
