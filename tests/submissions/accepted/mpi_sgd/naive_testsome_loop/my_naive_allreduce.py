@@ -5,8 +5,8 @@ from mpi4py import MPI
 
 def allreduce(send, recv, comm, op):
 	n, me = comm.Get_size(), comm.Get_rank()
-	inbox = np.empty((n,) + send.shape, dtype=send.dtype)
-	inbox[me] = send
+	inbox = [np.empty_like(send) for _ in range(n)]
+	inbox[me][...] = send
 	reqs = []
 	for k in range(n):
 		if k == me:

@@ -31,7 +31,7 @@ class Ring:
 
 
 def ringallreduce(send, recv, comm, op):
-    recv[:] = send
+    recv[...] = send
     ring = Ring(comm, recv.reshape(-1))
     ring.reduce_scatter(op)
     ring.all_gather()

@@ -5,8 +5,8 @@ def allreduce(send, recv, comm, op):
     # send to all, myself too (through a copy)
     size = comm.Get_size()
     rank = comm.Get_rank()
-    inbox = np.zeros((size,) + send.shape, send.dtype)
-    inbox[rank] = send
+    inbox = [np.zeros(send.shape, send.dtype) for _ in range(size)]
+    inbox[rank][...] = send
     requests = []
     for other in range(size):
         if other == rank: continue

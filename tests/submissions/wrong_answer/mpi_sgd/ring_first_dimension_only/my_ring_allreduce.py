@@ -4,9 +4,9 @@ from mpi4py import MPI
 
 def ringallreduce(send, recv, comm, op):
     rank, size = comm.Get_rank(), comm.Get_size()
-    recv[:] = send
+    recv[...] = send
     flat = recv.ravel()
-    length = send.shape[0]
+    length = len(np.atleast_1d(send))
     starts = [length * k // size for k in range(size + 1)]
 
     def part(k):
