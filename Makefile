@@ -23,6 +23,9 @@ BUILD = DOCKER_BUILDKIT=1 $(DOCKER) build --network=host --build-arg BASE=$(BASE
 	$(if $(wildcard $(SSL_CERT_FILE)),--secret id=ca$(comma)src=$(SSL_CERT_FILE))
 comma := ,
 
+# Their names: the folders that hold an assignment.toml.
+SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.toml))))
+
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
 .PHONY: setup demo test check fuzz image podman-images docs acceptance bench lock
@@ -67,6 +70,9 @@ check: .venv/.ready-to-develop
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	PYTHONPATH=tests/suites $(BIN)/lint-imports --config tests/suites/.importlinter
+	for suite in $(SUITES); do MYPYPATH=.:tests/suites $(BIN)/mypy \
+	--config-file tests/suites/mypy.ini -p $$suite || exit 1; done
 
 test: setup check
 	@if $(ANSWERS); then $(MAKE) image; \
@@ -102,7 +108,7 @@ wheelhouse: requirements.lock | .venv/.ready
 
 docs: setup
 	$(BIN)/grade list --markdown >docs/assignments.md
-	for name in $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.toml)))); do \
+	for name in $(SUITES); do \
 	$(BIN)/grade list --prices $$name >docs/prices/$$name.md; done
 
 # Every attack, the slow ones too, and every weakened judge.
