@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from grader.model import TestResult, Verdict
-from grader.report.losses import number_text
+from grader.report.losses import number_text, told
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import disarm, one_line, visible
 
@@ -63,6 +63,10 @@ def result_lines(page: Page, result: TestResult) -> list[str]:
     first = f"{page.sign(result.verdict)} {'+' if holds else '-'}{points:<4} "
     later = INDENT * 4
     lines = page.paragraph(one_line(result.sentence), first=first, later=later)
-    if not holds:
-        lines += page.paragraph(one_line(result.message), first=later, later=later)
+    if holds:
+        return lines
+    message, clauses = told(result.message)
+    lines += page.paragraph(message, first=later, later=later)
+    for clause in clauses:
+        lines += page.paragraph(clause, first=later + INDENT, later=later + INDENT * 2)
     return lines

@@ -38,12 +38,17 @@ class Loss:
 
     def told(self) -> tuple[str, list[str]]:
         """Return the message, and apart from it what each rank of a deadlock waits for."""
-        message = one_line(self.message)
-        before, found, chain = message.partition("deadlock: ")
-        clauses = chain.split("; ")
-        if not found or len(clauses) == 1:
-            return message, []
-        return f"{before}deadlock:", clauses
+        return told(self.message)
+
+
+def told(message: str) -> tuple[str, list[str]]:
+    """Return a message in one line, and apart from it what each rank of a deadlock waits for."""
+    message = one_line(message)
+    before, found, chain = message.partition("deadlock: ")
+    clauses = chain.split("; ")
+    if not found or len(clauses) == 1:
+        return message, []
+    return f"{before}deadlock:", clauses
 
 
 def losses(part: PartResult) -> list[Loss]:
