@@ -10,8 +10,9 @@ from mpi4py import MPI  # noqa: E402 - the settings above only count before this
 def allreduce(send, recv, comm, op):
     """Reduce the send arrays of all processes into recv, the same on every process.
 
-    send, recv: C-contiguous arrays of one shape and dtype, on all processes; any number of
-    dimensions, any length. send is not changed; what recv held before does not matter.
+    send, recv: C-contiguous arrays of one shape and dtype, on all processes of comm; any number of
+    dimensions (none as well), any length. send is not changed; what recv held before does not
+    matter.
     op: associative and commutative function (x, y) -> array, element by element.
 
     With n processes and L elements each process sends (n-1) L elements in n-1 messages.
