@@ -10,6 +10,7 @@ from grader.errors import GraderError, UsageError
 from grader.home import REFERENCES, SHARED_SUPPORT, TEMPLATES
 from grader.model import WORLDS
 from grader.points import checked
+from grader.spelling import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ def load(name: str, suites: Path) -> Assignment:
     folder = suites / name
     if name not in names(suites):
         known = ", ".join(names(suites)) or "none is installed"
-        raise UsageError(f"unknown assignment {name!r}; known are: {known}")
+        meant = did_you_mean(name, names(suites))
+        raise UsageError(f"unknown assignment {name!r}; {meant}known are: {known}")
     file = folder / "assignment.toml"
     try:
         data = tomllib.loads(file.read_text())

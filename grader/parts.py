@@ -10,6 +10,7 @@ from grader.assignment import Assignment, Part
 from grader.errors import GraderError, RanksGone
 from grader.model import PartResult, TestResult, Verdict
 from grader.points import total, written
+from grader.recognition import missing_text
 from grader.runner.plan import Limits
 from grader.settings import Settings
 from grader.submission import Submission
@@ -71,9 +72,7 @@ def _grade_once(
     """
     files, notes = _under_asked_names(part, submission.source_files(assignment.support))
     missing = [
-        " or ".join([file, *part.accepted_names.get(file, ())])
-        for file in part.files
-        if file not in files and file not in (part.stand_in or {})
+        file for file in part.files if file not in files and file not in (part.stand_in or {})
     ]
     if missing:
         return GradedPart(
@@ -83,7 +82,7 @@ def _grade_once(
                 verdict=Verdict.NOT_ATTEMPTED,
                 points=0,
                 max_points=part.points,
-                message=f"{missing[0]} was not handed in",
+                message=missing_text(submission, assignment, part, missing[0]),
                 tests=(),
             )
         )

@@ -1,6 +1,5 @@
 """The straight line: a submission goes in, a report comes out."""
 
-import difflib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,7 @@ from grader.model import PartResult, Report, Verdict
 from grader.parts import GradedPart, grade_part, with_hidden_tests
 from grader.points import total, written
 from grader.progress import PartProgress
-from grader.recognition import recognise
+from grader.recognition import recognise, require_likely
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.runner.machine import check_machine
@@ -26,6 +25,7 @@ from grader.runner.protections import Protection, note, refusal
 from grader.runner.selftest.examine import examine
 from grader.runner.users import run_uids
 from grader.settings import Settings
+from grader.spelling import did_you_mean, nearest
 from grader.submission import Submission
 from grader.suite.selection import Selection
 from grader.versions import versions
@@ -60,9 +60,11 @@ def grade_as(submission: Submission, name: str | None, settings: Settings) -> Re
 
     Raises UsageError when its files are those of no assignment, or of several.
     """
-    if name is not None:
-        return grade_submission(submission, assignments.load(name, SUITES), settings)
     known = [assignments.load(each, SUITES) for each in assignments.names(SUITES)]
+    if name is not None:
+        named = assignments.load(name, SUITES)
+        require_likely(submission, named, known)
+        return grade_submission(submission, named, settings)
     settings = replace(settings, is_recognised=True)
     return grade_submission(submission, recognise(submission, known), settings)
 
@@ -184,8 +186,8 @@ def _require_known_tests(graded: Mapping[str, GradedPart], selection: Selection)
     known = {name for each in graded.values() for name in each.test_names}
     for name in selection.full_names:
         if known and name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]}?" if near else "; --verbose shows the names of tests"
+            near = nearest(name, known)
+            hint = f"; did you mean {near}?" if near else "; --verbose shows the names of tests"
             raise UsageError(f"no test is called {name} in {', '.join(graded)}{hint}")
 
 
@@ -199,13 +201,24 @@ def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
 
 
 def _is_selected(part: Part, assignment: Assignment, settings: Settings) -> bool:
-    unknown = set(settings.parts or ()) - {part.name for part in assignment.parts}
+    names = [each.name for each in assignment.parts]
+    unknown = sorted(set(settings.parts or ()) - set(names))
     if unknown:
         raise UsageError(
-            f"{assignment.name} has no part {sorted(unknown)[0]!r}; it has "
-            f"{', '.join(part.name for part in assignment.parts)}"
+            f"{assignment.name} has no part {unknown[0]!r}; {did_you_mean(unknown[0], names)}"
+            f"its parts are {', '.join(names)}{_elsewhere(unknown[0], assignment, settings)}"
         )
     return settings.parts is None or part.name in settings.parts
+
+
+def _elsewhere(part: str, assignment: Assignment, settings: Settings) -> str:
+    """Return which other assignments have a part of that name, and how this one was chosen."""
+    known = (assignments.load(each, SUITES) for each in assignments.names(SUITES))
+    others = [each.name for each in known if part in (other.name for other in each.parts)]
+    if not others:
+        return ""
+    how = ", which was recognised by the files" if settings.is_recognised else ""
+    return f"; a part of that name is in {' and '.join(others)}, not in {assignment.name}{how}"
 
 
 def _launcher(settings: Settings, server: ForkServer) -> Callable[[Plan], Launched]:

@@ -1,12 +1,16 @@
 """Finds out which assignment a submission is for, by the names of its files."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from grader.assignment import Assignment
+from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
+from grader.spelling import meant_files
 from grader.submission import Submission
 
 _MAX_NOTES = 5
+_MAX_FOUND = 8
+_MAX_EXPECTED = 8
+_MAX_MEANT = 4
 
 
 def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment:
@@ -20,12 +24,7 @@ def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment
     best = max(scores.values())
     found = [each for each in known if scores[each.name] == best]
     if not best[0]:
-        files = ", ".join(list(submission.files)[:5]) or "no file in the root or one folder down"
-        raise UsageError(
-            f"{submission.origin} holds none of the files of any assignment; expected for example "
-            f"{', '.join(found[0].handed_in[:3])}; found {files}"
-            + "".join(f"; {note}" for note in submission.notes[:_MAX_NOTES])
-        )
+        raise UsageError(_nothing_found(submission, known))
     if len(found) > 1:
         raise UsageError(
             f"{submission.origin} may be for {' or '.join(each.name for each in found)}: it holds "
@@ -34,10 +33,81 @@ def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment
     return found[0]
 
 
+def require_likely(submission: Submission, named: Assignment, known: Sequence[Assignment]) -> None:
+    """Raise UsageError for files of another assignment than the one that was named."""
+    if _score(submission, named)[0] or meant_by(submission, named):
+        return
+    found = set(submission.found) | set(submission.files)
+    tails = found | {path.partition("/")[2] for path in found}
+    others = {
+        each.name: sum(any(name in tails for name in names) for names in _asked(each))
+        for each in known
+        if each.name != named.name
+    }
+    best = max(others, key=lambda name: others[name], default="")
+    if best and others[best]:
+        raise UsageError(
+            f"{submission.origin} holds none of the files of {named.name}: these look like "
+            f"{best}; name that with --assignment, or leave --assignment out"
+        )
+
+
+def meant_by(submission: Submission, assignment: Assignment) -> dict[str, str]:
+    """Return of each file that is missing the one that was probably meant to be it, if any."""
+    known = {name for names in _asked(assignment) for name in names} | set(assignment.support)
+    missing = [names[0] for names in _asked(assignment) if not set(names) & set(submission.files)]
+    found = submission.found or tuple(submission.files)
+    return meant_files(missing, [path for path in found if not _is_one_of(path, known)])
+
+
+def missing_text(submission: Submission, assignment: Assignment, part: Part, file: str) -> str:
+    """Return the sentence about a file of a part that was not handed in."""
+    names = " or ".join([file, *part.accepted_names.get(file, ())])
+    meant = meant_by(submission, assignment).get(file)
+    hint = f"; did you mean it by {meant}? If so, rename that" if meant else ""
+    return f"{names} was not handed in{hint}"
+
+
+def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
+    """Return what there is instead of any file of any assignment, and what may have been meant."""
+    found = submission.found or tuple(submission.files)
+    shown = ", ".join(found[:_MAX_FOUND]) or "no file in the root or one folder down"
+    more = f" and {len(found) - _MAX_FOUND} more" if len(found) > _MAX_FOUND else ""
+    meant = {each.name: meant_by(submission, each) for each in known}
+    nearest = max(known, key=lambda each: len(meant[each.name]))
+    if meant[nearest.name]:
+        pairs = list(meant[nearest.name].items())
+        asked = " ".join(
+            f"Did you mean {name} by {path}?" for name, path in sorted(pairs)[:_MAX_MEANT]
+        )
+        expected = f"nearest is {nearest.name}, which expects {_listed(nearest.handed_in)}. {asked}"
+    else:
+        expected = "expected for example " + " or ".join(
+            f"{each.handed_in[0]} ({each.name})" for each in known
+        )
+    return (
+        f"{submission.origin} holds none of the files of any assignment; found {shown}{more}; "
+        f"{expected}" + "".join(f"; {note}" for note in submission.notes[:_MAX_NOTES])
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = ", ..." if len(names) > _MAX_EXPECTED else ""
+    return ", ".join(names[:_MAX_EXPECTED]) + more
+
+
+def _is_one_of(path: str, names: Iterable[str]) -> bool:
+    """Return whether a path ends in one of the names, in whichever folder."""
+    return any(path == name or path.endswith(f"/{name}") for name in names)
+
+
+def _asked(assignment: Assignment) -> list[tuple[str, ...]]:
+    return list(assignment.accepted_names.values())
+
+
 def _score(submission: Submission, assignment: Assignment) -> tuple[int, int]:
     """Return how many files are there that the assignment asks for, and how many that it gives."""
-    asked = assignment.accepted_names.values()
     return (
-        sum(any(name in submission.files for name in names) for names in asked),
+        sum(any(name in submission.files for name in names) for names in _asked(assignment)),
         sum(name in submission.files for name in assignment.support),
     )

@@ -27,6 +27,7 @@ NOT_A_ZIP = (
 )
 """All that zipfile raises for bytes that somebody made up."""
 _MAGIC = b"PK"
+_ARCHIVES = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz")
 _HEAD_NUM_BYTES = 30
 """At least, before the content of each file."""
 _UNIX = 3
@@ -46,6 +47,11 @@ def of_zip(file: BinaryIO, path: Path) -> Listing:
             raise UsageError(
                 f"{path} cannot be unpacked as a zip ({names.shown_text(str(error))[:200]}); make "
                 "the zip again, or upload it again"
+            ) from None
+        if path.name.lower().endswith(_ARCHIVES):
+            raise UsageError(
+                f"{path} is no archive, whatever its name says: it is damaged, or was not copied "
+                "whole; make it again, or name the folder itself"
             ) from None
         raise UsageError(
             f"{path} is a file, not a folder; a folder, or a zip or tar of one, is expected"

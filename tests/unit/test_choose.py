@@ -11,7 +11,7 @@ from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
 from grader.home import SUITES
 from grader.model import Verdict
-from grader.recognition import recognise
+from grader.recognition import missing_text, recognise, require_likely
 from grader.settings import Settings
 
 
@@ -88,8 +88,73 @@ def test_files_that_lie_too_far_down_are_named(tmp_path):
     """Where nothing else was found either."""
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "b" / "ring.py").write_text("")
-    with pytest.raises(UsageError, match="found no file in the root or one folder down; a/b/ring"):
+    with pytest.raises(UsageError, match=r"found a/b/ring\.py; .* it lies 2 folders down; exp"):
         recognise(submissions.read(tmp_path, ["ring.py"]), KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("Part 1/main.py", "part1/main.py"),
+        ("hw/task1/main.py", "part1/main.py"),
+        ("part1/Main.PY", "part1/main.py"),
+        ("my-ring.py", "ring.py"),
+        ("PSGD.py", "psgd.py"),
+        ("hand in/Psgd_final.py", "psgd.py"),
+    ],
+)
+def test_a_name_that_is_almost_right_is_asked_for(tmp_path, path, name):
+    """With the assignment that it belongs to, and all that this one expects."""
+    (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / path).write_text("")
+    (tmp_path / ".env").write_text("")
+    wanted = [file for each in KNOWN for file in each.handed_in]
+    with pytest.raises(UsageError) as raised:
+        recognise(submissions.read(tmp_path, wanted), KNOWN)
+    assert f"found {path}; nearest is " in str(raised.value)
+    assert f"Did you mean {name} by {path}?" in str(raised.value)
+    assert ".env" not in str(raised.value)
+
+
+def test_where_nothing_is_near_every_assignment_is_named(tmp_path):
+    """And what was found in folders, too."""
+    (tmp_path / "docs").mkdir()
+    for number in range(10):
+        (tmp_path / "docs" / f"{number}.txt").write_text("")
+    with pytest.raises(UsageError) as raised:
+        recognise(submissions.read(tmp_path, ["ring.py"]), KNOWN)
+    assert "found docs/0.txt, docs/1.txt, " in str(raised.value)
+    assert "docs/7.txt and 2 more; expected for example network.py (hogwild) or ring.py (mpi)" in (
+        str(raised.value)
+    )
+
+
+def test_files_of_another_assignment_are_told_from_none_at_all():
+    """Who names an assignment and hands in another one has mixed up something."""
+    with pytest.raises(UsageError) as raised:
+        require_likely(handed_in("psgd.py", "hogwild.py"), MPI, KNOWN)
+    assert str(raised.value) == (
+        "handin holds none of the files of mpi: these look like hogwild; name that with "
+        "--assignment, or leave --assignment out"
+    )
+    require_likely(handed_in("psgd.py", "ring.py"), MPI, KNOWN)
+    require_likely(handed_in("psgd.py", "Ring.py"), MPI, KNOWN)
+    require_likely(handed_in("notes.txt"), MPI, KNOWN)
+
+
+def test_a_missing_file_is_named_with_what_may_have_been_meant():
+    """But what is asked for or given under its own name was not meant to be another one."""
+    vgg, hogwild = VGG.parts[1], HOGWILD.parts[1]
+    text = missing_text(handed_in("Part2/main.py", "part1/main.py"), VGG, vgg, "part2/main.py")
+    assert text == (
+        "part2/main.py was not handed in; did you mean it by Part2/main.py? If so, rename that"
+    )
+    assert missing_text(handed_in("part1/main.py"), VGG, vgg, "part2/main.py") == (
+        "part2/main.py was not handed in"
+    )
+    assert missing_text(handed_in("images.py"), HOGWILD, hogwild, "psgd.py") == (
+        "psgd.py was not handed in"
+    )
 
 
 def test_another_accepted_name_counts():

@@ -33,6 +33,8 @@ def grade(*arguments: str | Path, **environment: str) -> subprocess.CompletedPro
         (lambda path: path / "none", "none does not exist; name the folder"),
         (lambda path: _folder(path / "empty"), "empty is empty; put the files to hand in there"),
         (lambda path: _file(path / "a.txt"), "a.txt is a file, not a folder; a folder, or a zip"),
+        (lambda path: _file(path / "a.ZIP"), "a.ZIP is no archive, whatever its name says: it is"),
+        (lambda path: _file(path / "a.tar.gz"), "a.tar.gz is no archive, whatever its name says"),
         (lambda path: _file(path / "d" / "x.py").parent, "holds none of the files of any assig"),
     ],
 )
@@ -56,6 +58,24 @@ def _file(path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--assignment", "mpi-sgd"], "unknown assignment 'mpi-sgd'; did you mean mpi_sgd? known"),
+        (["--assignment", "vgg_ddp"], "holds none of the files of vgg_ddp: these look like mpi_s"),
+        (["--part", "ring"], "mpi_sgd has no part 'ring'; did you mean ring_allreduce? its parts "),
+        (["--part", "Naive-Allreduce"], "did you mean naive_allreduce? its parts are sync_coll"),
+        (["--part", "ddp"], "; a part of that name is in vgg_ddp, not in mpi_sgd, which was recog"),
+    ],
+)
+def test_a_name_that_is_not_quite_right_is_told_the_right_one(options, sentence):
+    """Of an assignment or a part, also one of another assignment."""
+    done = grade("check", TEMPLATE, *options)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_an_unknown_assignment_names_those_there_are():
     """`--assignment nonsense` is bad usage."""
     done = grade("check", TEMPLATE, "--assignment", "nonsense")
@@ -68,7 +88,7 @@ def test_an_unknown_part_names_those_there_are():
     """`--part nonsense` is bad usage."""
     done = grade("check", TEMPLATE, "--part", "nonsense")
     assert done.returncode == 2
-    assert "mpi_sgd has no part 'nonsense'; it has sync_collective," in done.stderr
+    assert "mpi_sgd has no part 'nonsense'; its parts are sync_collective," in done.stderr
 
 
 def test_no_folder_is_bad_usage():
