@@ -97,7 +97,7 @@ def _rest(page: Page, part: PartResult, left_out: Sequence[Loss]) -> list[str]:
         )
         if page.verbose:
             for test in loss.tests:
-                lines += _test(page, test, f"-{number_text(test.max_points)}")
+                lines += _test(page, test, "not run")
     holding = held(part)
     if holding:
         gained = points_text(total(test.points for test in holding))

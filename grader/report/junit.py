@@ -85,12 +85,18 @@ def _case(report: Report, part: PartResult, test: TestResult) -> ET.Element:
     where = f" ({one_line(test.where)})" if test.where else ""
     told = [
         f"{one_line(test.sentence)}{where}",
-        f"{number_text(test.points)} of {points_text(test.max_points)}",
+        _points(test),
         *(visible_lines(test.detail) if test.detail else ()),
     ]
     # Some CI systems print it.
     finding.text = "\n".join(map(disarm, told))
     return case
+
+
+def _points(test: TestResult) -> str:
+    if test.verdict is Verdict.SKIPPED:
+        return f"not run: {points_text(test.max_points)}"
+    return f"{number_text(test.points)} of {points_text(test.max_points)}"
 
 
 def _whole(part: PartResult) -> TestResult:

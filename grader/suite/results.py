@@ -1,5 +1,6 @@
 """What a test of a suite comes to: its exception becomes a verdict."""
 
+import re
 import traceback
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from grader.suite.launch_view import CaseNotRun, RunFailed
 from grader.suite.marks import NOT_RUN
 from grader.suite.mode import function_of, words
 
+_RANKS = re.compile(r"\b(\d{1,4}) ranks?\b")
+"""How a message tells that it is about a run on so many ranks."""
 _VERDICTS = (
     (RuleViolation, Verdict.RULE_VIOLATION),
     (BudgetExceeded, Verdict.TIME_LIMIT_EXCEEDED),
@@ -30,18 +33,20 @@ def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
     if when != "call" and not skipped:
         detail = f"{type(error).__name__} while {when}"
         return result_of(item, Verdict.JUDGE_ERROR, message, detail, _parameters(item))
+    where = _parameters(item, besides=message)
     if isinstance(error, RunFailed):
         failure = error.failure
-        return result_of(item, failure.verdict, message, failure.detail, _parameters(item))
+        return result_of(item, failure.verdict, message, failure.detail, where)
     for kind, verdict in _VERDICTS:
         if isinstance(error, kind):
-            return result_of(item, verdict, message, where=_parameters(item))
+            return result_of(item, verdict, message, where=where)
     if _is_assertion_of_suite(item, error):
-        return result_of(item, Verdict.WRONG_ANSWER, message, where=_parameters(item))
+        return result_of(item, Verdict.WRONG_ANSWER, message, where=where)
+    # Nothing has failed there, so there is no place where it did.
     if isinstance(error, CaseNotRun):
-        return result_of(item, Verdict.SKIPPED, f"{NOT_RUN}{message}", where=_parameters(item))
+        return result_of(item, Verdict.SKIPPED, f"{NOT_RUN}{message}")
     if skipped and message.startswith(NOT_RUN):
-        return result_of(item, Verdict.SKIPPED, message, where=_parameters(item))
+        return result_of(item, Verdict.SKIPPED, message)
     message = f"the grader failed: {type(error).__name__}: {message}"
     known = isinstance(error, GraderError)
     detail = str(error) if known else "".join(traceback.format_exception(error))[-4000:]
@@ -87,7 +92,11 @@ def sentence_of(item: pytest.Item) -> str:
     return " ".join(text.strip().split("\n\n")[0].split())
 
 
-def _parameters(item: pytest.Item) -> str:
+def _parameters(item: pytest.Item, besides: str = "") -> str:
+    """Return the parameters of a test, without a number of ranks where the message has another."""
     callspec = getattr(item, "callspec", None)
-    parameters = callspec.params if callspec is not None else {}
+    parameters = dict(callspec.params) if callspec is not None else {}
+    told = set(map(int, _RANKS.findall(besides)))
+    if told and parameters.get("ranks") not in told:
+        parameters.pop("ranks", None)
     return ", ".join(f"{name}={value}" for name, value in parameters.items())

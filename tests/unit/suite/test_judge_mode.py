@@ -655,3 +655,57 @@ def test_fail_fast_runs_nothing_after_the_first_failure(tmp_path):
     tests, _ = grade(tmp_path, SELECTED, selection=Selection(fail_fast=True))
     verdicts = [test.verdict for test in tests.values()]
     assert verdicts == [Verdict.ACCEPTED, Verdict.WRONG_ANSWER, Verdict.SKIPPED]
+
+
+@pytest.mark.parametrize(
+    ("message", "where"),
+    [
+        ("3 ranks, length 13: x is 1", "ranks=3, dtype=int8"),
+        ("x is 1", "ranks=3, dtype=int8"),
+        ("rank 2 has x is 1", "ranks=3, dtype=int8"),
+        ("2 ranks, length 13: x is 1", "dtype=int8"),
+        ("1 rank, length 13: 3 elements differ", "dtype=int8"),
+        ("on 4 ranks and on 3 ranks x is 1", "ranks=3, dtype=int8"),
+    ],
+)
+def test_where_a_test_failed_never_contradicts_its_message(tmp_path, message, where):
+    """A test may look at a run on another number of ranks than its parameter's."""
+    tests, _ = grade(
+        tmp_path,
+        f"""
+        @points(1)
+        @pytest.mark.parametrize(("ranks", "dtype"), [(3, "int8")])
+        def test_it(ranks, dtype):
+            raise WrongAnswer({message!r})
+        """,
+    )
+    assert (tests["it"].message, tests["it"].where) == (message, where)
+
+
+def test_what_was_not_run_has_failed_nowhere(tmp_path):
+    """A number of ranks beside it would read as if it had been tried on so many."""
+    tests, _ = grade(
+        tmp_path,
+        """
+        @points(1)
+        @pytest.mark.parametrize("ranks", [1, 2])
+        def test_first(ranks):
+            assert ranks == 1
+
+        @points(1, requires=test_first)
+        @pytest.mark.parametrize("ranks", [1, 2])
+        def test_second(ranks):
+            pass
+
+        @points(1)
+        @pytest.mark.parametrize("ranks", [2])
+        def test_third(run, ranks):
+            for case, outcome in run(ranks, CASES).having(name="two"):
+                pass
+        """,
+        failing(Verdict.NOT_ATTEMPTED),
+        selection=Selection(ranks=2),
+    )
+    assert tests["first"].where == "ranks=2"
+    assert (tests["second"].verdict, tests["second"].where) == (Verdict.SKIPPED, "")
+    assert all(test.where == "" for test in tests.values() if test.verdict is Verdict.SKIPPED)
