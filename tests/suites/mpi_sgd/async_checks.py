@@ -15,7 +15,6 @@ from grader.api import (
     WrongAnswer,
     assert_every_rank,
     assert_messages_matter,
-    assert_requests_completed,
     case_context,
     every_message_fault,
     inject_faults,
@@ -24,7 +23,14 @@ from grader.api import (
 
 from . import ownership, serial
 from .async_cases import FEW_RANKS, TWO_MASTERS
-from .fit_cases import RTOL, Fit, assert_batch_size, examples, trained_batches
+from .fit_cases import (
+    RTOL,
+    Fit,
+    assert_batch_size,
+    dropped_requests,
+    examples,
+    trained_batches,
+)
 from .replay import Replay, assert_final, replay
 from .updates import Update, factors_of, same
 
@@ -230,7 +236,7 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
             try:
                 assert_every_rank(on_process_0, equals=array, name=name, rtol=RTOL, atol=RTOL)
             except WrongAnswer as error:
-                raise WrongAnswer(f"{error}{_dropped(outcome)}") from None
+                raise WrongAnswer(f"{error}{dropped_requests(outcome)}") from None
 
 
 def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
@@ -252,7 +258,7 @@ def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
 
 
 def _replayed(case: Fit, outcome: Outcome) -> Replay:
-    dropped = _dropped(outcome)
+    dropped = dropped_requests(outcome)
     try:
         return replay(
             serial.unpacked(outcome.inputs[0]["start"], case.sizes),
@@ -263,18 +269,6 @@ def _replayed(case: Fit, outcome: Outcome) -> Replay:
         )
     except WrongAnswer as error:
         raise WrongAnswer(f"{error}{dropped}") from None
-
-
-def _dropped(outcome: Outcome) -> str:
-    """Return which request nobody waited for, a cause to look at first; empty if there is none."""
-    try:
-        assert_requests_completed(outcome.trace, may_be_silent=True)
-    except RuleViolation as error:
-        return (
-            f"; look at this first: {error}. What a dropped request sends may be overwritten "
-            "before it leaves"
-        )
-    return ""
 
 
 def _factors(case: Fit, outcome: Outcome, updates: Sequence[Update], rank: int) -> list[float]:

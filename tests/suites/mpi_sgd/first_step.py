@@ -50,7 +50,7 @@ def assert_gradients_come_together(case: Fit, outcome: Outcome) -> None:
     """
     found = [_contributions(case, outcome, rank) for rank in range(outcome.ranks)]
     if not any(each.are_equal for arrays in found for each in arrays.values()):
-        told = _told(outcome, found, 0, next(iter(case.shapes)))
+        told = _told(case, outcome, found, 0, next(iter(case.shapes)))
         raise WrongAnswer(f"no process takes a step by the gradients of all processes; {told}")
 
 
@@ -63,7 +63,7 @@ def assert_every_rank_has_all_gradients(case: Fit, outcome: Outcome) -> None:
     for rank, arrays in enumerate(found):
         for name, contributions in arrays.items():
             if not contributions.are_equal:
-                raise WrongAnswer(_told(outcome, found, rank, name))
+                raise WrongAnswer(_told(case, outcome, found, rank, name))
 
 
 def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome], None]:
@@ -90,7 +90,7 @@ def mistake_in_first_step(case: Fit, outcome: Outcome, rank: int, name: str) -> 
     found = [_contributions(case, outcome, each) for each in range(outcome.ranks)]
     if found[rank][name].are(1):
         return ""
-    return f"; {_told(outcome, found, rank, name)}"
+    return f"; {_told(case, outcome, found, rank, name)}"
 
 
 def _contributions(case: Fit, outcome: Outcome, rank: int) -> dict[str, Contributions]:
@@ -124,7 +124,11 @@ def _explained(change: serial.Vector, gradients: Sequence[serial.Vector]) -> Con
 
 
 def _told(
-    outcome: Outcome, found: Sequence[Mapping[str, Contributions]], rank: int, name: str
+    case: Fit,
+    outcome: Outcome,
+    found: Sequence[Mapping[str, Contributions]],
+    rank: int,
+    name: str,
 ) -> str:
     contributions, n = found[rank][name], outcome.ranks
     place = f"rank {rank}: in the first step, {name}"
@@ -132,7 +136,7 @@ def _told(
     if not np.isfinite(outcome[name][rank]).all():
         return f"{place} became a number that is not finite{hint}"
     if not contributions.is_explained:
-        return f"{place} changed by {_other_arrays(outcome, rank, name)}{hint}"
+        return f"{place} changed by {_other_change(case, outcome, rank, name)}{hint}"
     own = tuple(float(other == rank) for other in range(n))
     if contributions.are(0):
         return f"{place} did not change{hint}"
@@ -165,17 +169,18 @@ def _listed(factors: Sequence[float]) -> str:
     return f"the gradients {listed(items)}"
 
 
-def _other_arrays(outcome: Outcome, rank: int, name: str) -> str:
+def _other_change(case: Fit, outcome: Outcome, rank: int, name: str) -> str:
     """Return what else than a sum of its own gradients an array changed by."""
-    start = serial.unpacked(outcome.inputs[0]["start"], outcome.inputs[0]["sizes"])
-    change = start[name] - outcome[name][rank]
-    rows_are_equal = change.ndim == 2 and bool((np.ptp(change, axis=0) <= _RTOL).all())
-    if rows_are_equal:
-        biases = name.replace("weights", "biases")
-        return (
-            f"the gradients of {biases}, the same in every row: back_prop returns the gradients of "
-            "the biases first, then those of the weights"
-        )
+    start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
+    change = (start[name] - outcome[name][rank]) / case.learning_rate
+    biases = name.replace("weights", "biases")
+    if change.ndim == 2 and np.allclose(change, change[0], rtol=0, atol=_RTOL):
+        gradients = [_gradient(case, outcome, other)[biases] for other in range(outcome.ranks)]
+        if _explained(change[0], gradients).is_explained:
+            return (
+                f"the gradients of {biases}, the same in every row: back_prop returns the "
+                "gradients of the biases first, then those of the weights"
+            )
     return "numbers that are no sum of the ranks' gradients"
 
 

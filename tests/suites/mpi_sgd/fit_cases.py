@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Array, Case, Data, Outcome, WrongAnswer
+from grader.api import (
+    Array,
+    Case,
+    Data,
+    Outcome,
+    RuleViolation,
+    WrongAnswer,
+    assert_requests_completed,
+)
 
 from . import serial
 
@@ -173,6 +181,18 @@ def examples(outcome: Outcome, rank: int, rows: Rows) -> tuple[serial.Vector, se
     """Return inputs and labels of the given rows."""
     given = outcome.inputs[rank]
     return given["data"][rows], given["labels"][rows]
+
+
+def dropped_requests(outcome: Outcome) -> str:
+    """Return which request nobody waited for, a cause to look at first; empty if there is none."""
+    try:
+        assert_requests_completed(outcome.trace, may_be_silent=True)
+    except RuleViolation as error:
+        return (
+            f"; look at this first: {error}. What a dropped request sends may be overwritten "
+            "before it leaves"
+        )
+    return ""
 
 
 def timed(

@@ -134,7 +134,7 @@ def fit(student, comm, **case):
     """Train the student's network on scripted batches from given start weights."""
     network, log = _student_network(student, case)
     with student.phase():
-        network.fit((case["data"], case["labels"]), (case["unseen"], case["unseen_labels"]))
+        _fit(network, case)
     return _trained(network, log, case)
 
 
@@ -142,7 +142,7 @@ def serial_fit(student, comm, **case):
     """Train the support file's own serial network on the same batches: the yardstick."""
     serial = student.function("network.py", "NeuralNetwork")
     network, log = _scripted(serial, case)
-    network.fit((case["data"], case["labels"]), (case["unseen"], case["unseen_labels"]))
+    _fit(network, case)
     return _trained(network, log, case)
 
 
@@ -175,7 +175,7 @@ def fit_beside_a_slow_worker(student, comm, *, slow_rank, first_worker, patience
 
     log.before_forward = before_forward
     with student.phase():
-        network.fit((case["data"], case["labels"]), (case["unseen"], case["unseen_labels"]))
+        _fit(network, case)
     if rank in others and not said:
         said.append(private.Isend(word, dest=slow_rank))
     if rank == slow_rank:
@@ -277,6 +277,30 @@ def _assert_mpi_is_up():
             "fit goes on training after MPI.Finalize(), which has to come once, after all epochs: "
             "put it behind the loop"
         )
+
+
+def _fit(network, case):
+    """Train the network; a TypeError for want of an array says which list holds none, and why."""
+    try:
+        network.fit((case["data"], case["labels"]), (case["unseen"], case["unseen_labels"]))
+    except TypeError as error:
+        if "NoneType" in str(error):
+            error.args = (f"{error}{_why_none(error.__traceback__)}",)
+        raise
+
+
+def _why_none(trace):
+    """Return why a local list of a function on the way holds None; empty if that is not known."""
+    while trace is not None:
+        frame = trace.tb_frame
+        for name, value in frame.f_locals.items():
+            if isinstance(value, list) and any(item is None for item in value):
+                told = f"; {name} holds None"
+                if "ringallreduce" in frame.f_globals:
+                    told += ": ringallreduce returns None, its result is in recv"
+                return told
+        trace = trace.tb_next
+    return ""
 
 
 def _set_parameters(network, sizes, packed):

@@ -23,7 +23,15 @@ from .first_step import (
     mistake_in_first_step,
     same_contributions_as,
 )
-from .fit_cases import RTOL, Fit, assert_batch_size, examples, timed, trained_batches
+from .fit_cases import (
+    RTOL,
+    Fit,
+    assert_batch_size,
+    dropped_requests,
+    examples,
+    timed,
+    trained_batches,
+)
 
 FEW_RANKS = [2, 3, 4]
 MANY_RANKS = [5, 8, 16]
@@ -79,7 +87,7 @@ def assert_trained_as_one_process(
                 assert_every_rank(held, equals=array, name=name, rtol=RTOL, atol=_ATOL)
             except WrongAnswer as error:
                 mistakes = (_mistake(case, outcome, batches, rank, name) for rank in ranks)
-                why = next(filter(None, mistakes), "")
+                why = next(filter(None, mistakes), "") + dropped_requests(outcome)
                 raise WrongAnswer(f"{error}{why}") from None
 
 

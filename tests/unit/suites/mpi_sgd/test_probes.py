@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 import mpi4py
 import numpy as np
@@ -13,6 +14,8 @@ import pytest
 from mpi_sgd import allreduce_cases, serial
 from mpi_sgd.fit_cases import Fit
 from mpi_sgd.sync_cases import SEVERAL_EPOCHS, cases_by_ranks
+
+from grader.rank import own_mpi
 
 from .outcomes import inputs_of
 
@@ -147,6 +150,46 @@ def test_a_share_of_the_batches_is_what_number_of_batches_says(probes, network_c
     np.testing.assert_array_equal(
         found["rows"].reshape(case.epochs, 2, case.mini_batch_size), given["script"][:, :2]
     )
+
+
+def test_training_after_finalize_is_refused_and_validation_is_not(probes, network_class) -> None:
+    from mpi4py import MPI
+
+    class Late(network_class):
+        def fit(self, training_data, validation_data=None):
+            self.print_progress(validation_data, 0)
+            for x, _y in self.create_batches(*training_data, 2):
+                self.forward_prop(x)
+
+    (given,) = inputs_of(first_case(), ranks=1)
+    shared = own_mpi.SharedMPI(MPI)
+    shared.Init()
+    shared.Finalize()
+    with (
+        mock.patch.object(mpi4py, "MPI", shared),
+        pytest.raises(RuntimeError, match=r"goes on training after MPI.Finalize\(\)"),
+    ):
+        probes.fit(FakeStudent(Late), None, **given)
+
+
+def test_a_list_of_nones_is_named_with_the_ring_that_returned_them(probes, network_class) -> None:
+    class Adding(network_class):
+        def fit(self, training_data, validation_data=None):
+            sums = [ringallreduce() for _ in range(2)]
+            self.weights = [w - self.eta * s for w, s in zip(self.weights, sums, strict=False)]
+
+    def ringallreduce() -> None:
+        """Write into recv, as a ring does."""
+
+    (given,) = inputs_of(first_case(), ranks=1)
+    with pytest.raises(TypeError, match=r"NoneType'; sums holds None$"):
+        probes.fit(FakeStudent(Adding), None, **given)
+    Adding.fit.__globals__["ringallreduce"] = ringallreduce
+    try:
+        with pytest.raises(TypeError, match="sums holds None: ringallreduce returns None"):
+            probes.fit(FakeStudent(Adding), None, **given)
+    finally:
+        del Adding.fit.__globals__["ringallreduce"]
 
 
 def test_an_all_reduce_gets_garbage_in_recv_and_its_send_back(probes) -> None:
