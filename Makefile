@@ -79,7 +79,8 @@ test: setup check
 	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, and CI needs one"; exit 1; \
 	else echo "No Docker daemon answers: the container tests will be skipped."; fi
 	@# Two workers: tests wait for ranks much of the time.
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=40 --durations-min=5
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=40 --durations-min=5 \
+	--junitxml=build/tests.xml
 
 # Ends with the first input that a parser does not survive; says how to repeat it.
 FUZZ_SECONDS ?= 60
@@ -106,10 +107,12 @@ wheelhouse: requirements.lock | .venv/.ready
 	$(BIN)/python -m pip download -qq --retries 1 --require-hashes -r requirements.lock -d $@ \
 	2>/dev/null || { rm -rf $@/*; echo "the wheels could not be fetched; the build will try"; }; fi
 
+# The last line needs build/tests.xml, which `make test` writes.
 docs: setup
 	$(BIN)/grade list --markdown >docs/assignments.md
 	for name in $(SUITES); do \
 	$(BIN)/grade list --prices $$name >docs/prices/$$name.md; done
+	test ! -f build/tests.xml || $(BIN)/python benchmarks/fairness.py build/tests.xml
 
 # Every attack, the slow ones too, and every weakened judge.
 RED_TEAM := $(addprefix tests/container/test_,hostile.py hostile_archives.py weakened.py)
@@ -120,7 +123,7 @@ acceptance: setup
 	$(BIN)/python benchmarks/acceptance.py
 
 bench: setup
-	@for script in $(filter-out benchmarks/acceptance.py benchmarks/mutation.py,$(wildcard benchmarks/*.py)); do \
+	@for script in $(filter-out $(addprefix benchmarks/,acceptance.py mutation.py fairness.py),$(wildcard benchmarks/*.py)); do \
 	echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 # Needs uv (pip install uv). The lock is universal: one for Linux and macOS, Python 3.11 to 3.14.

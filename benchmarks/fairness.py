@@ -1,9 +1,9 @@
 """What a fair person pays for one bug, and what we pay: writes docs/fairness.md.
 
-    python benchmarks/fairness.py [NAME...]
+    python benchmarks/fairness.py [REPORT.xml]
 
-Grades every labelled submission with a `fair_share`, the part it was written for. With NAMEs only
-those in folders so called, and the page is not written.
+REPORT.xml: what `pytest tests/test_submissions.py --junitxml REPORT.xml` wrote. Without it every
+labelled submission with a `fair_share` is graded here, which takes long.
 """
 
 import sys
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import mean
+from xml.etree import ElementTree
 
 from scipy.stats import spearmanr
 
@@ -25,6 +26,7 @@ from grader.runner.launch import launch
 from grader.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
+SUBMISSIONS = ROOT / "tests" / "submissions"
 PAGE = ROOT / "docs" / "fairness.md"
 HEAD = """\
 # Single bugs: what a fair person pays, and what we pay
@@ -59,43 +61,60 @@ class Priced:
 
 
 def main() -> None:
-    """Grade all, print each, write the page."""
-    names = set(sys.argv[1:])
+    """Take or grade all, print each, write the page."""
+    paid = _paid(Path(sys.argv[1])) if sys.argv[1:] else None
     priced = []
     with ExitStack() as stack:
         servers: dict[tuple[str, ...], ForkServer] = {}
-        for file in sorted((ROOT / "tests" / "submissions").glob("*/*/*/expected.toml")):
+        for file in sorted(SUBMISSIONS.glob("*/*/*/expected.toml")):
             label = tomllib.loads(file.read_text())
-            if "fair_share" not in label or (names and not names & set(file.parts)):
+            name = file.parent.relative_to(SUBMISSIONS).as_posix()
+            if "fair_share" not in label or (paid is not None and name not in paid):
                 continue
-            needs = assignments.load(file.parts[-3], ROOT / "tests" / "suites").needs
-            if needs not in servers:
-                servers[needs] = stack.enter_context(ForkServer(needs))
-            found = _graded(file.parent, label, servers[needs])
-            priced += [found] if found.max_points else []
-            print(f"{found.difference:+.2f} {found.assignment}/{found.name}", flush=True)
+            if paid is not None:
+                points, max_points = paid[name]
+            else:
+                needs = assignments.load(file.parts[-3], ROOT / "tests" / "suites").needs
+                if needs not in servers:
+                    servers[needs] = stack.enter_context(ForkServer(needs))
+                points, max_points = _graded(file.parent, label["part"], servers[needs])
+            if max_points:
+                priced.append(
+                    Priced(
+                        assignment=file.parts[-3],
+                        part=label["part"],
+                        name=file.parts[-2],
+                        about=label["about"],
+                        fair_share=label["fair_share"],
+                        points=points,
+                        max_points=max_points,
+                    )
+                )
+                print(f"{priced[-1].difference:+.2f} {name}", flush=True)
     print(_summary(priced))
-    if not names:
-        PAGE.write_text(_page(priced))
+    PAGE.write_text(_page(priced))
 
 
-def _graded(folder: Path, label: dict[str, object], server: ForkServer) -> Priced:
+def _paid(report: Path) -> dict[str, tuple[float, float]]:
+    """Return points and maximum of each submission in a JUnit report of our own tests."""
+    paid = {}
+    for case in ElementTree.parse(report).iter("testcase"):  # noqa: S314 - written by our tests
+        found = {each.get("name"): str(each.get("value")) for each in case.iter("property")}
+        if "submission" in found:
+            paid[found["submission"]] = (float(found["points"]), float(found["max_points"]))
+    return paid
+
+
+def _graded(folder: Path, part: str, server: ForkServer) -> tuple[float, float]:
+    """Return the points and the maximum of the part that a submission was written for."""
     report = pipeline.grade(
         folder,
         assignment=folder.parent.name,
-        parts=[str(label["part"])],
+        parts=[part],
         settings=Settings(launch=partial(launch, server=server)),
     )
-    (part,) = report.parts
-    return Priced(
-        assignment=report.assignment,
-        part=part.name,
-        name=folder.name,
-        about=str(label["about"]),
-        fair_share=float(str(label["fair_share"])),
-        points=part.points,
-        max_points=part.max_points,
-    )
+    (result,) = report.parts
+    return result.points, result.max_points
 
 
 def _page(priced: Sequence[Priced]) -> str:

@@ -118,8 +118,11 @@ def launcher_for():
 
 
 @pytest.mark.parametrize("folder", [marked(folder) for folder in FOLDERS])
-def test_submission_gets_its_verdict_for_the_right_reason(folder, launcher_for):
-    """Grades the part that the submission was written for, through the whole straight line."""
+def test_submission_gets_its_verdict_for_the_right_reason(folder, launcher_for, record_property):
+    """Grades the part that the submission was written for, through the whole straight line.
+
+    What it was paid goes into the JUnit report, of which benchmarks/fairness.py makes a page.
+    """
     label = Label.of(folder)
     assignment = folder.parent.name
 
@@ -131,6 +134,9 @@ def test_submission_gets_its_verdict_for_the_right_reason(folder, launcher_for):
     )
 
     (result,) = report.parts
+    record_property("submission", name(folder))
+    record_property("points", result.points)
+    record_property("max_points", result.max_points)
     failing = [t for t in result.tests if t.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED)]
     messages = [result.message, *result.notes, *(test.message for test in failing)]
     assert result.verdict is label.verdict, account(result)
