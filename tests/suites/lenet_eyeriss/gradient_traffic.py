@@ -1,17 +1,29 @@
-"""How many gradient elements an all-reduce sends: counted on the wire, against the closed form."""
+"""Whether gradients travel as asked: counted on the wire, against the closed form."""
 
+from collections.abc import Collection
 from math import prod
 
-from grader.judge.counting import assert_not_truncated, bytes_sent
-from grader.judge.findings import RuleViolation
-from grader.trace.calls import Trace
+from grader.api import (
+    Call,
+    RuleViolation,
+    Trace,
+    assert_not_truncated,
+    bytes_sent,
+    call_name,
+    call_site,
+    functions,
+)
 
 from .serial import NUM_PARAMETERS, SHAPES
 from .training_cases import ITEM_NUM_BYTES
 
 _ROOT_GIVES = {"broadcast", "scatter"}
 """In these only the root puts data in; in all other collectives every rank does."""
-_CARRIES_NOTHING = {"wait", "barrier"}
+_CARRIES_NOTHING = functions.TORCH_BARRIERS | functions.COMPLETION
+_LEAST_SHARE = 0.45
+"""Of the bytes that float32 gradients take: whoever sends them as float16 breaks no rule here."""
+_FEW_ELEMENTS = 16
+"""A loss or a counter in a collective is no gradient."""
 
 
 def assert_ring_share(trace: Trace, epochs: int) -> None:
@@ -23,7 +35,7 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
     """
     n = len(trace.ranks)
     hops = 2 * (n - 1) * epochs
-    most = hops * sum(_padded_chunk(shape, n) for shape in SHAPES.values())
+    most = hops * padded_chunks(n)
     least_in_all = hops * NUM_PARAMETERS
     sent = [num_bytes / ITEM_NUM_BYTES for num_bytes in bytes_sent(trace)]
     formula = (
@@ -36,7 +48,7 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
                 f"rank {rank} sent {number / epochs:.0f} elements an epoch; a ring sends {formula} "
                 f"({most // epochs} if each tensor's chunks are padded to equal length)"
             )
-    if sum(sent) < least_in_all:
+    if sum(sent) < _LEAST_SHARE * least_in_all:
         raise RuleViolation(
             f"the ranks together sent {sum(sent) / epochs:.0f} elements of {ITEM_NUM_BYTES} bytes "
             f"an epoch, expected 2 (n-1) L = {least_in_all // epochs}: from each {formula}"
@@ -44,19 +56,44 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
     assert_not_truncated(trace)
 
 
-def assert_every_rank_contributes(trace: Trace, epochs: int) -> None:
-    """Assert that each rank's gradients left it by torch.distributed, in whatever operation.
+def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> None:
+    """Assert that the gradients of these ranks left them by torch.distributed, in any operation.
 
     Raises RuleViolation, or NotProven for a trace that is incomplete.
     """
-    for rank in range(len(trace.ranks)):
+    for rank in sorted(ranks):
         number = given_num_bytes(trace, rank) / ITEM_NUM_BYTES
-        if number < epochs * NUM_PARAMETERS:
+        if number < _LEAST_SHARE * epochs * NUM_PARAMETERS:
             raise RuleViolation(
                 f"rank {rank} put {number / epochs:.0f} elements an epoch into messages and "
                 f"collectives, expected at least its {NUM_PARAMETERS} gradients: whatever the "
                 "other ranks have of them, it did not come by torch.distributed"
             )
+    assert_not_truncated(trace)
+
+
+def assert_added_by_messages(trace: Trace, epochs: int) -> None:
+    """Assert that no collective adds gradients, or carries more than chunks that are finished.
+
+    Raises RuleViolation, or NotProven for a trace that is incomplete.
+    """
+    most = epochs * padded_chunks(len(trace.ranks))
+    for rank in range(len(trace.ranks)):
+        calls = _collectives_with_data(trace, rank)
+        reduced = [call for call in calls if "reduce" in call.function]
+        if sum(call.num_elements for call in reduced) > _FEW_ELEMENTS * epochs:
+            raise RuleViolation(_told(rank, reduced[0]))
+        if sum(call.num_elements for call in calls) > most:
+            raise RuleViolation(_told(rank, calls[0]))
+    assert_not_truncated(trace)
+
+
+def assert_carried_by_messages(trace: Trace, epochs: int) -> None:
+    """Assert that no collective carries gradients at all. Raises as assert_added_by_messages."""
+    for rank in range(len(trace.ranks)):
+        calls = _collectives_with_data(trace, rank)
+        if sum(call.num_elements for call in calls) > _FEW_ELEMENTS * epochs:
+            raise RuleViolation(_told(rank, calls[0]))
     assert_not_truncated(trace)
 
 
@@ -73,6 +110,23 @@ def given_num_bytes(trace: Trace, rank: int) -> int:
     )
 
 
-def _padded_chunk(shape: tuple[int, ...], num_chunks: int) -> int:
-    """Return the elements of the longest chunk of whole rows, the first dimension being cut."""
-    return -(-shape[0] // num_chunks) * prod(shape[1:])
+def padded_chunks(num_chunks: int) -> int:
+    """Return the elements of the longest chunks of whole rows of all tensors together."""
+    return sum(-(-shape[0] // num_chunks) * prod(shape[1:]) for shape in SHAPES.values())
+
+
+def _collectives_with_data(trace: Trace, rank: int) -> list[Call]:
+    return [
+        call
+        for call in trace.ranks[rank].calls
+        if call.function not in functions.TORCH_POINT_TO_POINT | _CARRIES_NOTHING
+        and call.num_elements > 0
+    ]
+
+
+def _told(rank: int, call: Call) -> str:
+    return (
+        f"rank {rank} calls {call_name(call)}{call_site(call)} with {call.num_elements} elements; "
+        "this part allows point-to-point calls only: gradients travel and are added up by isend "
+        "and irecv"
+    )

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.model import Outcome
+from grader.api import Outcome
 
 from . import serial
+from .shares import composition_text, held_after, num_epochs
 
 _RTOL = 1e-4
 """Of the largest gradient: enough for float32, far less than the ranks differ by."""
@@ -20,10 +21,11 @@ def known_mistake(outcome: Outcome, rank: int) -> str:
 
     Looks at the first epoch in which they are not the mean. Empty if none of the usual does.
     """
-    own = np.array(outcome["own"], dtype=np.float64)
+    number = num_epochs(outcome)
+    own = np.array([rows[:number] for rows in outcome["own"]], dtype=np.float64)
     mean = own.mean(axis=0)
-    held = np.asarray(outcome["averaged"][rank], dtype=np.float64)
-    epochs = [epoch for epoch in range(len(held)) if not _same(held[epoch], mean[epoch])]
+    held = held_after(outcome, rank)
+    epochs = [epoch for epoch in range(number) if not _same(held[epoch], mean[epoch])]
     if not epochs:
         return (
             f". Rank {rank}: the gradients are right, so the call has changed the parameters "
@@ -36,7 +38,11 @@ def known_mistake(outcome: Outcome, rank: int) -> str:
     for likely, mistake in _likely(own[:, epoch], rank):
         if _same(held[epoch], likely):
             return f"{where}{mistake}"
-    return _partly(where, held[epoch], mean[epoch], own[:, epoch], rank)
+    told = _partly(where, held[epoch], mean[epoch], own[:, epoch], rank)
+    composition = composition_text(outcome, rank, epoch)
+    if not composition:
+        return told
+    return f"{told}; {composition}" if told else f"{where}{composition}"
 
 
 def _likely(own: Gradients, rank: int) -> Iterator[tuple[Gradients, str]]:

@@ -1,6 +1,8 @@
 """Rank-side calls of the student's functions for lenet_eyeriss; knows no right answer."""
 
+import contextlib
 from itertools import islice
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -11,11 +13,13 @@ _OPERANDS = {"multiply": ("kernel", "ifmap"), "add": ("tap",), "psum": ("psum_fr
 _NONE = -1
 
 
-def train_epochs(student, comm, *, file, images, labels, start, epochs, learning_rate):
-    """Train LeNet-5 on this rank's examples; the student's function averages the gradients.
+def train_epochs(
+    student, comm, *, file, images, labels, start, epochs, learning_rate, buffered_sends
+):
+    """Train LeNet-5 on this rank's examples of each epoch; the student's function averages.
 
-    All results have one row an epoch: the rank's own gradients, what became of them, and the
-    parameters after the step.
+    All results have one row an epoch: the rank's own gradients, what became of them, what the call
+    returned if that looks like gradients, and the parameters after the step.
     """
     import torch
     import torch.distributed as dist
@@ -31,23 +35,69 @@ def train_epochs(student, comm, *, file, images, labels, start, epochs, learning
         pieces = torch.tensor(start).split(lengths)
         for parameter, piece in zip(model.parameters(), pieces, strict=True):
             parameter.copy_(piece.view_as(parameter))
-    inputs = torch.tensor(images)[:, None].float() / 255
+    inputs, classes = torch.tensor(images)[:, :, None].float() / 255, torch.tensor(labels)
     optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
-    rows = {"own": [], "averaged": [], "parameters": []}
-    for _ in range(epochs):
+    rows = {"own": [], "averaged": [], "returned": [], "parameters": []}
+    problem = ""
+    for epoch in range(epochs):
         optimizer.zero_grad()
-        cross_entropy(model(inputs), torch.tensor(labels)).backward()
+        cross_entropy(model(inputs[epoch]), classes[epoch]).backward()
         rows["own"].append(_gradients(model))
-        with student.phase():
-            average_gradients(model)
+        with student.phase(), _buffered(student, buffered_sends):
+            returned = average_gradients(model)
+        rows["returned"] += _returned_gradients(returned, lengths)
         problem = _unusable_gradients(model)
         if problem:
-            empty = np.zeros((0, len(start)), dtype=np.float32)
-            return {**dict.fromkeys(rows, empty), "problem": problem}
+            break
         rows["averaged"].append(_gradients(model))
         optimizer.step()
         rows["parameters"].append(_packed(model.parameters()))
-    return {**{name: np.stack(each) for name, each in rows.items()}, "problem": ""}
+    empty = np.zeros((0, len(start)), dtype=np.float32)
+    return {
+        **{name: np.array(each) if each else empty for name, each in rows.items()},
+        "problem": problem,
+    }
+
+
+@contextlib.contextmanager
+def _buffered(student, is_wanted):
+    """Let dist.send return before its message is received, as a send that is buffered does."""
+    from torch.distributed import distributed_c10d
+
+    if not is_wanted:
+        yield
+        return
+    real, under_way = distributed_c10d.isend, []
+
+    def isend(tensor, *args, **kwargs):
+        under_way.append(real(tensor.clone(), *args, **kwargs))
+        return SimpleNamespace(wait=lambda: None)
+
+    # dist.send calls this name; who calls dist.isend has the real one.
+    distributed_c10d.isend = isend
+    try:
+        yield
+        with student.outside():
+            for work in under_way:
+                work.wait()
+    finally:
+        distributed_c10d.isend = real
+
+
+def _returned_gradients(returned, lengths):
+    """Return a row of what a call returned instead of writing it, if it is as long as gradients."""
+    import torch
+
+    if isinstance(returned, dict):
+        returned = list(returned.values())
+    tensors = [returned] if isinstance(returned, torch.Tensor) else returned
+    if not isinstance(tensors, (list, tuple)) or not tensors:
+        return []
+    if not all(isinstance(each, torch.Tensor) for each in tensors):
+        return []
+    if sum(each.numel() for each in tensors) != sum(lengths):
+        return []
+    return [_packed(tensors)]
 
 
 def _unusable_gradients(model):

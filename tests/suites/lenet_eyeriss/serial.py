@@ -87,16 +87,15 @@ def gradient(parameters: Vector, pixels: Vector, labels: NDArray[np.int64]) -> V
 
 
 def train(
-    start: NDArray[np.float32],
-    pixels: Vector,
-    labels: NDArray[np.int64],
-    learning_rate: float,
-    epochs: int,
+    start: NDArray[np.float32], pixels: Vector, labels: NDArray[np.int64], learning_rate: float
 ) -> Vector:
-    """Return the packed parameters after every epoch of one full-batch step: a row an epoch."""
+    """Return the packed parameters after every epoch of one full-batch step: a row an epoch.
+
+    pixels: (epochs, batch, 28, 28). labels: (epochs, batch).
+    """
     parameters, rows = start.astype(np.float64), []
-    for _ in range(epochs):
-        parameters = parameters - learning_rate * gradient(parameters, pixels, labels)
+    for images, classes in zip(pixels, labels, strict=True):
+        parameters = parameters - learning_rate * gradient(parameters, images, classes)
         rows.append(parameters)
     return np.array(rows)
 

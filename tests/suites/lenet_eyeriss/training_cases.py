@@ -1,22 +1,22 @@
 """What both all-reduce parts are called with: LeNet-5, each rank with its own digits."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.model import Outcome
-from grader.suite.case import Array, Case, Data, Text
+from grader.api import Array, Case, Data, Outcome, Text
 
 from . import serial
 
-SHEETS_RANKS = [4]
-OTHER_RANKS = [1, 2, 5, 8]
-RANKS = [*SHEETS_RANKS, *OTHER_RANKS]
+SHEETS_RANKS = 4
+OTHER_RANKS = [2, 3, 8]
+SEVERAL_RANKS = [SHEETS_RANKS, *OTHER_RANKS]
 """The sheet's four come first: whoever wrote for four processes only is still told about them."""
-SEVERAL_RANKS = [ranks for ranks in RANKS if ranks > 1]
+FEW_RANKS = [SHEETS_RANKS, 3]
+"""Enough ranks for a ring. What is sound in an average that is not right shows on one of them."""
 ITEM_NUM_BYTES = 4
 """Gradients are float32."""
 _LEARNING_RATE = 0.002
@@ -30,24 +30,32 @@ class Training(Case):
     epochs: int
     part_length: int
     """How many examples each rank has."""
+    buffered_sends: bool = False
+    """dist.send does not wait for its receive: shows what is right in code that waits for ever."""
 
     @property
     def label(self) -> str:
         """Return epochs and examples."""
-        return f"LeNet-5, {self.epochs} epochs, {self.part_length} images on each rank"
+        epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
+        way = ", dist.send does not wait" if self.buffered_sends else ""
+        return f"LeNet-5, {epochs}, {self.part_length} images on each rank{way}"
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
-        """Return for every rank its examples, and start weights that are the same for all."""
+        """Return for every rank its examples, and start weights that are the same for all.
+
+        Each epoch has other examples: gradients of the epoch before are not nearly right.
+        """
         digits = data.mnist()
-        number = ranks * self.part_length
+        number = ranks * self.epochs * self.part_length
         chosen = random.choice(len(digits.train_labels), number, replace=False)
         shared = {
             "file": self.file,
             "start": serial.start_parameters(random),
             "epochs": self.epochs,
             "learning_rate": _LEARNING_RATE,
+            "buffered_sends": self.buffered_sends,
         }
         return [
             {
@@ -55,20 +63,32 @@ class Training(Case):
                 "images": digits.train_images[rows],
                 "labels": digits.train_labels[rows].astype(np.int64),
             }
-            for rows in chosen.reshape(ranks, self.part_length)
+            for rows in chosen.reshape(ranks, self.epochs, self.part_length)
         ]
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of what a rank saw: a row an epoch, none where it could not go on."""
         rows = Array("float32", (None, serial.NUM_PARAMETERS))
-        return {"own": rows, "averaged": rows, "parameters": rows, "problem": Text()}
+        names = ("own", "averaged", "returned", "parameters")
+        return {**dict.fromkeys(names, rows), "problem": Text()}
 
 
-def cases_by_ranks(file: str) -> dict[int, tuple[Training, ...]]:
-    """Return the cases of one part for every number of ranks: one launch each."""
-    sheets = Training("train_epochs", file=file, epochs=3, part_length=25)
-    other = Training("train_epochs", file=file, epochs=2, part_length=4)
-    return {ranks: (sheets,) if ranks in SHEETS_RANKS else (other,) for ranks in RANKS}
+def allreduce_cases(ranks: int) -> tuple[Training, ...]:
+    """Return the cases of allreduce for a number of ranks: one launch."""
+    return (_training("allreduce.py", ranks),)
+
+
+def ring_cases(ranks: int) -> tuple[Training, ...]:
+    """Return the cases of ring_allreduce for a number of ranks: one launch."""
+    plain = _training("ring_allreduce.py", ranks)
+    if ranks != SHEETS_RANKS:
+        return (plain,)
+    return (plain, replace(plain, epochs=1, part_length=4, buffered_sends=True))
+
+
+def _training(file: str, ranks: int) -> Training:
+    epochs, part_length = (3, 25) if ranks == SHEETS_RANKS else (2, 4)
+    return Training("train_epochs", file=file, epochs=epochs, part_length=part_length)
 
 
 def train_serially(outcome: Outcome) -> NDArray[np.float64]:
@@ -76,8 +96,7 @@ def train_serially(outcome: Outcome) -> NDArray[np.float64]:
     first = outcome.inputs[0]
     return serial.train(
         first["start"],
-        np.concatenate([given["images"] for given in outcome.inputs]).astype(np.float64),
-        np.concatenate([given["labels"] for given in outcome.inputs]),
+        np.concatenate([given["images"] for given in outcome.inputs], axis=1).astype(np.float64),
+        np.concatenate([given["labels"] for given in outcome.inputs], axis=1),
         first["learning_rate"],
-        first["epochs"],
     )

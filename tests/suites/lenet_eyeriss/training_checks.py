@@ -3,10 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import WrongAnswer
-from grader.judge.values import reduction_tolerance
-from grader.model import Outcome
-from grader.suite.wording import case_context
+from grader.api import Outcome, WrongAnswer, case_context, reduction_tolerance
 
 from . import serial
 from .mistakes import known_mistake
@@ -24,7 +21,7 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
     Raises WrongAnswer: names epoch and parameter, and the mistake where it is a known one.
     """
     with case_context(case, outcome):
-        _assert_usable(outcome)
+        assert_usable(outcome)
         expected = train_serially(outcome)
         start = outcome.inputs[0]["start"].astype(np.float64)
         for epoch in range(case.epochs):
@@ -49,7 +46,7 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
     rounding errors only. Raises WrongAnswer.
     """
     with case_context(case, outcome):
-        _assert_usable(outcome)
+        assert_usable(outcome)
         own = np.array(outcome["own"], dtype=np.float64)
         mean = own.mean(axis=0)
         # Two more terms than ranks leave room for the division, by whatever way it is done.
@@ -73,7 +70,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
     Raises WrongAnswer.
     """
     with case_context(case, outcome):
-        _assert_usable(outcome)
+        assert_usable(outcome)
         parameters = outcome["parameters"]
         for epoch in range(case.epochs):
             for rank in range(1, outcome.ranks):
@@ -90,7 +87,7 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
                     )
 
 
-def _assert_usable(outcome: Outcome) -> None:
+def assert_usable(outcome: Outcome) -> None:
     """Raise what the first rank said that could not go on."""
     for rank, problem in enumerate(outcome["problem"]):
         if problem:

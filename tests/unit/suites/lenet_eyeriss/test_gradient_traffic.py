@@ -2,10 +2,15 @@
 
 import numpy as np
 import pytest
-from lenet_eyeriss.gradient_traffic import assert_every_rank_contributes, assert_ring_share
+from lenet_eyeriss.gradient_traffic import (
+    assert_added_by_messages,
+    assert_carried_by_messages,
+    assert_contributes,
+    assert_ring_share,
+)
 from lenet_eyeriss.serial import NUM_PARAMETERS, SHAPES
 
-from grader.judge.findings import RuleViolation
+from grader.api import RuleViolation
 
 from .building import call, trace_of
 
@@ -42,7 +47,8 @@ def ring(num_ranks: int, style: str):
 @pytest.mark.parametrize("style", ["one vector", "tensor by tensor", "rows", "padded"])
 def test_every_way_of_cutting_passes(num_ranks: int, style: str) -> None:
     assert_ring_share(ring(num_ranks, style), EPOCHS)
-    assert_every_rank_contributes(ring(num_ranks, style), EPOCHS)
+    assert_contributes(ring(num_ranks, style), range(num_ranks), EPOCHS)
+    assert_carried_by_messages(ring(num_ranks, style), EPOCHS)
 
 
 @pytest.mark.parametrize("num_ranks", [4, 5, 8])
@@ -57,7 +63,7 @@ def test_relaying_whole_arrays_is_too_much(num_ranks: int) -> None:
 
 def test_less_than_the_minimum_cannot_be_a_ring_of_these_gradients() -> None:
     with pytest.raises(RuleViolation, match=r"together sent .* expected 2 \(n-1\) L = 370236"):
-        assert_ring_share(ring(4, "one vector"), EPOCHS + 1)
+        assert_ring_share(ring(4, "one vector"), 3 * EPOCHS)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +81,7 @@ def test_less_than_the_minimum_cannot_be_a_ring_of_these_gradients() -> None:
     ],
 )
 def test_any_operation_may_carry_the_gradients(rank_0, others) -> None:
-    assert_every_rank_contributes(trace_of([rank_0 * EPOCHS, others * EPOCHS]), EPOCHS)
+    assert_contributes(trace_of([rank_0 * EPOCHS, others * EPOCHS]), (0, 1), EPOCHS)
 
 
 @pytest.mark.parametrize(
@@ -91,4 +97,29 @@ def test_any_operation_may_carry_the_gradients(rank_0, others) -> None:
 def test_who_only_receives_has_not_shared_its_gradients(silent) -> None:
     whole = [call("all_gather", NUM_PARAMETERS)] * EPOCHS
     with pytest.raises(RuleViolation, match="rank 1 put 0 elements"):
-        assert_every_rank_contributes(trace_of([whole, silent * EPOCHS]), EPOCHS)
+        assert_contributes(trace_of([whole, silent * EPOCHS]), (0, 1), EPOCHS)
+    assert_contributes(trace_of([whole, silent * EPOCHS]), (0,), EPOCHS)
+
+
+@pytest.mark.parametrize(
+    "calls, is_added, is_carried",
+    [
+        ([call("barrier", 0), call("isend", NUM_PARAMETERS, 1)], True, True),
+        ([call("all_reduce", 1)], True, True),
+        ([call("all_gather", NUM_PARAMETERS // 2)], True, False),
+        ([call("all_gather", NUM_PARAMETERS)], False, False),
+        ([call("all_reduce", 100)], False, False),
+        ([call("reduce_scatter", NUM_PARAMETERS)], False, False),
+    ],
+)
+def test_a_collective_may_carry_finished_chunks_at_most(calls, is_added, is_carried) -> None:
+    trace = trace_of([calls * EPOCHS] * 2)
+    for check, holds in (
+        (assert_added_by_messages, is_added),
+        (assert_carried_by_messages, is_carried),
+    ):
+        if holds:
+            check(trace, EPOCHS)
+            continue
+        with pytest.raises(RuleViolation, match=r"rank 0 calls (all|reduce).*point-to-point calls"):
+            check(trace, EPOCHS)

@@ -5,14 +5,23 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from lenet_eyeriss import serial
-from lenet_eyeriss.training_cases import RANKS, Training, cases_by_ranks
+from lenet_eyeriss.sum_checks import (
+    NEARLY_ALL,
+    assert_chunk_complete,
+    assert_complete,
+    assert_divided,
+    assert_goes_all_the_way_round,
+    assert_nearly_all_in_every_epoch,
+    complete_ranks,
+)
+from lenet_eyeriss.training_cases import SEVERAL_RANKS, Training, allreduce_cases, ring_cases
 from lenet_eyeriss.training_checks import (
     assert_mean_to_rounding,
     assert_replicas_equal,
     assert_trained_as_one,
 )
 
-from grader.judge.findings import WrongAnswer
+from grader.api import WrongAnswer
 
 from .building import outcome
 
@@ -38,11 +47,15 @@ def trained(synchronise, after_step=lambda rank, parameters: parameters):
     """
     inputs = CASE.inputs(np.random.default_rng(6), NUM_RANKS, Digits())
     parameters = [given["start"].copy() for given in inputs]
-    results = [{"own": [], "averaged": [], "parameters": [], "problem": ""} for _ in inputs]
+    names = ("own", "averaged", "parameters")
+    nothing = np.zeros((0, serial.NUM_PARAMETERS), np.float32)
+    results = [{**{name: [] for name in names}, "returned": nothing, "problem": ""} for _ in inputs]
     for epoch in range(CASE.epochs):
         own = np.array(
             [
-                serial.gradient(held.astype(np.float64), given["images"], given["labels"])
+                serial.gradient(
+                    held.astype(np.float64), given["images"][epoch], given["labels"][epoch]
+                )
                 for held, given in zip(parameters, inputs, strict=True)
             ]
         ).astype(np.float32)
@@ -65,22 +78,39 @@ def mean(own, rank, epoch):
 
 def test_every_rank_gets_examples_of_its_own_and_the_same_start() -> None:
     inputs = CASE.inputs(np.random.default_rng(6), NUM_RANKS, Digits())
-    images = np.concatenate([given["images"] for given in inputs])
+    images = np.concatenate([given["images"] for given in inputs]).reshape(-1, 28, 28)
     assert images.dtype == np.uint8
-    assert len(np.unique(images, axis=0)) == NUM_RANKS * CASE.part_length
+    assert len(np.unique(images, axis=0)) == NUM_RANKS * CASE.epochs * CASE.part_length
     for given in inputs:
         np.testing.assert_array_equal(given["start"], inputs[0]["start"])
         assert given["labels"].dtype == np.int64
 
 
 def test_the_sheets_setting_is_among_the_cases() -> None:
-    cases = cases_by_ranks("allreduce.py")
-    assert set(cases) == {1, 2, 4, 5, 8} == set(RANKS)
-    assert [case.part_length * 4 for case in cases[4]] == [100]
+    assert SEVERAL_RANKS == [4, 2, 3, 8]
+    for cases in (allreduce_cases, ring_cases):
+        assert cases(4)[0].part_length * 4 == 100
+        assert [len(cases(ranks)) for ranks in (1, 2, 3, 8)] == [1] * 4
+
+
+def nearly_complete(case, found):
+    assert_complete(case, found, at_least=NEARLY_ALL, on_every_rank=False)
+
+
+SUM_CHECKS = (
+    nearly_complete,
+    assert_chunk_complete,
+    assert_nearly_all_in_every_epoch,
+    assert_goes_all_the_way_round,
+    assert_divided,
+)
 
 
 def test_the_mean_passes_every_check() -> None:
     found = trained(mean)
+    for check in SUM_CHECKS:
+        check(CASE, found)
+    assert complete_ranks(found) == {0, 1, 2}
     assert_trained_as_one(CASE, found)
     assert_mean_to_rounding(CASE, found)
     assert_replicas_equal(CASE, found)
@@ -188,3 +218,69 @@ def test_an_epoch_that_is_missing_is_no_right_answer() -> None:
         found.results[2][name] = found.results[2][name][:1]
     with pytest.raises(WrongAnswer, match="rank 2 went through 1 epochs, expected 2"):
         assert_mean_to_rounding(CASE, found)
+
+
+def one_chunk_each(own, rank, epoch):
+    """Reduce-scatter alone: the others' chunks hold what has come so far."""
+    chunks = np.array_split(own.copy(), NUM_RANKS, axis=1)
+    for number, chunk in enumerate(chunks):
+        come = [(rank - step) % NUM_RANKS for step in range((number - rank) % NUM_RANKS + 1)]
+        chunk[rank] = chunk[come].sum(axis=0)
+    return np.concatenate([chunk[rank] for chunk in chunks])
+
+
+def chunk_twice(own, rank, epoch):
+    """A right ring, but in one chunk rank 0 is twice and rank 1 not at all."""
+    found = own.mean(axis=0)
+    found[:20_000] = ((2 * own[0] + own[2]) / NUM_RANKS)[:20_000]
+    return found
+
+
+@pytest.mark.parametrize(
+    "synchronise, holding",
+    [
+        (lambda own, rank, epoch: own.sum(axis=0), {0, 1, 2, 3}),
+        (lambda own, rank, epoch: own.sum(axis=0) / 4, {0, 1, 2, 3}),
+        (lambda own, rank, epoch: own[rank] if rank else own.mean(axis=0), {0, 4}),
+        (one_chunk_each, {1, 3}),
+        (chunk_twice, {1, 3, 4}),
+        (lambda own, rank, epoch: own[rank], set()),
+        (lambda own, rank, epoch: own[0], set()),
+        (lambda own, rank, epoch: own[rank] * 0, set()),
+        (lambda own, rank, epoch: own[rank] + own[rank - 1], set()),
+        (lambda own, rank, epoch: own.max(axis=0), set()),
+    ],
+    ids=[
+        *("sum", "sum by four", "mean on rank 0", "reduce-scatter", "a chunk wrong"),
+        *("own", "rank 0's", "zero", "one neighbour", "maximum"),
+    ],
+)
+def test_what_is_sound_is_told_from_what_is_not(synchronise, holding) -> None:
+    found = trained(synchronise)
+    held = set()
+    for number, check in enumerate(SUM_CHECKS):
+        try:
+            check(CASE, found)
+        except WrongAnswer:
+            continue
+        held.add(number)
+    assert held == holding
+
+
+def test_who_is_in_a_sum_how_often_is_told() -> None:
+    told = r"from c1\.weight\[0, 0, 0, 0\] on: rank 0 is in it twice, rank 1 is in it not at all"
+    with pytest.raises(WrongAnswer, match=told):
+        assert_trained_as_one(CASE, trained(chunk_twice))
+
+
+def test_what_is_returned_instead_of_written_counts_as_a_sum_only() -> None:
+    found = trained(mean)
+    for result in found.results:
+        result["returned"] = result["averaged"][:1]
+        result["averaged"] = result["averaged"][:0]
+        result["problem"] = "c1.weight.grad is None after the call"
+    nearly_complete(CASE, found)
+    assert_divided(CASE, found)
+    for check in (assert_nearly_all_in_every_epoch, assert_trained_as_one):
+        with pytest.raises(WrongAnswer, match="grad is None after the call"):
+            check(CASE, found)

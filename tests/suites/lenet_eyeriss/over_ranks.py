@@ -1,0 +1,48 @@
+"""Judges what holds on several numbers of ranks: a rule, or what is sound where little is right."""
+
+from collections.abc import Callable, Mapping
+
+from grader.api import Launch, Outcome, RunFailed, WrongAnswer, not_run
+
+from .training_cases import FEW_RANKS, SEVERAL_RANKS, Training
+
+Check = Callable[[Training, Outcome], None]
+Run = Callable[[int, tuple[Training, ...]], Launch]
+Cases = Mapping[int, tuple[Training, ...]]
+Answers = list[tuple[Training, Outcome]]
+
+
+def assert_on_few(run: Run, cases: Cases, check: Check) -> None:
+    """Assert that a check holds for a case on 4 ranks, or else on 3.
+
+    Raises what the check raises on 4 ranks, or RunFailed.
+    """
+    failures: list[WrongAnswer | RunFailed] = []
+    for ranks in FEW_RANKS:
+        launch = run(ranks, cases[ranks])
+        if launch.holding(check):
+            return
+        try:
+            for case, outcome in launch:
+                check(case, outcome)
+        except (WrongAnswer, RunFailed) as failure:
+            failures.append(failure)
+    raise failures[0]
+
+
+def where_few_hold(run: Run, cases: Cases, check: Check) -> Answers:
+    """Return the answers on 4 ranks for which a check holds, or else those on 3."""
+    for ranks in FEW_RANKS:
+        if found := run(ranks, cases[ranks]).holding(check):
+            return found
+    return []
+
+
+def where_several_hold(run: Run, cases: Cases, check: Check, what: str) -> Answers:
+    """Return all answers on several ranks for which a check holds: those that rules are judged by.
+
+    what: words for what has to hold. The test is not run if that is nowhere so on 3 ranks or more.
+    """
+    if not where_few_hold(run, cases, check):
+        not_run(f"on 3 or 4 processes it is not so that {what}")
+    return [answer for ranks in SEVERAL_RANKS for answer in run(ranks, cases[ranks]).holding(check)]

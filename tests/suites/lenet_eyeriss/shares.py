@@ -1,0 +1,133 @@
+"""Whose gradients are in what a rank ended with, and how often: told from the numbers alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.api import Outcome
+
+from . import serial
+
+Gradients = NDArray[np.float64]
+"""One row a rank or an epoch, one column for each of the parameters."""
+
+_TOLERANCE = 1e-2
+"""Of a tensor's usual gradient: far more than rounding, in float16 too; ranks differ by more."""
+_LEAST_FACTOR = 1e-3
+_WINDOW = 64
+"""How many neighbouring elements are looked at together: many more than there are ranks."""
+_NOTICEABLE = 0.05
+_MAX_CONDITION = 1e3
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Where a rank's result is the sum over all ranks, times one factor."""
+
+    factor: float
+    """1 for the sum itself, 1/n for the mean."""
+    complete: NDArray[np.bool_]
+    """One for each element."""
+
+    @property
+    def share(self) -> float:
+        """Return how much of the result is complete, from 0 to 1."""
+        return float(self.complete.mean())
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Of windows of neighbouring elements: how often each rank's gradients are in them."""
+
+    coefficients: Gradients
+    """One row a window, one column a rank."""
+    is_known: NDArray[np.bool_]
+    """Windows that are a combination of the ranks' gradients, and of one combination only."""
+
+    def reached_by(self, rank: int) -> bool:
+        """Return whether a noticeable part of the result holds this rank's gradients."""
+        known = np.abs(self.coefficients[self.is_known])
+        if not len(known):
+            return False
+        largest = np.maximum(known.max(axis=1), _LEAST_FACTOR)
+        return bool((known[:, rank] > _NOTICEABLE * largest).mean() > _NOTICEABLE)
+
+
+def held_after(outcome: Outcome, rank: int) -> Gradients:
+    """Return what a rank has of the mean, a row an epoch: in parameter.grad, or else returned."""
+    averaged, returned = outcome["averaged"][rank], outcome["returned"][rank]
+    held = averaged if len(averaged) else returned
+    return np.asarray(held, dtype=np.float64)
+
+
+def own_gradients(outcome: Outcome, epoch: int) -> Gradients:
+    """Return the gradients that the ranks brought in an epoch, a row a rank."""
+    return np.array([rows[epoch] for rows in outcome["own"]], dtype=np.float64)
+
+
+def num_epochs(outcome: Outcome) -> int:
+    """Return how many epochs all ranks came through, with something to look at after them."""
+    lengths = [len(held_after(outcome, rank)) for rank in range(outcome.ranks)]
+    return min(lengths + [len(rows) for rows in outcome["own"]])
+
+
+def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:
+    """Return where a rank ended an epoch with the sum over all ranks, whatever its factor is."""
+    held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
+    total, n = own.sum(axis=0), len(own)
+    usual = _usual_size(own)
+    large = np.abs(total) > usual
+    median = float(np.median(held[large] / total[large])) if large.any() else 0.0
+    found = [
+        Sums(factor, np.abs(held - factor * total) <= factor * _TOLERANCE * usual)
+        for factor in (1 / n, 1.0, 1 / n**2, median)
+        if factor > _LEAST_FACTOR
+    ]
+    return max(found, key=lambda sums: sums.share)
+
+
+def composition_of(outcome: Outcome, rank: int, epoch: int) -> Composition:
+    """Return whose gradients are in what a rank ended an epoch with."""
+    held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
+    number = held.size // _WINDOW
+    results = held[: number * _WINDOW].reshape(number, _WINDOW)
+    sources = own[:, : number * _WINDOW].reshape(len(own), number, _WINDOW).transpose(1, 2, 0)
+    scale = np.maximum(np.abs(sources).max(axis=(1, 2)), np.finfo(np.float32).tiny)
+    sources, results = sources / scale[:, None, None], results / scale[:, None]
+    coefficients = np.einsum("wre,we->wr", np.linalg.pinv(sources, rcond=1e-6), results)
+    rest = results - np.einsum("wer,wr->we", sources, coefficients)
+    fits = np.abs(rest).max(axis=1) <= _TOLERANCE * np.abs(coefficients).max(axis=1)
+    return Composition(coefficients, fits & (np.linalg.cond(sources) < _MAX_CONDITION))
+
+
+def composition_text(outcome: Outcome, rank: int, epoch: int) -> str:
+    """Return of the first place where the ranks are not in a result once each, who is in it.
+
+    Such as `c3.weight[0, 1, 2, 3] ...: rank 0 is in it twice, rank 1 not at all`. Empty where no
+    window is made of whole numbers of the ranks' gradients.
+    """
+    found, n = composition_of(outcome, rank, epoch), outcome.ranks
+    for divisor in (n, 1):
+        times = found.coefficients * divisor
+        whole = np.abs(times - times.round()) <= 2 * _TOLERANCE
+        odd = found.is_known & whole.all(axis=1) & (times.round() != 1).any(axis=1)
+        if odd.any():
+            window = int(np.argmax(odd))
+            counts = times[window].round().astype(int).tolist()
+            told = [f"rank {r} is in it {_times(count)}" for r, count in enumerate(counts)]
+            told = [text for text, count in zip(told, counts, strict=True) if count != 1]
+            return f"from {serial.name_at(window * _WINDOW)} on: {', '.join(told)}"
+    return ""
+
+
+def _times(count: int) -> str:
+    return {0: "not at all", 2: "twice"}.get(count, f"{count} times")
+
+
+def _usual_size(own: Gradients) -> Gradients:
+    """Return for each element the root mean square of its tensor's gradients, over all ranks."""
+    usual = np.empty(own.shape[1])
+    for where in serial.SLICES.values():
+        usual[where] = np.sqrt((own[:, where] ** 2).mean())
+    return usual

@@ -1,0 +1,115 @@
+"""What is sound in gradients that are not the mean: whose are in them, and are they all?"""
+
+import numpy as np
+
+from grader.api import Outcome, WrongAnswer, case_context
+
+from .mistakes import known_mistake
+from .shares import Sums, composition_of, num_epochs, sums_of
+from .training_cases import Training
+from .training_checks import assert_usable
+
+NEARLY_ALL = 0.9
+"""Of the elements: what ranks leave out at the end of a tensor or a vector is far less."""
+A_CHUNK = 0.8
+"""Of an n-th of the elements: chunks need not be of equal length."""
+
+
+def assert_goes_all_the_way_round(case: Training, outcome: Outcome) -> None:
+    """Assert that in the first epoch every rank's gradients come to every other rank.
+
+    Raises WrongAnswer with a rank that somebody's gradients did not come to.
+    """
+    with case_context(case, outcome):
+        _assert_any_result(outcome)
+        for rank in range(outcome.ranks):
+            composition = composition_of(outcome, rank, epoch=0)
+            for source in range(outcome.ranks):
+                if not composition.reached_by(source):
+                    raise WrongAnswer(
+                        f"the gradients of rank {source} are nowhere in what rank {rank} ends with"
+                        f"{known_mistake(outcome, rank)}"
+                    )
+
+
+def assert_complete(
+    case: Training, outcome: Outcome, *, at_least: float, on_every_rank: bool = True
+) -> None:
+    """Assert that much of what a rank ends with is the sum over all ranks, times any factor.
+
+    at_least: as a share of the gradients, in the first epoch. Raises WrongAnswer.
+    """
+    with case_context(case, outcome):
+        _assert_any_result(outcome)
+        shares = [sums_of(outcome, rank, epoch=0).share for rank in range(outcome.ranks)]
+        _assert_shares(outcome, 0, shares, at_least, on_every_rank)
+
+
+def assert_chunk_complete(case: Training, outcome: Outcome) -> None:
+    """Assert that every rank ends the first epoch with about an n-th of the gradients complete."""
+    assert_complete(case, outcome, at_least=A_CHUNK / outcome.ranks)
+
+
+def assert_nearly_all_in_every_epoch(case: Training, outcome: Outcome) -> None:
+    """Assert that in every epoch nearly all gradients become the sum over all, times any factor.
+
+    Raises WrongAnswer.
+    """
+    with case_context(case, outcome):
+        assert_usable(outcome)
+        for epoch in range(case.epochs):
+            shares = [sums_of(outcome, rank, epoch).share for rank in range(outcome.ranks)]
+            _assert_shares(outcome, epoch, shares, NEARLY_ALL, on_every_rank=True)
+
+
+def assert_divided(case: Training, outcome: Outcome) -> None:
+    """Assert that what is summed completely has been divided by the number of ranks.
+
+    Raises WrongAnswer with the factor that was found.
+    """
+    with case_context(case, outcome):
+        _assert_any_result(outcome)
+        n = outcome.ranks
+        sums = [sums_of(outcome, rank, epoch=0) for rank in range(n)]
+        finished = [each for each in sums if each.share >= A_CHUNK / n]
+        if not finished:
+            raise WrongAnswer("nothing is summed completely")
+        if any(abs(each.factor * n - 1) > 0.01 for each in finished):
+            raise WrongAnswer(
+                f"what is summed completely is {_factor_text(finished, n)}, expected the mean: the "
+                f"sum divided by the number of processes, here {n}"
+            )
+
+
+def complete_ranks(outcome: Outcome) -> set[int]:
+    """Return the ranks that end the first epoch with nearly all gradients of all ranks."""
+    if not num_epochs(outcome):
+        return set()
+    shares = {rank: sums_of(outcome, rank, epoch=0).share for rank in range(outcome.ranks)}
+    return {rank for rank, share in shares.items() if share >= NEARLY_ALL}
+
+
+def _assert_shares(
+    outcome: Outcome, epoch: int, shares: list[float], at_least: float, on_every_rank: bool
+) -> None:
+    rank = int(np.argmin(shares) if on_every_rank else np.argmax(shares))
+    if shares[rank] < at_least:
+        who = f"rank {rank}: " if on_every_rank else "on no rank are enough gradients complete: "
+        raise WrongAnswer(
+            f"{who}in epoch {epoch + 1} {shares[rank]:.0%} of the gradients are the sum over all "
+            f"ranks or their mean, expected at least {at_least:.0%}{known_mistake(outcome, rank)}"
+        )
+
+
+def _factor_text(sums: list[Sums], n: int) -> str:
+    factor = next(each.factor for each in sums if abs(each.factor * n - 1) > 0.01)
+    if abs(factor - 1) <= 0.01:
+        return "the sum"
+    return f"{factor:.4g} times the sum"
+
+
+def _assert_any_result(outcome: Outcome) -> None:
+    """Raise what ranks said where they have nothing to show."""
+    if not num_epochs(outcome):
+        assert_usable(outcome)
+        raise WrongAnswer("no rank has come through an epoch")
