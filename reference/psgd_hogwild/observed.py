@@ -4,108 +4,17 @@ It is softmax regression, probabilities = softmax(x W^T + b), and has no dropout
 gradient is computed becomes a line of a file, whichever process computed it.
 """
 
-import json
 import os
-import socket
 import threading
-import time
 import traceback
 from pathlib import Path
 
 import torch
 import torch.nn.functional as F
+from record import shown, shown_to
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
-from waiting import Locks, activity, is_running, place
-
-_PATIENCE_S = 3.0
-"""For how long all others have to sleep, without a moment on a core, until they seem to wait."""
-_LIMIT_S = 15.0
-"""The end of a meeting in any case: who waits for a turn by asking again and again never sleeps."""
-_POLL_S = 0.01
-
-
-class Record:
-    """What happens in all processes of one training: lines of JSON in one file."""
-
-    def __init__(self, folder, meeting_of=0, witness=""):
-        """meeting_of: how many processes are to meet in their first steps; 0 for no meeting.
-
-        witness: path of a socket where each process shows itself to grading; empty for none.
-        """
-        self.file = Path(folder) / "record.jsonl"
-        self.meeting_of = meeting_of
-        self.witness = witness
-
-    def add(self, kind, **values):
-        """Append one event; whole lines, whoever else appends at this moment."""
-        event = {
-            "kind": kind,
-            "process": os.getpid(),
-            "thread": threading.get_native_id(),
-            "time_ns": time.monotonic_ns(),
-            **values,
-        }
-        file = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            os.write(file, json.dumps(event).encode() + b"\n")
-        finally:
-            os.close(file)
-
-    def events(self, *kinds):
-        """Return the events of these kinds, in the order in which they were written."""
-        if not self.file.exists():
-            return []
-        events = [json.loads(line) for line in self.file.read_text().splitlines()]
-        return [event for event in events if event["kind"] in kinds]
-
-    def meet(self):
-        """Wait, in the middle of a step, until all processes are in the middle of one.
-
-        Processes that never wait for each other can do this. When the others do not come, because
-        they wait for this one to finish its step, it goes on all the same. A process that waits
-        sleeps; one that is merely slow, since others keep the cores busy, is ready to run, and does
-        a little now and then. So a busy machine makes a meeting longer and never makes it fail.
-        """
-        self.add("arrived")
-        begin_ns = quiet_ns = time.monotonic_ns()
-        before = None
-        while True:
-            events = self.events("arrived", "gave up", "started")
-            arrived = [event for event in events if event["kind"] == "arrived"]
-            gave_up = any(event["kind"] == "gave up" for event in events)
-            if len({event["thread"] for event in arrived}) >= self.meeting_of or gave_up:
-                break
-            started = [event for event in events if event["kind"] == "started"]
-            known = {event[key] for event in started for key in ("process", "child")}
-            others = known - {event["process"] for event in arrived}
-            now = {other: activity(other) for other in others}
-            now_ns = time.monotonic_ns()
-            if now != before or any(is_running(state) for state, _ in filter(None, now.values())):
-                before, quiet_ns = now, now_ns
-            last_ns = max([begin_ns, *(event["time_ns"] for event in started)])
-            if now_ns - quiet_ns > _PATIENCE_S * 1e9 or now_ns - last_ns > _LIMIT_S * 1e9:
-                self.add("gave up")
-                break
-            time.sleep(_POLL_S)
-        self._stay_until_all_are_seen()
-
-    def _stay_until_all_are_seen(self):
-        """Wait until grading has seen each process that meets, while all of them are still there.
-
-        What is written here only says when to go on: grading counts by itself.
-        """
-        if not self.witness:
-            return
-        _shown_to(self).recv(1)  # it is closed as soon as this process has been counted
-        self.add("seen")
-        until_s = time.monotonic() + _LIMIT_S
-        while time.monotonic() < until_s:
-            seen = {event["process"] for event in self.events("seen")}
-            if len(seen) >= self.meeting_of or self.events("gave up", "missed"):
-                return
-            time.sleep(_POLL_S)
-        self.add("missed")
+from waiting import Locks, place
 
 
 class ObservedModel(nn.Module):
@@ -123,10 +32,11 @@ class ObservedModel(nn.Module):
         """Return the probabilities; note the batch as soon as its gradient is computed."""
         weight, bias = self.weight, self.bias
         if torch.is_grad_enabled() and weight.requires_grad and bias.requires_grad:
-            _shown_to(self.record)
+            shown_to(self.record)
             _watch_writes(self)
             _look_at_locks(self.record)
             batch = _Batch(self.record, self._rows(x))
+            _fail_if_asked(self.record)
             weight, bias = batch.follow("weight", weight), batch.follow("bias", bias)
         return F.softmax(F.linear(x, weight, bias), dim=-1)
 
@@ -142,7 +52,6 @@ class _Batch:
     def __init__(self, record, rows):
         self.record = record
         self.rows = rows
-        self.began_ns = time.monotonic_ns()
         self.gradients = {}
 
     def follow(self, name, parameter):
@@ -155,10 +64,9 @@ class _Batch:
         _look_at_locks(self.record)
         self.gradients[name] = gradient.flatten().tolist()
         if len(self.gradients) == 2:
-            self.record.add(
-                "batch", rows=self.rows, began_ns=self.began_ns, gradients=self.gradients
-            )
+            self.record.add("batch", rows=self.rows, gradients=self.gradients)
             self.gradients = {}
+            _num_batches[_here(self.record)] = _num_batches.get(_here(self.record), 0) + 1
 
 
 class Reporting:
@@ -184,13 +92,13 @@ class _Writes(TorchDispatchMode):
 
     def __init__(self):
         super().__init__()
-        self.record = None
+        self.model = self.record = None
         self.addresses = set()
         self.memories = {}
 
     def follow(self, model):
         """From now on look at this model's parameters, where they lie now."""
-        self.record = model.record
+        self.model, self.record = model, model.record
         self.addresses = {parameter.data_ptr() for parameter in model.parameters()}
 
     def __torch_dispatch__(self, function, types, arguments=(), named=None):
@@ -201,12 +109,14 @@ class _Writes(TorchDispatchMode):
 
     def _note(self, target):
         _look_at_locks(self.record)
+        _look_at_gradients(self.model)
         process, address = os.getpid(), target.data_ptr()
-        is_first_step = not any(known == process for known, _ in self.memories)
         if (process, address) not in self.memories:
             self.memories[process, address] = memory_of(target)
         self.record.add("wrote", memory=self.memories[process, address])
-        if is_first_step and self.record.meeting_of:
+        here, step = _here(self.record), self.record.meeting_step
+        if 0 < step <= _num_batches.get(here, 0) and here not in _met:
+            _met.add(here)
             self.record.meet()
 
 
@@ -230,21 +140,35 @@ def memory_of(tensor):
     return ""
 
 
-_shown = {}
+def _here(record):
+    """Return what tells the trainings of this process apart: a record is of one training."""
+    return os.getpid(), record.file
 
 
-def _shown_to(record):
-    """Let grading see that this process trains; return the connection that shows it, if any.
-
-    The kernel tells grading which process connects.
-    """
-    key = os.getpid(), record.file
-    if record.witness and key not in _shown:
-        _shown[key] = socket.socket(socket.AF_UNIX)
-        _shown[key].connect(record.witness)
-    return _shown.get(key)
+def _fail_if_asked(record):
+    """Raise an exception in a process that was started, at the batch at which it is to fail."""
+    number = _num_batches.get(_here(record), 0) + 1
+    if number == record.failing_batch and os.getpid() != record.first_process:
+        record.add("failed")
+        raise RuntimeError(f"batch {number} of this process cannot be trained on")
 
 
+_num_batches = {}
+"""How many gradients each process has computed in a training."""
+_met = set()
+"""Who has met the others in a training."""
+
+
+def _look_at_gradients(model):
+    """Note where this process steps by a gradient that lies in shared memory."""
+    for name, parameter in model.named_parameters():
+        gradient = parameter.grad
+        if gradient is not None and gradient.is_shared() and name not in _shared_gradients:
+            _shared_gradients.add(name)
+            model.record.add("shared", place=f"{name}.grad, at {place()}")
+
+
+_shared_gradients = set()
 _locks = {}
 
 
@@ -278,7 +202,7 @@ def _watch_writes(model):
 
 def stop_watching():
     """Undo what the first training step in this process began."""
-    _locks.clear()
-    _shown.clear()
+    for noted in (_locks, shown, _num_batches, _met, _shared_gradients):
+        noted.clear()
     while _watching:
         _watching.pop().__exit__(None, None, None)

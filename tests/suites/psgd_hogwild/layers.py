@@ -1,5 +1,6 @@
 """Which layers a network runs, read off the tensor operations of one forward pass."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -70,17 +71,31 @@ def layers(operations: Sequence[tuple[str, Sequence[int]]]) -> list[Layer]:
     return found
 
 
-def difference(found: Sequence[Layer], asked: Sequence[str]) -> str:
-    """Return where the layers that ran are not those asked for; empty if they are."""
+def difference(found: Sequence[Layer], asked: Sequence[str], num_before: int = 0) -> str:
+    """Return where the layers that ran are not those asked for; empty if they are.
+
+    num_before: how many layers come before these.
+    """
     told = ", ".join(layer.name for layer in found) or "none"
     for number, wanted in enumerate(asked):
+        at = num_before + number
         if number == len(found):
-            return f"after layer {number} no more follow, expected {wanted}; the layers are {told}"
+            return f"after layer {at} no more follow, expected {wanted}; the layers are {told}"
         if found[number].name != wanted:
             return (
-                f"layer {number + 1} is {found[number].name}, expected {wanted}; the layers are "
-                f"{told}"
+                f"layer {at + 1} is {found[number].name}, expected {wanted}; the layers are {told}"
             )
     if len(found) > len(asked):
         return f"after {asked[-1]} comes {found[len(asked)].name}; the layers are {told}"
     return ""
+
+
+def kinds_difference(found: Sequence[Layer], asked: Sequence[str]) -> str:
+    """Return which kinds of layers are missing or too many, whatever their order; empty if none."""
+    number_of, asked_of = Counter(layer.name for layer in found), Counter(asked)
+    told = [
+        f"{number_of[name]} of {name}, expected {asked_of[name]}"
+        for name in dict.fromkeys((*asked, *number_of))
+        if number_of[name] != asked_of[name]
+    ]
+    return f"of the layers that run there are {'; '.join(told)}" if told else ""

@@ -8,13 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from grader.judge.findings import NotProven, WrongAnswer
-from grader.model import Outcome
-from grader.suite.case import Array, Case, Data, Text
-from grader.suite.wording import case_context
+from grader.api import (
+    Array,
+    Case,
+    Data,
+    NotProven,
+    Outcome,
+    Text,
+    WrongAnswer,
+    case_context,
+)
 
-from .layers import ASKED, DROPOUT, NAMES, Layer, difference, layers
+from .layers import ASKED, DROPOUT, LINEAR, NAMES, Layer, difference, kinds_difference, layers
 from .recomputation import NotRecomputable, output_of
+from .sources import MAX_CHARS, SOLVERS
 
 NUM_CLASSES = 10
 _IMAGE_SHAPE = (1, 28, 28)
@@ -39,7 +46,7 @@ class Network(Case):
     ) -> Sequence[Mapping[str, Any]]:
         """Return random images."""
         images = random.random((self.batch_size, *_IMAGE_SHAPE)).astype(np.float32)
-        return [{"images": images, "seed": 1}] * ranks
+        return [{"images": images, "seed": 1, "solvers": sorted(SOLVERS)}] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the operations and of two outputs."""
@@ -52,20 +59,74 @@ class Network(Case):
             "output_again": output,
             "parameters": Array("float32", (None,), max_num_bytes=1 << 24),
             "parameter_shapes": Text(max_num_chars=1 << 14),
+            "imports": Text(max_num_chars=MAX_CHARS),
         }
 
 
-def assert_layers(case: Network, outcome: Outcome) -> None:
-    """Assert that the layers run in training are those of the sheet, in its order.
+@dataclass(frozen=True, kw_only=True)
+class Layers(Network):
+    """The same, to see which layers run: those before a crash, too."""
 
-    Raises WrongAnswer with the first that is another one, NotProven when the outputs do not follow
-    from the layers.
+    probe: str = "run_layers"
+
+    @property
+    def label(self) -> str:
+        """Return what is looked at, and the size of the batch."""
+        return f"the layers of {super().label}"
+
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
+        """Return the form of the operations."""
+        return {"in_training": Text(max_num_chars=1 << 17), "crash": Text()}
+
+
+def assert_all_layers(case: Layers, outcome: Outcome) -> None:
+    """Assert that the layers asked for run in training, and no others, in whatever order.
+
+    Raises WrongAnswer with what is missing or too much.
+    """
+    with case_context(case, outcome):
+        if problem := kinds_difference(_layers(outcome, "in_training"), ASKED):
+            raise WrongAnswer(f"{problem}{_crash(outcome)}. Asked for are {NAMES}")
+
+
+def assert_convolutional_half(case: Layers, outcome: Outcome) -> None:
+    """Assert that up to the first linear layer the layers are those asked for, in their order.
+
+    Raises WrongAnswer with the first that is another one.
     """
     with case_context(case, outcome):
         found = _layers(outcome, "in_training")
-        if problem := difference(found, ASKED):
+        half = found[: _first_linear(found)]
+        if problem := difference(half, ASKED[: ASKED.index(LINEAR)]):
             raise WrongAnswer(f"{problem}. Asked for are {NAMES}")
-        _assert_output_follows(outcome)
+
+
+def assert_classifying_half(case: Layers, outcome: Outcome) -> None:
+    """Assert that from the first linear layer on they are. Raises WrongAnswer the same way."""
+    with case_context(case, outcome):
+        found = _layers(outcome, "in_training")
+        first = _first_linear(found)
+        if problem := difference(found[first:], ASKED[ASKED.index(LINEAR) :], num_before=first):
+            raise WrongAnswer(f"{problem}{_crash(outcome)}. Asked for are {NAMES}")
+
+
+def assert_output_follows(case: Network, outcome: Outcome) -> None:
+    """Assert that the layers that are said to have run give the outputs that came back.
+
+    Says nothing about other layers than those asked for. Raises NotProven.
+    """
+    with case_context(case, outcome):
+        if not difference(_layers(outcome, "in_training"), ASKED):
+            _assert_output_follows(outcome)
+
+
+def _first_linear(found: Sequence[Layer]) -> int:
+    return next((i for i, layer in enumerate(found) if layer.name == LINEAR), len(found))
+
+
+def _crash(outcome: Outcome) -> str:
+    (crash,) = outcome["crash"]
+    return f", for then {crash}" if crash else ""
 
 
 def _assert_output_follows(outcome: Outcome) -> None:
@@ -119,12 +180,22 @@ def assert_probabilities(case: Network, outcome: Outcome) -> None:
             )
 
 
-def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
-    """Assert that after eval() nothing is dropped: the same images give the same output.
+def assert_one_row(case: Network, outcome: Outcome) -> None:
+    """Assert that a batch of one image gives one row. Raises WrongAnswer with the shape."""
+    with case_context(case, outcome):
+        (output,) = outcome["output"]
+        if len(output) != 1 or output.size < 2:
+            raise WrongAnswer(f"the output has shape {output.shape}, expected {(1, NUM_CLASSES)}")
 
-    Raises WrongAnswer when a dropout ran, or the outputs differ.
+
+def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
+    """Assert that a dropout runs in training, and that after eval() nothing is dropped.
+
+    Raises WrongAnswer when none ran, when one still runs, or when the same images differ.
     """
     with case_context(case, outcome):
+        if not any(layer.name == DROPOUT for layer in _layers(outcome, "in_training")):
+            raise WrongAnswer("in training nothing is dropped: no dropout runs")
         dropped = [layer for layer in _layers(outcome, "in_evaluation") if layer.name == DROPOUT]
         first, second = outcome["output"][0], outcome["output_again"][0]
         if dropped or not np.array_equal(first, second):

@@ -1,16 +1,13 @@
-"""What the files of a submission import, read off their text: nothing of theirs is run for it."""
+"""What the files of a submission import and name: read in a rank, for only there their bytes go."""
 
-import ast
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from grader.judge.findings import RuleViolation
-from grader.model import Outcome
-from grader.suite.case import Case, Data, Text
+from grader.api import Array, Case, Data, Outcome, RuleViolation, Text
 
 SOLVERS = frozenset(
     {
@@ -21,11 +18,14 @@ SOLVERS = frozenset(
     }
 )
 """Packages that train models, or minimise functions, by themselves."""
+LOCKS = ("Lock", "RLock", "Semaphore", "BoundedSemaphore", "flock", "lockf")
+WAITS = ("Barrier", "Condition", "Event")
+MAX_CHARS = 1 << 14
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sources(Case):
-    """Not a call: the text of all Python files that were handed in."""
+    """Not a call: what all Python files that were handed in import and name."""
 
     probe: str = "read_sources"
     file: str
@@ -38,103 +38,63 @@ class Sources(Case):
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
-        """Return the file whose folder is read."""
-        return [{"file": self.file}] * ranks
+        """Return the file whose folder is read, and what is looked for."""
+        wanted = {"solvers": sorted(SOLVERS), "names": [*LOCKS, *WAITS]}
+        return [{"file": self.file, **wanted}] * ranks
 
-    def results(self, rank: int, ranks: int) -> Mapping[str, Text]:
-        """Return that it is text: JSON of file names and contents."""
-        return {"sources": Text(max_num_chars=1 << 21)}
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
+        """Return that both are JSON lists of what was found."""
+        return {"imports": Text(max_num_chars=MAX_CHARS), "names": Text(max_num_chars=MAX_CHARS)}
 
 
 @dataclass(frozen=True)
-class Name:
-    """One place where a name is used, alone or as an attribute."""
+class Place:
+    """One place where a package is imported, or a name is used."""
 
     file: str
     line: int
     name: str
 
 
-@dataclass(frozen=True)
-class Import:
-    """One place where a module is imported."""
-
-    file: str
-    line: int
-    module: str
-    """With dots, as it is written."""
-
-
-def imports(sources: Mapping[str, str]) -> Iterator[Import]:
-    """Yield all absolute imports of Python sources, by name of file, however they are nested.
-
-    import_module("x") and __import__("x") count where the name is a literal. A file that is no
-    valid Python imports nothing.
-    """
-    for file, node in _nodes(sources):
-        for module in _imported_by(node):
-            yield Import(file, getattr(node, "lineno", 0), module)
-
-
-def names(sources: Mapping[str, str]) -> Iterator[Name]:
-    """Yield every name that Python sources use, and every attribute by its last part."""
-    for file, node in _nodes(sources):
-        name = getattr(node, "id", None) or getattr(node, "attr", None)
-        if isinstance(node, ast.Name | ast.Attribute) and isinstance(name, str):
-            yield Name(file, node.lineno, name)
-
-
-def assert_no_import_of(sources: Mapping[str, str], forbidden: Collection[str], why: str) -> None:
-    """Assert that no file imports one of these packages, or a module of theirs.
-
-    why: the rule in words. Raises RuleViolation with file, line and module.
-    """
-    found = [each for each in imports(sources) if each.module.split(".")[0] in forbidden]
-    if found:
-        first = found[0]
-        more = f" ({len(found)} such imports in all)" if len(found) > 1 else ""
-        raise RuleViolation(f"{first.file}:{first.line} imports {first.module}{more}; {why}")
-
-
-def assert_no_solver(outcome: Outcome) -> None:
-    """Assert that none of the files handed in imports scikit-learn or another solver."""
-    (text,) = set(outcome["sources"][:1])
-    assert_no_import_of(
-        read(text), SOLVERS, "the training is to be written with torch, without another solver"
-    )
-
-
-def read(text: str) -> dict[str, str]:
-    """Return the sources that a rank has sent; what it did not send as asked is left out."""
+def places(text: str) -> list[Place]:
+    """Return the places that a rank has sent; what it did not send as asked is left out."""
     try:
-        sources = json.loads(text)
+        found = json.loads(text)
     # RecursionError: nested deeper than the reader can take.
     except (ValueError, RecursionError):
-        return {}
-    if not isinstance(sources, dict):
-        return {}
-    return {file: source for file, source in sources.items() if isinstance(source, str)}
+        return []
+    return [Place(*each) for each in found if _is_place(each)] if isinstance(found, list) else []
 
 
-def _nodes(sources: Mapping[str, str]) -> Iterator[tuple[str, ast.AST]]:
-    for file, text in sources.items():
-        try:
-            tree = ast.parse(text)
-        # MemoryError: nested deeper than the parser can take, so no Python can run it either.
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-        for node in ast.walk(tree):
-            yield file, node
+def assert_no_solver(*outcomes: Outcome) -> None:
+    """Assert that nothing handed in imports scikit-learn or another solver.
+
+    outcomes: each has `imports`, of the text of the files or of what happened during a call.
+    Raises RuleViolation with file, line and module.
+    """
+    found = [place for outcome in outcomes for text in outcome["imports"] for place in places(text)]
+    if found:
+        first, more = found[0], ""
+        if len(found) > 1:
+            more = f" ({len(found)} such imports in all)"
+        raise RuleViolation(
+            f"{first.file}:{first.line} imports {first.name}{more}; the training is to be written "
+            "with torch, without another solver"
+        )
 
 
-def _imported_by(node: ast.AST) -> list[str]:
-    if isinstance(node, ast.Import):
-        return [alias.name for alias in node.names]
-    if isinstance(node, ast.ImportFrom):
-        return [node.module] if node.module and not node.level else []
-    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-        value = node.args[0].value
-        if name in ("import_module", "__import__") and isinstance(value, str):
-            return [value]
-    return []
+def first_named(text: str, wanted: Sequence[str]) -> str:
+    """Return where the files first name one of these, as a remark; empty if they name none.
+
+    text: the `names` of the sources.
+    """
+    found = (place for place in places(text) if place.name in wanted)
+    return next((f" ({place.file}:{place.line} names {place.name})" for place in found), "")
+
+
+def _is_place(each: Any) -> bool:
+    return (
+        isinstance(each, list)
+        and [type(field) for field in each] == [str, int, str]
+        and all(len(str(field)) < 200 for field in each)
+    )

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.judge.findings import WrongAnswer
-from grader.model import Outcome
-from grader.suite.case import Array, Case, Data
+from grader.api import Array, Case, Data, Outcome, Text, WrongAnswer, case_context
 
 from . import softmax_regression
 from .softmax_regression import Labels, Vector
+from .sources import MAX_CHARS, SOLVERS
 
 Rows = NDArray[np.int64]
 
@@ -25,7 +24,7 @@ ATOL = 1e-5
 
 _FOR_EACH_BATCH = (
     *("rows_per_batch", "gradients"),
-    *("processes", "threads", "began_ns", "ended_ns"),
+    *("processes", "threads", "ended_ns"),
 )
 
 
@@ -65,14 +64,19 @@ class Training(Case):
             "lr": self.lr,
             "batch_size": self.batch_size,
             "seed": self.seed,
+            "solvers": sorted(SOLVERS),
         }
         return [dict(same) for _ in range(ranks)]
 
-    def results(self, rank: int, ranks: int) -> Mapping[str, Array]:
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the trained parameters and of what they were trained on."""
         return {
             "weights": Array("float32", (NUM_CLASSES, NUM_FEATURES)),
             "biases": Array("float32", (NUM_CLASSES,)),
+            "given_weights": Array("float32", (NUM_CLASSES, NUM_FEATURES)),
+            "given_biases": Array("float32", (NUM_CLASSES,)),
+            "returned": Text(),
+            "imports": Text(max_num_chars=MAX_CHARS),
             "gradients": Array("float32", (None, NUM_PARAMETERS)),
             "rows": Array("int64", (None,)),
             **{name: Array("int64", (None,)) for name in _FOR_EACH_BATCH if name != "gradients"},
@@ -94,6 +98,29 @@ def given_start(outcome: Outcome, rank: int) -> Vector:
 def trained(outcome: Outcome, rank: int) -> Vector:
     """Return the packed parameters of the model that a rank returned."""
     return packed(outcome["weights"][rank], outcome["biases"][rank])
+
+
+def learned(case: Training, outcome: Outcome, rank: int, start: Vector) -> Vector:
+    """Return what a start becomes by plain steps along the gradients that a rank has computed."""
+    return start - case.lr * outcome["gradients"][rank].astype(np.float64).sum(axis=0)
+
+
+def assert_given_model(case: Training, outcome: Outcome, function: str) -> None:
+    """Assert that the model that was given is the one that is returned, and has been trained.
+
+    Raises WrongAnswer with what is returned instead.
+    """
+    with case_context(case, outcome):
+        for rank, returned in enumerate(outcome["returned"]):
+            if returned == "the given model":
+                continue
+            who = f"rank {rank}: " if outcome.ranks > 1 else ""
+            if returned == "nothing":
+                raise WrongAnswer(f"{who}{function} returned None; it is to return the model")
+            raise WrongAnswer(
+                f"{who}{function} returned another model than the one it was given: train the "
+                "given model itself and return it, for who called may go on with either"
+            )
 
 
 def packed(weights: NDArray[np.float32], biases: NDArray[np.float32]) -> Vector:
@@ -194,28 +221,51 @@ def assert_batch_sizes(case: Training, who: str, batches: Sequence[Rows], part_s
         )
 
 
-def assert_cover(case: Training, parts: Mapping[str, Rows], whose: str) -> None:
-    """Assert that parts are disjoint and together hold every example of the dataset.
+def assert_disjoint(parts: Mapping[str, Rows], whose: str) -> None:
+    """Assert that no example belongs to two parts, and that no part is empty.
 
     parts: by the words for whom they belong to. Raises WrongAnswer with an example.
     """
     owners: dict[int, str] = {}
     for who, part in parts.items():
-        for row in part.tolist():
+        if not len(part):
+            raise WrongAnswer(f"{who} was trained on nothing; each is to have a part of its own")
+        for row in np.unique(part).tolist():
             if row in owners:
-                shared = sum(each in owners for each in part.tolist())
+                shared = sum(each in owners for each in np.unique(part).tolist())
                 raise WrongAnswer(
                     f"example {row} was trained on by {owners[row]} and by {who} ({shared} "
                     f"examples of {who} belong to others as well); {whose} parts of the data are "
                     "to be disjoint"
                 )
         owners.update(dict.fromkeys(part.tolist(), who))
-    missing = sorted(set(range(case.num_examples)) - owners.keys())
+
+
+def assert_none_left_out(case: Training, parts: Mapping[str, Rows], whose: str) -> None:
+    """Assert that parts together hold every example. Raises WrongAnswer with one that is not."""
+    held = np.unique(np.concatenate([np.zeros(0, np.int64), *parts.values()]))
+    missing = sorted(set(range(case.num_examples)) - set(held.tolist()))
     if missing:
         raise WrongAnswer(
             f"nobody was trained on example {missing[0]} ({len(missing)} of {case.num_examples} "
             f"examples were left out); {whose} parts together are to be the whole dataset"
         )
+
+
+def assert_complete(case: Training, batches: Mapping[str, Sequence[Rows]], whose: str) -> None:
+    """Assert that each goes through its part once an epoch, and that no example is left out.
+
+    batches: by the words for whom they belong to. Raises WrongAnswer.
+    """
+    parts = {who: assert_epochs_of(case, who, own) for who, own in batches.items()}
+    for who, own in batches.items():
+        assert_batch_sizes(case, who, own, len(parts[who]))
+    assert_none_left_out(case, parts, whose)
+
+
+def parts_of(batches: Mapping[str, Sequence[Rows]]) -> dict[str, Rows]:
+    """Return the examples that each was trained on, however often."""
+    return {who: np.concatenate([np.zeros(0, np.int64), *own]) for who, own in batches.items()}
 
 
 def _times(number: int) -> str:

@@ -14,7 +14,10 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "reference" / "psgd_hogwild"
-MODULES = ("images", "training", "observed", "waiting", "network", "psgd", "hogwild")
+MODULES = (
+    *("images", "training", "observed", "record", "waiting", "imported"),
+    *("network", "psgd", "hogwild"),
+)
 
 
 @pytest.fixture
@@ -49,8 +52,10 @@ def problem(given, tmp_path):
     inputs, labels = torch.randn(25, 4), torch.randint(3, (25,))
     weight, bias = torch.randn(3, 4), torch.randn(3)
 
-    def make(folder=tmp_path, meeting_of=0):
-        record = given["observed"].Record(folder, meeting_of)
+    def make(folder=tmp_path, meeting_of=0, meeting_step=1, failing_batch=0):
+        record = given["record"].Record(
+            folder, meeting_of, meeting_step if meeting_of else 0, failing_batch
+        )
         return given["observed"].ObservedModel(weight, bias, inputs, record)
 
     return TensorDataset(inputs, labels), make
@@ -241,7 +246,7 @@ def test_hogwild_tells_when_a_process_fails(given, problem):
 def test_a_meeting_ends_when_the_others_do_not_come(given, problem, monkeypatch):
     """The one that waits in its step goes on, and says so."""
     dataset, make = problem
-    monkeypatch.setattr(given["observed"], "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(given["record"], "_PATIENCE_S", 0.05)
     model = make(meeting_of=2)
     try:
         plain_sgd(given, model, dataset, [[0, 1], [2, 3]], 0.1)

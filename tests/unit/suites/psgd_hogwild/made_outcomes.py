@@ -7,9 +7,8 @@ import numpy as np
 from psgd_hogwild import softmax_regression
 from psgd_hogwild.training_cases import NUM_FEATURES, NUM_PARAMETERS, Training
 
-from grader.model import Outcome
-from grader.suite.case import Data
-from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
+from grader.api import Call, Data, Outcome, Trace
+from grader.trace.calls import NO_PEER, RankTrace
 
 STEP_NS = 1000
 
@@ -72,6 +71,10 @@ def told(
     return {
         "weights": weights.astype(np.float32),
         "biases": biases.astype(np.float32),
+        "given_weights": weights.astype(np.float32),
+        "given_biases": biases.astype(np.float32),
+        "returned": "the given model",
+        "imports": "[]",
         "rows": np.concatenate([np.zeros(0, np.int64), *batches]),
         "rows_per_batch": np.array([len(batch) for batch in batches], dtype=np.int64),
         "gradients": np.zeros((len(batches), NUM_PARAMETERS), np.float32)
@@ -79,7 +82,6 @@ def told(
         else gradients.astype(np.float32),
         "processes": who,
         "threads": who,
-        "began_ns": STEP_NS * numbers,
         "ended_ns": STEP_NS * numbers + STEP_NS // 2,
     }
 
@@ -90,6 +92,18 @@ def learned(
     """Return what SGD makes of a start on these batches."""
     pairs = [(given["inputs"][rows].astype(float), given["labels"][rows]) for rows in batches]
     return softmax_regression.train(start, case.lr, pairs)
+
+
+def gradients_met(
+    case: Training, given: Mapping[str, Any], start: np.ndarray, batches: Sequence[np.ndarray]
+) -> np.ndarray:
+    """Return the gradients that SGD meets on these batches, a row a batch."""
+    rows, weights = [], start
+    for batch in batches:
+        pairs = given["inputs"][batch].astype(float), given["labels"][batch]
+        rows.append(softmax_regression.gradient(weights, *pairs))
+        weights = weights - case.lr * rows[-1]
+    return np.array(rows).reshape(len(batches), NUM_PARAMETERS)
 
 
 def call(function: str, entered_ns: int, line: int = 7) -> Call:

@@ -5,11 +5,18 @@ import json
 import numpy as np
 import pytest
 from psgd_hogwild.layers import ASKED, CONVOLUTION, MAX_POOL
-from psgd_hogwild.network_cases import Network, assert_dropout_only_in_training, assert_layers
+from psgd_hogwild.network_cases import (
+    Layers,
+    Network,
+    assert_all_layers,
+    assert_classifying_half,
+    assert_convolutional_half,
+    assert_dropout_only_in_training,
+    assert_one_row,
+    assert_output_follows,
+)
 
-from grader.judge.findings import NotProven, WrongAnswer
-from grader.model import Outcome
-from grader.trace.calls import Trace
+from grader.api import NotProven, Outcome, Trace, WrongAnswer
 
 CASE = Network(batch_size=2)
 OPERATIONS = {
@@ -41,6 +48,7 @@ def outcome_of(**said: str) -> Outcome:
         "output_again": output,
         "parameters": np.zeros(4, np.float32),
         "parameter_shapes": "[]",
+        "crash": "",
         **said,
     }
     return Outcome(CASE.label, 1, (given,), (result,), Trace(()), 0.0)
@@ -54,9 +62,17 @@ def asked_layers(shape: object) -> str:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_layers_that_cannot_be_read_are_a_wrong_answer(text):
     """Too deep, too large, of another type, or no list at all."""
-    with pytest.raises(WrongAnswer, match="the layers are"):
-        assert_layers(CASE, outcome_of(in_training=text))
-    assert_dropout_only_in_training(CASE, outcome_of(in_evaluation=text))
+    for check, words in (
+        (assert_all_layers, "there are 0 of convolution, expected 2"),
+        (assert_convolutional_half, "the layers are none"),
+        (assert_classifying_half, "the layers are none"),
+    ):
+        with pytest.raises(WrongAnswer, match=words):
+            check(CASE, outcome_of(in_training=text))
+    with pytest.raises(WrongAnswer, match="no dropout runs"):
+        assert_dropout_only_in_training(CASE, outcome_of(in_training=text))
+    layers = asked_layers([2, 1])
+    assert_dropout_only_in_training(CASE, outcome_of(in_training=layers, in_evaluation=text))
 
 
 @pytest.mark.parametrize("text", [*HOSTILE, "[[1e308]]", "[[-1]]", "[[2, 2]]"])
@@ -64,7 +80,7 @@ def test_parameters_that_cannot_be_read_prove_nothing(text):
     """The layers are those of the sheet; whether they ran is not known."""
     layers = asked_layers([2, 1, 4, 4])
     with pytest.raises(NotProven):
-        assert_layers(
+        assert_output_follows(
             CASE, outcome_of(in_training=layers, in_evaluation=layers, parameter_shapes=text)
         )
 
@@ -77,7 +93,7 @@ def test_shapes_that_no_layer_has_prove_nothing(size, place):
     shape[place] = size
     layers = json.dumps([[OPERATIONS[CONVOLUTION], shape], [OPERATIONS[MAX_POOL], shape]])
     with pytest.raises(NotProven):
-        assert_layers(
+        assert_output_follows(
             CASE,
             outcome_of(
                 in_training=asked_layers(shape),
@@ -86,3 +102,38 @@ def test_shapes_that_no_layer_has_prove_nothing(size, place):
                 parameter_shapes="[[1, 1, 1, 1]]",
             ),
         )
+
+
+def test_each_half_is_judged_on_its_own():
+    """Up to a crash all is known of the layers."""
+    names = [OPERATIONS[name] for name in ASKED]
+    halves = {
+        assert_convolutional_half: [names[0], names[2], names[1], *names[3:]],
+        assert_classifying_half: names[:8],
+    }
+    for broken, operations in halves.items():
+        found = outcome_of(
+            in_training=json.dumps([[name, [2, 1]] for name in operations]),
+            crash="RuntimeError: mat1 and mat2",
+        )
+        for check in halves:
+            if check is not broken:
+                check(CASE, found)
+        with pytest.raises(WrongAnswer):
+            broken(CASE, found)
+    with pytest.raises(WrongAnswer, match=r"0 of linear, expected 2.*then RuntimeError: mat1"):
+        assert_all_layers(CASE, found)
+
+
+def test_one_image_gives_one_row():
+    """An output without the batch's dimension has ten rows."""
+    one = Network(batch_size=1)
+    assert_one_row(one, outcome_of(output=np.zeros((1, 10), np.float32)))
+    for shape in ((10, 1), (2, 10), (1, 1)):
+        with pytest.raises(WrongAnswer, match="expected"):
+            assert_one_row(one, outcome_of(output=np.zeros(shape, np.float32)))
+
+
+def test_labels_tell_the_cases_of_a_launch_apart():
+    """A launch refuses two cases of one label."""
+    assert Layers(batch_size=2).label != CASE.label

@@ -1,6 +1,7 @@
 """The probes note what a training really did, in whichever process it did it."""
 
 import contextlib
+import copy
 import importlib
 import json
 import sys
@@ -11,16 +12,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from psgd_hogwild import hogwild_cases, network_cases, psgd_cases
-from psgd_hogwild.sources import read
+from psgd_hogwild import (
+    hogwild_cases,
+    hogwild_checks,
+    network_cases,
+    psgd_cases,
+    psgd_checks,
+    waiting_checks,
+)
+from psgd_hogwild.sources import LOCKS, SOLVERS
 
-from grader.judge.findings import WrongAnswer
+from grader.api import WrongAnswer
 
 from .made_outcomes import inputs_of, outcome_of
 
 ROOT = Path(__file__).parents[4]
 REFERENCE = ROOT / "reference" / "psgd_hogwild"
-MODULES = ("images", "training", "observed", "waiting", "network", "psgd", "hogwild")
+MODULES = (
+    *("images", "training", "observed", "record", "waiting", "imported"),
+    *("network", "psgd", "hogwild"),
+)
 
 
 class FakeStudent:
@@ -98,9 +109,11 @@ def test_one_rank_of_psgd_passes_every_check(probes) -> None:
         found = probes.train_psgd(FakeStudent(), Alone(), **given)
         assert_announced(found, case.results(0, 1))
         outcome = outcome_of(case, [given], [found])
-        psgd_cases.assert_average(case, outcome)
-        psgd_cases.assert_parts(case, outcome)
-        psgd_cases.assert_plain_sgd_bit_for_bit(case, outcome)
+        psgd_checks.assert_sgd(case, outcome)
+        psgd_checks.assert_mean(case, outcome)
+        psgd_checks.assert_parts_disjoint(case, outcome)
+        psgd_checks.assert_parts_complete(case, outcome)
+        psgd_checks.assert_plain_sgd_bit_for_bit(case, outcome)
 
 
 def test_hogwild_passes_every_check(probes) -> None:
@@ -109,14 +122,28 @@ def test_hogwild_passes_every_check(probes) -> None:
         found = probes.train_hogwild(FakeStudent(), None, **given)
         assert_announced(found, case.results(0, 1))
         outcome = outcome_of(case, [given], [found])
-        hogwild_cases.assert_processes(case, outcome)
-        hogwild_cases.assert_parts(case, outcome)
-        hogwild_cases.assert_shared(case, outcome)
-        hogwild_cases.assert_all_steps_count(case, outcome)
+        hogwild_checks.assert_workers(case, outcome)
+        hogwild_checks.assert_processes(case, outcome)
+        hogwild_checks.assert_parts_disjoint(case, outcome)
+        hogwild_checks.assert_parts_complete(case, outcome)
+        hogwild_checks.assert_shared(case, outcome)
+        hogwild_checks.assert_own_gradients(case, outcome)
+        hogwild_checks.assert_all_steps_count(case, outcome)
         if case.meets:
-            hogwild_cases.assert_nobody_waits(case, outcome, {})
-        if not case.is_parallel:
-            hogwild_cases.assert_serial(case, outcome)
+            waiting_checks.assert_same_time(case, outcome)
+            waiting_checks.assert_nobody_waits_in_a_step("[]")(case, outcome)
+            waiting_checks.assert_no_lock_and_no_turns("[]")(case, outcome)
+        else:
+            hogwild_checks.assert_serial(case, outcome)
+
+
+def test_hogwild_notices_a_process_that_fails(probes) -> None:
+    case = hogwild_cases.cases()[-1]
+    (given,) = inputs_of(case)
+    found = probes.train_hogwild(FakeStudent(), None, **given)
+    assert_announced(found, case.results(0, 1))
+    waiting_checks.assert_failure_noticed(case, outcome_of(case, [given], [found]))
+    assert found["raised"] == "RuntimeError: process 0 ended with exit code 1"
 
 
 def test_the_reference_network_passes_every_check(probes) -> None:
@@ -125,7 +152,16 @@ def test_the_reference_network_passes_every_check(probes) -> None:
     found = probes.run_network(FakeStudent(), None, **given)
     assert_announced(found, case.results(0, 1))
     outcome = outcome_of(case, [given], [found])
-    network_cases.assert_layers(case, outcome)
+    layers = network_cases.Layers(batch_size=2)
+    ran = probes.run_layers(FakeStudent(), None, **given)
+    assert_announced(ran, layers.results(0, 1))
+    for check in (
+        network_cases.assert_all_layers,
+        network_cases.assert_convolutional_half,
+        network_cases.assert_classifying_half,
+    ):
+        check(layers, outcome_of(layers, [given], [ran]))
+    network_cases.assert_output_follows(case, outcome)
     network_cases.assert_probabilities(case, outcome)
     network_cases.assert_dropout_only_in_training(case, outcome)
     with pytest.raises(WrongAnswer, match=r"has shape \(2, 10\), expected \(3, 10\)"):
@@ -174,15 +210,110 @@ def test_steps_of_its_own_memory_are_told_from_shared_ones(probes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("returned", "words"), [(None, "returned None"), ([1], "returned an object of type list")]
+    ("returned", "told"),
+    [
+        (lambda model: model, "the given model"),
+        (lambda model: None, "nothing"),
+        (copy.deepcopy, "another model"),
+    ],
 )
-def test_what_is_no_model_is_refused(probes, returned, words) -> None:
+def test_which_model_is_returned_is_told(probes, returned, told) -> None:
     (given,) = inputs_of(psgd_cases.cases_of(1)[0])
-    with pytest.raises(TypeError, match=words):
-        probes.train_psgd(FakeStudent(lambda *all, **named: returned), Alone(), **given)
+    student = FakeStudent(lambda comm, model, *all, **named: returned(model))
+    found = probes.train_psgd(student, Alone(), **given)
+    assert found["returned"] == told
+    np.testing.assert_array_equal(found["weights"], given["weights"])
+
+
+def test_what_is_no_model_is_refused(probes) -> None:
+    (given,) = inputs_of(psgd_cases.cases_of(1)[0])
+    with pytest.raises(TypeError, match="returned list; it is to return the model"):
+        probes.train_psgd(FakeStudent(lambda *all, **named: [1]), Alone(), **given)
+
+
+def test_an_exit_code_is_told_with_its_reason(probes) -> None:
+    import torch.multiprocessing as mp
+
+    class Failing(mp.get_context("fork").Process):
+        def run(self):
+            raise KeyError("weights")
+
+    def hogwild(model, dataset, **settings):
+        process = Failing()
+        process.start()
+        process.join()
+        raise RuntimeError(f"exit code {process.exitcode}")
+
+    (given,) = inputs_of(hogwild_cases.cases()[0])
+    told = (
+        r"raised KeyError: 'weights' at test_probes.py:\d+; hogwild then raised RuntimeError: exit"
+    )
+    with pytest.raises(probes.ChildFailed, match=told):
+        probes.train_hogwild(FakeStudent(hogwild), None, **given)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import sklearn",
+        "import numpy as np, sklearn.linear_model as lm",
+        "from sklearn import metrics",
+        "from sklearn.linear_model import SGDClassifier",
+        "def f():\n    try:\n        import sklearn\n    except ImportError:\n        pass",
+        "import importlib\nimportlib.import_module('sklearn.svm')",
+        "s = __import__('sklearn')",
+    ],
+)
+def test_an_import_is_found_however_it_is_written(probes, tmp_path, text) -> None:
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "net.py").write_text(text)
+    (tmp_path / "other.py").write_text("not python at all (")
+    ((file, line, module),), _ = probes.places_in(tmp_path, SOLVERS, LOCKS)
+    assert (file, module.split(".")[0]) == ("more/net.py", "sklearn")
+    assert line >= 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# import sklearn",
+        "'''uses no sklearn'''",
+        "from . import sklearn",
+        "from .sklearn import x",
+        "import sklearn_like",
+        "import torch, numpy",
+        "nothing = 'import sklearn'",
+    ],
+)
+def test_what_imports_no_solver_passes(probes, tmp_path, text) -> None:
+    (tmp_path / "net.py").write_text(text)
+    assert probes.places_in(tmp_path, SOLVERS, LOCKS) == ([], [])
+
+
+def test_names_are_those_used_alone_and_as_attributes(probes, tmp_path) -> None:
+    (tmp_path / "x.py").write_text("mp.Lock()\nwith RLock():\n  pass")
+    _, names = probes.places_in(tmp_path, SOLVERS, LOCKS)
+    assert sorted(names) == [["x.py", 1, "Lock"], ["x.py", 2, "RLock"]]
+
+
+def test_an_import_by_a_computed_name_is_seen_as_it_happens(probes) -> None:
+    def hidden():
+        with contextlib.suppress(ImportError):
+            importlib.import_module("no_solver" + "_of_this_name")
+        with contextlib.suppress(ImportError):
+            importlib.import_module("something_else")
+
+    with probes.imports_of(["no_solver_of_this_name"]) as seen:
+        hidden()
+    ((file, line, name),) = seen
+    assert (file, name) == ("test_probes.py", "no_solver_of_this_name")
+    assert line == hidden.__code__.co_firstlineno + 2
+    assert not any(type(each).__module__ == "imported" for each in sys.meta_path)
 
 
 def test_the_sources_are_those_beside_the_graded_file(probes) -> None:
-    found = probes.read_sources(FakeStudent(), None, file="network.py")
-    assert {"network.py", "psgd.py", "hogwild.py"} <= set(read(found["sources"]))
-    assert "class Net" in json.loads(found["sources"])["network.py"]
+    found = probes.read_sources(
+        FakeStudent(), None, file="network.py", solvers=["argparse"], names=["Process"]
+    )
+    assert "main.py" in {file for file, *_ in json.loads(found["imports"])}
+    assert "hogwild.py" in {file for file, *_ in json.loads(found["names"])}

@@ -6,7 +6,17 @@ from torch.utils.data import DataLoader, Subset
 from training import loss
 
 
-def worker(k, n, model, dataset, ready, steps, times, epochs, lr, batch_size, seed):
+def worker(*args):
+    ready, times = args[4], args[6]
+    try:
+        work(*args)
+    except Exception:
+        ready.abort()   # nobody is to wait for this one
+        times.put(None)
+        raise
+
+
+def work(k, n, model, dataset, ready, steps, times, epochs, lr, batch_size, seed):
     mine = Subset(dataset, range(k, len(dataset), n))
     g = torch.Generator().manual_seed(seed + k)
     opt = torch.optim.SGD(model.parameters(), lr=lr)
@@ -33,7 +43,10 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
     for p in ps:
         p.start()
     for _ in range(num_processes * epochs):
-        print("process %d epoch %d: %.2f s" % times.get())
+        line = times.get()
+        if line is None:
+            break
+        print("process %d epoch %d: %.2f s" % line)
     for p in ps:
         p.join()
     assert all(p.exitcode == 0 for p in ps)

@@ -30,4 +30,6 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
     train(0, *rest)
     for c in children:
         c.join()
+    if any(c.exitcode for c in children):
+        raise RuntimeError('a child failed')
     return model

@@ -31,7 +31,7 @@ def psgd(comm, model, dataset, *, epochs, lr, batch_size, seed):
     avg = None
     if rank == 0:
         avg = {k: torch.stack([s[k] for s in states]).mean(dim=0) for k in states[0]}
-    net.load_state_dict(comm.bcast(avg, root=0))
+    model.load_state_dict(comm.bcast(avg, root=0))
     if rank == 0:
         print(f"{size} ranks: {time.time() - t0:.2f} s")
-    return net
+    return model

@@ -29,5 +29,6 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
           for r in range(num_processes)]
     [p.start() for p in ps]
     [p.join() for p in ps]
+    assert not any(p.exitcode for p in ps)
     os.remove(LOCKFILE)
     return model

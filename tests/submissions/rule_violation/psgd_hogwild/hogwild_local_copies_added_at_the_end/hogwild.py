@@ -29,4 +29,5 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
         p.start()
     for p in procs:
         p.join()
+        assert p.exitcode == 0
     return model

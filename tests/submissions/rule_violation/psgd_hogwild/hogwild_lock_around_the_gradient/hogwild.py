@@ -27,4 +27,5 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
         p.start()
     for p in ps:
         p.join()
+        assert p.exitcode == 0
     return model

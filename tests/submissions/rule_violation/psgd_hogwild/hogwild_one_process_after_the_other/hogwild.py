@@ -20,4 +20,5 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
         p = mp.Process(target=train, args=(r, num_processes, model, dataset, epochs, lr, batch_size))
         p.start()
         p.join()
+        assert p.exitcode == 0
     return model

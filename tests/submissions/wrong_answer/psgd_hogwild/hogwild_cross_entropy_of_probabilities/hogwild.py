@@ -22,4 +22,5 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
         ps[-1].start()
     for p in ps:
         p.join()
+        assert p.exitcode == 0
     return model

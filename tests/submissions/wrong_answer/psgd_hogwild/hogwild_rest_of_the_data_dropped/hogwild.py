@@ -24,4 +24,5 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
         processes.append(p)
     for p in processes:
         p.join()
+        assert p.exitcode == 0
     return model

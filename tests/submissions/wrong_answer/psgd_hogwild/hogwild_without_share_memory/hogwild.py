@@ -23,4 +23,5 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
         procs.append(p)
     for p in procs:
         p.join()
+        assert p.exitcode == 0
     return model

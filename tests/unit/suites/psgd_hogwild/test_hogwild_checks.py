@@ -4,21 +4,28 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from psgd_hogwild.hogwild_cases import (
-    Hogwild,
+from psgd_hogwild.hogwild_cases import Hogwild, cases
+from psgd_hogwild.hogwild_checks import (
     assert_all_steps_count,
     assert_loss_falls,
-    assert_nobody_waits,
-    assert_parts,
+    assert_own_gradients,
+    assert_parts_complete,
+    assert_parts_disjoint,
     assert_processes,
     assert_serial,
     assert_shared,
-    cases,
+    assert_workers,
 )
 from psgd_hogwild.softmax_regression import gradient
 from psgd_hogwild.training_cases import NUM_PARAMETERS, given_start
+from psgd_hogwild.waiting_checks import (
+    assert_failure_noticed,
+    assert_no_lock_and_no_turns,
+    assert_nobody_waits_in_a_step,
+    assert_same_time,
+)
 
-from grader.judge.findings import NotProven, RuleViolation, WrongAnswer
+from grader.api import NotProven, RuleViolation, WrongAnswer
 
 from .made_outcomes import batches_of, inputs_of, outcome_of, told
 
@@ -49,14 +56,19 @@ def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None):
         "meeting": np.array([2, 0, 2]),
         "held": "",
         "waited": "",
+        "shared": "",
+        "num_failed": np.array([0]),
+        "raised": "",
         **(change or {}),
     }
     return outcome_of(case, [given], [result])
 
 
+PARTS = (assert_parts_disjoint, assert_parts_complete)
+MEETING = (assert_same_time, assert_nobody_waits_in_a_step("[]"), assert_no_lock_and_no_turns("[]"))
 ALL = [
-    *(assert_processes, assert_parts, assert_shared, assert_all_steps_count, assert_loss_falls),
-    lambda case, outcome: assert_nobody_waits(case, outcome, {}),
+    *(assert_workers, assert_processes, *PARTS, assert_shared, assert_own_gradients),
+    *(assert_all_steps_count, assert_loss_falls, *MEETING),
 ]
 
 
@@ -78,7 +90,7 @@ def test_a_right_run_passes_every_check(check):
     ],
 )
 @pytest.mark.parametrize(
-    "check", [assert_processes, assert_parts, assert_shared, assert_all_steps_count]
+    "check", [assert_workers, assert_processes, *PARTS, assert_shared, assert_all_steps_count]
 )
 def test_answers_that_do_not_fit_each_other_are_told(check, change, words):
     """A rank can send arrays of any length."""
@@ -92,7 +104,7 @@ def test_a_run_whose_processes_were_all_seen_passes_every_check(check):
     check(CASE, replace(run_of(), num_processes=3, num_processes_at_once=2))
 
 
-@pytest.mark.parametrize("check", [assert_processes, assert_parts, assert_shared])
+@pytest.mark.parametrize("check", [assert_processes, assert_shared])
 def test_processes_that_nobody_saw_prove_nothing(check):
     """What the processes write of themselves may be written by one alone."""
     words = "2 processes are said to have computed gradients, but only 1 process showed up"
@@ -103,7 +115,7 @@ def test_processes_that_nobody_saw_prove_nothing(check):
 def test_processes_that_were_never_there_together_did_not_meet():
     """One after the other may have come."""
     with pytest.raises(NotProven, match="2 processes are said to have met in the middle of a step"):
-        assert_nobody_waits(CASE, replace(run_of(), num_processes=2, num_processes_at_once=1), {})
+        MEETING[1](CASE, replace(run_of(), num_processes=2, num_processes_at_once=1))
 
 
 @pytest.mark.parametrize("check", [assert_all_steps_count, assert_loss_falls])
@@ -146,14 +158,31 @@ def test_one_process_is_compared_with_sgd():
 def test_too_few_processes_are_told_with_their_threads():
     """Threads are not processes."""
     change = {"threads": np.array([0, 1] * 4)}
+    found = run_of(owners=np.zeros(8, np.int64), change=change)
     with pytest.raises(WrongAnswer, match="1 process computed gradients, in 2 threads; expected"):
-        assert_processes(CASE, run_of(owners=np.zeros(8, np.int64), change=change))
+        assert_processes(CASE, found)
+    for check in (assert_workers, *PARTS):
+        check(CASE, found)
+
+
+def test_one_worker_is_not_several():
+    """A loop over the parts."""
+    with pytest.raises(WrongAnswer, match="1 process computed gradients; expected num_processes"):
+        assert_workers(CASE, run_of(owners=np.zeros(8, np.int64)))
 
 
 def test_training_on_the_same_data_is_told():
     """The parts are to be disjoint."""
     with pytest.raises(WrongAnswer, match="trained on by process 0 and by process 1"):
-        assert_parts(CASE, run_of(parts=[range(16)] * 2))
+        assert_parts_disjoint(CASE, run_of(parts=[range(16)] * 2))
+    assert_parts_complete(CASE, run_of(parts=[range(16)] * 2))
+
+
+def test_a_gradient_in_shared_memory_is_told_with_the_line_of_the_step():
+    """Whether its steps add up or not."""
+    found = run_of(change={"shared": "weight.grad, at hogwild.py:9"})
+    with pytest.raises(WrongAnswer, match=r"shared memory \(weight\.grad, at hogwild\.py:9\)"):
+        assert_own_gradients(CASE, found)
 
 
 @pytest.mark.parametrize(
@@ -179,49 +208,76 @@ def test_steps_outside_the_shared_memory_are_told(change, words):
         assert_shared(CASE, run_of(change=change))
 
 
+LOCK = '[["hogwild.py", 1, "Lock"]]'
+
+
 @pytest.mark.parametrize(
-    ("meeting", "source", "words"),
+    ("meeting", "names", "words"),
     [
-        ([1, 1, 2], "", "they seem to wait for it; in Hogwild"),
-        ([2, 1, 2], "lock = mp.Lock()", r"wait for it \(hogwild.py:1 names Lock\)"),
-        ([1, 1, 1], "", r"\(1 process had been started by then\)"),
+        ([1, 1, 2], "[]", "they seem to wait for it; in Hogwild"),
+        ([2, 1, 2], LOCK, r"wait for it \(hogwild.py:1 names Lock\)"),
     ],
 )
-def test_waiting_for_each_other_is_told(meeting, source, words):
-    """With the lock that the files name, or that too few were started."""
+def test_waiting_for_each_other_is_told(meeting, names, words):
+    """With the lock that the files name; all were started."""
     outcome = run_of(change={"meeting": np.array(meeting)})
     with pytest.raises(RuleViolation, match=words):
-        assert_nobody_waits(CASE, outcome, {"hogwild.py": source})
+        assert_nobody_waits_in_a_step(names)(CASE, outcome)
+    assert_same_time(CASE, outcome)
+
+
+def test_processes_that_start_when_others_have_ended_are_told():
+    """The first one waits for the others in vain."""
+    outcome = run_of(change={"meeting": np.array([1, 1, 1])})
+    with pytest.raises(RuleViolation, match="only 1 process had been started by then"):
+        assert_same_time(CASE, outcome)
 
 
 @pytest.mark.parametrize(
-    ("change", "source", "words"),
+    ("change", "names", "words"),
     [
-        (
-            {"held": "hogwild.py:9"},
-            "lock = mp.Lock()",
-            r"hogwild.py:9 \(hogwild.py:1 names Lock\);",
-        ),
-        (
-            {"waited": "hogwild.py:9"},
-            "",
-            "between two of its batches, before it runs hogwild.py:9;",
-        ),
+        ({"held": "hogwild.py:9"}, LOCK, r"hogwild.py:9 \(hogwild.py:1 names Lock\);"),
+        ({"waited": "hogwild.py:9"}, "[]", "of its batches, before it runs hogwild.py:9;"),
     ],
 )
-def test_locks_beside_the_step_are_told(change, source, words):
+def test_locks_beside_the_step_are_told(change, names, words):
     """The meeting does not see them: all processes can be in the middle of a step."""
+    outcome = run_of(change=change)
     with pytest.raises(RuleViolation, match=words):
-        assert_nobody_waits(CASE, run_of(change=change), {"hogwild.py": source})
+        assert_no_lock_and_no_turns(names)(CASE, outcome)
+    MEETING[1](CASE, outcome)
+
+
+@pytest.mark.parametrize(
+    ("num_failed", "raised", "error"),
+    [(1, "RuntimeError: exit code 1", None), (1, "", WrongAnswer), (0, "", NotProven)],
+)
+def test_a_failure_is_to_be_noticed(num_failed, raised, error):
+    """By an exception of whatever kind."""
+    found = run_of(change={"num_failed": np.array([num_failed]), "raised": raised})
+    if error is None:
+        assert_failure_noticed(CASE, found)
+        return
+    with pytest.raises(error):
+        assert_failure_noticed(CASE, found)
 
 
 def test_without_any_step_seen_nothing_is_proven():
     """Writes that torch does not make are not seen."""
-    with pytest.raises(NotProven):
-        assert_nobody_waits(CASE, run_of(change={"meeting": np.array([0, 0, 2])}), {})
+    for check in MEETING[:2]:
+        with pytest.raises(NotProven):
+            check(CASE, run_of(change={"meeting": np.array([0, 0, 2])}))
 
 
 def test_labels_tell_the_cases_of_a_launch_apart():
     """A launch refuses two cases of one label."""
     labels = [case.label for case in cases()]
     assert len(set(labels)) == len(labels)
+
+
+def test_processes_meet_in_a_step_that_is_drawn():
+    """Each has it in its first epoch; a lock around all steps but one is not worth while."""
+    case = next(case for case in cases() if case.meets)
+    steps = {inputs_of(case, seed=seed)[0]["meeting_step"] for seed in range(60)}
+    assert steps == set(range(2, 9))
+    assert inputs_of(replace(case, meets=False))[0]["meeting_step"] == 0

@@ -1,0 +1,121 @@
+"""The record of a training: what its processes have done, and how they meet in a step."""
+
+import json
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+
+from waiting import activity, is_running
+
+_PATIENCE_S = 3.0
+"""For how long all others have to sleep, without a moment on a core, until they seem to wait."""
+_LIMIT_S = 15.0
+"""The end of a meeting in any case: who waits for a turn by asking again and again never sleeps."""
+_POLL_S = 0.01
+
+
+class Record:
+    """What happens in all processes of one training: lines of JSON in one file."""
+
+    def __init__(self, folder, meeting_of=0, meeting_step=0, failing_batch=0, witness=""):
+        """meeting_of: how many processes are to meet, each in a step of its own.
+
+        meeting_step: in which one, counted from 1; 0 for no meeting. failing_batch: in which of
+        their batches processes that were started raise an exception; 0 for none. witness: path of
+        a socket where each process shows itself to grading; empty for none.
+        """
+        self.file = Path(folder) / "record.jsonl"
+        self.meeting_of = meeting_of
+        self.meeting_step = meeting_step
+        self.failing_batch = failing_batch
+        self.first_process = os.getpid()
+        self.witness = witness
+
+    def add(self, kind, **values):
+        """Append one event; whole lines, whoever else appends at this moment."""
+        event = {
+            "kind": kind,
+            "process": os.getpid(),
+            "thread": threading.get_native_id(),
+            "time_ns": time.monotonic_ns(),
+            **values,
+        }
+        file = os.open(self.file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            os.write(file, json.dumps(event).encode() + b"\n")
+        finally:
+            os.close(file)
+
+    def events(self, *kinds):
+        """Return the events of these kinds, in the order in which they were written."""
+        if not self.file.exists():
+            return []
+        events = [json.loads(line) for line in self.file.read_text().splitlines()]
+        return [event for event in events if event["kind"] in kinds]
+
+    def meet(self):
+        """Wait, in the middle of a step, until all processes are in the middle of one.
+
+        Which step that is, grading draws.
+
+        Processes that never wait for each other can do this. When the others do not come, because
+        they wait for this one to finish its step, it goes on all the same. A process that waits
+        sleeps; one that is merely slow, since others keep the cores busy, is ready to run, and does
+        a little now and then. So a busy machine makes a meeting longer and never makes it fail.
+        """
+        self.add("arrived")
+        begin_ns = quiet_ns = time.monotonic_ns()
+        before = None
+        while True:
+            events = self.events("arrived", "gave up", "started")
+            arrived = [event for event in events if event["kind"] == "arrived"]
+            gave_up = any(event["kind"] == "gave up" for event in events)
+            if len({event["thread"] for event in arrived}) >= self.meeting_of or gave_up:
+                break
+            started = [event for event in events if event["kind"] == "started"]
+            known = {event[key] for event in started for key in ("process", "child")}
+            others = known - {event["process"] for event in arrived}
+            now = {other: activity(other) for other in others}
+            now_ns = time.monotonic_ns()
+            if now != before or any(is_running(state) for state, _ in filter(None, now.values())):
+                before, quiet_ns = now, now_ns
+            last_ns = max([begin_ns, *(event["time_ns"] for event in started)])
+            if now_ns - quiet_ns > _PATIENCE_S * 1e9 or now_ns - last_ns > _LIMIT_S * 1e9:
+                self.add("gave up")
+                break
+            time.sleep(_POLL_S)
+        self._stay_until_all_are_seen()
+
+    def _stay_until_all_are_seen(self):
+        """Wait until grading has seen each process that meets, while all of them are still there.
+
+        What is written here only says when to go on: grading counts by itself.
+        """
+        if not self.witness:
+            return
+        shown_to(self).recv(1)  # it is closed as soon as this process has been counted
+        self.add("seen")
+        until_s = time.monotonic() + _LIMIT_S
+        while time.monotonic() < until_s:
+            seen = {event["process"] for event in self.events("seen")}
+            if len(seen) >= self.meeting_of or self.events("gave up", "missed"):
+                return
+            time.sleep(_POLL_S)
+        self.add("missed")
+
+
+shown = {}
+
+
+def shown_to(record):
+    """Let grading see that this process trains; return the connection that shows it, if any.
+
+    The kernel tells grading which process connects.
+    """
+    key = os.getpid(), record.file
+    if record.witness and key not in shown:
+        shown[key] = socket.socket(socket.AF_UNIX)
+        shown[key].connect(record.witness)
+    return shown.get(key)

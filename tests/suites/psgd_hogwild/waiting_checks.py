@@ -1,0 +1,109 @@
+"""Whether the processes of hogwild train at the same time, and whether one waits for another.
+
+The verdicts do not depend on how busy the machine is. A process that comes to the step in which all
+meet stays in it until the others are in theirs. While they are ready to run, or have had a moment
+on a core, it goes on waiting (15 s at most; to come takes a forked one 0.1 s of CPU time); only
+when all of them have slept for 3 s, as whoever waits for a lock does, it gives up. A lock around
+the step cannot pass: its holder stays, so nobody else can ever come. A lock around another part of
+the batch is asked whether it is held at every forward pass, gradient and write, and a wait in
+between leaves its count; both are facts of one process, with no clock in them.
+"""
+
+from grader.api import NotProven, Outcome, RuleViolation, WrongAnswer, case_context
+
+from .hogwild_cases import Hogwild
+from .hogwild_checks import Check, assert_seen, counted
+from .sources import LOCKS, WAITS, first_named
+
+
+def assert_same_time(case: Hogwild, outcome: Outcome) -> None:
+    """Assert that no process had to end before the others were started.
+
+    Raises RuleViolation with how many had been; NotProven when no process was seen to step.
+    """
+    with case_context(case, outcome):
+        _, num_gave_up, num_started = _meeting(outcome)
+        if num_gave_up and num_started < case.num_processes:
+            raise RuleViolation(
+                "while one process was in the middle of a step, the others had not begun: only "
+                f"{counted(num_started, 'process', 'processes')} had been started by then, and "
+                "nothing more happened for 3 s; start all processes before you join the first"
+            )
+
+
+def assert_nobody_waits_in_a_step(names: str) -> Check:
+    """Return the check that all processes were in the middle of a step at one moment.
+
+    names: those that the files handed in use, to name a lock in them. The check raises
+    RuleViolation; NotProven when no process was seen to step, or fewer were there at one moment
+    than are said to have been.
+    """
+
+    def check(case: Hogwild, outcome: Outcome) -> None:
+        with case_context(case, outcome):
+            num_arrived, num_gave_up, _ = _meeting(outcome)
+            if num_gave_up or num_arrived < case.num_processes:
+                raise RuleViolation(
+                    "while one process was in the middle of a step, the others did not come to "
+                    f"theirs: they seem to wait for it{first_named(names, (*LOCKS, *WAITS))}; in "
+                    "Hogwild no process waits for another"
+                )
+            assert_seen(outcome.num_processes_at_once, num_arrived, "met in the middle of a step")
+
+    return check
+
+
+def assert_no_lock_and_no_turns(names: str) -> Check:
+    """Return the check that no lock was held in training, and no turn waited for.
+
+    names: those that the files handed in use. The check raises RuleViolation with the line.
+    """
+
+    def check(case: Hogwild, outcome: Outcome) -> None:
+        with case_context(case, outcome):
+            (held,), (waited,) = outcome["held"], outcome["waited"]
+            if held:
+                raise RuleViolation(
+                    f"a process holds a lock while it runs {held}{first_named(names, LOCKS)}; in "
+                    "Hogwild no lock is around any part of the training: not the step, and not "
+                    "the forward or backward pass"
+                )
+            if waited:
+                raise RuleViolation(
+                    "a process waits for its turn or for the others between two of its batches, "
+                    f"before it runs {waited}{first_named(names, (*WAITS, *LOCKS))}; in Hogwild no "
+                    "process waits for another from its first batch to its last"
+                )
+
+    return check
+
+
+def assert_failure_noticed(case: Hogwild, outcome: Outcome) -> None:
+    """Assert that hogwild raised an exception when one of its processes did.
+
+    Raises WrongAnswer when it returned; NotProven when no process came to the failing batch.
+    """
+    with case_context(case, outcome):
+        (raised,), (num_failed,) = outcome["raised"], outcome["num_failed"][0].tolist()
+        if not num_failed:
+            raise NotProven("no process that was started came to the batch at which it was to fail")
+        if not raised:
+            raise WrongAnswer(
+                "a process that was started raised an exception, and hogwild returned as if all "
+                "had finished; look at the exit codes after join(), or use "
+                "torch.multiprocessing.spawn"
+            )
+
+
+def _meeting(outcome: Outcome) -> tuple[int, int, int]:
+    """Return how many processes came to the meeting, gave up on it, and had been started by then.
+
+    Raises NotProven when none came.
+    """
+    num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
+    if not num_arrived:
+        raise NotProven(
+            "no operation of torch wrote into the parameters, so it was not seen whether the "
+            "processes wait for each other"
+        )
+    return num_arrived, num_gave_up, num_started

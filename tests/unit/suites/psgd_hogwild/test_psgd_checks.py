@@ -1,0 +1,321 @@
+"""The checks of psgd accept what the sheet asks for and name what it does not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from psgd_hogwild import softmax_regression
+from psgd_hogwild.psgd_cases import GROUPS, Psgd, cases_of
+from psgd_hogwild.psgd_checks import (
+    assert_as_right_as,
+    assert_come_together,
+    assert_mean,
+    assert_parts_complete,
+    assert_parts_disjoint,
+    assert_plain_sgd_bit_for_bit,
+    assert_sgd,
+    assert_silent_meanwhile,
+)
+from psgd_hogwild.training_cases import assert_given_model, given_start
+
+from grader.api import RuleViolation, WrongAnswer
+
+from .made_outcomes import (
+    STEP_NS,
+    batches_of,
+    call,
+    gradients_met,
+    inputs_of,
+    learned,
+    outcome_of,
+    told,
+)
+
+CASE = Psgd(num_examples=22, epochs=2, batch_size=4, lr=0.25)
+RANKS = 3
+VALUES = (assert_parts_disjoint, assert_parts_complete, assert_come_together, assert_mean)
+
+
+def run_of(case=CASE, *, end=None, parts=None, calls=(), starts_used=None, ranks=RANKS):
+    """Return the outcome of a run; end(starts, learned, rank) says what a rank ends with.
+
+    starts_used: the rank whose start each rank trains from, instead of rank 0's.
+    """
+    inputs = inputs_of(case, ranks)
+    parts = parts or [range(rank, case.num_examples, ranks) for rank in range(ranks)]
+    batches = [batches_of(case, part) for part in parts]
+    blank = outcome_of(case, inputs, [{}] * ranks)
+    starts = [given_start(blank, rank) for rank in range(ranks)]
+    used = [starts[(starts_used or [0] * ranks)[rank]] for rank in range(ranks)]
+    all_learned = [learned(case, inputs[0], used[r], batches[r]) for r in range(ranks)]
+    end = end or (lambda starts, learned, rank: np.mean(learned, axis=0))
+    results = [
+        told(
+            inputs[rank],
+            end(starts, all_learned, rank),
+            batches[rank],
+            gradients=gradients_met(case, inputs[0], used[rank], batches[rank]),
+        )
+        for rank in range(ranks)
+    ]
+    return outcome_of(case, inputs, results, calls)
+
+
+@pytest.mark.parametrize("check", [assert_sgd, *VALUES])
+def test_the_mean_of_what_the_ranks_learned_passes(check):
+    """Also from different start weights, where rank 0's count."""
+    check(CASE, run_of())
+    case = replace(CASE, starts_differ=True)
+    check(case, run_of(case))
+
+
+@pytest.mark.parametrize(
+    ("end", "mistake", "is_together"),
+    [
+        (lambda starts, learned, rank: starts[rank], "no step was taken", False),
+        (lambda starts, learned, rank: np.sum(learned, axis=0), "are the sum over all", True),
+        (lambda starts, learned, rank: learned[rank], "this rank alone has learned", False),
+        (
+            lambda starts, learned, rank: np.average(learned, axis=0, weights=[16, 14, 14]),
+            "weighted by the number of examples",
+            True,
+        ),
+        (
+            lambda starts, learned, rank: np.mean(learned, axis=0) if rank == 0 else learned[rank],
+            "The weights of rank 1 are those that this rank alone",
+            True,
+        ),
+    ],
+)
+def test_a_known_mistake_is_named(end, mistake, is_together):
+    """The weights tell what was done with them; the steps before were right."""
+    found = run_of(end=end)
+    with pytest.raises(WrongAnswer, match=mistake):
+        assert_mean(CASE, found)
+    assert_sgd(CASE, found)
+    if is_together:
+        assert_come_together(CASE, found)
+        return
+    with pytest.raises(WrongAnswer, match=mistake):
+        assert_come_together(CASE, found)
+
+
+def test_a_mean_from_different_starts_is_named():
+    """Each rank trained from its own weights, nobody sent those of rank 0."""
+    case = replace(CASE, starts_differ=True)
+    for check in (assert_mean, assert_come_together):
+        with pytest.raises(WrongAnswer, match="the ranks started from different weights"):
+            check(case, run_of(case, starts_used=[0, 1, 2]))
+
+
+def changed_steps(gradients_of):
+    """Return a run whose ranks took steps along other gradients: gradients_of(given, batches)."""
+    found = run_of(parts=[range(8), range(8, 15), range(15, 22)])
+    start = given_start(found, 0)
+    batches = [batches_of(CASE, part) for part in (range(8), range(8, 15), range(15, 22))]
+    all_gradients = gradients_of(found.inputs[0], start, batches)
+    for result, gradients in zip(found.results, all_gradients, strict=True):
+        result["gradients"] = np.array(gradients, dtype=np.float32)
+    return found
+
+
+def piled_up(given, start, batches):
+    """Return the gradients that ranks meet which never set them to zero."""
+    found = []
+    for own in batches:
+        weights, total, rows = start, 0.0, []
+        for batch in own:
+            pairs = given["inputs"][batch].astype(float), given["labels"][batch]
+            rows.append(softmax_regression.gradient(weights, *pairs))
+            total = total + rows[-1]
+            weights = weights - CASE.lr * total
+        found.append(rows)
+    return found
+
+
+def averaged_each_epoch(given, start, batches):
+    """Return the gradients that ranks meet which average after every epoch."""
+    found = [[] for _ in batches]
+    for epoch in range(CASE.epochs):
+        ends = []
+        for rank, own in enumerate(batches):
+            half = len(own) // CASE.epochs
+            rows = own[epoch * half : (epoch + 1) * half]
+            found[rank] += list(gradients_met(CASE, given, start, rows))
+            ends.append(learned(CASE, given, start, rows))
+        start = np.mean(ends, axis=0)
+    return found
+
+
+def of_double_softmax(given, start, batches):
+    """Return the gradients of a loss that takes a softmax of the probabilities."""
+    found = []
+    for own in batches:
+        weights, rows = start, []
+        for batch in own:
+            pairs = given["inputs"][batch].astype(float), given["labels"][batch]
+            rows.append(softmax_regression.gradient_of_double_softmax(weights, *pairs))
+            weights = weights - CASE.lr * rows[-1]
+        found.append(rows)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("gradients_of", "mistake"),
+    [
+        (piled_up, r"batch 2 .*still contain earlier gradients: call zero_grad\(\)"),
+        (averaged_each_epoch, "batch 2 .*averaged after every epoch; the ranks are to average"),
+        (of_double_softmax, "batch 0 .*CrossEntropyLoss"),
+    ],
+)
+def test_steps_that_are_not_sgds_are_told_by_their_cause(gradients_of, mistake):
+    """Whatever their mean is: that is another question."""
+    with pytest.raises(WrongAnswer, match=mistake):
+        assert_sgd(CASE, changed_steps(gradients_of))
+
+
+def test_the_mean_of_steps_that_pile_up_is_their_mean():
+    """The steps cost their own test, and the averaging was right."""
+    found = changed_steps(piled_up)
+    start = given_start(found, 0)
+    ends = [
+        start - CASE.lr * result["gradients"].astype(float).cumsum(axis=0).sum(axis=0)
+        for result in found.results
+    ]
+    weights, biases = softmax_regression.unpacked(np.mean(ends, axis=0), 5)
+    for result in found.results:
+        result.update(weights=weights.astype(np.float32), biases=biases.astype(np.float32))
+    assert_mean(CASE, found)
+    assert_come_together(CASE, found)
+
+
+@pytest.mark.parametrize("check", [assert_sgd, assert_come_together, assert_mean])
+def test_training_on_nothing_is_told(check):
+    """A model that is never trained has no batches."""
+    if check is assert_sgd:
+        with pytest.raises(WrongAnswer, match="no rank computed a gradient"):
+            check(CASE, run_of(parts=[[], [], []]))
+    with pytest.raises(WrongAnswer, match="rank 1 was trained on nothing"):
+        assert_parts_disjoint(CASE, run_of(parts=[range(22), [], []]))
+
+
+@pytest.mark.parametrize("check", [assert_parts_disjoint, assert_parts_complete])
+def test_any_disjoint_cover_passes(check):
+    """Blocks are as good as strides, and unequal ones too."""
+    check(CASE, run_of())
+    check(CASE, run_of(parts=[range(10), range(10, 21), range(21, 22)]))
+
+
+@pytest.mark.parametrize(
+    ("parts", "check", "words"),
+    [
+        ([range(22)] * 3, assert_parts_disjoint, "example 0 was trained on by rank 0 and by rank"),
+        (
+            [range(7), range(7, 14), range(14, 21)],
+            assert_parts_complete,
+            r"nobody was trained on example 21 \(1 of 22",
+        ),
+        (
+            [[0, 0, 1], range(2, 12), range(12, 22)],
+            assert_parts_complete,
+            "rank 0 was trained on example 0 4 times",
+        ),
+    ],
+)
+def test_what_is_no_partition_is_told_once(parts, check, words):
+    """Shared, left out, repeated; the other check holds."""
+    found = run_of(parts=parts)
+    with pytest.raises(WrongAnswer, match=words):
+        check(CASE, found)
+    other = {assert_parts_disjoint, assert_parts_complete} - {check}
+    other.pop()(CASE, found)
+
+
+def test_batches_of_another_size_are_told():
+    """Twice the batch size makes half the steps."""
+    outcome = run_of(replace(CASE, batch_size=8))
+    with pytest.raises(WrongAnswer, match=r"rank 0 took 2 batches, expected 4 .*has 8 examples"):
+        assert_parts_complete(CASE, outcome)
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-7])
+def test_one_rank_is_compared_bit_for_bit(off):
+    """A difference far below any tolerance is a difference."""
+    (given,) = inputs_of(CASE)
+    gradients = np.random.default_rng(1).normal(size=(12, 18)).astype(np.float32)
+    blank = outcome_of(CASE, [given], [{}])
+    end = given_start(blank, 0).astype(np.float32)
+    for gradient in gradients:
+        end = end - np.float32(CASE.lr) * gradient
+    end[0] += np.float32(off)
+    batches = batches_of(CASE, range(22))
+    outcome = outcome_of(CASE, [given], [told(given, end, batches, gradients=gradients)])
+    if off:
+        with pytest.raises(WrongAnswer, match=r"weight\[0, 0\] is"):
+            assert_plain_sgd_bit_for_bit(CASE, outcome)
+    else:
+        assert_plain_sgd_bit_for_bit(CASE, outcome)
+
+
+def test_messages_before_and_after_all_steps_pass():
+    """The start is sent round before, the average is taken afterwards; batch 0 begins at 0."""
+    calls = [[call("Bcast", -5), call("Allreduce", 8 * STEP_NS)]] * RANKS
+    assert_silent_meanwhile(CASE, run_of(calls=calls))
+
+
+def test_a_message_between_the_steps_is_told():
+    """With the call, its line, and after how many batches."""
+    calls = [[], [call("Allreduce", 2 * STEP_NS, line=30)], []]
+    with pytest.raises(RuleViolation, match=r"rank 1 calls Allreduce at psgd.py:30 after 2 of its"):
+        assert_silent_meanwhile(CASE, run_of(calls=calls))
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [("nothing", "rank 1: psgd returned None"), ("another model", "returned another model than")],
+)
+def test_another_model_than_the_given_one_is_told(returned, words):
+    """Whether nothing or a copy is returned."""
+    found = run_of()
+    assert_given_model(CASE, found, "psgd")
+    found.results[1]["returned"] = returned
+    with pytest.raises(WrongAnswer, match=words):
+        assert_given_model(CASE, found, "psgd")
+
+
+def grouped(parts_of_world):
+    """Return a case with two communicators; parts and means are theirs, or those of the world."""
+    case = replace(CASE, groups=GROUPS)
+    parts = [range(rank, 22, 5) for rank in range(5)]
+    if not parts_of_world:
+        sizes = {rank: (group.index(rank), len(group)) for group in GROUPS for rank in group}
+        parts = [range(sizes[rank][0], 22, sizes[rank][1]) for rank in range(5)]
+
+    def end(starts, learned, rank):
+        group = next(group for group in GROUPS if rank in group)
+        return np.mean([learned[r] for r in (range(5) if parts_of_world else group)], axis=0)
+
+    return case, run_of(case, parts=parts, end=end, ranks=5)
+
+
+def test_each_communicator_is_looked_at_by_itself():
+    """COMM_WORLD in the place of comm is told, also if the mean alone is over the world."""
+    ordinary = [(CASE, run_of())]
+    assert_as_right_as(ordinary, VALUES, *grouped(parts_of_world=False))
+    for checks in (VALUES, (assert_mean,)):
+        with pytest.raises(WrongAnswer, match=r"use comm, not MPI\.COMM_WORLD"):
+            assert_as_right_as(ordinary, checks, *grouped(parts_of_world=True))
+
+
+def test_what_is_wrong_in_an_ordinary_case_costs_nothing_elsewhere():
+    """The sum instead of the mean, everywhere."""
+    wrong = run_of(end=lambda starts, learned, rank: np.sum(learned, axis=0))
+    assert_as_right_as([(CASE, wrong)], VALUES, CASE, wrong)
+    with pytest.raises(WrongAnswer, match="are the sum over all ranks"):
+        assert_as_right_as([(CASE, run_of())], VALUES, CASE, wrong)
+
+
+def test_labels_tell_the_cases_of_a_launch_apart():
+    """A launch refuses two cases of one label."""
+    labels = [case.label for case in cases_of(5)]
+    assert len(set(labels)) == len(labels) == 5
