@@ -128,10 +128,17 @@ def run_dataflow(student, comm, *, file, ifmap, kernel):
     that the handout asks for is told in ofmap_problem, schedule_problem and operands_problem.
     """
     row_stationary = student.function(file, "row_stationary")
-    with student.phase():
-        answer = row_stationary(ifmap, kernel)
     ofmap, schedule, values = np.zeros((0, 0)), [], []
     problems = {"ofmap_problem": "", "schedule_problem": "", "operands_problem": ""}
+    try:
+        with student.phase():
+            answer = row_stationary(ifmap, kernel)
+    except NotImplementedError as error:
+        if not _is_counting_written(student, file):
+            raise
+        # Said in a result, so that what is missing here does not end the part.
+        told = str(error)[:1000] or "row_stationary is still to be written"
+        return {**_tables(ofmap, [], []), **dict.fromkeys(problems, told)}
     try:
         ofmap_given, schedule_given = _two(answer)
     except _MalformedError as problem:
@@ -171,6 +178,16 @@ def count_sequential_cycles(student, comm, *, file, shapes):
             numbers.append(_NONE)
             problem = problem or str(error)
     return {"cycles": np.array(numbers, dtype=np.int64), "problem": problem}
+
+
+def _is_counting_written(student, file):
+    """Return whether the other function of the part is there."""
+    try:
+        with student.phase():
+            student.function(file, "sequential_cycles")((3, 3), (2, 2))
+    except Exception:
+        return False
+    return True
 
 
 class _MalformedError(Exception):

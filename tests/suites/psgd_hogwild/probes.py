@@ -112,9 +112,11 @@ def train_hogwild(
                 trained = hogwild(
                     model, dataset, num_processes=num_processes, seed=seed, **settings
                 )
+            except NotImplementedError:
+                raise
             except Exception as error:
                 if not failing_batch:
-                    raise _child_failure(record, error) from error
+                    raise _child_failure(record, error) from error.__cause__
                 raised, trained = f"{type(error).__name__}: {error}"[:500], model
     if not failing_batch:
         for event in record.events("raised"):

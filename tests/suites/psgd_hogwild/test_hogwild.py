@@ -28,7 +28,7 @@ from .waiting_checks import (
 
 pytestmark = [part("hogwild"), pytest.mark.mpi]
 
-CASES = (Sources(file="hogwild.py"), *cases())
+CASES = (*cases(), Sources(file="hogwild.py"))
 
 
 @points(0.25)
