@@ -56,6 +56,7 @@ class ForkServer:
         self._rank_statuses: dict[int, int] = {}
         self._left = -1
         self._excess: dict[str, Any] | None = None
+        self._denied_s = 0.0
         self._attendance = (0, 0)
         self._log = ""
         self._mark = secrets.token_hex(16)
@@ -80,7 +81,7 @@ class ForkServer:
         if self._zygote is None:
             self._start_zygote()
         self._mpirun_status, self._rank_statuses, self._left = None, {}, -1
-        self._excess = None
+        self._excess, self._denied_s = None, 0.0
         environment = {**order["environment"], _MARK: self._mark}
         self._say({"run": {**order, "environment": environment}})
 
@@ -106,6 +107,11 @@ class ForkServer:
         """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
         self._listen(0.0)
         return self._excess
+
+    def denied_s(self) -> float:
+        """Return how long the machine has kept the run waiting so far; 0 if nobody knows."""
+        self._listen(0.0)
+        return self._denied_s
 
     def dump_stacks(self, ranks: Sequence[int]) -> None:
         """Have these ranks, as far as they live, write where they are."""
@@ -211,6 +217,8 @@ class ForkServer:
             self._left = message["left"]
         elif "excess" in message:
             self._excess = message["excess"]
+        elif "denied" in message:
+            self._denied_s = message["denied"]
         elif "counted" in message:
             self._attendance = (message["counted"]["seen"], message["counted"]["at_once"])
         elif "log" in message:

@@ -7,45 +7,58 @@ from dataclasses import replace
 import numpy as np
 
 from grader.errors import GraderError, LaunchError
-from grader.judge.functions import BY_OTHER_THAN_MESSAGES
 from grader.judge.lower_case import name_lower_case
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import answers
+from grader.runner.case_time import CaseTime
 from grader.runner.connections import Connections
 from grader.runner.fork_server import ForkServer, RunLost
 from grader.runner.machine import free_port
 from grader.runner.outputs import Outputs
 from grader.runner.plan import CaseCall, Launched, Plan
+from grader.runner.quiet import wait_until_quiet
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
+from grader.runner.student_calls import StudentCalls
 from grader.runner.trouble import crash_after_return, failure_of, wait_for_the_end
 from grader.runner.watch import Watch
 from grader.runner.wire import Frame
 from grader.runner.witnesses import Witnesses
 from grader.trace import layout
-from grader.trace.calls import RankTrace, Trace
 
 _TICK_S = 0.05
 _SETTLE_S = 2.0
 """How long the other ranks may take to show what they know after one has failed."""
 _SETTLED_S = 0.3
+_PATIENCE_S = 60.0
+"""How long a run that the machine gave too little waits for a better moment."""
 
 
 class RunEnded(Exception):
     """The run is over before its last case was answered."""
 
-    def __init__(self, failure: RunFailure) -> None:
+    def __init__(self, failure: RunFailure, *, is_starved: bool = False) -> None:
         super().__init__(failure.message)
         self.failure = failure
+        self.is_starved = is_starved
 
 
 def launch(plan: Plan, server: ForkServer, *, uid: int | None = None) -> Launched:
     """Start the ranks, put every case to them, end them.
 
+    A run that ends by the clock because others had the machine is repeated when they have less.
     server: has imported what the ranks need. uid: the user the ranks run as; None for the one we
     are. Raises GraderError when the machine cannot start them twice in a row, RanksGone when
     nothing can be started any more.
     """
+    launched = _launch(plan, server, uid)
+    if launched.is_starved:
+        wait_until_quiet(_PATIENCE_S)
+        launched = _launch(plan, server, uid)
+    return launched
+
+
+def _launch(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
     try:
         return _launch_once(plan, server, uid)
     except LaunchError:
@@ -75,15 +88,16 @@ def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
         sandbox.start(plan.ranks, under_mpirun=plan.world.startswith("mpi"))
         run = _Run(plan, sandbox, connections, files)
         outcomes: list[Outcome | RunFailure] = []
-        failure = None
+        failure, is_starved = None, False
         try:
             run.begin()
             for case in plan.cases:
                 outcomes.append(run.answer(case))
         except RunEnded as ended:
             failure = run.outputs.with_last_words(ended.failure)
+            is_starved = ended.is_starved
         tails = tuple(run.outputs.tail(rank) for rank in range(plan.ranks))
-        return Launched(tuple(outcomes), failure, tails, run.refusals())
+        return Launched(tuple(outcomes), failure, tails, run.refusals(), is_starved=is_starved)
 
 
 class _Run:
@@ -98,8 +112,8 @@ class _Run:
         self._files = files
         self.outputs = Outputs(files, sandbox.folder)
         self._student_has_run = False
-        self._has_called: set[int] = set()
-        """Ranks that the student's code has called MPI in."""
+        self._is_mpi = plan.world.startswith("mpi")
+        self._student_calls = StudentCalls(genuine=plan.genuine, is_mpi=self._is_mpi)
 
     def begin(self) -> None:
         """Meet every rank and tell it what it needs.
@@ -127,15 +141,15 @@ class _Run:
         for rank, rank_files in enumerate(self._files):
             self._connections.pass_descriptors(rank, rank_files.descriptors)
             self._connections.send(rank, "setup", setup)
-        is_mpi = plan.world.startswith("mpi")
         self._watch = Watch(
             self._files,
             self._sandbox,
             plan.limits,
             # But in a program that begins and ends MPI itself: see the worlds of a rank.
-            makes_progress=not (is_mpi and plan.genuine),
+            makes_progress=not (self._is_mpi and plan.genuine),
         )
-        self._witnesses = Witnesses(self._files, phases=self._phases, is_mpi=is_mpi)
+        phases = self._student_calls.phases
+        self._witnesses = Witnesses(self._files, phases=phases, is_mpi=self._is_mpi)
 
     def answer(self, case: CaseCall) -> Outcome | RunFailure:
         """Put one case to all ranks; return what they answer, or why the answer is refused.
@@ -183,40 +197,12 @@ class _Run:
             ranks=self._plan.ranks,
             inputs=case.inputs,
             results=tuple(results),
-            trace=name_lower_case(replace(self._judged(trace), doubts=doubts)),
+            trace=name_lower_case(replace(self._student_calls.of(trace), doubts=doubts)),
             wall_time_s=finished_s - started_s,
             num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
             num_processes=num_processes,
             num_processes_at_once=at_once,
         )
-
-    @property
-    def _phases(self) -> tuple[int, ...]:
-        """Return the phases whose calls are the student's; a genuine program has no other."""
-        return (0, 1) if self._plan.genuine else (1,)
-
-    def _judged(self, trace: Trace) -> Trace:
-        """Return the calls that rules are about."""
-        if not self._plan.world.startswith("mpi"):
-            return trace.of_phases(self._phases)
-        return replace(trace, ranks=tuple(map(self._judged_of_rank, trace.ranks)))
-
-    def _judged_of_rank(self, seen: RankTrace) -> RankTrace:
-        """Return one rank's calls of the student's phases.
-
-        With them whatever moves data by other means than messages, once the student's code has
-        called anything: ours does not, nobody judges a yardstick, and what ours calls may have been
-        replaced. Before, files are imported.
-        """
-        judged = []
-        for call in seen.calls:
-            is_counted = call.phase in self._phases
-            if is_counted:
-                self._has_called.add(seen.rank)
-            hidden = seen.rank in self._has_called and call.function in BY_OTHER_THAN_MESSAGES
-            if is_counted or hidden:
-                judged.append(call)
-        return replace(seen, calls=tuple(judged))
 
     def _check_interposer(self) -> None:
         """Refuse to grade when a preload failed: it does so silently."""
@@ -234,6 +220,7 @@ class _Run:
         returned: set[int] = set()
         troubled: dict[int, Frame] = {}
         finished_s = started_s = time.monotonic()
+        denied_before_s = self._sandbox.denied_s()
         settle_until_s = 0.0
         limits = self._plan.limits
         # To get ready is our own work, which a busy machine may delay.
@@ -262,12 +249,14 @@ class _Run:
                     raise RunEnded(self._failure_of(troubled, returned))
                 continue
             failure = self._watch.look(gone)
-            if failure is None and now_s - started_s > limit_s:
-                failure = self._watch.out_of_time(gone)
+            lasted = CaseTime(now_s - started_s, self._sandbox.denied_s() - denied_before_s)
+            is_up = failure is None and lasted.is_up(limit_s)
+            if is_up:
+                failure = self._watch.out_of_time(gone, lasted, limit_s)
             if failure is not None and not self._student_has_run:
                 raise LaunchError(f"the ranks did not get ready: {failure.message}")
             if failure is not None:
-                raise RunEnded(failure)
+                raise RunEnded(failure, is_starved=is_up and lasted.is_starved(limit_s))
         return answers_by_rank, finished_s
 
     def _failure_of(self, troubled: dict[int, Frame], returned: set[int]) -> RunFailure:

@@ -14,6 +14,7 @@ class Limits:
     start_s: float = 30.0
     """From mpirun to the last rank's first word; exceeding it is the machine's fault."""
     case_s: float = 10.0
+    """Of what the machine gives the ranks: what others have of it does not count."""
     memory_num_bytes: int = 5 << 29
     """All processes of the run together; well below what a container has, which the judge needs."""
     rank_memory_num_bytes: int = 2 << 30
@@ -70,3 +71,5 @@ class Launched:
     """The last lines that each rank printed."""
     refusals: Sequence[str] = ()
     """What the guard refused to ranks, a sentence for each of them, whatever came of it."""
+    is_starved: bool = False
+    """It failed by the clock, before its last case was given its time."""

@@ -34,6 +34,10 @@ class RankFiles:
         """Return what is passed to the rank, in the order its harness expects."""
         return [self.trace.fd, self.output, self.stacks]
 
+    def stacks_num_bytes(self) -> int:
+        """Return how much of stack dumps there is."""
+        return os.fstat(self.stacks).st_size
+
     def output_num_bytes(self) -> int:
         """Return how much the rank has printed."""
         return os.fstat(self.output).st_size

@@ -139,6 +139,10 @@ class Sandbox:
         """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
         return self._server.excess()
 
+    def denied_s(self) -> float:
+        """Return how long the machine has kept the run waiting so far; 0 if nobody knows."""
+        return self._server.denied_s()
+
     def attendance(self) -> tuple[int, int]:
         """Return how many processes have shown themselves, and the most of them alive at once.
 

@@ -8,6 +8,7 @@ from grader.judge.deadlock import explain_deadlock
 from grader.judge.left_behind import left_behind
 from grader.judge.wording import name_of
 from grader.model import RunFailure, Verdict
+from grader.runner.case_time import CaseTime
 from grader.runner.plan import Limits
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
@@ -17,7 +18,8 @@ _STILL_S = 0.5
 """How long nothing may have moved before the run is examined for a deadlock."""
 _MANY_POLLS = 10
 """What a rank that does nothing but poll exceeds at once, also when it sleeps in between."""
-_STACK_DUMP_S = 0.3
+_STACK_DUMP_S = 0.1
+_STACK_LIMIT_S = 3.0
 
 
 class Watch:
@@ -102,17 +104,16 @@ class Watch:
             return None
         return RunFailure(Verdict.DEADLOCK, explanation)
 
-    def out_of_time(self, returned: frozenset[int]) -> RunFailure:
+    def out_of_time(self, returned: frozenset[int], lasted: CaseTime, limit_s: float) -> RunFailure:
         """Return the failure of a case whose time is up, saying where each late rank is."""
         late = [rank for rank in range(len(self._files)) if rank not in returned]
         if not late:
             return RunFailure(
                 Verdict.TIME_LIMIT_EXCEEDED,
-                f"no answer after {self._limits.case_s:g} s: the calls are said to have returned, "
-                "but not all results have arrived",
+                f"{lasted.words(limit_s)}: the calls are said to have returned, but not all "
+                "results have arrived",
             )
-        self._sandbox.dump_stacks(late)
-        time.sleep(_STACK_DUMP_S)
+        self._have_stacks_dumped(late)
         places = []
         for rank in late[:4]:
             place = self._files[rank].place(str(self._submission))
@@ -122,9 +123,20 @@ class Watch:
         reason = "" if self._makes_progress else left_behind(self.trace(), returned)
         return RunFailure(
             Verdict.TIME_LIMIT_EXCEEDED,
-            f"no answer after {self._limits.case_s:g} s: "
-            f"{'; '.join([*places, *more, *([reason] if reason else [])])}",
+            f"{lasted.words(limit_s)}: "
+            f"{'; '.join(filter(None, [*places, *more, reason, lasted.machines_part(limit_s)]))}",
         )
+
+    def _have_stacks_dumped(self, ranks: Sequence[int]) -> None:
+        """Have these ranks write where they are; on a busy machine that may take a moment."""
+        before = {rank: self._files[rank].stacks_num_bytes() for rank in ranks}
+        self._sandbox.dump_stacks(ranks)
+        until_s = time.monotonic() + _STACK_LIMIT_S
+        while time.monotonic() < until_s and any(
+            self._files[rank].stacks_num_bytes() == size for rank, size in before.items()
+        ):
+            time.sleep(_STACK_DUMP_S)
+        time.sleep(_STACK_DUMP_S)
 
     def _doing(self, rank: int) -> str:
         """Return `in Recv`, or `computing` for a rank outside of all calls."""

@@ -172,8 +172,8 @@ WEAKENINGS = (
             NO_GUARD,
             Change(
                 "runner/launch.py",
-                "trace=replace(self._judged(trace), doubts=doubts)",
-                "trace=replace(self._judged(trace), doubts=())",
+                "replace(self._student_calls.of(trace), doubts=doubts)",
+                "replace(self._student_calls.of(trace), doubts=())",
             ),
             *NO_CAUSALITY,
         ),

@@ -14,13 +14,16 @@ from typing import Any
 from .attendance import Attendance
 from .confinement import Sealed, confine
 from .control_group import ControlGroup
+from .denied_time import DeniedTime
 from .ending import end_sealed, end_unsealed
 from .keeper import Charge, Keeper
 from .memory import MemoryOfDescendants
+from .processes import descendants
 from .stubs import Stubs
 from .system_calls import SystemCallFilter
 
 _MAX_LOG_NUM_BYTES = 4000
+_WORTH_TELLING_S = 0.05
 _WITNESS = "GRADER_WITNESS"
 """The variable that tells a rank where its processes may show themselves."""
 _WITNESS_SOCKET = "witness.sock"
@@ -77,6 +80,8 @@ class Run:
                 order.uid, self._folder / "scratch", order.memory_num_bytes, group
             )
             self._keeper = Keeper(self._charge)
+        self._denied = DeniedTime(len(os.sched_getaffinity(0)))
+        self._told_denied_s = 0.0
         self._attendance = Attendance(self._folder / _WITNESS_SOCKET, self._uid)
         self._memory = MemoryOfDescendants(order.memory_num_bytes) if group.memory < 0 else None
         if order.mpirun is None:
@@ -137,7 +142,7 @@ class Run:
 
     def attend(self) -> list[dict[str, Any]]:
         """Do what there is to do, a few times a second at least; return what the judge is told."""
-        told = list(self._excess())
+        told = [*self._excess(), *self._denied_time()]
         self._attendance.attend()
         # A run that is being killed starts no more ranks.
         if self._stubs is not None and not self._has_told_excess:
@@ -160,6 +165,16 @@ class Run:
             if used > allowed and not self._has_told_excess:
                 self._has_told_excess = True
                 yield {"excess": {"kind": kind, "used": used, "allowed": allowed}}
+
+    def _denied_time(self) -> Iterator[dict[str, Any]]:
+        """Yield for how long, in all, the machine has kept the run waiting, when that has grown."""
+        if not self._denied.is_due:
+            return
+        keeper = self._keeper.pid if self._keeper is not None else -1
+        self._denied.look([pid for pid in descendants(os.getpid()) if pid != keeper])
+        if self._denied.total_s - self._told_denied_s > _WORTH_TELLING_S:
+            self._told_denied_s = self._denied.total_s
+            yield {"denied": self._denied.total_s}
 
     def _used_memory(self) -> int:
         return (self._memory and self._memory.excess_num_bytes()) or 0

@@ -3,9 +3,10 @@
 Standard input brings one JSON object a line: `{"run": {...}}`, `{"dump": [rank, ...]}`,
 `{"log": true}`, `{"count": true}` or `{"end": true}`; its closing, by the judge or by the judge's
 death, ends the run and the zygote. Standard output tells `ready`, `mpirun` (its exit status),
-`rank` with `status`, `excess` (what the run used too much of), `log`, `counted` (the processes that
-have shown themselves), `ended` (whether all its files could be removed), `lost` (the run cannot be
-trusted any more) and `impossible` (no run can be started here).
+`rank` with `status`, `excess` (what the run used too much of), `denied` (for how many seconds the
+machine has kept the run waiting), `log`, `counted` (the processes that have shown themselves),
+`ended` (whether all its files could be removed), `lost` (the run cannot be trusted any more) and
+`impossible` (no run can be started here).
 """
 
 import contextlib

@@ -1,0 +1,40 @@
+"""Which of the calls that a run's traces hold are the student's, for rules to be about."""
+
+from dataclasses import replace
+
+from grader.judge.functions import BY_OTHER_THAN_MESSAGES
+from grader.trace.calls import RankTrace, Trace
+
+
+class StudentCalls:
+    """Looks at the cases of one run, one after the other."""
+
+    def __init__(self, *, genuine: bool, is_mpi: bool) -> None:
+        self.phases = (0, 1) if genuine else (1,)
+        """Those whose calls are the student's; a genuine program has no other."""
+        self._is_mpi = is_mpi
+        self._has_called: set[int] = set()
+        """Ranks that the student's code has called MPI in."""
+
+    def of(self, trace: Trace) -> Trace:
+        """Return the calls of a case that rules are about."""
+        if not self._is_mpi:
+            return trace.of_phases(self.phases)
+        return replace(trace, ranks=tuple(map(self._of_rank, trace.ranks)))
+
+    def _of_rank(self, seen: RankTrace) -> RankTrace:
+        """Return one rank's calls of the student's phases.
+
+        With them whatever moves data by other means than messages, once the student's code has
+        called anything: ours does not, nobody judges a yardstick, and what ours calls may have been
+        replaced. Before, files are imported.
+        """
+        judged = []
+        for call in seen.calls:
+            is_counted = call.phase in self.phases
+            if is_counted:
+                self._has_called.add(seen.rank)
+            hidden = seen.rank in self._has_called and call.function in BY_OTHER_THAN_MESSAGES
+            if is_counted or hidden:
+                judged.append(call)
+        return replace(seen, calls=tuple(judged))
