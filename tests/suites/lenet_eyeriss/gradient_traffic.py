@@ -36,10 +36,9 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
     n = len(trace.ranks)
     hops = 2 * (n - 1) * epochs
     most = hops * padded_chunks(n)
-    least_in_all = hops * NUM_PARAMETERS
     sent = [num_bytes / ITEM_NUM_BYTES for num_bytes in bytes_sent(trace)]
     formula = (
-        f"2 (n-1)/n L = {least_in_all / epochs / n:.0f} an epoch with n = {n} ranks and "
+        f"2 (n-1)/n L = {hops * NUM_PARAMETERS / epochs / n:.0f} an epoch with n = {n} ranks and "
         f"L = {NUM_PARAMETERS} gradient elements"
     )
     for rank, number in enumerate(sent):
@@ -48,11 +47,7 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
                 f"rank {rank} sent {number / epochs:.0f} elements an epoch; a ring sends {formula} "
                 f"({most // epochs} if each tensor's chunks are padded to equal length)"
             )
-    if sum(sent) < _LEAST_SHARE * least_in_all:
-        raise RuleViolation(
-            f"the ranks together sent {sum(sent) / epochs:.0f} elements of {ITEM_NUM_BYTES} bytes "
-            f"an epoch, expected 2 (n-1) L = {least_in_all // epochs}: from each {formula}"
-        )
+    _assert_sent(trace, 2 * (n - 1) * epochs, "2 (n-1) L", epochs)
     assert_not_truncated(trace)
 
 
@@ -75,7 +70,8 @@ def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> Non
 def assert_added_by_messages(trace: Trace, epochs: int) -> None:
     """Assert that no collective adds gradients, or carries more than chunks that are finished.
 
-    Raises RuleViolation, or NotProven for a trace that is incomplete.
+    Messages have to carry at least what a reduce-scatter needs. Raises RuleViolation, or NotProven
+    for a trace that is incomplete.
     """
     most = epochs * padded_chunks(len(trace.ranks))
     for rank in range(len(trace.ranks)):
@@ -85,15 +81,20 @@ def assert_added_by_messages(trace: Trace, epochs: int) -> None:
             raise RuleViolation(_told(rank, reduced[0]))
         if sum(call.num_elements for call in calls) > most:
             raise RuleViolation(_told(rank, calls[0]))
+    _assert_sent(trace, (len(trace.ranks) - 1) * epochs, "(n-1) L", epochs)
     assert_not_truncated(trace)
 
 
 def assert_carried_by_messages(trace: Trace, epochs: int) -> None:
-    """Assert that no collective carries gradients at all. Raises as assert_added_by_messages."""
+    """Assert that messages carry what an all-reduce needs, and that no collective carries any.
+
+    Raises as assert_added_by_messages.
+    """
     for rank in range(len(trace.ranks)):
         calls = _collectives_with_data(trace, rank)
         if sum(call.num_elements for call in calls) > _FEW_ELEMENTS * epochs:
             raise RuleViolation(_told(rank, calls[0]))
+    _assert_sent(trace, 2 * (len(trace.ranks) - 1) * epochs, "2 (n-1) L", epochs)
     assert_not_truncated(trace)
 
 
@@ -113,6 +114,18 @@ def given_num_bytes(trace: Trace, rank: int) -> int:
 def padded_chunks(num_chunks: int) -> int:
     """Return the elements of the longest chunks of whole rows of all tensors together."""
     return sum(-(-shape[0] // num_chunks) * prod(shape[1:]) for shape in SHAPES.values())
+
+
+def _assert_sent(trace: Trace, times: int, formula: str, epochs: int) -> None:
+    """Assert that the ranks together sent so many times all gradients, or half as many bytes."""
+    sent = sum(bytes_sent(trace)) / ITEM_NUM_BYTES
+    least = times * NUM_PARAMETERS
+    if sent < _LEAST_SHARE * least:
+        raise RuleViolation(
+            f"the {len(trace.ranks)} ranks together sent {sent / epochs:.0f} elements of "
+            f"{ITEM_NUM_BYTES} bytes an epoch in messages, expected {formula} = {least // epochs} "
+            f"with L = {NUM_PARAMETERS} gradient elements"
+        )
 
 
 def _collectives_with_data(trace: Trace, rank: int) -> list[Call]:

@@ -30,14 +30,6 @@ PARTS = ("values", "unequal parts")
 ALL_CHECKS = (assert_parts_disjoint, assert_parts_complete, assert_come_together, assert_mean)
 
 
-@points(1.5)
-@pytest.mark.parametrize("ranks", ENOUGH_RANKS)
-def test_each_rank_runs_sgd(run, ranks):
-    """On 3 to 5 ranks, each rank's training is plain SGD with the loss of training.py."""
-    for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
-        assert_sgd(case, outcome)
-
-
 @points(1.75)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_parts_are_disjoint(run, ranks):
@@ -48,20 +40,29 @@ def test_parts_are_disjoint(run, ranks):
 
 
 @points(0.75)
+@pytest.mark.parametrize("ranks", ENOUGH_RANKS)
+def test_weights_of_all_ranks_come_together(run, ranks):
+    """On 3 to 5 ranks, at least one ends with a sum or mean of what all have learned."""
+    for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
+        assert_come_together(case, outcome)
+
+
+# Whoever trains on all data without a word to the others runs no parallel SGD.
+@points(1.5, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
+@pytest.mark.parametrize("ranks", ENOUGH_RANKS)
+def test_each_rank_runs_sgd(run, ranks):
+    """On 3 to 5 ranks, each rank's training is plain SGD with the loss of training.py."""
+    for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
+        assert_sgd(case, outcome)
+
+
+@points(0.75, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_parts_are_complete(run, ranks):
     """Each rank goes once an epoch through its part; no example is left out."""
     for subject in PARTS:
         for case, outcome in run(ranks, CASES[ranks]).having(subject=subject):
             assert_parts_complete(case, outcome)
-
-
-@points(0.75)
-@pytest.mark.parametrize("ranks", ENOUGH_RANKS)
-def test_weights_of_all_ranks_come_together(run, ranks):
-    """On 3 to 5 ranks, at least one ends with a sum or mean of what all have learned."""
-    for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
-        assert_come_together(case, outcome)
 
 
 @points(1.25, requires=test_weights_of_all_ranks_come_together)

@@ -1,5 +1,7 @@
 """The bounds on traffic let every way of cutting gradients into chunks pass, and no relay."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from lenet_eyeriss.gradient_traffic import (
@@ -15,6 +17,7 @@ from grader.api import RuleViolation
 from .building import call, trace_of
 
 EPOCHS = 2
+WHOLE = call("isend", NUM_PARAMETERS, 1)
 
 
 def chunk_lengths(style: str, num_ranks: int) -> list[list[int]]:
@@ -104,16 +107,16 @@ def test_who_only_receives_has_not_shared_its_gradients(silent) -> None:
 @pytest.mark.parametrize(
     "calls, is_added, is_carried",
     [
-        ([call("barrier", 0), call("isend", NUM_PARAMETERS, 1)], True, True),
-        ([call("all_reduce", 1)], True, True),
-        ([call("all_gather", NUM_PARAMETERS // 2)], True, False),
-        ([call("all_gather", NUM_PARAMETERS)], False, False),
-        ([call("all_reduce", 100)], False, False),
-        ([call("reduce_scatter", NUM_PARAMETERS)], False, False),
+        ([call("barrier", 0), WHOLE], True, True),
+        ([call("all_reduce", 1), WHOLE], True, True),
+        ([call("all_gather", NUM_PARAMETERS // 2), WHOLE], True, False),
+        ([call("all_gather", NUM_PARAMETERS), WHOLE], False, False),
+        ([call("all_reduce", 100), WHOLE], False, False),
+        ([call("reduce_scatter", NUM_PARAMETERS), WHOLE], False, False),
     ],
 )
 def test_a_collective_may_carry_finished_chunks_at_most(calls, is_added, is_carried) -> None:
-    trace = trace_of([calls * EPOCHS] * 2)
+    trace = trace_of([calls * EPOCHS, [*calls[:-1], replace(WHOLE, peer=0)] * EPOCHS])
     for check, holds in (
         (assert_added_by_messages, is_added),
         (assert_carried_by_messages, is_carried),
@@ -123,3 +126,9 @@ def test_a_collective_may_carry_finished_chunks_at_most(calls, is_added, is_carr
             continue
         with pytest.raises(RuleViolation, match=r"rank 0 calls (all|reduce).*point-to-point calls"):
             check(trace, EPOCHS)
+
+
+@pytest.mark.parametrize("check", [assert_added_by_messages, assert_carried_by_messages])
+def test_gradients_that_came_without_messages_are_told(check) -> None:
+    with pytest.raises(RuleViolation, match="the 2 ranks together sent 0 elements"):
+        check(trace_of([[call("barrier", 0)]] * 2), EPOCHS)
