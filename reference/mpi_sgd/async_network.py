@@ -94,7 +94,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
         """Step this master's layers with each gradient that arrives, in order of arrival."""
         layers = range(self.rank, self.num_layers, self.num_masters)
 
-        # solution: the pair of lists nabla_w, nabla_b: a receive buffer for each of layers
+        # solution: one receive buffer per layer in layers, as lists nabla_w and nabla_b
         if self.num_workers < 1:
             raise ValueError(
                 f"number_of_masters={self.num_masters} leaves no worker among {self.size} "

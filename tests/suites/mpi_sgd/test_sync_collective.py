@@ -2,7 +2,14 @@
 
 import pytest
 
-from grader.api import assert_time_ratio, case_context, part, points, same_failures_as
+from grader.api import (
+    assert_requests_completed,
+    assert_time_ratio,
+    case_context,
+    part,
+    points,
+    same_failures_as,
+)
 
 from .fit_cases import TIME_FACTOR
 from .summing import (
@@ -118,12 +125,20 @@ def test_a_step_sends_the_gradients_once(run):
             assert_gradients_given_once(case, outcome)
 
 
-@points(1, requires=test_gradients_of_all_processes_come_together)
+@points(0.75, requires=test_gradients_of_all_processes_come_together)
 def test_buffers_not_pickles(run):
     """Arrays travel in upper-case calls, which send their memory and pickle nothing."""
     for case, outcome in trainings(run, CASES):
         with case_context(case, outcome):
             assert_arrays_not_pickled(outcome.trace)
+
+
+@points(0.25, requires=test_gradients_of_all_processes_come_together)
+def test_every_request_is_completed(run):
+    """Every request, as of an Iallreduce, is completed by a wait or a successful test."""
+    for case, outcome in trainings(run, CASES):
+        with case_context(case, outcome):
+            assert_requests_completed(outcome.trace, may_be_silent=True)
 
 
 @points(1, requires=test_every_process_takes_the_summed_step)

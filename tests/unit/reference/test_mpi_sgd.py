@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib
+import re
 import struct
 import sys
 from pathlib import Path
@@ -9,6 +10,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+
+from grader import assignment as assignments
+from grader.home import SUITES
 
 REFERENCE = Path(__file__).parents[3] / "reference" / "mpi_sgd"
 SHARED_SUPPORT = Path(__file__).parents[3] / "grader" / "support"
@@ -194,3 +198,15 @@ def test_a_folder_without_mnist_means_the_bundled_digits(given, monkeypatch, tmp
     pytest.importorskip("sklearn")
     monkeypatch.setenv("GRADER_DATA", str(tmp_path))
     assert len(given["collect"].load_mnist()[0][0]) == 1081
+
+
+@pytest.mark.parametrize("part", assignments.load("mpi_sgd", SUITES).parts, ids=lambda p: p.name)
+def test_the_handout_says_for_what_the_points_of_a_part_are(part):
+    """The rows of its table, and what a row says in brackets, add up."""
+    handout = (REFERENCE / "HANDOUT.md").read_text()
+    section = handout.split(f". {part.name}\n")[1].split("\n##")[0]
+    rows = re.findall(r"^\| ([\d.]+) \| (.*) \|$", section, re.MULTILINE)
+    assert sum(float(points) for points, _ in rows) == part.points
+    for points, told in rows:
+        pieces = [float(piece) for piece in re.findall(r"\(([\d.]+)\)", told)]
+        assert not pieces or sum(pieces) == float(points), told
