@@ -1,25 +1,17 @@
-"""What both all-reduce parts are called with: one subject an ability, each with cases of its own.
+"""What both all-reduce parts are called with: each ability is a subject, with its own cases."""
 
-All values are chosen so that each op is exact in each dtype, in whatever order the ranks are taken:
-results are compared exactly. Yet float64 values do not fit into float32, int64 values not into
-float64, and no float is a whole number, so that a buffer of the wrong type shows. Numbers that are
-added have so many random bits that a wrong sum tells whose numbers are in it.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from grader.api import Array, Case, Data
 
+from .allreduce_numbers import ONE_OF_ITS_OWN, SERIAL, Values, drawn
 from .probes import long_array
-
-Values = NDArray[Any]
 
 RANKS = [1, 2, 3, 4, 5, 8, 16]
 SEVERAL_RANKS = RANKS[1:]
@@ -35,17 +27,6 @@ _LONG_LENGTH = 100_357
 """800 kB of float64: far more than MPI buffers."""
 _FIRST_TIMES = 3
 _MORE_TIMES = 5
-_ONE_OF_ITS_OWN = "lambda x, y: x + y + x * y"
-
-SERIAL: Mapping[str, Callable[[Values, Values], Values]] = {
-    "np.add": np.add,
-    "lambda x, y: x + y": np.add,
-    "MPI.SUM": np.add,
-    "np.maximum": np.maximum,
-    "np.multiply": np.multiply,
-    "np.bitwise_xor": np.bitwise_xor,
-    _ONE_OF_ITS_OWN: lambda x, y: x + y + x * y,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +84,7 @@ class Reduction(Case):
             sends = [np.frombuffer(each, self.dtype).reshape(self.shape) for each in self.given]
             return [{**call, "send": send, "fill": GARBAGE} for send in sends]
         if self.purpose == "values":
-            sends = [_values(random, self.op, self.dtype, self.shape) for _ in range(ranks)]
+            sends = [drawn(random, self.op, self.dtype, self.shape) for _ in range(ranks)]
             return [{**call, "send": send, "fill": GARBAGE} for send in sends]
         seeds = [int(random.integers(1 << 62)) for _ in range(ranks)]
         work = [{"seed": seed, "length": self.num_elements} for seed in seeds]
@@ -170,7 +151,7 @@ class ReductionsInARow(Reduction):
                 "function": self.function,
                 "op": self.op,
                 "fill": GARBAGE,
-                "sends": _values(random, self.op, self.dtype, shape),
+                "sends": drawn(random, self.op, self.dtype, shape),
                 "late_calls": ((who[0] == rank) & is_before).astype(np.int64),
                 "late_sends": np.where((who[1] == rank) & is_within, which, -1),
             }
@@ -228,7 +209,7 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
     if ranks == 1:
         return (
             once("one process", (13,)),
-            once("one process", (5, 7), _ONE_OF_ITS_OWN, "int64"),
+            once("one process", (5, 7), ONE_OF_ITS_OWN, "int64"),
         )
     plain = [once("plain")]
     lengths = [once("any length", (length,)) for length in _LENGTHS.get(ranks, ())]
@@ -247,7 +228,7 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
         once("op", op="np.multiply"),
         once("op", op="MPI.SUM"),
         once("op", op="lambda x, y: x + y"),
-        once("op", op=_ONE_OF_ITS_OWN),
+        once("op", op=ONE_OF_ITS_OWN),
         once("op", op="np.bitwise_xor", dtype="int64"),
         once("dtype", dtype="float32"),
         once("dtype", dtype="int64"),
@@ -283,21 +264,6 @@ def _timed(file: str, function: str, probe: str, purpose: str, attempt: int) -> 
         )
         for i in range(times)
     ]
-
-
-def _values(random: np.random.Generator, op: str, dtype: str, shape: tuple[int, ...]) -> Values:
-    whole = np.dtype(dtype).kind == "i"
-    if op == "np.bitwise_xor":
-        return random.integers(-(2**62), 2**62, shape, dtype=np.int64)
-    if op == "np.multiply":
-        return np.asarray(random.choice([-1, 1, 2] if whole else [-1, 0.5, 1, 2], shape), dtype)
-    if op == _ONE_OF_ITS_OWN:  # that is (1 + x)(1 + y) - 1
-        return np.asarray(random.choice([-2, 0, 1] if whole else [-0.5, 0, 1], shape), dtype)
-    if whole:
-        return np.asarray(random.integers(-(2**58), 2**58, shape), dtype=np.int64)
-    if dtype == "float32":
-        return np.asarray(random.integers(-(2**12), 2**12, shape) / 8, dtype=np.float32)
-    return np.asarray(random.integers(-(2**40), 2**40, shape) / 2**30, dtype=np.float64)
 
 
 def _times(shape: tuple[int, ...]) -> str:

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from mpi_sgd.allreduce_cases import (
     NUM_CALLS_IN_A_ROW,
-    SERIAL,
     GroupReduction,
     Reduction,
     ReductionsInARow,
     cases_by_ranks,
     timing_cases,
 )
+from mpi_sgd.allreduce_numbers import SERIAL
 
 from .outcomes import inputs_of
 

@@ -11,7 +11,7 @@ from unittest import mock
 import mpi4py
 import numpy as np
 import pytest
-from mpi_sgd import allreduce_cases, serial
+from mpi_sgd import allreduce_cases, allreduce_numbers, serial
 from mpi_sgd.fit_cases import Fit
 from mpi_sgd.sync_cases import SEVERAL_EPOCHS, cases_by_ranks
 
@@ -303,4 +303,4 @@ def test_a_long_array_is_drawn_from_the_seed_and_reduced_once(probes) -> None:
 def test_ops_reduce_arrays_of_any_dimension(probes, name: str) -> None:
     x, y = np.arange(6.0).reshape(2, 3), np.ones((2, 3))
     found = probes._operations()[name](x, y)
-    np.testing.assert_array_equal(found, allreduce_cases.SERIAL[name](x, y))
+    np.testing.assert_array_equal(found, allreduce_numbers.SERIAL[name](x, y))

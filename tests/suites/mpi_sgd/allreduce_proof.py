@@ -1,51 +1,44 @@
-"""By which outcomes abilities and rules of an all-reduce are judged; what its messages prove.
+"""What messages prove: a number is changed on its way, and do results change?
 
-One mistake costs the tests about it. An ability (a length, a dtype, ...) is judged on the numbers
-of ranks on which the plainest sum is right, and a rule by all outcomes that are right. Where none
-of three or more ranks is, a rule is still judged by the plainest outcome that there is, as long as
-its messages matter: a number is changed on its way, and answers change.
+This is asked of the plainest sum, on four ranks where it has an answer, be it right or not. Wrong
+results are compared with what the same code makes of the same inputs otherwise.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from grader.api import (
-    Call,
     FaultEffect,
     Launch,
     Outcome,
     RuleViolation,
-    RunFailed,
     RunFailure,
     Trace,
     WrongAnswer,
     assert_only_point_to_point,
     assert_some_message_matters,
     bytes_sent,
+    call_name,
+    call_site,
     case_context,
     inject_faults,
-    listed,
     not_run,
+    sends_of,
     single_message_faults,
 )
 
-from .allreduce_cases import SEVERAL_RANKS, Reduction
-from .allreduce_values import assert_reduced, assert_reduced_by_messages, assert_right
+from .allreduce_cases import Reduction
+from .allreduce_values import assert_reduced, assert_right, other_way_of
 
 Run = Callable[..., Launch]
 Cases = Mapping[int, Sequence[Reduction]]
 Judged = tuple[Reduction, Outcome]
-Check = Callable[[Reduction, Outcome], object]
 
 FEWEST_RANKS = 3
 """On two ranks nearly everything is a neighbour, and right by chance."""
-WRONG_DTYPE = (
-    "; with float64 the same is right: has a buffer another dtype than send? np.empty_like(send) "
-    "makes one of the same"
-)
 _RANKS_FOR_FAULTS = (4, 3, 2)
 """The first of them with an answer is taken: all divide the length, so that no chunk is padded."""
 _PICKLE_NUM_BYTES = 512
@@ -67,92 +60,24 @@ class Proof:
         return self.case.num_elements * self.case.item_num_bytes
 
 
-def assert_ability(
-    run: Run,
-    cases: Cases,
-    subject: str,
-    check: Check = assert_reduced_by_messages,
-    *,
-    though_wrong: bool = False,
-    hint: str = "",
-) -> None:
-    """Assert that the cases of a subject hold on all numbers of ranks on which the plainest one is.
-
-    That has to be most of those that the subject asks for, and one of three ranks or more.
-    though_wrong: where it is not so, judge those on which the plainest case has an answer.
-    hint: what a failure suggests, since the plainest case is right.
-    """
-    asked = [ranks for ranks in cases if any(case.subject == subject for case in cases[ranks])]
-    able = [ranks for ranks in asked if ranks == 1 or _plain_is_right(run, cases, ranks)]
-    if not _are_most(able, asked) and though_wrong:
-        able = [ranks for ranks in asked if ranks == 1 or _plain_outcomes(run, cases, ranks)]
-    if not _are_most(able, asked):
-        numbers = listed(str(ranks) for ranks in asked if ranks not in able)
-        not_run(f"on {numbers} processes even the plainest sum fails")
-    for ranks in able:
-        try:
-            for case, outcome in run(ranks, cases[ranks]).having(subject=subject):
-                check(case, outcome)
-        except WrongAnswer as error:
-            raise WrongAnswer(f"{error}{hint}") from None
-        except RunFailed as error:
-            message = f"{error.failure.message}{hint}"
-            raise RunFailed(replace(error.failure, message=message)) from None
-
-
-def assert_rule(
-    run: Run,
-    cases: Cases,
-    rule: Check,
-    *,
-    though_wrong: bool = True,
-    fewest_ranks: int = 2,
-    unless_wrong: Callable[[Run, Cases], object] | None = None,
-) -> None:
-    """Assert a rule on the traffic of all right outcomes, of which one has three or more ranks.
-
-    Without such a one the plainest outcome is judged. though_wrong: False where not even then.
-    fewest_ranks: it has to have. unless_wrong: what has to hold then, too.
-    """
-    judged = right_outcomes(run, cases)
-    if not any(_plain_is_right(run, cases, ranks) for ranks in cases if ranks >= FEWEST_RANKS):
-        case, outcome, _ = _evidence(run, cases)
-        if not though_wrong or outcome.ranks < fewest_ranks:
-            not_run("no result is right on three processes or more")
-        judged = [(case, outcome)]
-        if unless_wrong is not None:
-            try:
-                unless_wrong(run, cases)
-            except (WrongAnswer, RuleViolation):
-                not_run("no result is right on three processes or more, nor nearly so")
-    for case, outcome in judged:
-        with case_context(case, outcome):
-            rule(case, outcome)
-
-
-def right_outcomes(run: Run, cases: Cases) -> list[Judged]:
-    """Return the cases that show traffic and whose answers are right, by number of ranks."""
-    return [
-        judged
-        for ranks in SEVERAL_RANKS
-        for judged in run(ranks, cases[ranks]).having(shows_traffic=True).holding(assert_right)
-    ]
-
-
 def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
     """Assert that what the ranks send each other decides their results, be these right or not.
 
     Raises NotProven for right results that do not depend on it, RuleViolation where nothing is
-    sent, WrongAnswer for wrong results for which too little is sent or used.
+    sent, or little beside a collective, WrongAnswer for wrong results that hardly depend on it.
     """
     proof = prove(run, cases)
+    other_way = other_way_of(proof.outcome)
     with case_context(proof.case, proof.outcome):
         if not any(bytes_sent(proof.outcome.trace)):
             assert_only_point_to_point(proof.outcome.trace)
+        why_not = _why_messages_do_not_matter(proof)
+        if other_way is not None and why_not:
+            rank, call = other_way
+            raise RuleViolation(f"rank {rank} calls {call_name(call)}{call_site(call)}; {why_not}")
         if proof.is_right:
             assert_some_message_matters(proof.effects)
-    why_not = "" if proof.is_right else _why_messages_do_not_matter(proof)
-    if why_not:
+    if why_not and not proof.is_right:
         try:
             assert_reduced(proof.case, proof.outcome)
         except WrongAnswer as error:
@@ -166,17 +91,20 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
     Raises RuleViolation for whole arrays, WrongAnswer.
     """
     proof = prove(run, cases)
-    n, trace = proof.outcome.ranks, proof.outcome.trace
+    n, trace, pickled = proof.outcome.ranks, proof.outcome.trace, _PICKLE_NUM_BYTES
     if n < FEWEST_RANKS:
         not_run("no result was there on three processes or more")
     with case_context(proof.case, proof.outcome):
         for rank, sent in enumerate(bytes_sent(trace)):
-            pickles = sum(call.pickled for call in trace.ranks[rank].calls) * _PICKLE_NUM_BYTES
-            if sent - pickles > 3 / 4 * (n - 1) * proof.num_bytes:
+            sends = sends_of(trace, rank)
+            pickles = sum(call.pickled for call in sends) * pickled
+            longest = max((call.num_bytes - pickled * call.pickled for call in sends), default=0)
+            is_whole = longest > proof.num_bytes / 2
+            if is_whole or sent - pickles > 3 / 4 * (n - 1) * proof.num_bytes:
                 raise RuleViolation(
                     f"rank {rank} sends {sent // proof.case.item_num_bytes} elements of an array "
-                    f"of {proof.case.num_elements}: whole arrays; cut the array into n = {n} "
-                    "chunks, and send one chunk in each step"
+                    f"of {proof.case.num_elements} in {len(sends)} messages: whole arrays; cut the "
+                    f"array into n = {n} chunks, and send one chunk in each step"
                 )
         if not any(effect.influenced - {_receiver(trace, effect)} for effect in proof.effects):
             raise WrongAnswer(
@@ -191,7 +119,7 @@ def prove(run: Run, cases: Cases) -> Proof:
 
     Raises RunFailed: it has no answer on any number of ranks.
     """
-    case, outcome, is_right = _evidence(run, cases)
+    case, outcome, is_right = plainest_sum(run, cases)
     faults = single_message_faults(outcome)
     if is_right:
         fresh = replace(case, subject="")
@@ -213,26 +141,12 @@ def prove(run: Run, cases: Cases) -> Proof:
     return Proof(case, outcome, False, _effects_on_wrong_results(answers, outcome.ranks))
 
 
-def _are_most(able: Collection[int], asked: Collection[int]) -> bool:
-    """Return whether these numbers of ranks are enough of those asked for to judge by."""
-    return 2 * len(able) > len(asked) and (max(asked) == 1 or max(able) >= FEWEST_RANKS)
-
-
-def _plain_outcomes(run: Run, cases: Cases, ranks: int) -> list[Judged]:
-    answers = run(ranks, cases[ranks]).having(subject="plain").answers()
-    return [(case, answer) for case, answer in answers if isinstance(answer, Outcome)]
-
-
-def _plain_is_right(run: Run, cases: Cases, ranks: int) -> bool:
-    return bool(run(ranks, cases[ranks]).having(subject="plain").holding(assert_right))
-
-
-def _evidence(run: Run, cases: Cases) -> tuple[Reduction, Outcome, bool]:
+def plainest_sum(run: Run, cases: Cases) -> tuple[Reduction, Outcome, bool]:
     """Return the plainest sum and whether it is right: on three ranks or more if there is one."""
     wrong: list[Judged] = []
     for ranks in _RANKS_FOR_FAULTS:
-        found = _plain_outcomes(run, cases, ranks)
-        if found and _plain_is_right(run, cases, ranks) and not (ranks == 2 and wrong):
+        found = plain_outcomes(run, cases, ranks)
+        if found and plain_is_right(run, cases, ranks) and not (ranks == 2 and wrong):
             return *found[0], True
         wrong += found
     if wrong:
@@ -240,6 +154,17 @@ def _evidence(run: Run, cases: Cases) -> tuple[Reduction, Outcome, bool]:
     ranks = _RANKS_FOR_FAULTS[-1]
     ((case, outcome),) = run(ranks, cases[ranks]).having(subject="plain")
     return case, outcome, False
+
+
+def plain_outcomes(run: Run, cases: Cases, ranks: int) -> list[Judged]:
+    """Return the plainest sum on so many ranks with its outcome, if it has one."""
+    answers = run(ranks, cases[ranks]).having(subject="plain").answers()
+    return [(case, answer) for case, answer in answers if isinstance(answer, Outcome)]
+
+
+def plain_is_right(run: Run, cases: Cases, ranks: int) -> bool:
+    """Return whether the plainest sum is right on so many ranks."""
+    return bool(run(ranks, cases[ranks]).having(subject="plain").holding(assert_right))
 
 
 def _wrong_ranks(case: Reduction, outcome: Outcome) -> list[int]:
@@ -299,8 +224,6 @@ def _why_messages_do_not_matter(proof: Proof) -> str:
 def _receiver(trace: Trace, effect: FaultEffect) -> int:
     fault = effect.message
     calls = trace.ranks[fault.rank].calls
-    counted: Collection[Call] = [
-        call for call in calls if call.is_send and call.num_bytes >= fault.min_num_bytes
-    ]
+    sends = [call for call in calls if call.is_send and call.num_bytes >= fault.min_num_bytes]
     number = fault.number or 0
-    return list(counted)[number].peer if number < len(counted) else -1
+    return sends[number].peer if number < len(sends) else -1

@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from mpi_sgd.allreduce_cases import Reduction, cases_by_ranks
-from mpi_sgd.allreduce_evidence import (
-    assert_ability,
+from mpi_sgd.allreduce_proof import (
     assert_chunks_are_passed_on,
     assert_results_come_from_messages,
-    assert_rule,
     prove,
 )
+from mpi_sgd.allreduce_rules import assert_ability, assert_rule
 
 from grader.judge.causality import assert_messages_matter, assert_some_message_matters
 from grader.judge.findings import NotProven, RuleViolation, WrongAnswer
@@ -160,9 +159,13 @@ def test_another_number_of_ranks_is_taken_where_one_has_no_answer():
 
 def test_a_ring_passes_chunks_on():
     """Whole arrays do not count, nor what no further rank hears of."""
-    assert_chunks_are_passed_on(AllReduce(honest, chunks=True).run, CASES)
-    with pytest.raises(RuleViolation, match="sends 720 elements of an array of 240: whole arrays"):
+    assert_chunks_are_passed_on(AllReduce(honest, chunks=True, share=1 / 4).run, CASES)
+    with pytest.raises(
+        RuleViolation, match="sends 720 elements of an array of 240 in 3 messages: whole arrays"
+    ):
         assert_chunks_are_passed_on(AllReduce(honest).run, CASES)
+    with pytest.raises(RuleViolation, match="in 1 messages: whole arrays"):
+        assert_chunks_are_passed_on(AllReduce(honest, chunks=True).run, CASES)
     with pytest.raises(WrongAnswer, match="what a process receives it does not pass on"):
         assert_chunks_are_passed_on(AllReduce(honest, share=1 / 2).run, CASES)
     with pytest.raises(Skipped):

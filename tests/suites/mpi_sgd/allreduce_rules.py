@@ -1,0 +1,121 @@
+"""By which outcomes abilities and rules of an all-reduce are judged.
+
+One mistake costs the tests about it. An ability (a length, a dtype, ...) is judged on the numbers
+of ranks on which the plainest sum is right, and a rule by all outcomes that are right. Where none
+of three or more ranks is, a rule is still judged by the plainest outcome that there is.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from grader.api import (
+    Outcome,
+    RuleViolation,
+    RunFailed,
+    WrongAnswer,
+    case_context,
+    listed,
+    not_run,
+)
+
+from .allreduce_cases import SEVERAL_RANKS, Reduction
+from .allreduce_proof import (
+    FEWEST_RANKS,
+    Cases,
+    Judged,
+    Run,
+    plain_is_right,
+    plain_outcomes,
+    plainest_sum,
+)
+from .allreduce_values import assert_reduced_by_messages, assert_right, other_way_of
+
+Check = Callable[[Reduction, Outcome], object]
+
+WRONG_DTYPE = (
+    "; with float64 the same is right: has a buffer another dtype than send? np.empty_like(send) "
+    "makes one of the same"
+)
+
+
+def assert_ability(
+    run: Run,
+    cases: Cases,
+    subject: str,
+    check: Check = assert_reduced_by_messages,
+    *,
+    though_wrong: bool = False,
+    hint: str = "",
+) -> None:
+    """Assert that the cases of a subject hold on all numbers of ranks on which the plainest one is.
+
+    That has to be most of those that the subject asks for, and one of three ranks or more.
+    though_wrong: where it is not so, judge those on which the plainest case has an answer.
+    hint: what a failure suggests, since the plainest case is right.
+    """
+    asked = [ranks for ranks in cases if any(case.subject == subject for case in cases[ranks])]
+    able = [ranks for ranks in asked if ranks == 1 or plain_is_right(run, cases, ranks)]
+    if not _are_most(able, asked) and though_wrong:
+        able = [ranks for ranks in asked if ranks == 1 or plain_outcomes(run, cases, ranks)]
+    if not _are_most(able, asked):
+        numbers = listed(str(ranks) for ranks in asked if ranks not in able)
+        not_run(f"on {numbers} processes even the plainest sum fails")
+    for ranks in able:
+        try:
+            for case, outcome in run(ranks, cases[ranks]).having(subject=subject):
+                check(case, outcome)
+        except WrongAnswer as error:
+            raise WrongAnswer(f"{error}{hint}") from None
+        except RunFailed as error:
+            message = f"{error.failure.message}{hint}"
+            raise RunFailed(replace(error.failure, message=message)) from None
+
+
+def assert_rule(
+    run: Run,
+    cases: Cases,
+    rule: Check,
+    *,
+    any_way: bool = False,
+    though_wrong: bool = True,
+    fewest_ranks: int = 2,
+    unless_wrong: Callable[[Run, Cases], object] | None = None,
+) -> None:
+    """Assert a rule on the traffic of all outcomes that are right, one of them on 3 ranks or more.
+
+    Without such a one the plainest outcome is judged. though_wrong: False where not even then.
+    fewest_ranks: it has to have. unless_wrong: what has to hold then, too.
+    any_way: judge results that a collective brought as well; these are not right otherwise.
+    """
+    judged = right_outcomes(run, cases, any_way=any_way)
+    if not any(case.subject == "plain" and found.ranks >= FEWEST_RANKS for case, found in judged):
+        case, outcome, _ = plainest_sum(run, cases)
+        by_messages = any_way or unless_wrong is not None or other_way_of(outcome) is None
+        if not though_wrong or outcome.ranks < fewest_ranks or not by_messages:
+            not_run("no result of messages is right on three processes or more")
+        judged = [(case, outcome)]
+        if unless_wrong is not None:
+            try:
+                unless_wrong(run, cases)
+            except (WrongAnswer, RuleViolation):
+                not_run("no result is right on three processes or more, nor nearly so")
+    for case, outcome in judged:
+        with case_context(case, outcome):
+            rule(case, outcome)
+
+
+def right_outcomes(run: Run, cases: Cases, *, any_way: bool = False) -> list[Judged]:
+    """Return the cases that show traffic and whose answers are right, by number of ranks."""
+    return [
+        (case, outcome)
+        for ranks in SEVERAL_RANKS
+        for case, outcome in run(ranks, cases[ranks])
+        .having(shows_traffic=True)
+        .holding(assert_right)
+        if any_way or other_way_of(outcome) is None
+    ]
+
+
+def _are_most(able: Collection[int], asked: Collection[int]) -> bool:
+    """Return whether these numbers of ranks are enough of those asked for to judge by."""
+    return 2 * len(able) > len(asked) and (max(asked) == 1 or max(able) >= FEWEST_RANKS)
