@@ -31,6 +31,7 @@ from .allreduce_proof import (
 from .allreduce_values import assert_reduced_by_messages, assert_right, other_way_of
 
 Check = Callable[[Reduction, Outcome], object]
+Gate = Callable[[Run, Cases], object]
 
 WRONG_DTYPE = (
     "; with float64 the same is right: has a buffer another dtype than send? np.empty_like(send) "
@@ -79,26 +80,30 @@ def assert_rule(
     any_way: bool = False,
     though_wrong: bool = True,
     fewest_ranks: int = 2,
-    unless_wrong: Callable[[Run, Cases], object] | None = None,
+    unless_wrong: Gate | None = None,
+    unless_other_way: Gate | None = None,
 ) -> None:
     """Assert a rule on the traffic of all outcomes that are right, one of them on 3 ranks or more.
 
     Without such a one the plainest outcome is judged. though_wrong: False where not even then.
-    fewest_ranks: it has to have. unless_wrong: what has to hold then, too.
-    any_way: judge results that a collective brought as well; these are not right otherwise.
+    fewest_ranks: it has to have. unless_wrong: what has to hold then, too; unless_other_way: if a
+    collective brought part of it. any_way: take what a collective brought for as good as messages.
     """
     judged = right_outcomes(run, cases, any_way=any_way)
     if not any(case.subject == "plain" and found.ranks >= FEWEST_RANKS for case, found in judged):
         case, outcome, _ = plainest_sum(run, cases)
-        by_messages = any_way or unless_wrong is not None or other_way_of(outcome) is None
-        if not though_wrong or outcome.ranks < fewest_ranks or not by_messages:
+        gate = unless_wrong
+        if not any_way and other_way_of(outcome) is not None:
+            gate = unless_wrong or unless_other_way
+            though_wrong = though_wrong and gate is not None
+        if not though_wrong or outcome.ranks < fewest_ranks:
             not_run("no result of messages is right on three processes or more")
+        try:
+            if gate is not None:
+                gate(run, cases)
+        except (WrongAnswer, RuleViolation):
+            not_run("no result is right on three processes or more, nor nearly so")
         judged = [(case, outcome)]
-        if unless_wrong is not None:
-            try:
-                unless_wrong(run, cases)
-            except (WrongAnswer, RuleViolation):
-                not_run("no result is right on three processes or more, nor nearly so")
     for case, outcome in judged:
         with case_context(case, outcome):
             rule(case, outcome)

@@ -113,7 +113,7 @@ def test_any_op(run):
 @points(0.5, requires=PARTLY_RIGHT)
 def test_send_is_left_unchanged(run):
     """The send array is the same after the call as before."""
-    assert_rule(run, CASES, assert_send_unchanged, unless_wrong=assert_chunks_are_passed_on)
+    assert_rule(run, CASES, assert_send_unchanged, unless_other_way=assert_chunks_are_passed_on)
 
 
 @points(1, requires=RIGHT)
@@ -191,7 +191,7 @@ def test_arrays_travel_as_buffers(run):
         run,
         CASES,
         lambda case, outcome: assert_buffers_not_pickles(outcome.trace),
-        unless_wrong=assert_chunks_are_passed_on,
+        unless_other_way=assert_chunks_are_passed_on,
     )
 
 
@@ -202,7 +202,7 @@ def test_receives_are_completed(run):
         run,
         CASES,
         lambda case, outcome: assert_requests_completed(outcome.trace, only="receives"),
-        unless_wrong=assert_chunks_are_passed_on,
+        unless_other_way=assert_chunks_are_passed_on,
     )
 
 
