@@ -30,16 +30,18 @@ from .async_cases import (
 from .async_checks import (
     assert_batches,
     assert_gradients_reach_a_master,
-    assert_messages,
     assert_new_values_reach_the_workers,
     assert_no_gradient_is_lost,
-    assert_others_went_on,
     assert_process_0_holds_the_result,
     assert_replays,
     assert_trained_as_one_process,
+    uneven_trainings,
+)
+from .async_rules import (
+    assert_messages,
+    assert_others_went_on,
     assert_training_comes_from_messages,
     trainings,
-    uneven_trainings,
 )
 from .fit_cases import TIME_FACTOR
 from .summing import assert_arrays_not_pickled

@@ -10,10 +10,12 @@ from mpi_sgd.async_checks import (
     assert_batches,
     assert_gradients_reach_a_master,
     assert_no_gradient_is_lost,
-    assert_others_went_on,
     assert_process_0_holds_the_result,
     assert_replays,
     assert_trained_as_one_process,
+)
+from mpi_sgd.async_rules import (
+    assert_others_went_on,
 )
 from mpi_sgd.fit_cases import RTOL, Fit
 

@@ -1,0 +1,86 @@
+"""What the asynchronous part demands of the way to its result."""
+
+from collections.abc import Callable
+
+from grader.api import (
+    Launch,
+    Outcome,
+    RuleViolation,
+    assert_messages_matter,
+    case_context,
+    every_message_fault,
+    inject_faults,
+    not_run,
+)
+
+from . import ownership
+from .async_cases import FEW_RANKS, TWO_MASTERS
+from .async_checks import assert_gradients_reach_a_master, assert_process_0_holds_the_result
+from .fit_cases import Fit, trained_batches
+
+Run = Callable[..., Launch]
+Cases = dict[int, tuple[Fit, ...]]
+
+ALTERED_RANKS = 4
+
+
+def assert_messages(case: Fit, outcome: Outcome) -> None:
+    """Assert that gradients and new values travel between a worker and each layer's one master.
+
+    Raises RuleViolation with the bytes.
+    """
+    with case_context(case, outcome):
+        numbers = {
+            rank: len(trained_batches(case, outcome, rank))
+            for rank in range(case.num_masters, outcome.ranks)
+        }
+        ownership.assert_one_owner_per_layer(outcome.trace, case.sizes, case.num_masters, numbers)
+
+
+def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
+    """Assert that no order of updates explains the training once a rank's messages are altered.
+
+    No two runs go the same way, so answers are not compared: the replay has to fail. cases: by
+    ranks, all that the part is called with. Raises NotProven.
+    """
+    plain = run(ALTERED_RANKS, cases[ALTERED_RANKS]).having(group=TWO_MASTERS)
+    for case, outcome in plain.holding(assert_process_0_holds_the_result):
+        faults = every_message_fault(outcome, range(outcome.ranks))
+        effects = inject_faults(
+            run, ALTERED_RANKS, case, outcome, faults, assert_process_0_holds_the_result
+        )
+        assert_messages_matter(outcome.trace, effects)
+
+
+def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
+    """Assert that while one worker was held in its first batch, another finished three.
+
+    Raises RuleViolation.
+    """
+    slow = case.num_masters
+    masters = "the master seems" if case.num_masters == 1 else "one of the masters seems"
+    with case_context(case, outcome):
+        if outcome["others_went_on"][slow][0] != 1:
+            raise RuleViolation(
+                f"while rank {slow} was held in its first forward_prop, no other worker got "
+                f"through three batches: {masters} to wait for the workers in a fixed order; "
+                "let every master take the gradients of any worker, as with MPI.ANY_SOURCE"
+            )
+
+
+def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
+    """Return the trainings by which a rule is judged: those whose gradients reach a master.
+
+    Steps and replies in a wrong order count; a rule is not about these. Ends the test as not run
+    where there is no such training.
+    """
+    found = [
+        pair
+        for ranks in FEW_RANKS
+        for pair in run(ranks, cases[ranks])
+        .having(purpose="values", synchronous_sends=False)
+        .holding(assert_gradients_reach_a_master)
+    ]
+    if not found:
+        not_run("in no training do gradients reach a master")
+    return found
