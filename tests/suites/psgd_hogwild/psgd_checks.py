@@ -87,10 +87,21 @@ def assert_parts_complete(case: Psgd, outcome: Outcome) -> None:
 def assert_come_together(case: Psgd, outcome: Outcome) -> None:
     """Assert that some rank ends with the sum or a mean of what all ranks have learned.
 
-    Raises WrongAnswer with what rank 0 ends with instead, if that is known.
+    Raises WrongAnswer with what a rank ends with instead, if that is known; and where the ranks
+    have learned the same, so that nothing had to come together.
     """
     with case_context(case, outcome):
-        together = [weights for weights, _, is_of_all in likely_ends(case, outcome, 0) if is_of_all]
+        own = learned_by_all(case, outcome)
+        mean = np.mean(own, axis=0)
+        for rank, batches in enumerate(_batches_by_rank(case, outcome)):
+            if not batches:
+                raise WrongAnswer(f"rank {rank} computed no gradient; each rank is to learn")
+            if is_same(own[rank], mean):
+                raise WrongAnswer(
+                    f"rank {rank} has learned alone what the mean of all ranks is: they learned "
+                    "the same, or nothing; each is to learn from a part of its own"
+                )
+        together = [weights for weights, _, of_all in likely_ends(case, outcome, 0) if of_all]
         held = [trained(outcome, rank) for rank in range(outcome.ranks)]
         if not any(is_same(each, weights) for each in held for weights in together):
             raise WrongAnswer(

@@ -52,14 +52,15 @@ def test_classifying_half_is_in_order(run):
 def test_ten_classes_with_probabilities(run):
     """Every image gets ten numbers that are the probabilities of the classes."""
     for case, outcome in run(1, CASES).having(subject="several images"):
-        assert_probabilities(case, outcome)
         assert_output_follows(case, outcome)
+        assert_probabilities(case, outcome)
 
 
 @points(0.5, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
 def test_dropout_ends_with_training(run):
     """Dropout acts in training; after eval() the same images get the same probabilities."""
     for case, outcome in run(1, CASES).having(subject="several images"):
+        assert_output_follows(case, outcome)
         assert_dropout_only_in_training(case, outcome)
 
 
@@ -67,6 +68,7 @@ def test_dropout_ends_with_training(run):
 def test_one_image(run):
     """A batch of one image works like any other batch."""
     for case, outcome in run(1, CASES).having(subject="one image"):
+        assert_output_follows(case, outcome)
         assert_one_row(case, outcome)
 
 
@@ -74,6 +76,9 @@ def test_one_image(run):
 def test_no_other_solver(run):
     """Nothing that is handed in imports scikit-learn or another package that trains models."""
     launch = run(1, CASES)
-    calls = [outcome for _, outcome in launch.having(subject="several images")]
+    calls = []
+    for case, outcome in launch.having(subject="several images"):
+        assert_output_follows(case, outcome)
+        calls.append(outcome)
     files = [outcome for _, outcome in launch.having(probe="read_sources")]
     assert_no_solver(*files, *calls)

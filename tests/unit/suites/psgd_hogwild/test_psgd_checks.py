@@ -199,6 +199,17 @@ def test_training_on_nothing_is_told(check):
         assert_parts_disjoint(CASE, run_of(parts=[range(22), [], []]))
 
 
+def test_ranks_that_learned_the_same_or_nothing_had_nothing_to_bring_together():
+    """What each has alone is the mean already."""
+    for parts, words in (
+        ([range(22)] * 3, "rank 0 has learned alone what the mean of all ranks is"),
+        ([range(11), range(11, 22), []], "rank 2 computed no gradient"),
+        ([[], [], []], "no rank computed a gradient"),
+    ):
+        with pytest.raises(WrongAnswer, match=words):
+            assert_come_together(CASE, run_of(parts=parts))
+
+
 @pytest.mark.parametrize("check", [assert_parts_disjoint, assert_parts_complete])
 def test_any_disjoint_cover_passes(check):
     """Blocks are as good as strides, and unequal ones too."""
