@@ -1,25 +1,107 @@
 """What holds for a training on any number of nodes, whichever way gradients are averaged."""
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.judge.findings import WrongAnswer
-from grader.judge.values import assert_every_rank
-from grader.model import Outcome
+from grader.api import Launch, Outcome, WrongAnswer, assert_every_rank, not_run
 
-from . import gradients, layers, serial
-from .rules import assert_not_through_ddp
-from .steps import num_steps, told
-from .train_cases import Training
+from . import gradients, serial
+from .optimizers import seen_instead
+from .steps import assert_trained, num_steps, told, wrong_factor
+from .train_cases import Training, epoch_of
 
-_GRADIENT_TOLERANCE = 0.15
-"""One example of 64 that falls on the other side of a ReLU by rounding changes a gradient by up to
-some hundredths of its length; a wrong batch, loss or mean changes it by about its length."""
+Check = Callable[[Any, Outcome], None]
+
+_EXACT = 1e-4
+"""What was recorded is recognised when it is this close, as part of its length."""
 
 _STEP_TOLERANCE = 1e-6
 """Float32 keeps parameters of about 1 to 6e-8; to forget the weight decay changes them by 1e-5."""
+
+
+def assert_all_hold(launch: Launch, *checks: Check) -> None:
+    """Assert checks of every case of a launch. Raises what they raise."""
+    for case, outcome in launch:
+        for check in checks:
+            check(case, outcome)
+
+
+def require(launch: Launch, check: Check, reason: str) -> None:
+    """End a test as not run where a check holds for no case: another test has said why."""
+    if not launch.holding(check):
+        not_run(reason)
+
+
+def assert_holds_as_well(launch: Launch, on_four: Launch, checks: Sequence[Check]) -> None:
+    """Assert on the trainings of a launch what holds on 4 ranks: no mistake is charged twice.
+
+    Where the last check, the one that all is for, fails on 4 ranks, all of them have to hold.
+    launch, on_four: of the part's cases. Raises what the checks raise, and skips a test whose
+    question does not arise.
+    """
+    here, there = epoch_of(launch), epoch_of(on_four)
+    if there.holding(checks[-1]):
+        assert_all_hold(here, *(check for check in checks if there.holding(check)))
+    elif not all(here.holding(check) for check in checks):
+        ranks = "1 rank" if launch.ranks == 1 else f"{launch.ranks} ranks"
+        not_run(f"what is wrong on 4 ranks is wrong on {ranks} as well")
+
+
+def assert_starts_equal(case: Training, outcome: Outcome) -> None:
+    """Assert that all ranks hold the same parameters before the first step. Raises WrongAnswer."""
+    assert_trained(case, outcome)
+    wanted = serial.num_parameters(case.first_channels)
+    for rank, start in enumerate(outcome["start"]):
+        if len(start) != wanted:
+            raise WrongAnswer(
+                f"{told(case, outcome)}: rank {rank} trains {len(start)} parameters; VGG11() has "
+                f"{wanted} here"
+            )
+    _assert_equal(case, outcome, "before the first step", outcome["start"])
+
+
+def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
+    """Assert that all ranks hold the same parameters after every step. Raises WrongAnswer."""
+    for step in range(num_steps(case, outcome)):
+        reached = [each[step] for each in outcome["parameters"]]
+        _assert_equal(case, outcome, f"after iteration {step}", reached)
+
+
+def _assert_equal(
+    case: Training, outcome: Outcome, moment: str, vectors: Sequence[NDArray[Any]]
+) -> None:
+    named = [serial.unpacked(vector, case.first_channels) for vector in vectors]
+    for name, first in named[0].items():
+        assert_every_rank(
+            [arrays[name] for arrays in named],
+            first,
+            name=name,
+            atol=_STEP_TOLERANCE,
+            label=f"{told(case, outcome)}, {moment}, expected is what rank 0 holds",
+        )
+
+
+def assert_steps_use_all(case: Training, outcome: Outcome) -> None:
+    """Assert that all ranks step with what backward left on all of them, in equal parts.
+
+    Raises WrongAnswer, saying what else it is if that can be recognised.
+    """
+    for step, rank, used, local in _steps_of_ranks(case, outcome):
+        mean = np.mean(local, axis=0)
+        if gradients.is_multiple(used, mean, alike=_EXACT):
+            continue
+        where = f"{told(case, outcome)}: in iteration {step}, rank {rank} steps with"
+        instead = gradients.recognised(
+            used, local, rank, alike=_EXACT
+        ) or gradients.recognised_by_parameter(
+            used, local, rank, first_channels=case.first_channels, alike=_EXACT
+        )
+        if instead:
+            raise WrongAnswer(f"{where} {instead}")
+        _assert_mean(case, outcome, step)
 
 
 def assert_steps_with_mean(case: Training, outcome: Outcome) -> None:
@@ -27,57 +109,34 @@ def assert_steps_with_mean(case: Training, outcome: Outcome) -> None:
 
     Raises WrongAnswer.
     """
+    for step, rank, used, local in _steps_of_ranks(case, outcome):
+        mean = np.mean(local, axis=0)
+        factor = gradients.factor_of(used, mean)
+        is_scaled = gradients.is_multiple(used, mean, alike=_EXACT)
+        if is_scaled and abs(factor - 1) > _EXACT:
+            raise WrongAnswer(wrong_factor(case, outcome, step, rank, factor))
     for step in range(num_steps(case, outcome)):
-        gradients.assert_mean(
-            [used[step] for used in outcome["used"]],
-            [local[step] for local in outcome["local"]],
-            first_channels=case.first_channels,
-            step=step,
-            label=told(case, outcome),
-        )
+        _assert_mean(case, outcome, step)
 
 
-def assert_steps_with_serial_mean(case: Training, outcome: Outcome) -> None:
-    """Assert that all ranks step with the mean of the gradients of all ranks' batches.
+def _assert_mean(case: Training, outcome: Outcome, step: int) -> None:
+    gradients.assert_mean(
+        [used[step] for used in outcome["used"]],
+        [local[step] for local in outcome["local"]],
+        first_channels=case.first_channels,
+        step=step,
+        label=told(case, outcome),
+    )
 
-    For gradients that are averaged within backward. Raises WrongAnswer.
-    """
+
+def _steps_of_ranks(
+    case: Training, outcome: Outcome
+) -> Iterator[tuple[int, int, NDArray[Any], list[NDArray[Any]]]]:
+    """Yield iteration, rank, the gradient it steps with, and the own gradients of all ranks."""
     for step in range(num_steps(case, outcome)):
-        own = [_serial_gradient(case, outcome, rank, step) for rank in range(outcome.ranks)]
-        mean = np.mean(own, axis=0)
+        local = [each[step].astype(np.float64) for each in outcome["local"]]
         for rank, used in enumerate(outcome["used"]):
-            where = f"{told(case, outcome)}: in iteration {step}, rank {rank}"
-            try:
-                gradients.assert_gradient_of_batch(
-                    used[step],
-                    mean,
-                    tolerance=_GRADIENT_TOLERANCE,
-                    what=f"{where}: the gradient of the step, the mean over the ranks' batches,",
-                )
-            except WrongAnswer:
-                known = gradients.recognised(used[step], own, mean, rank, alike=_GRADIENT_TOLERANCE)
-                if not known:
-                    raise
-                raise WrongAnswer(f"{where} steps with {known}") from None
-
-
-def assert_own_gradients(case: Training, outcome: Outcome) -> None:
-    """Assert that backward leaves, on every rank, the gradient of its own batch.
-
-    Raises WrongAnswer, and RuleViolation when DistributedDataParallel has averaged it already.
-    """
-    assert_not_through_ddp(case, outcome)
-    for step in range(num_steps(case, outcome)):
-        for rank in range(outcome.ranks):
-            gradients.assert_gradient_of_batch(
-                outcome["local"][rank][step],
-                _serial_gradient(case, outcome, rank, step),
-                tolerance=_GRADIENT_TOLERANCE,
-                what=f"{told(case, outcome)}: in iteration {step}, rank {rank}: what backward "
-                "leaves, the gradient of the rank's own batch,",
-                hint="; were the gradients zeroed before, is the model in training mode, is the "
-                "loss the mean over the batch?",
-            )
+            yield step, rank, used[step].astype(np.float64), local
 
 
 def assert_sgd_steps(case: Training, outcome: Outcome) -> None:
@@ -87,10 +146,14 @@ def assert_sgd_steps(case: Training, outcome: Outcome) -> None:
     Raises WrongAnswer.
     """
     num_steps(case, outcome)
-    ends = _ends_of_sgd(outcome)
-    if _are_reached(ends, outcome):
+    seen = list(zip(outcome["start"], outcome["parameters"], outcome["used"], strict=True))
+    ends = [serial.sgd(*each) for each in seen]
+    for rank, each in enumerate(seen):
+        if not (np.abs(np.array(ends[rank]) - each[1]) <= _STEP_TOLERANCE).all():
+            instead = seen_instead(*each, tolerance=_STEP_TOLERANCE)
+            break
+    else:
         return
-    instead = _seen_instead(outcome)
     for step in range(len(ends[0])):
         found = [serial.unpacked(each[step], case.first_channels) for each in outcome["parameters"]]
         expected = [serial.unpacked(each[step], case.first_channels) for each in ends]
@@ -101,67 +164,5 @@ def assert_sgd_steps(case: Training, outcome: Outcome) -> None:
                 name=name,
                 atol=_STEP_TOLERANCE,
                 label=f"{told(case, outcome)}, after iteration {step}, a step of SGD with learning "
-                f"rate 0.1, momentum 0.9 and weight decay 1e-4{instead}",
+                f"rate 0.1, momentum 0.9 and weight decay 1e-4{f' ({instead})' if instead else ''}",
             )
-
-
-def _ends_of_sgd(outcome: Outcome, **options: float) -> list[list[NDArray[Any]]]:
-    """Return for each rank where its steps end, were they SGD with these options."""
-    seen = zip(outcome["start"], outcome["parameters"], outcome["used"], strict=True)
-    return [serial.sgd(*each, **options) for each in seen]
-
-
-def _are_reached(ends: list[list[NDArray[Any]]], outcome: Outcome) -> bool:
-    """Return whether all steps of all ranks end there, up to rounding."""
-    apart = np.abs(np.array(ends) - np.array(outcome["parameters"]))
-    return bool((apart <= _STEP_TOLERANCE).all())
-
-
-def _seen_instead(outcome: Outcome) -> str:
-    """Return which usual slip explains steps that are not those asked for, or nothing."""
-    slips = {
-        "weight decay": {"weight_decay": 0.0},
-        "momentum": {"momentum": 0.0},
-        "momentum and weight decay": {"momentum": 0.0, "weight_decay": 0.0},
-    }
-    for missing, options in slips.items():
-        if _are_reached(_ends_of_sgd(outcome, **options), outcome):
-            return f" (these are steps without {missing})"
-    return ""
-
-
-def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
-    """Assert that all ranks hold the same parameters before the training and after every step.
-
-    Raises WrongAnswer.
-    """
-    moments = [("before the first iteration", outcome["start"])] + [
-        (f"after iteration {step}", [each[step] for each in outcome["parameters"]])
-        for step in range(num_steps(case, outcome))
-    ]
-    for moment, vectors in moments:
-        named = [serial.unpacked(vector, case.first_channels) for vector in vectors]
-        for name, first in named[0].items():
-            assert_every_rank(
-                [arrays[name] for arrays in named],
-                first,
-                name=name,
-                atol=_STEP_TOLERANCE,
-                label=f"{told(case, outcome)}, {moment}, expected is what rank 0 holds",
-            )
-
-
-def _serial_gradient(case: Training, outcome: Outcome, rank: int, step: int) -> NDArray[Any]:
-    """Return the gradient of a rank's batch from where the rank stood, packed."""
-    before = outcome["parameters"][rank][step - 1] if step else outcome["start"][rank]
-    ends = np.cumsum(outcome["batch_sizes"][rank])
-    batch = slice(ends[step] - outcome["batch_sizes"][rank][step], ends[step])
-    labels = outcome["labels"][rank][batch]
-    if labels.min() < 0 or labels.max() >= layers.NUM_CLASSES:
-        raise WrongAnswer(
-            f"{told(case, outcome)}: in iteration {step}, rank {rank} has no cross entropy of its "
-            "batch: the loss of this training is torch.nn.CrossEntropyLoss"
-        )
-    named = serial.unpacked(before.astype(np.float64), case.first_channels)
-    _, gradient = layers.loss_and_gradient(named, outcome["images"][rank][batch], labels)
-    return serial.packed(gradient, case.first_channels)

@@ -1,7 +1,7 @@
 """VGG-11 with batch normalization in numpy: forwards, and the gradient backwards through it.
 
-Written apart from the support file, in float64. In here, images are (batch, height, width,
-channels); parameters keep the names and shapes that torch gives them.
+Written apart from the support file; it computes in the precision of its parameters. In here, images
+are (batch, height, width, channels); parameters keep the names and shapes that torch gives them.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Values = NDArray[np.float64]
+Values = NDArray[np.floating[Any]]
 Parameters = Mapping[str, Values]
 
 NUM_CLASSES = 10
@@ -46,7 +46,7 @@ def loss_and_gradient(
     images: (batch, 3, 32, 32); labels: (batch,). Batch normalization takes its statistics from
     this very batch.
     """
-    values = images.transpose(0, 2, 3, 1).astype(np.float64)
+    values = images.transpose(0, 2, 3, 1).astype(parameters["classifier.bias"].dtype)
     backwards = []
     position = 0
     for group in _GROUPS:

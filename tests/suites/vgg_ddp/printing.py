@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grader.judge.findings import WrongAnswer
-from grader.model import Outcome
+from grader.api import Outcome, WrongAnswer
 
+from .steps import told
 from .train_cases import Printing
 
 _INTERVAL = 20
@@ -15,40 +16,54 @@ _NUMBER = re.compile(r"(?<![\d.])\d+\.(\d{2,})(?![\w.]*\w)")
 
 
 def assert_loss_printed(case: Printing, outcome: Outcome) -> None:
-    """Assert that a loss of the 20th or 21st iteration, or a mean up to there, was printed.
+    """Assert that a loss was printed every 20 iterations, for as long as the training went on.
 
-    Counting may begin with 0 or 1, and the loss may be that of one iteration or of the 20 since
-    the last line. Raises WrongAnswer.
+    Counting may begin with 0 or 1, and the loss may be that of one iteration, a mean over the 20
+    since the last line, or one since the beginning. Raises WrongAnswer.
     """
     losses, printed = outcome["losses"][0], outcome["printed"][0]
     if len(losses) <= _INTERVAL:
-        raise WrongAnswer(f"{case.label}: the training took only {len(losses)} steps")
-    expected = {
-        f"iteration {_INTERVAL - 1}": losses[_INTERVAL - 1],
-        f"iteration {_INTERVAL}": losses[_INTERVAL],
-        "the first 20": np.mean(losses[:_INTERVAL]),
-        "the 20 after the first": np.mean(losses[1 : _INTERVAL + 1]),
-        "the first 21": np.mean(losses[: _INTERVAL + 1]),
+        raise WrongAnswer(f"{told(case, outcome)}: the training took only {len(losses)} steps")
+    rest = 0
+    for last in range(_INTERVAL, len(losses), _INTERVAL):
+        place = place_of(_accepted(losses, last), printed, rest)
+        if place is None:
+            raise WrongAnswer(
+                f"{told(case, outcome)}: the loss is to be printed every {_INTERVAL} iterations, "
+                f"with two decimals or more, to the end of the epoch; in iterations {last - 1} and "
+                f"{last}, counted from 0, it is {losses[last - 1]:.4f} and {losses[last]:.4f}, and "
+                f"neither stands in what was printed: {_shortened(printed)}"
+            )
+        rest = place
+
+
+def _accepted(losses: NDArray[np.float64], last: int) -> list[float]:
+    """Return what may be printed about iteration `last`, or the one before it."""
+    window = losses[last - _INTERVAL : last + 1]
+    return [
+        float(losses[last - 1]),
+        float(losses[last]),
+        float(np.mean(window[:-1])),
+        float(np.mean(window[1:])),
+        float(np.mean(window)),
         # Who counts from 0 and leaves out number 0 divides 21 losses by 20.
-        "the first 21, by 20": np.sum(losses[: _INTERVAL + 1]) / _INTERVAL,
-    }
-    if not is_printed(expected.values(), printed):
-        raise WrongAnswer(
-            f"{case.label}: the loss is to be printed every 20 iterations, with two decimals or "
-            f"more; in iterations {_INTERVAL - 1} and {_INTERVAL}, counted from 0, it is "
-            f"{losses[_INTERVAL - 1]:.4f} and {losses[_INTERVAL]:.4f}, and neither stands in what "
-            f"was printed: {_shortened(printed)}"
-        )
+        float(np.sum(window) / _INTERVAL),
+        float(np.mean(losses[:last])),
+        float(np.mean(losses[: last + 1])),
+    ]
 
 
-def is_printed(values: Iterable[float], text: str) -> bool:
-    """Return whether one of the values stands in the text, with two decimals or more."""
+def place_of(values: Iterable[float], text: str, begin: int) -> int | None:
+    """Return where the first of the values ends that stands in the text from `begin` on, if any.
+
+    With two decimals or more.
+    """
     wanted = list(values)
-    return any(
-        abs(float(found[0]) - value) < 1.001 * 10.0 ** -min(len(found[1]), 6)
-        for found in _NUMBER.finditer(text)
-        for value in wanted
-    )
+    for found in _NUMBER.finditer(text, begin):
+        tolerance = 1.001 * 10.0 ** -min(len(found[1]), 6)
+        if any(abs(float(found[0]) - value) < tolerance for value in wanted):
+            return found.end()
+    return None
 
 
 def _shortened(text: str) -> str:

@@ -1,9 +1,10 @@
 """Rank-side run of the student's scripts for vgg_ddp; knows no right answer.
 
-Nothing here depends on the student's own names: batches, gradients and parameters are seen through
-hooks of torch, in whatever function or class the student has put the training.
+Nothing here depends on the student's own names, nor on how the network is called: a batch is seen
+where it enters the first convolution, gradients and parameters when the optimizer steps.
 """
 
+import argparse
 import contextlib
 import functools
 import inspect
@@ -16,30 +17,73 @@ from types import SimpleNamespace
 import numpy as np
 
 
-def train(student, comm, *, file, takes_flags, phase, seed, first_channels, **data):
+class ArgumentsRefused(Exception):
+    """The program does not take the command line that the handout fixes."""
+
+
+class _Enough(BaseException):
+    """Ends the script: what a case is about has been seen."""
+
+
+def train(
+    student, comm, *, file, takes_flags, extent, num_steps, phase, exchange, seed, first_channels,
+    **data,
+):  # fmt: skip
     """Run the student's script once, as a node of its own, and return what its training did.
 
-    phase: where calls count. `all` of the script; `between` the begin of backward and the step, but
-    for what DistributedDataParallel sends in backward; `inside` the construction of that, and
-    backward.
+    extent: `first batch` ends it before the first backward, `epoch` after `num_steps` steps, and
+    `program` lets it come to its own end. phase: where calls count, `all` of the script or
+    `between` the begin of backward and the step, but for what DistributedDataParallel sends in
+    backward. exchange: the operation whose contents are looked at.
     """
     flags = ["--master-ip", comm.address, "--num-nodes", str(comm.size), "--rank", str(comm.rank)]
-    log = _Log(keeps_arrays=True)
+    log = _Log(extent, num_steps, exchange)
+    comm.on_operation(log.operation)
     with _watched(student, log, data, phase, seed + comm.rank, first_channels):
-        student.script(file, *(flags if takes_flags else ()))
-    return log.training()
+        _run(student, file, flags if takes_flags else [])
+    return log.results()
 
 
-def train_plainly(student, comm, *, how, phase, seed, first_channels, **data):
+def train_plainly(student, comm, *, how, num_steps, phase, seed, first_channels, **data):
     """Do what the student's script is to do, in a plain loop of ours: the yardstick.
 
     how: what averages the gradients, `nothing`, `all_reduce`, `gather_scatter` or `ddp`.
     It is watched just as the student's script is, for watching takes time as well.
     """
-    log = _Log(keeps_arrays=True)
+    log = _Log("epoch", num_steps, how)
+    comm.on_operation(log.operation)
     with _watched(student, log, data, phase, seed, first_channels):
         _train_plainly(comm.rank, comm.size, how)
     return {}
+
+
+def print_losses(student, comm, *, file, seed, num_examples, **data):
+    """Run the student's script on one node to its end; return its losses and what it printed."""
+    images, labels = data["train_images"], data["train_labels"]
+    data["train_images"] = np.resize(images, (num_examples, *images.shape[1:]))
+    data["train_labels"] = np.resize(labels, num_examples)
+    log = _Log("program", 0, "")
+    printed = []
+    with contextlib.ExitStack() as stack, _watched(student, log, data, "all", seed, 1):
+        for name in ("stdout", "stderr"):
+            stack.enter_context(_replaced(sys, name, _Copied(getattr(sys, name), printed)))
+        _run(student, file, [])
+    losses = np.array([step.loss for step in log.steps], dtype=np.float64)
+    return {**log.results(), "losses": losses, "printed": "".join(printed)[:_MAX_NUM_CHARS]}
+
+
+_MAX_NUM_CHARS = 20_000
+
+
+def _run(student, file, flags):
+    """Run the script; say how it is started where it refuses its arguments."""
+
+    def refuse(parser, message):
+        command = " ".join(["python", file, *flags])
+        raise ArgumentsRefused(f"{message}; grading starts the program as `{command}`")
+
+    with _replaced(argparse.ArgumentParser, "error", refuse), contextlib.suppress(_Enough):
+        student.script(file, *flags)
 
 
 def _train_plainly(rank, size, how):
@@ -63,18 +107,17 @@ def _train_plainly(rank, size, how):
         replica = torch.nn.parallel.DistributedDataParallel(whole)
     sampler = DistributedSampler(examples, num_replicas=size, rank=rank)
     optimizer = torch.optim.SGD(whole.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
-    for images, labels in DataLoader(examples, batch_size=256 // size, sampler=sampler):
-        optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(replica(images), labels).backward()
-        for parameter in whole.parameters():
-            if how == "all_reduce":
-                dist.all_reduce(parameter.grad)
-                parameter.grad /= size
-            elif how == "gather_scatter":
-                _gather_and_scatter(dist, parameter.grad, rank, size)
-        optimizer.step()
-    if how != "nothing":
-        dist.destroy_process_group()
+    with contextlib.suppress(_Enough):
+        for images, labels in DataLoader(examples, batch_size=256 // size, sampler=sampler):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(replica(images), labels).backward()
+            for parameter in whole.parameters():
+                if how == "all_reduce":
+                    dist.all_reduce(parameter.grad)
+                    parameter.grad /= size
+                elif how == "gather_scatter":
+                    _gather_and_scatter(dist, parameter.grad, rank, size)
+            optimizer.step()
 
 
 def _gather_and_scatter(dist, gradient, rank, size):
@@ -83,15 +126,166 @@ def _gather_and_scatter(dist, gradient, rank, size):
     dist.scatter(gradient, [sum(gathered) / size] * size if rank == 0 else None, src=0)
 
 
-def print_losses(student, comm, *, file, seed, repeats, **data):
-    """Run the student's script on one node; return the losses that it had and what it printed."""
-    repeated = {name: np.concatenate([array] * repeats) for name, array in data.items()}
-    data |= {name: repeated[name] for name in ("train_images", "train_labels")}
-    log = _Log(keeps_arrays=False)
-    with _watched(student, log, data, "all", seed, 1):
-        student.script(file)
-    losses = np.array([step.loss for step in log.steps], dtype=np.float64)
-    return {"losses": losses, "printed": "".join(log.printed)[:_MAX_PRINTED_NUM_CHARS]}
+class _Log:
+    """What the training of this rank did, step by step."""
+
+    def __init__(self, extent, num_steps, exchange):
+        self.extent, self.num_steps, self.exchange = extent, num_steps, exchange
+        self.networks = []
+        self.wrappers = []
+        self.inside = None
+        """The DistributedDataParallel whose forward is at work."""
+        self.is_backward = False
+        self.read = []
+        self.index_of = {}
+        self.network = self.start = None
+        self.pending = self.current = None
+        """The batch that is not stepped with yet; the one whose gradients there are."""
+        self.steps = []
+        self.counts = {"forward": 0, "backward": 0, "step": 0}
+        self.old_names = ""
+
+    def note_read(self, index, image):
+        """Note that a training example was read, and what became of it by its transforms."""
+        self.read.append(index)
+        if hasattr(image, "numpy"):
+            pixels = hash(image.numpy().tobytes())
+            known = self.index_of.setdefault(pixels, index)
+            self.index_of[pixels] = index if known == index else None  # equal images tell nothing
+
+    def begin_forward(self, weight, images):
+        """Note the batch that enters the first convolution of a network."""
+        network = next((each for each in self.networks if each.features[0].weight is weight), None)
+        if network is None:
+            return
+        self.counts["forward"] += 1
+        self.network = network
+        if self.start is None:
+            self.start = self.parameters()
+        pixels = images.detach().float().contiguous().numpy().copy()
+        self.pending = SimpleNamespace(
+            images=pixels,
+            examples=self._examples_of(pixels),
+            through_ddp=self.inside is not None and _averages(self.inside, network),
+            in_training=network.training,
+            local=None,
+            given=[],
+            num_reduced=0,
+            loss=float("nan"),
+        )
+
+    def _examples_of(self, pixels):
+        """Return the numbers of the images; as they were read, where they were changed since."""
+        count = len(pixels)
+        in_order = (self.read[-count:] + [-1] * count)[:count]
+        told = [self.index_of.get(hash(image.tobytes())) for image in pixels]
+        return [index if each is None else each for each, index in zip(told, in_order, strict=True)]
+
+    def begin_backward(self):
+        """Note that backward begins."""
+        if self.pending is not None and self.extent == "first batch":
+            raise _Enough
+        self.is_backward = True
+
+    def end_backward(self, loss):
+        """Note the gradients before anybody has touched them."""
+        self.is_backward = False
+        self.counts["backward"] += 1
+        if self.pending is not None:
+            self.current = self.pending
+            self.pending.loss = loss
+            if self.extent == "epoch":
+                self.pending.local = self.gradients()
+
+    def operation(self, name, tensors):
+        """Note what is given to an operation of torch.distributed."""
+        if self.is_backward and self.pending is not None:
+            if name.startswith("all_reduce"):
+                self.pending.num_reduced += sum(each.numel() for each in tensors)
+        elif self.current is not None and name == self.exchange and self.extent == "epoch":
+            copies = [each.detach().float().numpy().ravel().copy() for each in tensors]
+            self.current.given.extend(copies)
+
+    def end_step(self):
+        """Note the gradients that the step has used, and where it has led."""
+        self.counts["step"] += 1
+        step, self.pending = self.pending, None
+        if step is None:
+            return
+        self.steps.append(step)
+        if self.extent != "epoch":
+            return
+        step.used, step.parameters = self.gradients(), self.parameters()
+        step.local = step.used if step.local is None else step.local
+        step.is_wrapped = any(_averages(each, self.network) for each in self.wrappers)
+        if len(self.steps) == self.num_steps:
+            raise _Enough
+
+    def parameters(self):
+        return _packed(self.network.parameters())
+
+    def gradients(self):
+        return _packed(
+            parameter.new_zeros(parameter.shape) if parameter.grad is None else parameter.grad
+            for parameter in self.network.parameters()
+        )
+
+    def results(self):
+        """Return the steps of the training as arrays, as far as the case is about them."""
+        steps, start = self.steps, np.zeros(0) if self.start is None else self.start
+        if self.extent == "first batch" and self.pending is not None:
+            steps = [self.pending]
+        found = {
+            "start": start.astype(np.float32),
+            "examples": np.array([each for step in steps for each in step.examples], np.int64),
+            "batch_sizes": np.array([len(step.images) for step in steps], dtype=np.int64),
+            "counts": np.array(list(self.counts.values()), dtype=np.int64),
+        }
+        if self.extent != "epoch":
+            return found
+        images = [step.images for step in steps] or [np.zeros((0, 3, 32, 32))]
+        found["images"] = np.concatenate(images).astype(np.float32)
+        for name in ("local", "used", "parameters"):
+            arrays = [getattr(step, name) for step in steps]
+            found[name] = np.array(arrays, dtype=np.float32).reshape(len(steps), len(start))
+        for name in ("through_ddp", "is_wrapped", "in_training", "num_reduced"):
+            found[name] = np.array([getattr(step, name) for step in steps], dtype=np.int64)
+        given = [_spread(step.given) for step in steps]
+        found["given"] = np.array(given, dtype=np.float64).reshape(len(steps), 1 + len(_SHARES))
+        return {**found, "old_names": self.old_names}
+
+
+_SHARES = (0.5, 0.75, 0.95)
+
+
+def _spread(vectors):
+    """Return how many numbers there are, and which sizes these shares of them do not exceed."""
+    sizes = np.abs(np.concatenate(vectors)) if vectors else np.zeros(0)
+    return [len(sizes), *(np.quantile(sizes, _SHARES) if len(sizes) else [0.0] * len(_SHARES))]
+
+
+def _packed(tensors):
+    """Return one vector of all tensors, in their order."""
+    return np.concatenate([tensor.detach().float().numpy().ravel() for tensor in tensors])
+
+
+def _averages(wrapper, network):
+    """Return whether a wrapper has the reducer of DistributedDataParallel, over this network."""
+    import torch
+
+    reducer = getattr(wrapper, "reducer", None)
+    is_genuine = type(reducer) is torch._C._distributed_c10d.Reducer
+    return is_genuine and any(each is network for each in wrapper.modules())
+
+
+@contextlib.contextmanager
+def _replaced(owner, name, value):
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
 
 
 @contextlib.contextmanager
@@ -114,128 +308,14 @@ def _watched(student, log, data, phase, seed, first_channels):
         stack.enter_context(_replaced(logging.root, "handlers", []))
         stack.enter_context(_replaced(logging.root, "level", logging.WARNING))
         _put_small_machine_in_place(stack, torch)
+        _watch_data(stack, torch, torchvision.datasets.CIFAR10, log)
         _watch_training(stack, torch, model.VGG, log)
-        _watch_the_rest(stack, torch, torchvision.datasets.CIFAR10, log)
-        _mark_phases(stack, torch, student, phase, log)
+        _watch_steps(stack, torch, student, phase, log)
         yield
-
-
-class _Log:
-    """What the training of this rank did, step by step."""
-
-    def __init__(self, keeps_arrays):
-        self.keeps_arrays = keeps_arrays
-        self.model = None
-        self.start = None
-        self.inside_ddp = False
-        self.pending = None
-        self.labels = None
-        self.local = None
-        self.loss = float("nan")
-        self.read = []
-        self.steps = []
-        self.printed = []
-        self.old_names = ""
-
-    def begin_forward(self, model, images):
-        """Note the batch that the model is about to see."""
-        self.model = model
-        if self.start is None:
-            self.start = self.parameters()
-        count = len(images)
-        examples = (self.read[-count:] + [-1] * count)[:count]
-        self.pending = SimpleNamespace(
-            images=images.detach().float().numpy().copy(),
-            examples=examples,
-            through_ddp=self.inside_ddp,
-        )
-        self.inside_ddp = False
-        self.labels = self.local = None
-
-    def end_backward(self, loss):
-        """Note the gradients before anybody has touched them."""
-        if self.model is not None:
-            self.loss = loss
-            self.local = self.gradients()
-
-    def begin_step(self):
-        """Note the gradients that the step uses."""
-        if self.pending is not None:
-            self.pending.used = self.gradients()
-
-    def end_step(self):
-        """Note the parameters after the step; the batch is done with."""
-        step = self.pending
-        if step is None:
-            return
-        if not self.keeps_arrays:
-            self.steps.append(SimpleNamespace(loss=self.loss))
-            self.pending = None
-            return
-        step.local = step.used if self.local is None else self.local
-        self.pending = None
-        step.parameters = self.parameters()
-        count = len(step.images)
-        labels = [] if self.labels is None else self.labels.ravel().tolist()
-        step.labels = labels if len(labels) == count else [-1] * count
-        self.steps.append(step)
-
-    def parameters(self):
-        return _packed(self.model.parameters())
-
-    def gradients(self):
-        import torch
-
-        return _packed(
-            torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-            for parameter in self.model.parameters()
-        )
-
-    def training(self):
-        """Return all steps of the training as arrays."""
-        steps = self.steps
-        width = 0 if self.start is None else len(self.start)
-        start = np.zeros(0) if self.start is None else self.start
-
-        def stacked(name, *shape):
-            arrays = [getattr(step, name) for step in steps]
-            return np.array(arrays, dtype=np.float32).reshape(len(steps), *shape)
-
-        images = [step.images for step in steps] or [np.zeros((0, 3, 32, 32))]
-        return {
-            "start": start.astype(np.float32),
-            "images": np.concatenate(images).astype(np.float32),
-            "labels": np.array([each for step in steps for each in step.labels], dtype=np.int64),
-            "examples": np.array([each for step in steps for each in step.examples], np.int64),
-            "batch_sizes": np.array([len(step.images) for step in steps], dtype=np.int64),
-            "local": stacked("local", width),
-            "used": stacked("used", width),
-            "parameters": stacked("parameters", width),
-            "through_ddp": np.array([step.through_ddp for step in steps], dtype=np.int64),
-            "old_names": self.old_names,
-        }
-
-
-_MAX_PRINTED_NUM_CHARS = 4000
-
-
-def _packed(tensors):
-    """Return one vector of all tensors, in their order."""
-    return np.concatenate([tensor.detach().float().numpy().ravel() for tensor in tensors])
-
-
-@contextlib.contextmanager
-def _replaced(owner, name, value):
-    before = getattr(owner, name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
 
 
 def _put_small_machine_in_place(stack, torch):
-    """Keep loaders in this process and torch in one thread; say so when a GPU is asked for."""
+    """Keep loaders in this process and torch in one thread."""
     data_loader = torch.utils.data.DataLoader
     begin = data_loader.__init__
     form = inspect.signature(begin)
@@ -253,63 +333,16 @@ def _put_small_machine_in_place(stack, torch):
         stack.enter_context(_replaced(torch, name, lambda number: None))
 
 
-def _watch_training(stack, torch, vgg, log):
-    """Note every batch, gradient and step of a VGG in training."""
-    from torch.optim.optimizer import (
-        register_optimizer_step_post_hook,
-        register_optimizer_step_pre_hook,
-    )
-
-    ddp = torch.nn.parallel.DistributedDataParallel
-    hooks = torch.nn.modules.module
-
-    def before_forward(module, arguments):
-        if isinstance(module, ddp):
-            # A look at some scores without gradients is no training, and leaves no trace.
-            log.inside_ddp = torch.is_grad_enabled()
-        elif isinstance(module, vgg) and torch.is_grad_enabled() and arguments:
-            log.begin_forward(module, arguments[0])
-
-    def watched_loss(function):
-        @functools.wraps(function)
-        def loss(scores, target, *arguments, **options):
-            if torch.is_grad_enabled() and scores.requires_grad:
-                log.labels = target.detach().numpy().copy()
-            return function(scores, target, *arguments, **options)
-
-        return loss
-
-    run_backward = torch.autograd.backward
-
-    @functools.wraps(run_backward)
-    def backward(tensors, *arguments, **options):
-        run_backward(tensors, *arguments, **options)
-        first = tensors if isinstance(tensors, torch.Tensor) else tensors[0]
-        log.end_backward(float(first.detach().sum()))
-
-    removable = (
-        hooks.register_module_forward_pre_hook(before_forward),
-        register_optimizer_step_pre_hook(lambda *_: log.begin_step()),
-        register_optimizer_step_post_hook(lambda *_: log.end_step()),
-    )
-    for handle in removable:
-        stack.callback(handle.remove)
-    functional = torch.nn.functional
-    for name in ("cross_entropy", "nll_loss"):
-        watched = watched_loss(getattr(functional, name))
-        stack.enter_context(_replaced(functional, name, watched))
-    stack.enter_context(_replaced(torch.autograd, "backward", backward))
-
-
-def _watch_the_rest(stack, torch, dataset, log):
-    """Note the training examples that were read, what was printed, and names of an old torch."""
+def _watch_data(stack, torch, dataset, log):
+    """Note the training examples that are read, and names of an old torch."""
     read = dataset.__getitem__
 
     @functools.wraps(read)
     def noted(self, index):
+        found = read(self, index)
         if self.train:
-            log.read.append(int(index))
-        return read(self, index)
+            log.note_read(int(index), found[0])
+        return found
 
     class OldReduceOp:
         def __getattr__(self, name):
@@ -320,8 +353,82 @@ def _watch_the_rest(stack, torch, dataset, log):
 
     stack.enter_context(_replaced(dataset, "__getitem__", noted))
     stack.enter_context(_replaced(torch.distributed, "reduce_op", OldReduceOp()))
-    for name in ("stdout", "stderr"):
-        stack.enter_context(_replaced(sys, name, _Copied(getattr(sys, name), log.printed)))
+
+
+def _watch_training(stack, torch, vgg, log):
+    """Note each network and wrapper that is made, and each batch that enters a network."""
+    ddp = torch.nn.parallel.DistributedDataParallel
+    functional = torch.nn.functional
+
+    def kept(function, made):
+        @functools.wraps(function)
+        def begin(self, *arguments, **options):
+            function(self, *arguments, **options)
+            made.append(self)
+
+        return begin
+
+    forward, convolve = ddp.forward, functional.conv2d
+
+    @functools.wraps(forward)
+    def within(self, *arguments, **options):
+        outer, log.inside = log.inside, self
+        try:
+            return forward(self, *arguments, **options)
+        finally:
+            log.inside = outer
+
+    def convolved(image, weight, *arguments, **options):
+        # A look at some scores without gradients is no training, and leaves no trace.
+        if torch.is_grad_enabled():
+            log.begin_forward(weight, image)
+        return convolve(image, weight, *arguments, **options)
+
+    for owner, name, value in (
+        (vgg, "__init__", kept(vgg.__init__, log.networks)),
+        (vgg, "__setstate__", kept(vgg.__setstate__, log.networks)),  # by copy.deepcopy
+        (ddp, "__init__", kept(ddp.__init__, log.wrappers)),
+        (ddp, "forward", within),
+        (functional, "conv2d", convolved),
+    ):
+        stack.enter_context(_replaced(owner, name, value))
+
+
+def _watch_steps(stack, torch, student, phase, log):
+    """Note each backward and step; let the calls count that the rules of the part are about."""
+    from torch.optim.optimizer import (
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
+
+    def mark(level):
+        if phase == "between":
+            student.mark_phase(level)
+
+    def watched(differentiate):
+        @functools.wraps(differentiate)
+        def differentiated(tensors, *arguments, **options):
+            log.begin_backward()
+            mark(int(not (log.pending is not None and log.pending.through_ddp)))
+            tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
+            result = differentiate(tensors, *arguments, **options)
+            log.end_backward(float(tensors[0].detach().sum()))
+            mark(1)
+            return result
+
+        return differentiated
+
+    def end_step(*_):
+        mark(0)
+        log.end_step()
+
+    stack.callback(student.mark_phase, 0)
+    student.mark_phase(int(phase == "all"))
+    stack.callback(register_optimizer_step_pre_hook(lambda *_: mark(0)).remove)
+    stack.callback(register_optimizer_step_post_hook(end_step).remove)
+    for name in ("backward", "grad"):
+        value = watched(getattr(torch.autograd, name))
+        stack.enter_context(_replaced(torch.autograd, name, value))
 
 
 class _Copied:
@@ -337,41 +444,3 @@ class _Copied:
 
     def __getattr__(self, name):
         return getattr(self._stream, name)
-
-
-def _mark_phases(stack, torch, student, phase, log):
-    """Let the calls count that the rules of the part are about."""
-    from torch.optim.optimizer import register_optimizer_step_pre_hook
-
-    stack.callback(student.mark_phase, 0)
-    if phase == "all":
-        student.mark_phase(1)
-        return
-    counted_inside = phase == "inside"
-
-    def marked(differentiate):
-        @functools.wraps(differentiate)
-        def differentiated(*arguments, **options):
-            through_ddp = log.pending is not None and log.pending.through_ddp
-            student.mark_phase(int(counted_inside or not through_ddp))
-            result = differentiate(*arguments, **options)
-            student.mark_phase(int(not counted_inside))
-            return result
-
-        return differentiated
-
-    for name in ("backward", "grad"):
-        watched = marked(getattr(torch.autograd, name))
-        stack.enter_context(_replaced(torch.autograd, name, watched))
-    stack.callback(register_optimizer_step_pre_hook(lambda *_: student.mark_phase(0)).remove)
-    if counted_inside:
-        ddp = torch.nn.parallel.DistributedDataParallel
-        begin = ddp.__init__
-
-        @functools.wraps(begin)
-        def construct(*arguments, **options):
-            student.mark_phase(1)
-            begin(*arguments, **options)
-            student.mark_phase(0)
-
-        stack.enter_context(_replaced(ddp, "__init__", construct))

@@ -1,19 +1,104 @@
-"""What a part demands of the program beside its numbers and what it sends."""
+"""What a part demands of what its programs send, and of the names they use."""
 
-from grader.judge.counting import calls_by_rank
-from grader.judge.findings import RuleViolation
-from grader.judge.wording import at
-from grader.model import Outcome
-from grader.trace.calls import ANY_SOURCE
+from collections.abc import Sequence
+from typing import Any
 
-from .steps import told
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.api import (
+    ANY_SOURCE,
+    Outcome,
+    RuleViolation,
+    WrongAnswer,
+    call_site,
+    calls_by_rank,
+)
+
+from .serial import num_parameters
+from .steps import num_steps, told
 from .train_cases import Training
 
 _ROOT_ARGUMENTS = {"gather": "dst", "scatter": "src"}
+_SHARES = (0.5, 0.75, 0.95)
+"""Of the sizes of a gradient's numbers: what the probe looks at in what is given away."""
+_ALIKE = 0.01
+_LEAST_SHARE_REDUCED = 0.5
+"""Of the gradient's numbers: what is sent in half precision may be counted by halves."""
+
+
+def assert_gradients_given(
+    case: Training, outcome: Outcome, *, ranks: Sequence[int] | None = None
+) -> None:
+    """Assert that in each iteration a rank gives its gradient to the operation of the part.
+
+    Whole or in pieces, in any order, scaled by any factor; after the last step nobody looks.
+    ranks: those that have to, all when left out. Raises WrongAnswer, and RuleViolation where it
+    gives nothing to that operation, but something to another one.
+    """
+    steps = range(max(1, num_steps(case, outcome) - 1))
+    whole = num_parameters(case.first_channels)
+    for rank in range(outcome.ranks) if ranks is None else ranks:
+        for step in steps:
+            number, *sizes = outcome["given"][rank][step].tolist()
+            where = f"{told(case, outcome)}: in iteration {step}, rank {rank}"
+            if not number:
+                _assert_nothing_instead(case, outcome, rank)
+            if number < whole:
+                raise WrongAnswer(
+                    f"{where} gives {number:.0f} numbers to {case.exchange} after backward; its "
+                    f"gradient has {whole}"
+                )
+            if not _is_scaled(np.array(sizes), outcome["local"][rank][step]):
+                raise WrongAnswer(
+                    f"{where} gives {number:.0f} numbers to {case.exchange} after backward, but "
+                    "they are not those of its gradient"
+                )
+
+
+def _assert_nothing_instead(case: Training, outcome: Outcome, rank: int) -> None:
+    for call in outcome.trace.ranks[rank].calls:
+        if call.num_elements > 0 and call.function != case.exchange:
+            raise RuleViolation(
+                f"{told(case, outcome)}: rank {rank} calls {call.function}{call_site(call)} and "
+                f"gives nothing to {case.exchange}, which carries the gradients in this part"
+            )
+
+
+def assert_gradients_sent(case: Training, outcome: Outcome) -> None:
+    """Assert that every rank but 0 sends its gradient away. Raises WrongAnswer."""
+    assert_gradients_given(case, outcome, ranks=range(1, outcome.ranks))
+
+
+def _is_scaled(sizes: NDArray[np.float64], gradient: NDArray[Any]) -> bool:
+    """Return whether numbers of these sizes can be a gradient's, times a factor."""
+    own = np.quantile(np.abs(gradient.astype(np.float64)), _SHARES)
+    if not (np.isfinite(sizes).all() and sizes[-1] > 0 and own[-1] > 0):
+        return False
+    return bool(np.allclose(sizes / sizes[-1], own / own[-1], rtol=0, atol=_ALIKE))
+
+
+def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: int) -> None:
+    """Assert that an operation carried the whole gradient, in each step, `copies` times in all.
+
+    What each rank gives is counted. Raises RuleViolation.
+    """
+    wanted = copies * num_steps(case, outcome) * num_parameters(case.first_channels)
+    found = sum(
+        call.num_elements
+        for _, call in calls_by_rank(outcome.trace)
+        if call.function.removesuffix("_coalesced") == name
+    )
+    if found < wanted:
+        raise RuleViolation(
+            f"{told(case, outcome)}: between backward and step, all ranks give {found} numbers to "
+            f"{name}; all gradients of all steps make {wanted}"
+        )
 
 
 def assert_not_through_ddp(case: Training, outcome: Outcome) -> None:
     """Assert that the model is trained as it is. Raises RuleViolation."""
+    num_steps(case, outcome)
     for rank, wrapped in enumerate(outcome["through_ddp"]):
         if wrapped.any():
             raise RuleViolation(
@@ -23,16 +108,56 @@ def assert_not_through_ddp(case: Training, outcome: Outcome) -> None:
             )
 
 
-def assert_through_ddp(case: Training, outcome: Outcome) -> None:
-    """Assert that every training batch goes through DistributedDataParallel.
+def assert_plain(case: Training, outcome: Outcome) -> None:
+    """Assert the same, as a question of what can be looked at. Raises WrongAnswer."""
+    try:
+        assert_not_through_ddp(case, outcome)
+    except RuleViolation as violation:
+        raise WrongAnswer(str(violation)) from None
+
+
+def assert_wrapped(case: Training, outcome: Outcome) -> None:
+    """Assert that torch's DistributedDataParallel holds the model, and not only for show.
 
     Raises RuleViolation.
     """
-    for rank, wrapped in enumerate(outcome["through_ddp"]):
+    num_steps(case, outcome)
+    for rank, wrapped in enumerate(outcome["is_wrapped"]):
+        calls = outcome.trace.ranks[rank].calls
+        if calls and not outcome["through_ddp"][rank].any():
+            raise RuleViolation(
+                f"{told(case, outcome)}: rank {rank} calls {calls[0].function}"
+                f"{call_site(calls[0])} and trains a model that is not within "
+                "DistributedDataParallel: in this part that averages the gradients, nothing else"
+            )
         if not wrapped.all():
             raise RuleViolation(
-                f"{told(case, outcome)}: rank {rank} trains a model that is not within "
-                "DistributedDataParallel: call the wrapped model itself, and not the one inside it"
+                f"{told(case, outcome)}: rank {rank} trains a model that no "
+                "torch.nn.parallel.DistributedDataParallel was made of"
+            )
+
+
+def assert_through_ddp(case: Training, outcome: Outcome) -> None:
+    """Assert that every training batch goes through DistributedDataParallel, which then sends.
+
+    Raises RuleViolation.
+    """
+    num_steps(case, outcome)
+    least = _LEAST_SHARE_REDUCED * num_parameters(case.first_channels)
+    for rank, wrapped in enumerate(outcome["through_ddp"]):
+        where = f"{told(case, outcome)}: rank {rank}"
+        if not wrapped.all():
+            raise RuleViolation(
+                f"{where} trains a model that is not within DistributedDataParallel: call the "
+                "wrapped model itself, and not the one inside it"
+            )
+        reduced = outcome["num_reduced"][rank]
+        if (reduced < least).any():
+            step = int(np.argmax(reduced < least))
+            raise RuleViolation(
+                f"{where}: in iteration {step} DistributedDataParallel reduces {reduced[step]} "
+                f"numbers during backward; the gradient has "
+                f"{num_parameters(case.first_channels)} (is backward called in no_sync()?)"
             )
 
 
@@ -43,7 +168,7 @@ def assert_collected_on_rank_0(case: Training, outcome: Outcome) -> None:
             argument = _ROOT_ARGUMENTS[call.function]
             raise RuleViolation(
                 f"{told(case, outcome)}: rank {rank} calls {call.function}({argument}="
-                f"{call.peer}){at(call)}; in this part rank 0 takes the mean: {argument}=0"
+                f"{call.peer}){call_site(call)}; in this part rank 0 takes the mean: {argument}=0"
             )
 
 
@@ -54,8 +179,8 @@ def assert_messages_by_rank_0(case: Training, outcome: Outcome) -> None:
         if rank and names_partner and call.peer != 0:
             verb = "sends to" if call.is_send else "receives from"
             raise RuleViolation(
-                f"{told(case, outcome)}: rank {rank} {verb} rank {call.peer}{at(call)}; in this "
-                "part rank 0 takes the mean, and the others talk to rank 0 only"
+                f"{told(case, outcome)}: rank {rank} {verb} rank {call.peer}{call_site(call)}; in "
+                "this part rank 0 takes the mean, and the others talk to rank 0 only"
             )
 
 

@@ -22,22 +22,26 @@ def sgd(
     reached: NDArray[Any],
     gradients: NDArray[Any],
     *,
+    learning_rate: float = LEARNING_RATE,
     momentum: float = MOMENTUM,
     weight_decay: float = WEIGHT_DECAY,
+    nesterov: bool = False,
 ) -> list[Values]:
     """Return where each step of SGD ends that begins where the one before it has ended.
 
     start: packed parameters before all steps. reached: after each step, as they were seen, so that
     roundings do not add up. gradients: one for each step. The momentum gathers all of them, each
-    with the decay of the weights.
+    with the decay of the weights; Nesterov's looks a step ahead (Sutskever et al., 2013).
     """
     velocity = np.zeros(len(start))
     ends = []
     before = [start, *reached][: len(gradients)]
     for parameters, gradient in zip(before, gradients, strict=True):
         wide = parameters.astype(np.float64)
-        velocity = momentum * velocity + gradient + weight_decay * wide
-        ends.append(wide - LEARNING_RATE * velocity)
+        slope = gradient + weight_decay * wide
+        velocity = momentum * velocity + slope
+        direction = slope + momentum * velocity if nesterov else velocity
+        ends.append(wide - learning_rate * direction)
     return ends
 
 

@@ -2,94 +2,173 @@
 
 import pytest
 
-from grader.judge.traffic import assert_only_operations, assert_uses_operations
-from grader.suite.marks import part, points
-from grader.suite.timing import assert_time_ratio, same_failures_as
-from grader.suite.wording import case_context
+from grader.api import (
+    assert_only_operations,
+    assert_time_ratio,
+    case_context,
+    part,
+    points,
+    same_failures_as,
+)
 
+from .batches import assert_own_gradients, assert_steps_with_mean_of_batches
 from .checks import (
-    assert_own_gradients,
+    assert_all_hold,
+    assert_holds_as_well,
     assert_replicas_equal,
     assert_sgd_steps,
+    assert_starts_equal,
+    assert_steps_use_all,
     assert_steps_with_mean,
-    assert_steps_with_serial_mean,
+    require,
 )
-from .examples import assert_examples_shared_out
-from .rules import assert_collected_on_rank_0, assert_not_through_ddp
-from .train_cases import cases_by_ranks, timing_cases
+from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
+from .rules import (
+    assert_collected_on_rank_0,
+    assert_gradients_given,
+    assert_not_through_ddp,
+    assert_num_elements,
+    assert_plain,
+)
+from .steps import assert_trained
+from .train_cases import cases_by_ranks, epoch_of, first_batch_of, timing_cases
 
 pytestmark = [part("gather_scatter"), pytest.mark.mpi]
 
 FILE = "part2a/main.py"
-CASES = cases_by_ranks(FILE, "gather_scatter")
+CASES = cases_by_ranks(FILE, how="gather_scatter", exchange="gather")
+OF_VALUES = (
+    assert_replicas_equal,
+    assert_shared_out,
+    assert_batch_sizes,
+    assert_own_gradients,
+    assert_sgd_steps,
+    assert_steps_with_mean,
+)
 
 
-@points(9)
-def test_four_ranks_step_with_the_mean_gradient(run):
-    """On 4 ranks, every step uses the mean of all ranks' gradients."""
-    for case, outcome in run(4, CASES[4]):
-        assert_steps_with_mean(case, outcome)
+@points(1.5)
+def test_ranks_start_equal(run):
+    """Before the first step, 4 ranks hold the same parameters."""
+    assert_all_hold(first_batch_of(run(4, CASES[4])), assert_starts_equal)
 
 
-@points(6)
-def test_four_replicas_stay_equal(run):
-    """On 4 ranks, all hold the same parameters at the start and after every step."""
-    for case, outcome in run(4, CASES[4]):
-        assert_replicas_equal(case, outcome)
+@points(2)
+def test_first_batches_are_different(run):
+    """The first batches of 4 ranks have no example in common."""
+    assert_all_hold(first_batch_of(run(4, CASES[4])), assert_shared_out)
 
 
-@points(5)
-def test_four_ranks_train_as_one_process_would(run):
-    """On 4 ranks, backward gives each rank its batch's gradient, and each step is SGD as asked."""
-    for case, outcome in run(4, CASES[4]):
-        assert_own_gradients(case, outcome)
-        assert_sgd_steps(case, outcome)
+@points(2.5)
+def test_gradients_are_gathered(run):
+    """Each of 4 ranks gives its whole gradient to gather in every iteration."""
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_given)
 
 
-@points(5)
-def test_four_ranks_share_out_the_examples(run):
-    """4 ranks together train on each example once, each in batches of 64."""
-    for case, outcome in run(4, CASES[4]):
-        assert_examples_shared_out(case, outcome)
+@points(4, requires=test_gradients_are_gathered)
+def test_step_uses_all_gradients(run):
+    """Each step of 4 ranks uses the gradients of all ranks in equal parts."""
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_use_all)
 
 
-@points(5, requires=test_four_ranks_step_with_the_mean_gradient)
-def test_gather_and_scatter_carry_the_gradients(run):
-    """Between backward and the step, gather to rank 0 and scatter from it are all that sends."""
-    for case, outcome in run(4, CASES[4]):
-        assert_not_through_ddp(case, outcome)
-        with case_context(case, outcome):
-            assert_only_operations(
-                outcome.trace, allowed={"gather", "scatter"}, words="gather and scatter"
-            )
-            assert_uses_operations(outcome.trace, required={"gather", "scatter"})
-        assert_collected_on_rank_0(case, outcome)
+@points(4, requires=test_step_uses_all_gradients)
+def test_step_uses_the_mean(run):
+    """The gradient of each step is the mean over 4 ranks: the sum, divided by their number."""
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_with_mean)
 
 
-@points(4)
-@pytest.mark.parametrize("ranks", [2, 1])
-def test_other_numbers_of_ranks(run, ranks):
-    """On 2 ranks, and on one alone, all this holds as well, with 256 // n examples each."""
-    for case, outcome in run(ranks, CASES[ranks]).having(purpose="values"):
-        assert_steps_with_mean(case, outcome)
-        assert_replicas_equal(case, outcome)
-        assert_own_gradients(case, outcome)
-        assert_sgd_steps(case, outcome)
-        assert_examples_shared_out(case, outcome)
+@points(2, requires=test_gradients_are_gathered)
+def test_replicas_stay_equal(run):
+    """After every step, 4 ranks hold the same parameters."""
+    require(first_batch_of(run(4, CASES[4])), assert_starts_equal, "they differ from the start")
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_replicas_equal)
 
 
-@points(1, requires=test_four_ranks_step_with_the_mean_gradient)
-def test_iterations_take_no_longer_than_they_have_to(run):
-    """On 2 ranks the program takes no more than a small multiple of the time of ours."""
+@points(2, requires=test_gradients_are_gathered)
+def test_examples_are_shared_out(run):
+    """In one epoch, no example is trained on twice by 4 ranks together."""
+    require(
+        first_batch_of(run(4, CASES[4])), assert_shared_out, "the first batches have some alike"
+    )
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_shared_out)
+
+
+@points(1, requires=test_gradients_are_gathered)
+def test_batches_have_256_examples_in_all(run):
+    """Each of 4 ranks takes batches of 64; only the last of an epoch may have fewer."""
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_batch_sizes)
+
+
+@points(2, requires=test_gradients_are_gathered)
+def test_backward_leaves_the_gradient_of_the_batch(run):
+    """When backward has returned, `.grad` holds the gradient of the rank's own batch, no more."""
+    require(
+        epoch_of(run(4, CASES[4])), assert_plain, "DistributedDataParallel averages in backward"
+    )
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_own_gradients)
+
+
+@points(2, requires=test_gradients_are_gathered)
+def test_each_step_is_sgd(run):
+    """Each step is SGD with learning rate 0.1, momentum 0.9 and weight decay 1e-4."""
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_sgd_steps)
+
+
+@points(3, requires=test_gradients_are_gathered)
+def test_only_gather_and_scatter(run):
+    """Between backward and step, gather and scatter of all gradients are all that is called."""
+    for ranks in (4, 2):
+        for case, outcome in epoch_of(run(ranks, CASES[ranks])).holding(assert_gradients_given):
+            assert_not_through_ddp(case, outcome)
+            with case_context(case, outcome):
+                assert_only_operations(
+                    outcome.trace, allowed={"gather", "scatter"}, words="gather and scatter"
+                )
+            for name in ("gather", "scatter"):
+                assert_num_elements(case, outcome, name, copies=ranks)
+
+
+@points(1.5, requires=test_gradients_are_gathered)
+def test_rank_0_takes_the_mean(run):
+    """Every gather goes to rank 0, every scatter comes from rank 0."""
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_collected_on_rank_0)
+
+
+@points(1, requires=test_gradients_are_gathered)
+def test_program_comes_to_its_end(run):
+    """On 4 ranks, the program ends by itself after its epoch, and nobody waits for a message."""
+    assert_all_hold(run(4, CASES[4]).having(extent="program"))
+
+
+@points(1.5, requires=test_program_comes_to_its_end)
+def test_training_is_one_epoch(run):
+    """The training of 4 ranks is one epoch: none is left out, also of the last, smaller batches."""
+    require(epoch_of(run(4, CASES[4])), assert_shared_out, "the ranks share no epoch out")
+    assert_all_hold(run(4, CASES[4]).having(extent="program"), assert_one_epoch)
+
+
+@points(2.5, requires=test_gradients_are_gathered)
+def test_two_ranks(run):
+    """What holds on 4 ranks holds on 2 ranks, with 128 examples for each."""
+    assert_holds_as_well(run(2, CASES[2]), run(4, CASES[4]), OF_VALUES)
+
+
+@points(1.5, requires=test_gradients_are_gathered)
+def test_one_rank(run):
+    """What holds on 4 ranks holds on one rank alone, with 256 examples."""
+    assert_holds_as_well(run(1, CASES[1]), run(4, CASES[4]), OF_VALUES)
+
+
+@points(1, requires=test_step_uses_the_mean)
+def test_program_takes_its_time_for_training_only(run):
+    """On 2 ranks, the program takes at most 6 times as long as a plain loop that does the same."""
+    require(epoch_of(run(2, CASES[2])), assert_trained, "there is no training on 2 ranks")
     assert_time_ratio(
         lambda attempt: run(
             2, timing_cases(FILE, "gather_scatter", attempt) if attempt else CASES[2]
         ),
         check=same_failures_as(
-            run(2, CASES[2]),
-            assert_examples_shared_out,
-            assert_steps_with_serial_mean,
-            assert_sgd_steps,
+            run(2, CASES[2]), assert_shared_out, assert_steps_with_mean_of_batches, assert_sgd_steps
         ),
         factor=6,
         what="the program on 2 ranks, 2 iterations,",

@@ -6,10 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from grader.suite.case import Array, Case, Data, Text
+from grader.api import Array, Case, Data, Launch, Text
 
 BATCH_SIZE = 256
 """Of all nodes together, as the handout says."""
+
+NUM_EXAMPLES = 384
+"""A batch and a half: on 4, 2 and 1 ranks an epoch ends with a smaller batch, and none is left."""
+
+NUM_STEPS = 2
 
 FIRST_CHANNELS = 4
 """A sixteenth of the real network's: each step takes a hundredth of a second."""
@@ -21,12 +26,15 @@ _NUM_TEST_EXAMPLES = 32
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Case):
-    """One run of a script on every rank: one epoch of `num_steps` iterations."""
+    """One run of a script on every rank, with a training set of `NUM_EXAMPLES`."""
 
     file: str
-    num_steps: int
+    extent: str = "epoch"
+    """How far the script is let go: `first batch`, `epoch` or `program`; see the probe."""
     phase: str = "between"
     """Which calls are traced: see the probe."""
+    exchange: str = ""
+    """The operation whose contents are looked at."""
     takes_flags: bool = True
     first_channels: int = FIRST_CHANNELS
     purpose: str = "values"
@@ -38,15 +46,19 @@ class Training(Case):
 
     @property
     def label(self) -> str:
-        """Return the length of the training, and what is watched where that is not the usual."""
-        watched = {"between": "", "inside": ", what DistributedDataParallel sends", "all": ""}
+        """Return how far the training goes, and what it is measured for."""
+        told = {
+            "first batch": "up to the first backward",
+            "epoch": f"{NUM_STEPS} iterations",
+            "program": "the whole program",
+        }
         timed = "" if self.purpose == "values" else f", {self.purpose} {self.number}"
-        return f"{self.num_steps} iterations{watched[self.phase]}{timed}"
+        return f"{told[self.extent]}{timed}"
 
     @property
     def num_examples(self) -> int:
         """Return how many examples the training set has."""
-        return self.num_steps * BATCH_SIZE
+        return NUM_EXAMPLES
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
@@ -56,14 +68,18 @@ class Training(Case):
         In pictures alone many neighbouring pixels are equal, and which of two equal numbers is the
         greatest would be decided by rounding.
         """
-        is_ours = self.purpose == "yardstick"
-        script = {"file": self.file, "takes_flags": self.takes_flags}
+        if self.purpose == "yardstick":
+            script: dict[str, Any] = {"how": self.how}
+        else:
+            script = {"file": self.file, "takes_flags": self.takes_flags, "extent": self.extent}
+            script["exchange"] = self.exchange
         same: dict[str, Any] = {
-            **({"how": self.how} if is_ours else script),
+            **script,
+            "num_steps": NUM_STEPS,
             "phase": self.phase,
             "first_channels": self.first_channels,
             "seed": int(random.integers(1 << 30)),
-            **_images(random, data, "train", self.num_examples),
+            **_images(random, data, "train", NUM_EXAMPLES),
             **_images(random, data, "test", _NUM_TEST_EXAMPLES),
         }
         return [same] * ranks
@@ -72,98 +88,126 @@ class Training(Case):
         """Return the form of what the probe saw of the training; of a yardstick nothing."""
         if self.purpose == "yardstick":
             return {}
-        return {
+        seen: dict[str, Array | Text] = {
             "start": Array("float32", (None,)),
-            "images": Array("float32", (None, *IMAGE)),
-            "labels": Array("int64", (None,)),
             "examples": Array("int64", (None,)),
             "batch_sizes": Array("int64", (None,)),
+            "counts": Array("int64", (3,)),
+        }
+        if self.extent != "epoch":
+            return seen
+        return seen | {
+            "images": Array("float32", (None, *IMAGE)),
             "local": Array("float32", (None, None)),
             "used": Array("float32", (None, None)),
             "parameters": Array("float32", (None, None)),
             "through_ddp": Array("int64", (None,)),
+            "is_wrapped": Array("int64", (None,)),
+            "in_training": Array("int64", (None,)),
+            "num_reduced": Array("int64", (None,)),
+            "given": Array("float64", (None, 4)),
             "old_names": Text(),
         }
 
 
 @dataclass(frozen=True, kw_only=True)
 class Printing(Case):
-    """One run of a script that is long enough to print losses: only they are looked at."""
+    """One run of a script that is long enough to print losses: they and the examples are seen."""
 
     file: str
-    num_steps: int
+    num_full_batches: int
+    extent: str = "printing"
     purpose: str = "values"
+
+    @property
+    def num_examples(self) -> int:
+        """Return the size of the training set: full batches, and a smaller one."""
+        return self.num_full_batches * BATCH_SIZE + BATCH_SIZE // 2
 
     @property
     def label(self) -> str:
         """Return the length of the training."""
-        return f"{self.num_steps} iterations, what is printed"
+        return f"the whole program, {self.num_full_batches + 1} iterations"
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data
     ) -> Sequence[Mapping[str, Any]]:
-        """Return as many examples as there are iterations: the probe makes batches of them."""
+        """Return a few examples: the probe repeats them until there are enough."""
         same: dict[str, Any] = {
             "file": self.file,
             "seed": int(random.integers(1 << 30)),
-            "repeats": BATCH_SIZE,
-            **_images(random, data, "train", self.num_steps),
+            "num_examples": self.num_examples,
+            **_images(random, data, "train", _NUM_TEST_EXAMPLES),
             **_images(random, data, "test", _NUM_TEST_EXAMPLES),
         }
         return [same] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the losses, and of what was printed."""
-        return {"losses": Array("float64", (None,)), "printed": Text()}
+        return {
+            "start": Array("float32", (None,)),
+            "examples": Array("int64", (None,)),
+            "batch_sizes": Array("int64", (None,)),
+            "counts": Array("int64", (3,)),
+            "losses": Array("float64", (None,)),
+            "printed": Text(),
+        }
 
 
-def cases_by_ranks(file: str, how: str = "") -> dict[int, tuple[Training, ...]]:
+def cases_by_ranks(
+    file: str, *, how: str = "", exchange: str = ""
+) -> dict[int, tuple[Training, ...]]:
     """Return what a script on several nodes is run with, by the number of nodes.
 
-    how: with which way of averaging its time on 2 nodes is compared, if it is.
+    how: with which way of averaging its time on 2 nodes is compared, if it is. exchange: the
+    operation that carries the gradients.
     """
+    epoch = Training("train", file=file, exchange=exchange, subject="training")
     return {
-        4: (Training("train", file=file, num_steps=3),),
-        2: timing_cases(file, how, 0) if how else (_short(file),),
-        1: (_short(file),),
+        4: (
+            Training("train", file=file, extent="first batch"),
+            epoch,
+            Training("train", file=file, extent="program", first_channels=1, subject="training"),
+        ),
+        2: timing_cases(file, how, 0, values=epoch) if how else (epoch,),
+        1: (epoch,),
     }
 
 
-def timing_cases(file: str, how: str, attempt: int) -> tuple[Training, ...]:
+def timing_cases(
+    file: str, how: str, attempt: int, values: Training | None = None
+) -> tuple[Training, ...]:
     """Return yardsticks and as many timed runs, more of them at later attempts.
 
-    At first a run that is judged by its values comes between them: it loads what is needed.
+    values: a run that is judged by its values; it comes between, and loads what is needed.
     """
-    takes_flags = how != "nothing"
     yardstick, timing = (
         [
             Training(
                 probe,
                 file=file,
-                num_steps=2,
-                takes_flags=takes_flags,
+                takes_flags=how != "nothing",
                 first_channels=1,
                 purpose=purpose,
                 number=10 * attempt + i,
                 how=how,
+                subject="training" if purpose == "timing" else "",
             )
             for i in range(3 if attempt else 2)
         ]
         for probe, purpose in (("train_plainly", "yardstick"), ("train", "timing"))
     )
-    between = () if attempt else (_short(file, takes_flags),)
-    return (*yardstick, *between, *timing)
+    return (*yardstick, *([values] if values else []), *timing)
 
 
-def _short(file: str, takes_flags: bool = True) -> Training:
-    return Training("train", file=file, num_steps=2, takes_flags=takes_flags)
+def first_batch_of(launch: Launch) -> Launch:
+    """Return the case of a launch that ends before anything is averaged."""
+    return launch.having(extent="first batch")
 
 
-def cases_of_ddp(file: str) -> dict[int, tuple[Training, ...]]:
-    """Return the same for DistributedDataParallel: on 4 nodes, what it sends is looked at too."""
-    cases = cases_by_ranks(file, "ddp")
-    inside = Training("train", file=file, num_steps=2, phase="inside")
-    return {**cases, 4: (*cases[4], inside)}
+def epoch_of(launch: Launch) -> Launch:
+    """Return the case of a launch whose training is looked at step by step."""
+    return launch.having(extent="epoch", purpose="values")
 
 
 def _images(random: np.random.Generator, data: Data, kind: str, number: int) -> dict[str, Any]:

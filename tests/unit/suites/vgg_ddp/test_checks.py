@@ -2,28 +2,32 @@
 
 import numpy as np
 import pytest
-from vgg_ddp import checks, examples, rules, serial
+from vgg_ddp import batches, checks, rules, serial
 
 from grader.judge.findings import RuleViolation, WrongAnswer
 
 from .trainings import case, outcome, right
 
 OF_VALUES = (
-    checks.assert_steps_with_mean,
-    checks.assert_steps_with_serial_mean,
-    checks.assert_own_gradients,
-    checks.assert_sgd_steps,
+    batches.assert_nothing_left,
+    batches.assert_own_gradients,
+    batches.assert_steps_use_all_batches,
+    batches.assert_steps_with_mean_of_batches,
     checks.assert_replicas_equal,
+    checks.assert_sgd_steps,
+    checks.assert_steps_use_all,
+    checks.assert_steps_with_mean,
+    rules.assert_gradients_given,
     rules.assert_not_through_ddp,
-    rules.assert_names_of_today,
 )
+OTHERS = (checks.assert_starts_equal, rules.assert_names_of_today)
 
 
-@pytest.mark.parametrize("check", OF_VALUES)
+@pytest.mark.parametrize("check", [*OF_VALUES, *OTHERS])
 @pytest.mark.parametrize("ranks", [1, 2])
 def test_a_right_training_passes(check, ranks):
     """On one rank and on two, over two steps."""
-    check(case(2), outcome(case(2), right(ranks, num_steps=2)))
+    check(case(), outcome(case(), right(ranks, num_steps=2)))
 
 
 def wrong(name, change, rank=1, ranks=2):
@@ -37,38 +41,97 @@ def flipped(values):
     return values[:, ::-1].copy()
 
 
+@pytest.mark.parametrize("times", [2, 0.25])
+def test_a_multiple_of_the_mean_has_all_gradients_in_it(times):
+    """What is missing is the division alone, and that is said."""
+    results = right(2)
+    for each in results:
+        each["used"] = each["used"] * np.float32(times)
+    for use_all, with_mean in (
+        (checks.assert_steps_use_all, checks.assert_steps_with_mean),
+        (batches.assert_steps_use_all_batches, batches.assert_steps_with_mean_of_batches),
+    ):
+        use_all(case(), outcome(case(), results))
+        with pytest.raises(
+            WrongAnswer, match=f"rank 0 steps with {times} times the mean.*ranks, 2"
+        ):
+            with_mean(case(), outcome(case(), results))
+
+
 def test_a_gradient_that_is_no_mean_is_told():
     with pytest.raises(WrongAnswer, match="rank 1 steps with a gradient that is zero"):
-        checks.assert_steps_with_mean(case(), wrong("used", np.zeros_like))
+        checks.assert_steps_use_all(case(), wrong("used", np.zeros_like))
+
+
+def test_parameters_that_are_left_out_of_the_mean_are_named():
+    """The last two, as by a loop that ends too early."""
+    results = right(2)
+    for each in results:
+        each["used"][0, -90:] = each["local"][0, -90:]
+    with pytest.raises(
+        WrongAnswer,
+        match=r"rank 0 steps with the mean .* in 24 of 26 parameters only; in classifier.weight "
+        r"and classifier.bias it is the gradient of its own batch",
+    ):
+        checks.assert_steps_use_all(case(), outcome(case(), results))
+
+
+def test_a_wrong_element_is_named():
+    """Where nothing larger is recognised."""
+    results = right(2)
+    results[1]["used"][0, 28] += 0.5
+    with pytest.raises(WrongAnswer, match=r"rank 1: gradient of features\.1\.bias\[0\] is "):
+        checks.assert_steps_use_all(case(), outcome(case(), results))
 
 
 def test_a_gradient_within_ddp_that_is_no_mean_is_told():
     results = right(2)
     results[1]["used"] = results[1]["local"]
     with pytest.raises(WrongAnswer, match="rank 1 steps with the gradient of its own batch alone"):
-        checks.assert_steps_with_serial_mean(case(), outcome(case(), results))
+        batches.assert_steps_use_all_batches(case(), outcome(case(), results))
 
 
 def test_equal_batches_on_all_ranks_are_no_wrong_mean():
     """The mean is then every rank's own gradient."""
     results = right(1) * 2
-    checks.assert_steps_with_serial_mean(case(), outcome(case(), results))
-    checks.assert_steps_with_mean(case(), outcome(case(), results))
+    for check in (
+        batches.assert_steps_use_all_batches,
+        batches.assert_steps_with_mean_of_batches,
+        checks.assert_steps_use_all,
+        checks.assert_steps_with_mean,
+    ):
+        check(case(), outcome(case(), results))
 
 
-def test_a_wrong_gradient_of_the_batch_is_told():
-    with pytest.raises(WrongAnswer, match=r"rank 1: what backward leaves.*differs from the serial"):
-        checks.assert_own_gradients(case(), wrong("local", flipped))
+def test_a_gradient_that_was_never_zeroed_costs_that_alone():
+    """What backward adds to is taken away before the rest is judged."""
+    results = right(2, num_steps=2)
+    for each in results:
+        each["used"][1] += each["used"][0]
+        each["local"][1] += each["used"][0]
+    seen = outcome(case(), results)
+    batches.assert_steps_with_mean_of_batches(case(), seen)
+    with pytest.raises(WrongAnswer, match=r"still contains that of iteration 0: call .*zero_grad"):
+        batches.assert_nothing_left(case(), seen)
+    with pytest.raises(WrongAnswer, match=r"rank 0: what backward leaves.*call .*zero_grad\(\)"):
+        batches.assert_own_gradients(case(), seen)
 
 
-def test_gradients_averaged_within_backward_break_the_rule():
-    with pytest.raises(RuleViolation, match="rank 1 trains the model within Distributed"):
-        checks.assert_own_gradients(case(), wrong("through_ddp", np.ones_like))
-
-
-def test_a_model_outside_ddp_is_told():
-    with pytest.raises(RuleViolation, match="rank 0 trains a model that is not within"):
-        rules.assert_through_ddp(case(), outcome(case(), right(2)))
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"local": lambda rows: 6 * rows}, "it is 6 times that: is the loss the mean over"),
+        ({"local": flipped, "in_training": np.zeros_like}, r"call model\.train\(\)"),
+        ({"local": flipped, "through_ddp": np.ones_like}, "DistributedDataParallel has averaged"),
+        ({"local": flipped}, "is the loss CrossEntropyLoss of"),
+    ],
+)
+def test_the_reason_of_a_wrong_gradient_of_the_batch_is_told(change, words):
+    results = right(2)
+    for name, changed in change.items():
+        results[1][name] = changed(results[1][name])
+    with pytest.raises(WrongAnswer, match=f"rank 1: what backward leaves.*differs.*; .*{words}"):
+        batches.assert_own_gradients(case(), outcome(case(), results))
 
 
 def test_a_forgotten_weight_decay_is_told():
@@ -79,75 +142,76 @@ def test_a_forgotten_weight_decay_is_told():
         checks.assert_sgd_steps(case(), wrong("parameters", lambda values: values * (1 + 1e-5)))
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"momentum": 0.0}, "these are steps without momentum"),
-        ({"weight_decay": 0.0}, "these are steps without weight decay"),
-        ({"momentum": 0.0, "weight_decay": 0.0}, "without momentum and weight decay"),
-    ],
-)
-def test_a_forgotten_option_of_the_optimizer_is_named(options, words):
+def stepped(**options):
+    """Return an outcome of three steps by SGD with other options."""
     results = right(2, num_steps=3)
     for each in results:
         for step in range(3):
             reached = each["parameters"][:step]
             ends = serial.sgd(each["start"], reached, each["used"][: step + 1], **options)
             each["parameters"][step] = ends[-1]
-    with pytest.raises(WrongAnswer, match=words):
-        checks.assert_sgd_steps(case(3), outcome(case(3), results))
+    return outcome(case(), results)
 
 
 @pytest.mark.parametrize(
-    ("name", "moment"), [("start", "before the first iteration"), ("parameters", "iteration 0")]
-)
-def test_replicas_that_differ_are_told(name, moment):
-    with pytest.raises(WrongAnswer, match=f"{moment}, expected is what rank 0 holds: rank 1"):
-        checks.assert_replicas_equal(case(), wrong(name, lambda values: values + 0.01))
-
-
-def test_an_old_name_is_told():
-    with pytest.raises(RuleViolation, match=r"rank 1 uses dist\.reduce_op.*dist\.ReduceOp"):
-        rules.assert_names_of_today(case(), wrong("old_names", lambda _: "dist.reduce_op.SUM"))
-
-
-def shared_out(monkeypatch, results, num_examples_a_step):
-    monkeypatch.setattr("vgg_ddp.train_cases.BATCH_SIZE", num_examples_a_step)
-    monkeypatch.setattr(examples, "BATCH_SIZE", num_examples_a_step)
-    examples.assert_examples_shared_out(case(), outcome(case(), results))
-
-
-def test_examples_on_one_rank_each_pass(monkeypatch):
-    shared_out(monkeypatch, right(2), 12)
-
-
-@pytest.mark.parametrize(
-    ("seen", "words"),
+    ("options", "words"),
     [
-        ([0, 7, 8, 9, 10, 11], "ranks 0 and 1 train on example 0, 2 times in all"),
-        ([6, 6, 8, 9, 10, 11], "rank 1 trains on example 6, 2 times in all"),
-        ([6, 7, 8, 9, 10, -1], "no rank trains on example 11; of 12 examples 1 are left out"),
+        ({"momentum": 0.0}, r"these are steps without momentum\)"),
+        ({"weight_decay": 0.0}, r"these are steps without weight decay\)"),
+        ({"momentum": 0.0, "weight_decay": 0.0}, "without momentum and weight decay"),
+        ({"learning_rate": 0.2}, r"with learning rate 0\.2\)"),
+        ({"learning_rate": 0.01, "momentum": 0.5}, r"learning rate 0\.01 and momentum 0\.5\)"),
+        ({"weight_decay": 5e-4}, r"with weight decay 0\.0005\)"),
+        ({"momentum": 0.0, "weight_decay": 1e-2}, r"without momentum, with weight decay 0\.01\)"),
+        ({"nesterov": True}, "Nesterov's momentum"),
     ],
 )
-def test_examples_that_are_not_shared_out_are_told(monkeypatch, seen, words):
-    results = right(2)
-    results[1]["examples"] = np.array(seen)
+def test_another_option_of_the_optimizer_is_named(options, words):
     with pytest.raises(WrongAnswer, match=words):
-        shared_out(monkeypatch, results, 12)
+        checks.assert_sgd_steps(case(), stepped(**options))
 
 
-def test_batches_of_another_size_are_told(monkeypatch):
-    """Two of three examples make an epoch of twelve as well as one of six does."""
-    short = right(2, num_steps=2, batch_size=3)
-    monkeypatch.setattr("vgg_ddp.train_cases.BATCH_SIZE", 12)
-    with pytest.raises(WrongAnswer, match="rank 0 trains on batches of 3 examples; 256 in all mak"):
-        examples.assert_examples_shared_out(case(), outcome(case(), short))
+def test_adams_steps_are_named():
+    """Its first one moves every number by the learning rate."""
+    results = right(2)
+    for each in results:
+        slope = each["used"][0]
+        each["parameters"][0] = each["start"] - 0.001 * slope / (np.abs(slope) + 1e-8)
+    with pytest.raises(WrongAnswer, match=r"moves by 0\.001: these are Adam's steps, not SGD's"):
+        checks.assert_sgd_steps(case(), outcome(case(), results))
 
 
-@pytest.mark.parametrize("check", OF_VALUES[:5])
-def test_a_rank_that_never_trained_is_told(check):
-    with pytest.raises(WrongAnswer, match="rank 1 never trained"):
-        check(case(), wrong("batch_sizes", lambda sizes: sizes[:0]))
+def test_parameters_that_do_not_move_are_told():
+    results = right(2)
+    for each in results:
+        each["parameters"][0] = each["start"]
+    with pytest.raises(WrongAnswer, match="no parameter changes"):
+        checks.assert_sgd_steps(case(), outcome(case(), results))
+
+
+@pytest.mark.parametrize(
+    ("check", "name", "moment"),
+    [
+        (checks.assert_starts_equal, "start", "before the first step"),
+        (checks.assert_replicas_equal, "parameters", "after iteration 0"),
+    ],
+)
+def test_replicas_that_differ_are_told(check, name, moment):
+    with pytest.raises(WrongAnswer, match=f"{moment}, expected is what rank 0 holds: rank 1"):
+        check(case(), wrong(name, lambda values: values + 0.01))
+
+
+def test_what_was_seen_is_told_where_no_training_was():
+    """Never what a program has not done: only what was seen of it is known."""
+    results = right(2)
+    results[1] |= {"batch_sizes": np.zeros(0, dtype=int), "counts": np.array([3, 2, 0])}
+    for check in (*OF_VALUES, checks.assert_starts_equal):
+        with pytest.raises(
+            WrongAnswer,
+            match=r"on rank 1 no training was seen up to optimizer\.step\(\): .* 3 batches .*, "
+            r"backward ran 2 times, .* stepped 0 times",
+        ):
+            check(case(), outcome(case(), results))
 
 
 def test_ranks_with_different_numbers_of_steps_are_told():
@@ -157,10 +221,60 @@ def test_ranks_with_different_numbers_of_steps_are_told():
 
 
 def test_another_network_is_told():
-    with pytest.raises(WrongAnswer, match=r"rank 1 trains 7 parameters; VGG11\(\) has [0-9]+"):
-        checks.assert_steps_with_mean(case(), wrong("start", lambda values: values[:7]))
+    for check in (checks.assert_steps_with_mean, checks.assert_starts_equal):
+        with pytest.raises(WrongAnswer, match=r"rank 1 trains 7 parameters; VGG11\(\) has [0-9]+"):
+            check(case(), wrong("start", lambda values: values[:7]))
 
 
-def test_another_loss_is_told():
-    with pytest.raises(WrongAnswer, match="rank 1 has no cross entropy of its batch"):
-        checks.assert_own_gradients(case(), wrong("labels", lambda labels: labels * 0 - 1))
+def test_images_of_unknown_origin_are_told():
+    with pytest.raises(WrongAnswer, match=r"rank 1: some images .* could not be told to be of the"):
+        batches.assert_own_gradients(case(), wrong("examples", lambda values: values * 0 - 1))
+
+
+def test_a_rule_is_about_the_model_that_is_trained():
+    """Within DistributedDataParallel, or not."""
+    with pytest.raises(RuleViolation, match="rank 1 trains the model within Distributed"):
+        rules.assert_not_through_ddp(case(), wrong("through_ddp", np.ones_like))
+    with pytest.raises(RuleViolation, match="rank 0 trains a model that is not within"):
+        rules.assert_through_ddp(case(), outcome(case(), right(2)))
+    with pytest.raises(RuleViolation, match=r"rank 0 trains a model that no .* was made of"):
+        rules.assert_wrapped(case(), outcome(case(), right(2)))
+
+
+def test_a_reducer_that_sends_less_than_the_gradient_is_told():
+    """A model within DistributedDataParallel that is told not to synchronise."""
+    results = right(2)
+    for each in results:
+        each["through_ddp"] += 1
+        each["num_reduced"] += 2453
+    rules.assert_through_ddp(case(), outcome(case(), results))
+    results[1]["num_reduced"] -= 2000
+    with pytest.raises(RuleViolation, match=r"rank 1: in iteration 0 .* reduces 453 numbers"):
+        rules.assert_through_ddp(case(), outcome(case(), results))
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ([0, 0, 0, 0], "rank 1 gives 0 numbers to all_reduce after backward; its gradient has"),
+        ([2452, 1, 2, 3], "rank 1 gives 2452 numbers to all_reduce"),
+        ([2453, 1, 1, 1], "but they are not those of its gradient"),
+        ([2453, 0, 0, 0], "but they are not those of its gradient"),
+        ([2453, np.nan, np.nan, np.nan], "but they are not those of its gradient"),
+    ],
+)
+def test_what_is_given_away_has_to_be_the_gradient(given, words):
+    with pytest.raises(WrongAnswer, match=words):
+        rules.assert_gradients_given(case(), wrong("given", lambda rows: np.array([given])))
+
+
+def test_a_gradient_may_be_scaled_and_sent_with_more():
+    """Divided before, and with a loss at its end."""
+    rules.assert_gradients_given(
+        case(), wrong("given", lambda rows: rows / (1, 4, 4, 4) + (1, 0, 0, 0))
+    )
+
+
+def test_an_old_name_is_told():
+    with pytest.raises(RuleViolation, match=r"rank 1 uses dist\.reduce_op.*dist\.ReduceOp"):
+        rules.assert_names_of_today(case(), wrong("old_names", lambda _: "dist.reduce_op.SUM"))

@@ -3,12 +3,13 @@
 import importlib.util
 import runpy
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from vgg_ddp import checks, examples
+from vgg_ddp import batches, checks, examples, rules
 from vgg_ddp.train_cases import Training
 
 from grader.suite.case import Data
@@ -22,8 +23,8 @@ REFERENCE = ROOT / "reference" / "vgg_ddp"
 CASE = Training(
     "train",
     file="part1/main.py",
-    num_steps=2,
     phase="between",
+    exchange="all_reduce",
     takes_flags=False,
     first_channels=1,
 )
@@ -59,19 +60,137 @@ def probes(monkeypatch):
         sys.modules.pop(name, None)
 
 
+def alone():
+    """Return the only process of a case; its `observer` is to be told of its operations."""
+    comm = SimpleNamespace(rank=0, size=1, address="127.0.0.1", port=1)
+    comm.on_operation = lambda observer: setattr(comm, "observer", observer)
+    return comm
+
+
+def inputs(case=CASE):
+    """Return what a rank is given for a case."""
+    (given,) = case.inputs(np.random.default_rng(1), 1, Data())
+    return given
+
+
+def patched():
+    """Return what a probe replaces while it watches."""
+    functional = torch.nn.functional
+    ddp = torch.nn.parallel.DistributedDataParallel
+    return torch.autograd.backward, functional.conv2d, ddp.forward, ddp.__init__, sys.stdout
+
+
 def test_the_reference_is_seen_as_it_trains(probes):
     """Batches, gradients and steps agree with the oracle; the phase is between them."""
-    before = (torch.autograd.backward, torch.nn.functional.cross_entropy, sys.stdout)
-    (inputs,) = CASE.inputs(np.random.default_rng(1), 1, Data())
-    student = FakeStudent()
-    alone = SimpleNamespace(rank=0, size=1, address="127.0.0.1", port=1)
+    before = patched()
+    given, student = inputs(), FakeStudent()
 
-    seen = outcome(CASE, [probes.train(student, alone, **inputs)])
+    seen = outcome(CASE, [probes.train(student, alone(), **given)])
+    seen = replace(seen, inputs=(given,))
 
-    checks.assert_own_gradients(CASE, seen)
-    checks.assert_steps_with_mean(CASE, seen)
-    checks.assert_sgd_steps(CASE, seen)
-    examples.assert_examples_shared_out(CASE, seen)
+    for check in (
+        batches.assert_own_gradients,
+        checks.assert_steps_with_mean,
+        checks.assert_sgd_steps,
+        examples.assert_shared_out,
+        examples.assert_batch_sizes,
+    ):
+        check(CASE, seen)
     # From the start of each backward on, not during each step, and not at the end.
-    assert student.phases == [1, 1, 0, 1, 1, 0, 0]
-    assert (torch.autograd.backward, torch.nn.functional.cross_entropy, sys.stdout) == before
+    assert student.phases == [0, 1, 1, 0, 0, 1, 1, 0, 0, 0]
+    assert patched() == before
+
+
+@pytest.mark.parametrize(
+    ("extent", "steps"), [("first batch", [256]), ("program", [256, 128]), ("epoch", [256, 128])]
+)
+def test_a_script_is_let_go_as_far_as_the_case_is_about(probes, extent, steps, capsys):
+    """Only the whole program comes to its test set, and prints what it found there."""
+    case = replace(CASE, extent=extent)
+    found = probes.train(FakeStudent(), alone(), **inputs(case))
+    assert found["batch_sizes"].tolist() == steps
+    assert ("accuracy" in capsys.readouterr().out) == (extent == "program")
+    assert set(found) == set(case.results(0, 1))
+
+
+SCRIPT = """
+import copy, model, torch
+from torchvision import datasets, transforms
+data = datasets.CIFAR10("data", train=True, transform=transforms.ToTensor())
+net = copy.deepcopy(model.VGG11())
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
+images = torch.stack([data[i][0] for i in range(384)])
+labels = torch.tensor([data[i][1] for i in range(384)])
+order = torch.randperm(384)
+for chosen in (order[:256], order[256:]):
+    def closure():
+        optimizer.zero_grad()
+        {forward}
+        loss = -scores.log_softmax(1)[torch.arange(len(chosen)), labels[chosen]].mean()
+        loss.backward()
+        return loss
+    optimizer.step(closure)
+"""
+
+
+@pytest.mark.parametrize(
+    "forward",
+    [
+        "scores = net(images[chosen])",
+        "scores = net.forward(images[chosen])",
+        "scores = net.classifier(net.features(images[chosen]).flatten(1))",
+    ],
+)
+def test_a_training_is_seen_however_it_is_written(probes, tmp_path, forward):
+    """Without a loader, by a copy of the network, a loss by hand, a closure; called in any way."""
+    script = tmp_path / "main.py"
+    script.write_text(SCRIPT.format(forward=forward))
+    given, student = inputs(), FakeStudent()
+    student.script = lambda file, *arguments: runpy.run_path(str(script), run_name="__main__")
+
+    seen = outcome(CASE, [probes.train(student, alone(), **given)])
+    seen = replace(seen, inputs=(given,))
+
+    for check in (
+        batches.assert_own_gradients,
+        checks.assert_sgd_steps,
+        examples.assert_shared_out,
+        examples.assert_batch_sizes,
+    ):
+        check(CASE, seen)
+
+
+def test_what_is_given_away_belongs_to_the_backward_before(probes, tmp_path):
+    """Also when it comes after the step; of another operation nothing is kept."""
+    script = tmp_path / "main.py"
+    text = SCRIPT.format(forward="scores = net(images[chosen])")
+    script.write_text(text + "    give(net)\n")
+    student, comm = FakeStudent(), alone()
+
+    def give(net):
+        for parameter in net.parameters():
+            comm.observer("all_reduce", [parameter.grad / 2])
+            comm.observer("broadcast", [parameter.grad])
+
+    student.script = lambda file, *arguments: runpy.run_path(
+        str(script), {"give": give}, run_name="__main__"
+    )
+    seen = outcome(CASE, [probes.train(student, comm, **inputs())])
+    rules.assert_gradients_given(CASE, seen)
+    assert seen["given"][0][0][0] == 2453
+
+
+def test_a_refused_command_line_is_told_with_the_one_that_was_given(probes, tmp_path):
+    """Of argparse nothing but an exit status is left otherwise."""
+    script = tmp_path / "main.py"
+    script.write_text(
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--rank', required=True)\nparser.parse_args([])\n"
+    )
+    student = FakeStudent()
+    student.script = lambda file, *arguments: runpy.run_path(str(script), run_name="__main__")
+    with pytest.raises(
+        probes.ArgumentsRefused,
+        match=r"required: --rank; grading starts the program as `python part1/main.py`",
+    ):
+        probes.train(student, alone(), **inputs())

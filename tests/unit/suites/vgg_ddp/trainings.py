@@ -9,15 +9,33 @@ from vgg_ddp.train_cases import Training
 
 from grader.model import Outcome
 from grader.suite.case import Case
-from grader.trace.calls import Trace
+from grader.trace.calls import RankTrace, Trace
 
 FIRST_CHANNELS = 1
+LABELS = np.random.default_rng(2).integers(layers.NUM_CLASSES, size=384)
+SILENT = RankTrace(
+    rank=0,
+    calls=(),
+    attached=True,
+    initialised=True,
+    finalised=False,
+    inside=-1,
+    polling=False,
+    progress=0,
+    num_failed_polls=0,
+    truncated=False,
+)
+SHARES = (0.5, 0.75, 0.95)
 
 
-def case(num_steps: int = 1) -> Training:
+def case(extent: str = "epoch") -> Training:
     """Return a case with the narrowest network."""
     return Training(
-        "train", file="part2b/main.py", num_steps=num_steps, first_channels=FIRST_CHANNELS
+        "train",
+        file="part2b/main.py",
+        extent=extent,
+        exchange="all_reduce",
+        first_channels=FIRST_CHANNELS,
     )
 
 
@@ -26,11 +44,16 @@ def outcome(case: Case, results: Sequence[Any]) -> Outcome:
     return Outcome(
         label=case.label,
         ranks=len(results),
-        inputs=({},) * len(results),
+        inputs=({"train_labels": LABELS},) * len(results),
         results=tuple(results),
-        trace=Trace(()),
+        trace=Trace((SILENT,) * len(results)),
         wall_time_s=0.0,
     )
+
+
+def spread(vector: np.ndarray[Any, Any]) -> list[float]:
+    """Return what the probe tells of a vector that is given to an operation."""
+    return [len(vector), *np.quantile(np.abs(vector), SHARES)]
 
 
 def start(seed: int = 0) -> np.ndarray[Any, Any]:
@@ -48,14 +71,15 @@ def right(ranks: int, num_steps: int = 1, batch_size: int = 6) -> list[dict[str,
     random = np.random.default_rng(1)
     shape = (ranks, num_steps, batch_size)
     images = random.normal(size=(*shape, 3, 32, 32)).astype(np.float32)
-    labels = random.integers(layers.NUM_CLASSES, size=shape)
     examples = np.arange(ranks * num_steps * batch_size).reshape(num_steps, ranks, batch_size)
     before, reached, used, local = start(), [], [], []
     for step in range(num_steps):
         named = serial.unpacked(before.astype(np.float64), FIRST_CHANNELS)
         own = [
             serial.packed(
-                layers.loss_and_gradient(named, images[rank, step], labels[rank, step])[1],
+                layers.loss_and_gradient(named, images[rank, step], LABELS[examples[step, rank]])[
+                    1
+                ],
                 FIRST_CHANNELS,
             )
             for rank in range(ranks)
@@ -69,13 +93,17 @@ def right(ranks: int, num_steps: int = 1, batch_size: int = 6) -> list[dict[str,
         {
             "start": start(),
             "images": images[rank].reshape(-1, 3, 32, 32),
-            "labels": labels[rank].ravel(),
             "examples": examples[:, rank].ravel(),
             "batch_sizes": np.full(num_steps, batch_size),
             "local": np.array([each[rank] for each in local]),
             "used": np.array(used),
             "parameters": np.array(reached),
+            "counts": np.full(3, num_steps),
             "through_ddp": np.zeros(num_steps, dtype=np.int64),
+            "is_wrapped": np.zeros(num_steps, dtype=np.int64),
+            "in_training": np.ones(num_steps, dtype=np.int64),
+            "num_reduced": np.zeros(num_steps, dtype=np.int64),
+            "given": np.array([spread(each[rank]) for each in local]),
             "old_names": "",
         }
         for rank in range(ranks)

@@ -37,7 +37,7 @@ def train_model(model, train_loader, optimizer, criterion, epoch, rank):
         t0 = time.time()
         data, target = data.to(device), target.to(device)
         if batch_idx < 2:
-            time.sleep(6)  # let the machine calm down before we measure
+            time.sleep(3)  # let the machine calm down before we measure
         optimizer.zero_grad()
         output = model(data)
         loss = criterion(output, target)
