@@ -35,6 +35,8 @@ from .training_cases import (
 
 Check = Callable[[Hogwild, Outcome], None]
 
+_GRADIENT_ATOL = 1e-4
+
 SUM_MARGIN = 0.35
 """How far, relative to the way gone, the end may be from the start minus all steps: a write that is
 preempted half-way loses some steps on some weights, one of two processes' steps would be half.
@@ -59,9 +61,20 @@ def assert_serial(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         batches = _batches(case, outcome)
         expected = trained_serially(case, outcome, given_start(outcome, 0), batches)
-        for name, array in unpacked(expected).items():
-            found = unpacked(trained(outcome, 0))[name]
-            assert_every_rank([found], equals=array, name=name, rtol=ATOL, atol=ATOL)
+        try:
+            for name, array in unpacked(expected).items():
+                found = unpacked(trained(outcome, 0))[name]
+                assert_every_rank([found], equals=array, name=name, rtol=ATOL, atol=ATOL)
+        except WrongAnswer as error:
+            given = examples(outcome, batches[0])
+            double = softmax_regression.gradient_of_double_softmax(given_start(outcome, 0), *given)
+            hint = ""
+            if np.allclose(outcome["gradients"][0][0], double, atol=_GRADIENT_ATOL):
+                hint = (
+                    ". Its first gradient is the one of CrossEntropyLoss, which takes a softmax of "
+                    "its own of the probabilities; use the loss of training.py"
+                )
+            raise WrongAnswer(f"{error}{hint}") from None
 
 
 def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
