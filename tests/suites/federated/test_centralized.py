@@ -1,11 +1,8 @@
 """Centralized training: given, and worth no points; it is what the others are compared with."""
 
-import pytest
+from grader.suite.marks import part, points
 
-from grader.api import part, points
-
-from .answered import Run
-from .sgd_cases import StepChecks
+from .sgd_cases import assert_shared_out, assert_trained
 from .training_cases import Training
 
 pytestmark = [part("centralized")]
@@ -13,24 +10,15 @@ pytestmark = [part("centralized")]
 CASES = (Training("train", file="cent_sgd.py", num_training=100),)
 
 
-@pytest.fixture(scope="module")
-def checks() -> StepChecks:
-    """Return what is asked of a run."""
-    return StepChecks(has_server=False)
-
-
 @points(0)
-def test_model_is_that_of_sgd(run: Run, checks: StepChecks) -> None:
+def test_model_is_that_of_sgd(run):
     """The model is that of 3 epochs of SGD in batches of 100, learning rate 0.01, momentum 0.9."""
     for case, outcome in run(1, CASES):
-        for check in (checks.epochs, checks.divided, checks.every_parameter, checks.sgd):
-            check(case, outcome)
-        checks.model_kept(case, outcome)
+        assert_trained(case, outcome, computing=[0], holders=[0])
 
 
 @points(0)
-def test_every_example_is_seen_once_an_epoch(run: Run, checks: StepChecks) -> None:
+def test_every_example_is_seen_once_an_epoch(run):
     """Each of the 3 epochs goes through all training examples once, in batches of 100."""
     for case, outcome in run(1, CASES):
-        for check in (checks.slice_sizes, checks.whole_batches, checks.epochs):
-            check(case, outcome)
+        assert_shared_out(case, outcome, computing=[0])

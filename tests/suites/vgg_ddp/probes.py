@@ -61,6 +61,10 @@ def print_losses(student, comm, *, file, seed, num_examples, **data):
     """Run the student's script on one node to its end; return its losses and what it printed."""
     images, labels = data["train_images"], data["train_labels"]
     data["train_images"] = np.resize(images, (num_examples, *images.shape[1:]))
+    # Its number in two pixels that no transform cuts off: so no two examples are equal.
+    data["train_images"][:, 0, 15, 15:17] = (
+        np.arange(num_examples, dtype="<u2").view(np.uint8).reshape(-1, 2)
+    )
     data["train_labels"] = np.resize(labels, num_examples)
     log = _Log("program", 0, "")
     printed = []
@@ -170,6 +174,7 @@ class _Log:
             in_training=network.training,
             local=None,
             given=[],
+            num_of_gradients=0,
             num_reduced=0,
             loss=float("nan"),
         )
@@ -199,12 +204,25 @@ class _Log:
 
     def operation(self, name, tensors):
         """Note what is given to an operation of torch.distributed."""
-        if self.is_backward and self.pending is not None:
-            if name.startswith("all_reduce"):
-                self.pending.num_reduced += sum(each.numel() for each in tensors)
-        elif self.current is not None and name == self.exchange and self.extent == "epoch":
-            copies = [each.detach().float().numpy().ravel().copy() for each in tensors]
-            self.current.given.extend(copies)
+        step = self.pending if self.is_backward else self.current
+        if step is None or self.extent != "epoch":
+            return
+        if self.is_backward and name.startswith("all_reduce"):
+            step.num_reduced += sum(each.numel() for each in tensors)
+        # What comes after the step is of interest where nothing has come before it.
+        if name == self.exchange and not (getattr(step, "was_given", False)):
+            for tensor in tensors:
+                step.given.append(tensor.detach().float().numpy().ravel().copy())
+                step.num_of_gradients += tensor.numel() * self._is_gradient(step.given[-1])
+
+    def _is_gradient(self, given):
+        """Return whether this is the gradient of one parameter, times some factor."""
+        gradients = (each.grad for each in self.network.parameters())
+        return any(
+            _is_parallel(given, each.detach().float().numpy().ravel())
+            for each in gradients
+            if each is not None and each.numel() == len(given)
+        )
 
     def end_step(self):
         """Note the gradients that the step has used, and where it has led."""
@@ -213,6 +231,7 @@ class _Log:
         if step is None:
             return
         self.steps.append(step)
+        step.was_given = bool(step.given)
         if self.extent != "epoch":
             return
         step.used, step.parameters = self.gradients(), self.parameters()
@@ -250,8 +269,8 @@ class _Log:
             found[name] = np.array(arrays, dtype=np.float32).reshape(len(steps), len(start))
         for name in ("through_ddp", "is_wrapped", "in_training", "num_reduced"):
             found[name] = np.array([getattr(step, name) for step in steps], dtype=np.int64)
-        given = [_spread(step.given) for step in steps]
-        found["given"] = np.array(given, dtype=np.float64).reshape(len(steps), 1 + len(_SHARES))
+        given = [[step.num_of_gradients, *_spread(step.given)] for step in steps]
+        found["given"] = np.array(given, dtype=np.float64).reshape(len(steps), 2 + len(_SHARES))
         return {**found, "old_names": self.old_names}
 
 
@@ -262,6 +281,11 @@ def _spread(vectors):
     """Return how many numbers there are, and which sizes these shares of them do not exceed."""
     sizes = np.abs(np.concatenate(vectors)) if vectors else np.zeros(0)
     return [len(sizes), *(np.quantile(sizes, _SHARES) if len(sizes) else [0.0] * len(_SHARES))]
+
+
+def _is_parallel(one, other):
+    product = float(np.linalg.norm(one)) * float(np.linalg.norm(other))
+    return product > 0 and abs(float(one @ other)) > 0.9999 * product
 
 
 def _packed(tensors):

@@ -23,6 +23,8 @@ _ROOT_ARGUMENTS = {"gather": "dst", "scatter": "src"}
 _SHARES = (0.5, 0.75, 0.95)
 """Of the sizes of a gradient's numbers: what the probe looks at in what is given away."""
 _ALIKE = 0.01
+_VARIED = 0.9
+"""Of a gradient, half of the numbers are smaller than the large ones; of a constant, none are."""
 _LEAST_SHARE_REDUCED = 0.5
 """Of the gradient's numbers: what is sent in half precision may be counted by halves."""
 
@@ -40,7 +42,7 @@ def assert_gradients_given(
     whole = num_parameters(case.first_channels)
     for rank in range(outcome.ranks) if ranks is None else ranks:
         for step in steps:
-            number, *sizes = outcome["given"][rank][step].tolist()
+            number, *sizes = outcome["given"][rank][step][1:].tolist()
             where = f"{told(case, outcome)}: in iteration {step}, rank {rank}"
             if not number:
                 _assert_nothing_instead(case, outcome, rank)
@@ -56,6 +58,27 @@ def assert_gradients_given(
                 )
 
 
+def assert_something_given(
+    case: Training, outcome: Outcome, *, ranks: Sequence[int] | None = None
+) -> None:
+    """Assert the same of a part of the gradient: some parameters', or what may be all of it.
+
+    Also of what is given within backward, when it may have been averaged already.
+    ranks: as above. Raises WrongAnswer, and RuleViolation as above.
+    """
+    steps = range(max(1, num_steps(case, outcome) - 1))
+    whole = num_parameters(case.first_channels)
+    for rank in range(outcome.ranks) if ranks is None else ranks:
+        for step in steps:
+            of_gradients, number, middle, _, large = outcome["given"][rank][step].tolist()
+            if not (of_gradients > 0 or (number >= whole and 0 < middle < _VARIED * large)):
+                assert_gradients_given(case, outcome, ranks=[rank])
+                raise WrongAnswer(
+                    f"{told(case, outcome)}: in iteration {step}, rank {rank} gives {number:.0f} "
+                    f"numbers to {case.exchange}, but no parameter's gradient"
+                )
+
+
 def _assert_nothing_instead(case: Training, outcome: Outcome, rank: int) -> None:
     for call in outcome.trace.ranks[rank].calls:
         if call.num_elements > 0 and call.function != case.exchange:
@@ -68,6 +91,11 @@ def _assert_nothing_instead(case: Training, outcome: Outcome, rank: int) -> None
 def assert_gradients_sent(case: Training, outcome: Outcome) -> None:
     """Assert that every rank but 0 sends its gradient away. Raises WrongAnswer."""
     assert_gradients_given(case, outcome, ranks=range(1, outcome.ranks))
+
+
+def assert_something_sent(case: Training, outcome: Outcome) -> None:
+    """Assert the same of a part of the gradient. Raises WrongAnswer."""
+    assert_something_given(case, outcome, ranks=range(1, outcome.ranks))
 
 
 def _is_scaled(sizes: NDArray[np.float64], gradient: NDArray[Any]) -> bool:

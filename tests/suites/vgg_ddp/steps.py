@@ -104,7 +104,7 @@ def _assert_fits_together(
         **by_step,
         **flags,
         "images": (num_examples, *IMAGE),
-        "given": (steps, 4),
+        "given": (steps, 5),
     }
     for name, shape in shapes.items():
         found = outcome[name][rank].shape

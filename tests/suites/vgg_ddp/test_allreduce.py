@@ -29,6 +29,7 @@ from .rules import (
     assert_not_through_ddp,
     assert_num_elements,
     assert_plain,
+    assert_something_given,
 )
 from .steps import assert_trained
 from .train_cases import cases_by_ranks, epoch_of, first_batch_of, timing_cases
@@ -65,7 +66,13 @@ def test_gradients_are_reduced(run):
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_given)
 
 
-@points(3, requires=test_gradients_are_reduced)
+@points(0)
+def test_some_gradients_are_reduced(run):
+    """Each of 4 ranks gives some parameters' gradients to all_reduce."""
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_something_given)
+
+
+@points(3, requires=test_some_gradients_are_reduced)
 def test_step_uses_all_gradients(run):
     """Each step of 4 ranks uses the gradients of all ranks in equal parts."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_use_all)
@@ -77,14 +84,14 @@ def test_step_uses_the_mean(run):
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_with_mean)
 
 
-@points(1.5, requires=test_gradients_are_reduced)
+@points(1.5, requires=test_some_gradients_are_reduced)
 def test_replicas_stay_equal(run):
     """After every step, 4 ranks hold the same parameters."""
     require(first_batch_of(run(4, CASES[4])), assert_starts_equal, "they differ from the start")
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_replicas_equal)
 
 
-@points(1.5, requires=test_gradients_are_reduced)
+@points(1.5, requires=test_some_gradients_are_reduced)
 def test_examples_are_shared_out(run):
     """In one epoch, no example is trained on twice by 4 ranks together."""
     require(
@@ -93,13 +100,13 @@ def test_examples_are_shared_out(run):
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_shared_out)
 
 
-@points(1, requires=test_gradients_are_reduced)
+@points(1, requires=test_some_gradients_are_reduced)
 def test_batches_have_256_examples_in_all(run):
     """Each of 4 ranks takes batches of 64; only the last of an epoch may have fewer."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_batch_sizes)
 
 
-@points(1.5, requires=test_gradients_are_reduced)
+@points(1.5, requires=test_some_gradients_are_reduced)
 def test_backward_leaves_the_gradient_of_the_batch(run):
     """When backward has returned, `.grad` holds the gradient of the rank's own batch, no more."""
     require(
@@ -108,17 +115,17 @@ def test_backward_leaves_the_gradient_of_the_batch(run):
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_own_gradients)
 
 
-@points(1.5, requires=test_gradients_are_reduced)
+@points(1.5, requires=test_some_gradients_are_reduced)
 def test_each_step_is_sgd(run):
     """Each step is SGD with learning rate 0.1, momentum 0.9 and weight decay 1e-4."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_sgd_steps)
 
 
-@points(2, requires=test_gradients_are_reduced)
+@points(2, requires=test_some_gradients_are_reduced)
 def test_only_all_reduce(run):
     """Between backward and step, all_reduce of all gradients is all that is called."""
     for ranks in (4, 2):
-        for case, outcome in epoch_of(run(ranks, CASES[ranks])).holding(assert_gradients_given):
+        for case, outcome in epoch_of(run(ranks, CASES[ranks])).holding(assert_something_given):
             assert_not_through_ddp(case, outcome)
             with case_context(case, outcome):
                 assert_only_operations(
@@ -129,7 +136,7 @@ def test_only_all_reduce(run):
             assert_num_elements(case, outcome, "all_reduce", copies=ranks)
 
 
-@points(1, requires=test_gradients_are_reduced)
+@points(1, requires=test_some_gradients_are_reduced)
 def test_program_comes_to_its_end(run):
     """On 4 ranks, the program ends by itself after its epoch, and nobody waits for a message."""
     assert_all_hold(run(4, CASES[4]).having(extent="program"))
@@ -142,13 +149,13 @@ def test_training_is_one_epoch(run):
     assert_all_hold(run(4, CASES[4]).having(extent="program"), assert_one_epoch)
 
 
-@points(1.5, requires=test_gradients_are_reduced)
+@points(1.5, requires=test_some_gradients_are_reduced)
 def test_two_ranks(run):
     """What holds on 4 ranks holds on 2 ranks, with 128 examples for each."""
     assert_holds_as_well(run(2, CASES[2]), run(4, CASES[4]), OF_VALUES)
 
 
-@points(1, requires=test_gradients_are_reduced)
+@points(1, requires=test_some_gradients_are_reduced)
 def test_one_rank(run):
     """What holds on 4 ranks holds on one rank alone, with 256 examples."""
     assert_holds_as_well(run(1, CASES[1]), run(4, CASES[4]), OF_VALUES)
@@ -169,7 +176,7 @@ def test_program_takes_its_time_for_training_only(run):
     )
 
 
-@points(0, requires=test_gradients_are_reduced)
+@points(0, requires=test_some_gradients_are_reduced)
 def test_uses_names_of_today(run):
     """The program uses the names that torch.distributed has today."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_names_of_today)

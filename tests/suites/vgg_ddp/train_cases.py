@@ -105,7 +105,7 @@ class Training(Case):
             "is_wrapped": Array("int64", (None,)),
             "in_training": Array("int64", (None,)),
             "num_reduced": Array("int64", (None,)),
-            "given": Array("float64", (None, 4)),
+            "given": Array("float64", (None, 5)),
             "old_names": Text(),
         }
 

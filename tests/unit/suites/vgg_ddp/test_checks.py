@@ -256,11 +256,11 @@ def test_a_reducer_that_sends_less_than_the_gradient_is_told():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ([0, 0, 0, 0], "rank 1 gives 0 numbers to all_reduce after backward; its gradient has"),
-        ([2452, 1, 2, 3], "rank 1 gives 2452 numbers to all_reduce"),
-        ([2453, 1, 1, 1], "but they are not those of its gradient"),
-        ([2453, 0, 0, 0], "but they are not those of its gradient"),
-        ([2453, np.nan, np.nan, np.nan], "but they are not those of its gradient"),
+        ([0, 0, 0, 0, 0], "rank 1 gives 0 numbers to all_reduce after backward; its gradient has"),
+        ([2452, 2452, 1, 2, 3], "rank 1 gives 2452 numbers to all_reduce"),
+        ([0, 2453, 1, 1, 1], "but they are not those of its gradient"),
+        ([0, 2453, 0, 0, 0], "but they are not those of its gradient"),
+        ([0, 2453, np.nan, np.nan, np.nan], "but they are not those of its gradient"),
     ],
 )
 def test_what_is_given_away_has_to_be_the_gradient(given, words):
@@ -268,10 +268,25 @@ def test_what_is_given_away_has_to_be_the_gradient(given, words):
         rules.assert_gradients_given(case(), wrong("given", lambda rows: np.array([given])))
 
 
+@pytest.mark.parametrize("given", [[10, 10, 1, 1, 1], [0, 2453, 1, 2, 3], [2400, 2400, 1, 2, 3]])
+def test_a_part_of_the_gradient_is_something(given):
+    """One parameter's, many, or a whole that has been averaged already."""
+    rules.assert_something_given(case(), wrong("given", lambda rows: np.array([given])))
+
+
+@pytest.mark.parametrize(
+    "given", [[0, 0, 0, 0, 0], [0, 1, 5, 5, 5], [0, 2453, 1, 1, 1], [0, 2453, 0, 0, 0]]
+)
+def test_something_else_is_no_part_of_the_gradient(given):
+    """Nothing, one number, ones or zeros instead."""
+    with pytest.raises(WrongAnswer, match=r"rank 1 gives [0-9]+ numbers to all_reduce"):
+        rules.assert_something_given(case(), wrong("given", lambda rows: np.array([given])))
+
+
 def test_a_gradient_may_be_scaled_and_sent_with_more():
     """Divided before, and with a loss at its end."""
     rules.assert_gradients_given(
-        case(), wrong("given", lambda rows: rows / (1, 4, 4, 4) + (1, 0, 0, 0))
+        case(), wrong("given", lambda rows: rows / (1, 1, 4, 4, 4) + (0, 1, 0, 0, 0))
     )
 
 

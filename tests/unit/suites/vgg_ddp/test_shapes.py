@@ -26,6 +26,7 @@ CHECKS = (
     examples.assert_shared_out,
     rules.assert_gradients_given,
     rules.assert_not_through_ddp,
+    rules.assert_something_given,
     rules.assert_through_ddp,
     rules.assert_wrapped,
 )

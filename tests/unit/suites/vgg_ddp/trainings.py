@@ -53,7 +53,7 @@ def outcome(case: Case, results: Sequence[Any]) -> Outcome:
 
 def spread(vector: np.ndarray[Any, Any]) -> list[float]:
     """Return what the probe tells of a vector that is given to an operation."""
-    return [len(vector), *np.quantile(np.abs(vector), SHARES)]
+    return [len(vector), len(vector), *np.quantile(np.abs(vector), SHARES)]
 
 
 def start(seed: int = 0) -> np.ndarray[Any, Any]:
