@@ -6,12 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from grader.judge.findings import WrongAnswer
-from grader.judge.traffic import assert_not_truncated, bytes_sent
-from grader.model import Outcome, RunFailure, Verdict
-from grader.suite.case import Array, Case, Data, Text
-from grader.suite.launch_view import RunFailed
-from grader.suite.wording import case_context
+from grader.api import (
+    Array,
+    Case,
+    Data,
+    Outcome,
+    RunFailed,
+    RunFailure,
+    Text,
+    Verdict,
+    WrongAnswer,
+    assert_not_truncated,
+    bytes_sent,
+    case_context,
+)
 
 from .formulas import TIMES, VOLUMES, assert_time, assert_volume
 
@@ -55,9 +63,9 @@ class Formulas(Case):
         same = {"file": FILE, "names": list(arguments), "arguments": arguments}
         return [same] * ranks
 
-    def results(self, rank: int, ranks: int) -> Mapping[str, Array]:
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the values of each function."""
-        values = {
+        values: dict[str, Array | Text] = {
             name: Array("float64", (_NUM_RANDOM,), finite=False) for name in [*VOLUMES, *TIMES]
         }
         problems = {f"{name} problem": Text() for name in values}

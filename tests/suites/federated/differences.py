@@ -16,20 +16,31 @@ _FLOAT32_EPSILON = float(np.finfo(np.float32).eps)
 
 
 def fits(found: lenet.Vector, expected: lenet.Vector, before: lenet.Vector) -> bool:
-    """Return whether every array of a model is where the way from `before` was to lead.
+    """Return whether every array of a packed model is where the way from `before` was to lead."""
+    return not misfits(found - before, expected - before, rounding(expected))
 
-    All three are packed, or are one array of a model each.
+
+def misfits(
+    found: lenet.Vector, expected: lenet.Vector, noise: lenet.Vector | float
+) -> tuple[str, ...]:
+    """Return the names of the arrays in which two packed ways, or gradients, differ.
+
+    noise: how far rounding alone may take each number off.
     """
-    if found.shape != (lenet.NUM_PARAMETERS,):
-        return _near(found, expected, before)
-    arrays = [lenet.unpacked(each) for each in (found, expected, before)]
-    return all(_near(*(each[name] for each in arrays)) for name in lenet.SHAPES)
+    got, wanted, rounded = (
+        lenet.unpacked(np.broadcast_to(each, found.shape)) for each in (found, expected, noise)
+    )
+    return tuple(
+        name
+        for name in lenet.SHAPES
+        if np.linalg.norm(got[name] - wanted[name])
+        > DEVIATION * np.linalg.norm(wanted[name]) + np.linalg.norm(rounded[name])
+    )
 
 
-def same(found: lenet.Vector, expected: lenet.Vector) -> bool:
-    """Return whether two gradients, or two ways, are equal but for rounding."""
-    distance = np.linalg.norm(found - expected)
-    return bool(distance <= DEVIATION * np.linalg.norm(expected))
+def rounding(model: lenet.Vector) -> lenet.Vector:
+    """Return how far float32 may take each number of a model off in a step and its comparison."""
+    return 2 * _FLOAT32_EPSILON * np.abs(model)
 
 
 def difference_text(found: lenet.Vector, expected: lenet.Vector) -> str:
@@ -40,9 +51,3 @@ def difference_text(found: lenet.Vector, expected: lenet.Vector) -> str:
     index = np.unravel_index(int(apart.argmax()), apart.shape)
     place = ", ".join(map(str, map(int, index)))
     return f"{name}[{place}] is {got[name][index]:.7g}, expected {wanted[name][index]:.7g}"
-
-
-def _near(found: lenet.Vector, expected: lenet.Vector, before: lenet.Vector) -> bool:
-    way = np.linalg.norm(expected - before)
-    rounding = _FLOAT32_EPSILON * np.linalg.norm(expected)
-    return bool(np.linalg.norm(found - expected) <= DEVIATION * way + 2 * rounding)

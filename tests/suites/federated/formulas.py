@@ -9,7 +9,7 @@ from math import log2
 
 import numpy as np
 
-from grader.judge.findings import WrongAnswer
+from grader.api import WrongAnswer
 
 VOLUMES: Mapping[str, Callable[[int, int, int], float]] = {
     "naive_all_reduce": lambda p, n, s: n * (n - 1) * p * s,

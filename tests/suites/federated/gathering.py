@@ -2,12 +2,17 @@
 
 from collections.abc import Collection, Mapping
 
-from grader.judge.findings import RuleViolation
-from grader.judge.functions import COLLECTIVES, ROOTED_COLLECTIVES
-from grader.judge.reductions import reduction_communicators
-from grader.judge.traffic import assert_not_truncated, bytes_sent, messages
-from grader.judge.wording import at, name_of
-from grader.trace.calls import Trace
+from grader.api import (
+    RuleViolation,
+    Trace,
+    assert_not_truncated,
+    bytes_sent,
+    call_name,
+    call_site,
+    functions,
+    messages,
+    reduction_communicators,
+)
 
 from . import lenet
 
@@ -96,20 +101,21 @@ def assert_star(trace: Trace) -> None:
                 if call.communicator not in own:
                     raise RuleViolation(
                         f"rank {rank} sends rank {other} {call.num_bytes:,} bytes by "
-                        f"{name_of(call)}{at(call)}; workers and clients talk with the server, "
-                        f"rank {SERVER}, only"
+                        f"{call_name(call)}{call_site(call)}; workers and clients talk with the "
+                        f"server, rank {SERVER}, only"
                     )
         for call in seen.calls:
-            if call.communicator in own or call.function not in COLLECTIVES:
+            if call.communicator in own or call.function not in functions.COLLECTIVES:
                 continue
-            rooted = call.function in ROOTED_COLLECTIVES or call.function.startswith("Gather")
-            if call.function in _ONLY_TELL or (rooted and call.peer == SERVER):
+            name = call.function
+            rooted = name in functions.ROOTED_COLLECTIVES or name.startswith("Gather")
+            if name in _ONLY_TELL or (rooted and call.peer == SERVER):
                 continue
             if call.num_bytes >= lenet.MODEL_NUM_BYTES // 100:
                 raise RuleViolation(
-                    f"rank {rank} calls {name_of(call)}{at(call)} on {call.num_bytes:,} bytes, in "
-                    "which all ranks take part alike; here everything goes by way of the server, "
-                    f"rank {SERVER}"
+                    f"rank {rank} calls {call_name(call)}{call_site(call)} on {call.num_bytes:,} "
+                    "bytes, in which all ranks take part alike; here everything goes by way of the "
+                    f"server, rank {SERVER}"
                 )
 
 
@@ -117,7 +123,7 @@ def given_num_bytes(trace: Trace, rank: int) -> int:
     """Return how many bytes a rank sent, or put into collectives."""
     given = bytes_sent(trace)[rank]
     for call in trace.ranks[rank].calls:
-        if call.function in COLLECTIVES and call.num_bytes > 0 and not call.error:
+        if call.function in functions.COLLECTIVES and call.num_bytes > 0 and not call.error:
             if call.function in _ONLY_ROOT_GIVES and call.peer != rank:
                 continue
             given += call.num_bytes

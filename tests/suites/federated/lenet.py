@@ -5,6 +5,7 @@ the floating-point type of the parameters.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,8 @@ LEARNING_RATE = 0.01
 MOMENTUM = 0.9
 
 _KERNEL = 5
+_CHUNK = 10
+"""Examples whose gradient is computed at once."""
 
 
 def unpacked(packed: Vector) -> dict[str, Vector]:
@@ -56,6 +59,16 @@ def loss(parameters: Vector, images: Vector, labels: NDArray[np.int64]) -> float
 
 def gradient(parameters: Vector, images: Vector, labels: NDArray[np.int64]) -> Vector:
     """Return the packed gradient of loss()."""
+    total = np.zeros_like(parameters)
+    # Few at a time: what fits into a cache is computed three times as fast.
+    for begin in range(0, len(labels), _CHUNK):
+        some = slice(begin, begin + _CHUNK)
+        share = len(labels[some]) / len(labels)
+        total += parameters.dtype.type(share) * _gradient(parameters, images[some], labels[some])
+    return total
+
+
+def _gradient(parameters: Vector, images: Vector, labels: NDArray[np.int64]) -> Vector:
     arrays = unpacked(parameters)
     scores, kept = _forward(arrays, images)
     _, upstream = _errors(scores, labels)
@@ -103,9 +116,11 @@ def train(start: Vector, batches: Iterable[tuple[Vector, NDArray[np.int64]]]) ->
     return parameters
 
 
-def _forward(arrays: Mapping[str, Vector], images: Vector) -> tuple[Vector, dict[str, tuple]]:
+def _forward(
+    arrays: Mapping[str, Vector], images: Vector
+) -> tuple[Vector, dict[str, tuple[Any, ...]]]:
     """Return the scores, and what each layer keeps for the way back."""
-    kept: dict[str, tuple] = {}
+    kept: dict[str, tuple[Any, ...]] = {}
     outputs = np.asarray(images, dtype=arrays["conv1.weight"].dtype)
     for layer in ("conv1", "conv2"):
         columns, sums = _convolved(outputs, arrays[f"{layer}.weight"], arrays[f"{layer}.bias"])

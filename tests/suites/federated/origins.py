@@ -1,54 +1,169 @@
-"""Whether models come from the messages: some are altered on their way, and training goes wrong."""
+"""Whether training comes from the messages: some are altered on their way, and what follows?"""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from grader.judge.alterations import every_message_fault
-from grader.judge.causality import assert_messages_matter
-from grader.judge.counting import sends_of
-from grader.model import AlteredMessage, Outcome
-from grader.suite.altering import inject_faults
+import numpy as np
+
+from grader.api import (
+    FaultEffect,
+    Launch,
+    MessageFault,
+    NotProven,
+    Outcome,
+    RuleViolation,
+    WrongAnswer,
+    assert_messages_matter,
+    case_context,
+    every_message_fault,
+    inject_faults,
+    sends_of,
+)
 
 from . import lenet
+from .differences import fits
+from .gathering import given_num_bytes
 from .training_cases import Training
 
-ALTERED_RANKS = 3
+Check = Callable[[Training, Outcome], None]
+Run = Callable[..., Launch]
+
 _LARGEST_ARRAY = 0.7
 """The part of a model, at least, that its largest array makes up."""
 
 
-def assert_models_come_from_messages(
-    run: Callable[..., Any],
-    cases: Sequence[Training],
-    ranks: int,
-    senders: Iterable[int],
-    num_times: int,
-    check: Callable[[Training, Outcome], object],
-) -> None:
-    """Assert that training goes wrong once the longer messages of one of `senders` are altered.
+@dataclass(frozen=True)
+class Faults:
+    """What a run led to once the longer messages of one rank after the other were altered."""
 
-    cases: the part is called with them on so many ranks, the first of them here. num_times: how
-    many models, or gradients, each of the senders has to give. check: raises WrongAnswer where
-    training went wrong. Collectives are not altered: whoever gives its models to those is not
-    looked at. Raises NotProven.
+    case: Training
+    outcome: Outcome
+    effects: tuple[FaultEffect, ...]
+
+    def assert_some_matter(
+        self, givers: Collection[int], least: int, others: Callable[[], bool]
+    ) -> None:
+        """Assert that what the givers computed came to others by MPI, and changed something there.
+
+        least: how many of them have to give something of a model's size. others: whether it changed
+        something as far as the numbers tell; asked where all went by collectives, which are not
+        altered. Raises RuleViolation, NotProven.
+        """
+        with case_context(self.case, self.outcome):
+            trace = self.outcome.trace
+            given = {rank: given_num_bytes(trace, rank) for rank in givers}
+            silent = [rank for rank in givers if given[rank] < lenet.MODEL_NUM_BYTES // 2]
+            if len(givers) - len(silent) < least:
+                raise RuleViolation(
+                    f"rank {silent[0]} gives the other ranks {given[silent[0]]:,} bytes in the "
+                    f"whole training; its gradients, or its model, are {lenet.MODEL_NUM_BYTES:,} "
+                    "bytes each time"
+                )
+            by_givers = [effect for effect in self.effects if effect.message.rank in givers]
+            if any(effect.happened and effect.influenced for effect in by_givers):
+                return
+            assert_messages_matter(trace, by_givers) if by_givers else None
+            if not others():
+                raise NotProven(
+                    "nothing shows that what a rank computes changes the model of another; "
+                    "a person should look"
+                )
+
+    def holds_without(self, check: Check) -> bool:
+        """Return whether a check holds for the run without alterations."""
+        return _holds(check, self.case, self.outcome)
+
+    def assert_each_matters(self, senders: Iterable[int], num_times: int) -> None:
+        """Assert that each of these senders' messages had an effect, if they carry its models.
+
+        num_times: how many models, or gradients, each of them has to give. Who gives its models to
+        collectives is not looked at. Raises NotProven.
+        """
+        chosen = [
+            effect
+            for effect in self.effects
+            if effect.message.rank in senders
+            and _long_num_bytes(self.outcome, effect.message)
+            >= _LARGEST_ARRAY * num_times * lenet.MODEL_NUM_BYTES
+        ]
+        if chosen:
+            with case_context(self.case, self.outcome):
+                assert_messages_matter(self.outcome.trace, chosen)
+
+
+def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check]) -> Faults:
+    """Have the longer messages of each rank altered in a run of their own.
+
+    What trains otherwise than before, of the same inputs, has been influenced. A script that never
+    trains twice alike is judged by which of the checks that held go wrong.
     """
-    case, outcome = next(iter(run(ranks, cases)))
-    messages = tuple(_alterations(outcome, senders, num_times))
-    if messages:
-        effects = inject_faults(run, ranks, case, outcome, messages, check)
-        assert_messages_matter(outcome.trace, effects)
+    messages = tuple(_faults(outcome))
+    again = replace(case, inputs_seed=outcome.inputs[0]["seed"])
+
+    def check_same(_: Training, altered: Outcome) -> None:
+        assert_same_run(outcome, altered)
+
+    def check_held(altered_case: Training, altered: Outcome) -> None:
+        for each in held:
+            each(altered_case, altered)
+
+    try:
+        effects = inject_faults(run, outcome.ranks, again, outcome, messages, check_same)
+    except WrongAnswer:
+        held = [check for check in checks if _holds(check, case, outcome)]
+        effects = inject_faults(run, outcome.ranks, case, outcome, messages, check_held)
+    return Faults(case, outcome, tuple(effects))
 
 
-def _alterations(
-    outcome: Outcome, senders: Iterable[int], num_times: int
-) -> Iterable[AlteredMessage]:
-    """Yield an alteration of all longer messages, for each sender that needs them for its models.
+def assert_same_run(before: Outcome, outcome: Outcome) -> None:
+    """Assert that two runs trained on the same batches, with the same models.
 
-    What is sent once at the end, say, may be of use to nobody.
+    Raises WrongAnswer with the first rank of which that is not so.
     """
-    for rank in senders:
+    start = next((seen[0] for seen in before["seen"] if len(seen)), None)
+    for rank in range(before.ranks):
+        same_rows = np.array_equal(before["rows"][rank], outcome["rows"][rank])
+        models = [
+            *zip(before["seen"][rank], outcome["seen"][rank], strict=False),
+            (before["model"][rank], outcome["model"][rank]),
+        ]
+        # What was made of gradients or models, and then not used.
+        models += [(before["aggregate"][rank], outcome["aggregate"][rank])]
+        gradients = before["gradient"][rank], outcome["gradient"][rank]
+        if (
+            not same_rows
+            or not all(_alike(one, other, start) for one, other in models)
+            or not _alike(*gradients, np.zeros(lenet.NUM_PARAMETERS))
+        ):
+            raise WrongAnswer(f"rank {rank} trained another model than it did before")
+
+
+def _alike(one: lenet.Vector, other: lenet.Vector, start: lenet.Vector | None) -> bool:
+    if one.shape != other.shape or start is None or one.shape != start.shape:
+        return np.array_equal(one, other)
+    return np.array_equal(one, other) or fits(other, one, start)
+
+
+def _faults(outcome: Outcome) -> Iterable[MessageFault]:
+    """Yield an alteration of all longer messages of each rank that sends any.
+
+    Of the longer ones, since a length or a loss may be of use to nobody.
+    """
+    for rank in range(outcome.ranks):
         lengths = [call.num_bytes for call in sends_of(outcome.trace, rank)]
         least = min(max(lengths, default=0) // 2, lenet.MODEL_NUM_BYTES // 4)
-        long = sum(length for length in lengths if length >= least)
-        if long >= _LARGEST_ARRAY * num_times * lenet.MODEL_NUM_BYTES:
+        if least >= lenet.MODEL_NUM_BYTES // 100:
             yield from every_message_fault(outcome, [rank], min_num_bytes=least)
+
+
+def _long_num_bytes(outcome: Outcome, message: MessageFault) -> int:
+    lengths = [call.num_bytes for call in sends_of(outcome.trace, message.rank)]
+    return sum(length for length in lengths if length >= message.min_num_bytes)
+
+
+def _holds(check: Check, case: Training, outcome: Outcome) -> bool:
+    try:
+        check(case, outcome)
+    except WrongAnswer:
+        return False
+    return True

@@ -1,220 +1,238 @@
-"""Whether the rounds of federated averaging are those of FedAvg done in one process.
+"""Of what the global models of federated averaging were made, read from where rounds began and led.
 
 McMahan et al. 2017, algorithm 1 with all clients: w <- sum over k of (n_k / n) w_k. As with steps,
-a round is judged from the global model that the clients really began it with.
+a round is judged from the models that the clients really began it with.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from grader.judge.findings import WrongAnswer
-from grader.judge.wording import ranks_text
+from grader.api import WrongAnswer
 
 from . import lenet
-from .differences import DEVIATION, difference_text, fits
-from .training_cases import Rows, Trained, assert_covered, assert_disjoint, counted
+from .differences import fits, rounding
+from .explaining import Mixture, fixed_sum, mixture
+from .training_cases import Rows, Trained
 
 NUM_ROUNDS = 5
 BATCH_SIZE = 32
 
 
-def assert_local_epochs(trained: Trained) -> dict[int, list[list[Rows]]]:
-    """Assert that every client trains once a round on each of its examples, in batches of 32.
+@dataclass(frozen=True)
+class LocalSGD:
+    """How clients step: what is added to a step, and what outlives it."""
 
-    Returns the batches by client's rank, round and number. Raises WrongAnswer.
-    """
-    if trained.batches(0):
-        told = counted(len(trained.batches(0)), "gradient", "gradients")
-        raise WrongAnswer(f"rank 0 computed {told} itself; the server only averages models")
-    rounds: dict[int, list[list[Rows]]] = {}
-    for rank, mine in _examples_by_client(trained).items():
-        batches = trained.batches(rank)
-        assert_covered(
-            np.concatenate(batches),
-            mine,
-            f"rank {rank}",
-            "data_split(train, number of clients, ...) cuts the data among the clients, which are "
-            "all ranks but the server; a client trains on all of its part",
-        )
-        per_round = -(-len(mine) // BATCH_SIZE)
-        if len(batches) != NUM_ROUNDS * per_round:
-            raise WrongAnswer(
-                f"rank {rank} trained on {counted(len(batches), 'batch', 'batches')}; with its "
-                f"{len(mine)} examples, {NUM_ROUNDS} rounds of 1 epoch in batches of {BATCH_SIZE} "
-                f"are {NUM_ROUNDS} x {per_round}"
-            )
-        rounds[rank] = [
-            batches[begin : begin + per_round] for begin in range(0, len(batches), per_round)
-        ]
-        for number, batch in enumerate(batches):
-            if len(batch) > BATCH_SIZE:
-                raise WrongAnswer(
-                    f"rank {rank}, batch {number} has {len(batch)} examples; the handout says "
-                    f"{BATCH_SIZE}"
-                )
-        for number, of_round in enumerate(rounds[rank]):
-            rows = np.concatenate(of_round)
-            when = f"round {number}, rank {rank}"
-            hint = "a client goes through all of its examples once a round"
-            assert_disjoint({rank: rows}, when, hint)
-            assert_covered(rows, mine, when, hint)
-    together = {rank: np.concatenate(parts[0]) for rank, parts in rounds.items()}
-    hint = f"data_split gives each of the {len(rounds)} clients examples of its own"
-    assert_disjoint(together, "round 0", hint)
-    everything = np.arange(trained.case.num_training)
-    assert_covered(np.concatenate(list(together.values())), everything, "round 0", hint)
-    return rounds
+    scale: float = 1.0
+    """How much of its learning rate is taken."""
+    momentum: float = lenet.MOMENTUM
+    keeps_momentum: bool = False
+    """From one round to the next, which is left to the student."""
+    clears: bool = True
+    """Gradients, before each batch."""
 
 
-def assert_rounds(trained: Trained) -> None:
-    """Assert that every round ends with the weighted mean of the clients' models, at the server.
-
-    Whether a client's momentum outlives a round is left to the student.
-    Raises WrongAnswer at the first round, and rank, that is otherwise.
-    """
-    rounds = assert_local_epochs(trained)
-    first = min(rounds)
-    for rank in rounds:
-        start, other = trained.seen(first, 0), trained.seen(rank, 0)
-        if not np.array_equal(start, other):
-            raise WrongAnswer(
-                f"round 0: rank {rank} starts with another model than rank {first}: "
-                f"{difference_text(other, start)}; all clients start a round with the server's "
-                "model"
-            )
-    # At the weights that were really there, so the same for both kinds of momentum.
-    gradients = {
-        (rank, number): trained.gradient(trained.seen(rank, number), rows)
-        for rank, parts in rounds.items()
-        for number, rows in enumerate(batch for of_round in parts for batch in of_round)
-    }
-    anew = _first_wrong(trained, rounds, gradients, keeps_momentum=False)
-    if anew is not None:
-        kept = _first_wrong(trained, rounds, gradients, keeps_momentum=True)
-        if kept is not None:
-            raise WrongAnswer(max(anew, kept, key=lambda wrong: wrong.at).message)
+RIGHT = (LocalSGD(), LocalSGD(keeps_momentum=True))
 
 
 @dataclass(frozen=True)
-class _Wrong:
-    """The first thing that is wrong with a run; at: its round, and how far in it."""
+class Average:
+    """The global model after a round: of which clients' models it is made, and how they differ."""
 
-    at: tuple[int, int]
-    message: str
+    number: int
+    """Of the round."""
+    before: lenet.Vector
+    after: lenet.Vector
+    expected: lenet.Vector
+    made_of: Mixture | None
+    """None where it is no sum of the clients' models."""
+    is_last: bool
+    """Read from `model` on rank 0, not from where the next round began."""
 
 
-def _first_wrong(
-    trained: Trained,
-    rounds: Mapping[int, list[list[Rows]]],
-    gradients: Mapping[tuple[int, int], lenet.Vector],
-    keeps_momentum: bool,
-) -> _Wrong | None:
-    num_examples = {rank: sum(map(len, parts[0])) for rank, parts in rounds.items()}
-    total = sum(num_examples.values())
-    optimizers = {rank: lenet.MomentumSGD() for rank in rounds}
-    before = trained.seen(min(rounds), 0)
-    for number in range(NUM_ROUNDS):
-        local = {}
-        for rank, parts in rounds.items():
-            if not keeps_momentum:
-                optimizers[rank] = lenet.MomentumSGD()
-            num_batches = len(parts[number])
-            for step in range(num_batches):
-                batch = number * num_batches + step
-                seen = trained.seen(rank, batch)
-                if step and not fits(seen, local[rank], trained.seen(rank, batch - 1)):
-                    return _Wrong(
-                        (number, step),
-                        f"round {number}: rank {rank} is not where batch {step - 1} of its local "
-                        f"epoch leads: {difference_text(seen, local[rank])}; clients train by SGD "
-                        f"with learning rate {lenet.LEARNING_RATE} and momentum {lenet.MOMENTUM}",
-                    )
-                local[rank] = optimizers[rank].step(seen, gradients[rank, batch])
-        weighted = [num_examples[rank] / total * local[rank] for rank in local]
-        expected = np.sum(weighted, axis=0)
-        is_last = number + 1 == NUM_ROUNDS
-        after = {0: trained.model(0)} if is_last else {}
-        if not is_last:
-            after = {r: trained.seen(r, (number + 1) * len(rounds[r][0])) for r in rounds}
-        for rank, found in after.items():
-            if not fits(found, expected, before):
-                return _Wrong(
-                    (number, 1000),
-                    f"round {number}: rank {rank} {'ends' if is_last else 'goes on'} with a model "
-                    "that is not the weighted mean of the clients' models; "
-                    + _reason(rank, before, found, expected, local, num_examples),
+class Rounds:
+    """The rounds that can be seen of one run."""
+
+    def __init__(self, trained: Trained) -> None:
+        """Raises WrongAnswer where a client computed no gradient."""
+        self.trained = trained
+        self.clients = range(1, trained.outcome.ranks)
+        self.epochs: dict[int, list[list[int]]] = {}
+        for rank in self.clients:
+            batches = trained.batches(rank)
+            if not any(map(len, batches)):
+                raise WrongAnswer(
+                    f"rank {rank}: no gradient of Net was seen; of {trained.outcome.ranks} ranks "
+                    "all but rank 0 are clients, which train"
                 )
-        before = after[min(after)]
-    return None
+            self.epochs[rank] = _epochs(batches)
+        self._rounds = {rank: _rounds(epochs) for rank, epochs in self.epochs.items()}
+        self.number = min(map(len, self._rounds.values()))
+        self.num_examples = {
+            rank: len(np.unique(np.concatenate(trained.batches(rank)))) for rank in self.clients
+        }
+        self._local: LocalSGD | None = None
+        self._averages: list[Average] | None = None
+
+    def starts(self, number: int) -> dict[int, lenet.Vector]:
+        """Return the models with which the clients began a round."""
+        return {rank: self.trained.seen(rank, own[number][0]) for rank, own in self._rounds.items()}
+
+    @property
+    def local(self) -> LocalSGD | None:
+        """Return how the clients step, or None where nothing known explains it."""
+        self._explain()
+        return self._local
+
+    @property
+    def averages(self) -> Sequence[Average]:
+        """Return the global models that can be seen.
+
+        That of the last round is left out where `model` is none of the kind that the others are.
+        """
+        averages = self._explain()
+        return averages[:-1] if self.has_other_model else averages
+
+    @property
+    def has_other_model(self) -> bool:
+        """Return whether `model` on rank 0 is not explained, and all other global models are."""
+        averages = self._explain()
+        is_explained = [average.made_of is not None for average in averages]
+        return (
+            len(averages) > 1
+            and averages[-1].is_last
+            and all(is_explained[:-1])
+            and not is_explained[-1]
+        )
+
+    def wrong_transition(self, local: LocalSGD) -> tuple[int, int] | None:
+        """Return rank and batch after which a client is not where these steps lead, or None."""
+        for rank, rounds in self._rounds.items():
+            ways = self._ways(rank, local)
+            for batch in (batch for own in rounds for batch in own[:-1]):
+                before = self.trained.seen(rank, batch)
+                expected = before - lenet.LEARNING_RATE * ways[batch]
+                if not fits(self.trained.seen(rank, batch + 1), expected, before):
+                    return rank, batch
+        return None
+
+    def _explain(self) -> list[Average]:
+        if self._averages is None:
+            found: list[tuple[LocalSGD, list[Average]]] = []
+            for local in self._candidates():
+                if self.wrong_transition(local) is None:
+                    averages = self._averages_of(local)
+                    found.append((local, averages))
+                    if averages and all(each.made_of is not None for each in averages):
+                        break
+            best = min(found, key=lambda each: _num_unexplained(each[1]), default=None)
+            self._local, self._averages = best or (None, self._averages_of(RIGHT[0]))
+        return self._averages
+
+    def _candidates(self) -> list[LocalSGD]:
+        """Return the kinds of steps that are looked for, right ones first."""
+        kinds = [*RIGHT, LocalSGD(momentum=0.0), LocalSGD(clears=False)]
+        scale = self._scale()
+        if scale is not None and abs(scale - 1) > 0.02:
+            kinds += [LocalSGD(scale=scale), LocalSGD(scale=scale, momentum=0.0)]
+            kinds += [LocalSGD(scale=scale, keeps_momentum=True)]
+        return kinds
+
+    def _scale(self) -> float | None:
+        """Return how far a first step of a round goes, in learning rates; None if none is seen."""
+        for rank, rounds in self._rounds.items():
+            first = rounds[0][0]
+            if len(rounds[0]) > 1:
+                own = self.trained.gradient_at(rank, first)
+                way = self.trained.seen(rank, first) - self.trained.seen(rank, first + 1)
+                return float(way @ own) / max(float(own @ own), 1e-30) / lenet.LEARNING_RATE
+        return None
+
+    def _ways(self, rank: int, local: LocalSGD) -> list[lenet.Vector]:
+        """Return how far each batch of a client moves its model, in learning rates."""
+        ways: list[lenet.Vector] = []
+        used: lenet.Vector = np.zeros(lenet.NUM_PARAMETERS)
+        velocity: lenet.Vector = np.zeros(lenet.NUM_PARAMETERS)
+        firsts = {own[0] for own in self._rounds[rank]}
+        for batch in range(len(self.trained.batches(rank))):
+            if batch in firsts and not local.keeps_momentum:
+                velocity = np.zeros(lenet.NUM_PARAMETERS)
+            own = local.scale * self.trained.gradient_at(rank, batch)
+            used = own if local.clears else used + own
+            velocity = local.momentum * velocity + used
+            ways.append(velocity)
+        return ways
+
+    def _averages_of(self, local: LocalSGD) -> list[Average]:
+        ways = {rank: self._ways(rank, local) for rank in self.clients}
+        averages = []
+        for number in range(self.number):
+            ends = {}
+            for rank, rounds in self._rounds.items():
+                last = rounds[number][-1]
+                ends[rank] = self.trained.seen(rank, last) - lenet.LEARNING_RATE * ways[rank][last]
+            before = self.starts(number)[self.clients[0]]
+            is_last = number + 1 == self.number
+            for after in self._globals(number):
+                averages.append(self._average(number, before, after, ends, is_last))
+        return averages
+
+    def _globals(self, number: int) -> list[lenet.Vector]:
+        """Return the global model after a round, where it is known."""
+        if number + 1 == self.number:
+            try:
+                return [self.trained.model(0)]
+            except WrongAnswer:
+                return []
+        first, *others = self.starts(number + 1).values()
+        return [first] if all(np.array_equal(first, each) for each in others) else []
+
+    def _average(
+        self,
+        number: int,
+        before: lenet.Vector,
+        after: lenet.Vector,
+        ends: Mapping[int, lenet.Vector],
+        is_last: bool,
+    ) -> Average:
+        total = sum(self.num_examples.values())
+        weights = {rank: self.num_examples[rank] / total for rank in ends}
+        ways = {rank: end - before for rank, end in ends.items()}
+        expected = before + sum(weights[rank] * ways[rank] for rank in ways)
+        noise = rounding(before)
+        right = fixed_sum(after - before, list(ways.values()), list(weights.values()), noise)
+        # What the weights are off from adding up to 1 is taken of the model before.
+        made_of = (
+            Mixture(weights, (0.0,))
+            if not right.misfits
+            else mixture(after - before, ways, noise, others=[before], kinds=[(0.0,)])
+        )
+        return Average(number, before, after, expected, made_of, is_last)
 
 
-def _reason(
-    rank: int,
-    before: lenet.Vector,
-    found: lenet.Vector,
-    expected: lenet.Vector,
-    local: Mapping[int, lenet.Vector],
-    num_examples: Mapping[int, int],
-) -> str:
-    """Return what the wrong model was made of, as far as its numbers tell."""
-    differs = difference_text(found, expected)
-    if np.array_equal(found, before):
-        return (
-            f"it still is the one that the round began with, so the new one did not reach it "
-            f"({differs})"
-        )
-    for client, model in local.items():
-        if len(local) > 1 and fits(found, model, before):
-            whose = "its own, as trained locally" if client == rank else f"that of rank {client}"
-            return f"it is {whose}: nothing was averaged, or it was not sent back ({differs})"
-    columns = np.stack(list(local.values()), axis=1)
-    weights, *_ = np.linalg.lstsq(columns, found, rcond=None)
-    rest = np.linalg.norm(found - columns @ weights)
-    way = np.linalg.norm(expected - before)
-    if rest < DEVIATION * way:
-        total = sum(num_examples.values())
-        told = ", ".join(f"{weight:.3f}" for weight in weights)
-        wanted = ", ".join(f"{number / total:.3f}" for number in num_examples.values())
-        return (
-            f"it takes them with the weights {told}; by their numbers of examples "
-            f"({', '.join(map(str, num_examples.values()))}) these are {wanted}"
-            f"{_hint(dict(zip(local, map(float, weights), strict=True)))} ({differs})"
-        )
-    got, wanted_arrays, from_arrays = map(lenet.unpacked, (found, expected, before))
-    wrong = [
-        name for name in lenet.SHAPES if not fits(got[name], wanted_arrays[name], from_arrays[name])
+def _epochs(batches: Sequence[Rows]) -> list[list[int]]:
+    """Return the numbers of the batches of each epoch: one ends where an example comes again."""
+    epochs: list[list[int]] = []
+    met: set[int] = set()
+    for number, batch in enumerate(batches):
+        rows = set(map(int, batch))
+        if not epochs or rows & met:
+            epochs.append([])
+            met = set()
+        epochs[-1].append(number)
+        met |= rows
+    return epochs
+
+
+def _rounds(epochs: Sequence[list[int]]) -> list[list[int]]:
+    """Return the numbers of the batches of each round, of as many epochs as fit."""
+    per_round = len(epochs) // NUM_ROUNDS if len(epochs) % NUM_ROUNDS == 0 else 1
+    return [
+        [batch for epoch in epochs[begin : begin + per_round] for batch in epoch]
+        for begin in range(0, len(epochs), per_round)
     ]
-    if len(wrong) < len(lenet.SHAPES):
-        return f"only {', '.join(wrong)} went wrong: {differs}"
-    return differs
 
 
-def _hint(weights: Mapping[int, float]) -> str:
-    """Return which slip gives such weights, or nothing."""
-    values = list(weights.values())
-    missing = [rank for rank, weight in weights.items() if abs(weight) < DEVIATION / len(values)]
-    if missing:
-        return f": the model of {ranks_text(missing)} is not in it"
-    if abs(sum(values) - 1) > DEVIATION:
-        return f": they add up to {sum(values):.3g} instead of 1"
-    if max(values) - min(values) < DEVIATION:
-        return ": an unweighted mean"
-    return ""
-
-
-def _examples_by_client(trained: Trained) -> dict[int, Rows]:
-    """Return which examples each rank has, whichever client of the split it chose to be."""
-    num_clients = len(trained.case.client_sizes)
-    parts = [np.flatnonzero(trained.client_of == client) for client in range(num_clients)]
-    owned: dict[int, Rows] = {}
-    for rank in range(1, trained.outcome.ranks):
-        batches = [batch for batch in trained.batches(rank) if len(batch)]
-        if not batches:
-            raise WrongAnswer(
-                f"rank {rank} trained on nothing; of {trained.outcome.ranks} ranks all but rank 0 "
-                "are clients"
-            )
-        owned[rank] = parts[int(trained.client_of[batches[0][0]])]
-    return owned
+def _num_unexplained(averages: Sequence[Average]) -> int:
+    return sum(average.made_of is None for average in averages)

@@ -1,27 +1,47 @@
-"""The cases of the three scripts that train by SGD, and what is judged of a run."""
+"""The cases of the scripts that train by SGD, and what is asked of a run as checks of a suite."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from grader.model import Outcome
-from grader.suite.wording import case_context
+from grader.api import Outcome, case_context
 
-from .gathering import assert_gives, assert_gives_once, assert_server_gives
-from .steps import BATCH_SIZE, NUM_EPOCHS, assert_shares, assert_steps
+from .slices import (
+    BATCH_SIZE,
+    NUM_EPOCHS,
+    assert_epochs,
+    assert_only,
+    assert_slice_sizes,
+    assert_whole_batches,
+)
+from .step_checks import (
+    assert_divided,
+    assert_every_parameter,
+    assert_model_kept,
+    assert_one_model,
+    assert_one_start,
+    assert_sgd,
+    assert_steps_use_all,
+    assert_summed,
+    assert_workers_follow,
+    ranks_used_by_others,
+)
+from .steps import Steps
 from .training_cases import Trained, Training
+
+Check = Callable[[Training, Outcome], None]
 
 
 def cases_of(
-    file: str, num_training_by_ranks: Mapping[int, int], *, is_timed: bool
+    file: str, num_training_by_ranks: Mapping[int, int], *, timed_ranks: int | None = None
 ) -> dict[int, tuple[Training, ...]]:
     """Return what is run on each number of ranks.
 
     num_training_by_ranks: how many training examples, multiples of the batch size.
-    is_timed: on 2 ranks, the runs to be timed are among it.
+    timed_ranks: on so many ranks, the runs to be timed are among it.
     """
     return {
         ranks: (
             Training("train", file=file, num_training=number),
-            *(timing_cases(file, 0) if is_timed and ranks == 2 else ()),
+            *(timing_cases(file, 0) if ranks == timed_ranks else ()),
         )
         for ranks, number in num_training_by_ranks.items()
     }
@@ -32,6 +52,7 @@ def timing_cases(file: str, attempt: int) -> list[Training]:
     return [
         Training(
             "serial_training" if purpose == "yardstick" else "train",
+            subject="time",
             file=file,
             num_training=BATCH_SIZE,
             purpose=purpose,
@@ -42,43 +63,80 @@ def timing_cases(file: str, attempt: int) -> list[Training]:
     ]
 
 
-def num_steps_of(case: Training) -> int:
-    """Return how many steps the script takes: one for each batch of each epoch."""
+class StepChecks:
+    """What is asked of runs in which ranks compute gradients: each attribute is one check.
+
+    What is found out about the steps of an outcome is kept: many questions are asked of each.
+    """
+
+    def __init__(self, *, has_server: bool) -> None:
+        """has_server: rank 0 steps for the others, and computes no gradients."""
+        self._has_server = has_server
+        self._steps: dict[int, Steps] = {}
+        self.slice_sizes = self._of_data(assert_slice_sizes)
+        self.whole_batches = self._of_data(assert_whole_batches)
+        self.epochs = self._of_data(assert_epochs)
+        self.only_workers = self._of_data(assert_only)
+        self.one_start = self._of_steps(assert_one_start)
+        self.summed = self._of_holders(assert_summed)
+        self.divided = self._of_holders(assert_divided)
+        self.steps_use_all = self._of_holders(assert_steps_use_all)
+        self.every_parameter = self._of_holders(assert_every_parameter)
+        self.sgd = self._of_holders(assert_sgd)
+        self.one_model = self._of_steps(assert_one_model)
+        self.workers_follow = self._of_steps(assert_workers_follow)
+        self.model_kept = self._of_holders(assert_model_kept)
+
+    @property
+    def everything(self) -> tuple[Check, ...]:
+        """Return all that is asked of such a run."""
+        shared = (self.slice_sizes, self.whole_batches, self.epochs, self.one_start)
+        steps = (self.summed, self.divided, self.every_parameter, self.sgd, self.model_kept)
+        if self._has_server:
+            return (*shared, self.only_workers, *steps, self.workers_follow)
+        return (*shared, *steps, self.steps_use_all, self.one_model)
+
+    def computing(self, outcome: Outcome) -> range:
+        """Return the ranks that are to compute gradients."""
+        return range(int(self._has_server), outcome.ranks)
+
+    def ranks_used_by_others(self, case: Training, outcome: Outcome) -> frozenset[int]:
+        """Return the ranks whose gradients changed the model of another."""
+        return ranks_used_by_others(self._steps_of(case, outcome), self._holders(outcome))
+
+    def _holders(self, outcome: Outcome) -> Sequence[int]:
+        """Return the ranks whose model has to be the trained one at the end."""
+        return [0] if self._has_server else range(outcome.ranks)
+
+    def _steps_of(self, case: Training, outcome: Outcome) -> Steps:
+        if id(outcome) not in self._steps:
+            self._steps[id(outcome)] = Steps(Trained(case, outcome), self.computing(outcome))
+        return self._steps[id(outcome)]
+
+    def _of_data(self, question: Callable[[Trained, Sequence[int]], None]) -> Check:
+        def check(case: Training, outcome: Outcome) -> None:
+            with case_context(case, outcome):
+                question(Trained(case, outcome), self.computing(outcome))
+
+        return check
+
+    def _of_steps(self, question: Callable[[Steps], None]) -> Check:
+        def check(case: Training, outcome: Outcome) -> None:
+            with case_context(case, outcome):
+                question(self._steps_of(case, outcome))
+
+        return check
+
+    def _of_holders(self, question: Callable[[Steps, Sequence[int]], None]) -> Check:
+        return self._of_steps(lambda steps: question(steps, self._holders(steps.trained.outcome)))
+
+
+def num_steps_of(outcome: Outcome) -> int:
+    """Return how many gradients the ranks computed, the fewest of those that computed any."""
+    counts = [len(lengths) for lengths in outcome["rows_per_batch"]]
+    return min((count for count in counts if count), default=0)
+
+
+def num_right_steps(case: Training) -> int:
+    """Return how many steps the script is to take: one for each batch of each epoch."""
     return NUM_EPOCHS * case.num_training // BATCH_SIZE
-
-
-def assert_trained(
-    case: Training, outcome: Outcome, computing: Sequence[int], holders: Sequence[int]
-) -> None:
-    """Assert that the models of `holders` are those of one process's training."""
-    with case_context(case, outcome):
-        assert_steps(Trained(case, outcome), computing, holders)
-
-
-def assert_shared_out(case: Training, outcome: Outcome, computing: Sequence[int]) -> None:
-    """Assert that each computing rank took its own share of each batch."""
-    with case_context(case, outcome):
-        assert_shares(Trained(case, outcome), computing)
-
-
-def assert_gradients_sent(case: Training, outcome: Outcome, ranks: Sequence[int]) -> None:
-    """Assert that these ranks gave others a model's worth of numbers for each step."""
-    num_steps = num_steps_of(case)
-    with case_context(case, outcome):
-        assert_gives(outcome.trace, ranks, num_steps, what=f"gradients of {num_steps} steps")
-
-
-def assert_served(case: Training, outcome: Outcome) -> None:
-    """Assert that the server gives each worker its examples and, in every step, the model."""
-    num_steps = num_steps_of(case)
-    with case_context(case, outcome):
-        examples = {rank: len(outcome["rows"][rank]) for rank in range(1, outcome.ranks)}
-        assert_server_gives(outcome.trace, examples, num_steps, when="steps")
-
-
-def assert_sent_once(case: Training, outcome: Outcome) -> None:
-    """Assert that each worker gives its gradients away once a step, and little besides."""
-    num_steps = num_steps_of(case)
-    with case_context(case, outcome):
-        workers = range(1, outcome.ranks)
-        assert_gives_once(outcome.trace, workers, num_steps, what=f"gradients of {num_steps} steps")

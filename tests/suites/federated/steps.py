@@ -1,192 +1,257 @@
-"""Whether the steps of data-parallel SGD are those of one process, each judged from the one before.
+"""Of what the steps of a data-parallel training were made, read from where each step led.
 
-The start of a step is what the gradients were really computed with, so a message names the first
-step that goes wrong, and says by what gradient it went.
+The gradients are those of the batches and weights that were really used, so each step is judged
+from the one before it, and one mistake is not found again in all that follows.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from grader.judge.findings import WrongAnswer
-from grader.judge.wording import ranks_text
+from grader.api import WrongAnswer
 
 from . import lenet
-from .differences import DEVIATION, difference_text, fits, same
-from .training_cases import Rows, Trained, assert_covered, assert_disjoint, counted
+from .differences import fits, rounding
+from .explaining import Mixture, mixture, plain_mixture
+from .training_cases import Trained
 
-NUM_EPOCHS = 3
-BATCH_SIZE = 100
+SGD = (lenet.MOMENTUM, 0.0)
+"""How much of the last step, and of the one before, is in a step of SGD with momentum."""
+NO_MOMENTUM = (0.0, 0.0)
+NOT_CLEARED = (1 + lenet.MOMENTUM, -lenet.MOMENTUM)
+"""With gradients that are never cleared: each holds those of all steps before it."""
+
+KINDS = (SGD, NO_MOMENTUM, NOT_CLEARED)
+
+_ALIKE = 0.98
+"""The cosine of two ways that count as one: those of Adam depend on the sign of each number."""
 
 
-def assert_shares(trained: Trained, computing: Sequence[int]) -> list[dict[int, Rows]]:
-    """Assert that each computing rank took its own share of each batch; return them by rank.
+@dataclass(frozen=True)
+class Step:
+    """A step of one rank's model: where it began and led, and of which gradients it was made."""
 
-    computing: the ranks that are to compute gradients; all others must not.
-    Raises WrongAnswer with the first rank and step where it is otherwise.
-    """
-    num_training = trained.case.num_training
-    num_steps = NUM_EPOCHS * num_training // BATCH_SIZE
-    share = BATCH_SIZE // len(computing)
-    noun = "worker" if computing[0] else "rank"
-    among = counted(len(computing), noun, f"{noun}s")
-    for rank in range(trained.outcome.ranks):
-        batches = trained.batches(rank)
-        if rank not in computing and batches:
-            raise WrongAnswer(
-                f"rank {rank} computed {counted(len(batches), 'gradient', 'gradients')} itself; "
-                "the server leaves that to its workers"
-            )
-        for step, batch in enumerate(batches[:num_steps]):
-            if len(batch) != share:
+    number: int
+    before: lenet.Vector
+    after: lenet.Vector
+    expected: lenet.Vector
+    """Where serial training on the whole batch would have led."""
+    made_of: Mixture | None
+    """None where it is no sum of gradients."""
+    num_steps: int = 1
+    """How many steps of the training this is, where only the first and the last model are known."""
+
+
+class Steps:
+    """The steps that can be seen of one run."""
+
+    def __init__(self, trained: Trained, computing: Sequence[int]) -> None:
+        """computing: the ranks that compute gradients. Raises WrongAnswer where one has none."""
+        self.trained = trained
+        self.computing = tuple(computing)
+        for rank in computing:
+            if not trained.batches(rank):
                 raise WrongAnswer(
-                    f"rank {rank}, step {step}: it computed a gradient of {len(batch)} examples; "
-                    f"its share of a batch of {BATCH_SIZE} on {among} is int({BATCH_SIZE} / "
-                    f"{len(computing)}) = {share}"
+                    f"rank {rank}: no gradient of Net was seen; it is to compute one in each step"
                 )
-        if rank in computing and len(batches) != num_steps:
-            raise WrongAnswer(
-                f"rank {rank} trained on {counted(len(batches), 'batch', 'batches')}; {NUM_EPOCHS} "
-                f"epochs of {num_training} examples in batches of {BATCH_SIZE} are {num_steps}"
+        self.number = min(len(trained.batches(rank)) for rank in computing)
+        self._of: dict[int, list[Step]] = {}
+        self._left: dict[int, Mixture | None] = {}
+
+    @property
+    def has_server(self) -> bool:
+        """Return whether rank 0 steps for the others."""
+        return 0 not in self.computing
+
+    def gradients(self, number: int) -> dict[int, lenet.Vector]:
+        """Return the gradients of a step by rank."""
+        return {rank: self.trained.gradient_at(rank, number) for rank in self.computing}
+
+    def models(self, rank: int) -> list[lenet.Vector]:
+        """Return the models a computing rank had before each step, and after the last."""
+        seen = [self.trained.seen(rank, number) for number in range(self.number)]
+        if len(self.trained.batches(rank)) > self.number:
+            return [*seen, self.trained.seen(rank, self.number)]
+        return seen if self.has_server else [*seen, *self._at_the_end(rank)]
+
+    def of(self, rank: int) -> list[Step]:
+        """Return the steps of a rank's model that are known.
+
+        The last is left out where `model` is another one than the trained network.
+        """
+        steps = self._all_of(rank)
+        return steps[:-1] if self.has_other_model(rank) else steps
+
+    def has_other_model(self, rank: int) -> bool:
+        """Return whether the steps before the last one are explained, and `model` is not."""
+        is_explained = [step.made_of is not None for step in self._all_of(rank)]
+        return len(is_explained) > 1 and all(is_explained[:-1]) and not is_explained[-1]
+
+    def gradient_left(self, rank: int) -> Mixture | None:
+        """Return of which gradients of the last step the rank's `.grad` is made at the end."""
+        if rank not in self._left:
+            left = self.trained.gradient_left(rank)
+            last = self.number - 1
+            own = self.gradients(last)
+            self._left[rank] = None if left is None else mixture(left, own, 0.0, rank=rank)
+        return self._left[rank]
+
+    def is_adam(self, rank: int) -> bool:
+        """Return whether the steps are those of Adam (Kingma and Ba 2015) with the mean gradient.
+
+        Of whatever learning rate. Betas 0.9 and 0.999, epsilon 1e-8, as torch has them.
+        """
+        steps = self.of(rank)
+        if len(steps) < self.number - 1 or not steps:
+            return False
+        first, second = np.zeros(lenet.NUM_PARAMETERS), np.zeros(lenet.NUM_PARAMETERS)
+        for step in steps:
+            gradient = np.mean(list(self.gradients(step.number).values()), axis=0)
+            power = step.number + 1
+            first = 0.9 * first + 0.1 * gradient
+            second = 0.999 * second + 0.001 * gradient**2
+            way = (first / (1 - 0.9**power)) / (np.sqrt(second / (1 - 0.999**power)) + 1e-8)
+            if _cosine(step.before - step.after, way) < _ALIKE:
+                return False
+        return True
+
+    def servers_models(self) -> list[lenet.Vector] | None:
+        """Return the server's model before each step where all that is known are first and last.
+
+        None where the workers' models are the server's, or where nothing explains the last.
+        """
+        steps = self.of(0)
+        made = steps[0].made_of if steps else None
+        if made is None or steps[0].num_steps == 1:
+            return None
+        models, velocities = [steps[0].before], [np.zeros(lenet.NUM_PARAMETERS)] * 2
+        for number in range(self.number - 1):
+            own = self.gradients(number)
+            used = np.sum([made.shares[rank] * own[rank] for rank in own], axis=0)
+            kind = made.others
+            velocities.append(used + kind[0] * velocities[-1] + kind[1] * velocities[-2])
+            models.append(models[-1] - lenet.LEARNING_RATE * velocities[-1])
+        return models
+
+    def _at_the_end(self, rank: int) -> list[lenet.Vector]:
+        """Return the rank's `model`, or nothing: what is wrong with it costs a test of its own."""
+        try:
+            return [self.trained.model(rank)]
+        except WrongAnswer:
+            return []
+
+    def _all_of(self, rank: int) -> list[Step]:
+        if rank not in self._of:
+            is_server = rank not in self.computing
+            self._of[rank] = (
+                self._of_server() if is_server else self._along(self.models(rank), rank)
             )
-    steps = [{rank: trained.batches(rank)[step] for rank in computing} for step in range(num_steps)]
-    for step, parts in enumerate(steps):
-        assert_disjoint(
-            parts,
-            f"step {step}",
-            "each rank takes its own slice of the batch, and all have to draw the same batches: "
-            "call set_random_seed(42) on every rank before the data loader is made",
-        )
-    per_epoch = num_training // BATCH_SIZE
-    for epoch in range(NUM_EPOCHS):
-        of_epoch = steps[epoch * per_epoch : (epoch + 1) * per_epoch]
-        assert_covered(
-            np.concatenate([rows for parts in of_epoch for rows in parts.values()]),
-            np.arange(num_training),
-            f"epoch {epoch}",
-            "together, the ranks' slices have to make up the whole batches, which have to be the "
-            "same on every rank",
-        )
-    return steps
+        return self._of[rank]
+
+    def _along(
+        self, models: Sequence[lenet.Vector], rank: int | None, first: int = 0
+    ) -> list[Step]:
+        """Return the steps between models that follow each other, from step `first` on.
+
+        What the steps before that one did is taken to have been right.
+        """
+        ways = [np.mean(list(self.gradients(number).values()), axis=0) for number in range(first)]
+        steps: list[Step] = []
+        for number in range(first, len(models) - 1):
+            own, before = self.gradients(number), models[number]
+            older = ways[max(number - 2, 0) : number][::-1]
+            ways.append((before - models[number + 1]) / lenet.LEARNING_RATE)
+            noise = rounding(before) / lenet.LEARNING_RATE
+            # Of one that nothing explains, what follows is not worth a long search.
+            is_lost = any(step.made_of is None for step in steps)
+            made_of = (
+                plain_mixture(ways[-1], own, noise, older, SGD)
+                if is_lost
+                else mixture(ways[-1], own, noise, others=older, kinds=KINDS, rank=rank)
+            )
+            right = np.mean(list(own.values()), axis=0) + lenet.MOMENTUM * sum(older[:1])
+            expected = before - lenet.LEARNING_RATE * right
+            steps.append(Step(number, before, models[number + 1], expected, made_of))
+        return steps
+
+    def _of_server(self) -> list[Step]:
+        """Return the server's steps: as its workers see them, or else all of them as one.
+
+        Who does not send the model back may step rightly all the same.
+        """
+        followed: list[Step] = []
+        seen = [self.models(rank) for rank in self.computing]
+        end = self._at_the_end(0)
+        for first in (0, 1) if self.number > 1 else (0,):
+            if all(_are_equal(seen[0][first:], each[first:]) for each in seen[1:]):
+                steps = self._along([*seen[0], *end], None, first)
+                if steps and all(_moves(step) and step.made_of is not None for step in steps):
+                    return steps
+                followed = followed or steps
+        if end:
+            in_one = self._in_one(seen[0][0], end[0])
+            if in_one.made_of is not None:
+                return [in_one]
+            return followed or [in_one]
+        return followed
+
+    def _in_one(self, start: lenet.Vector, end: lenet.Vector) -> Step:
+        """Return all steps as one that leads from the first model to the last."""
+        way = (start - end) / lenet.LEARNING_RATE
+        noise = self.number * rounding(start) / lenet.LEARNING_RATE
+        found: list[Mixture] = []
+        expected = start
+        for kind in KINDS:
+            counts = _counts(self.number, kind)
+            own = {
+                rank: np.sum(
+                    [
+                        count * self.trained.gradient_at(rank, number)
+                        for number, count in enumerate(counts)
+                    ],
+                    axis=0,
+                )
+                for rank in self.computing
+            }
+            if kind is SGD:
+                expected = start - lenet.LEARNING_RATE * np.mean(list(own.values()), axis=0)
+            made = mixture(way, own, noise)
+            if made is not None:
+                found.append(Mixture(made.shares, kind, made.misfits))
+        best = min(found, key=lambda each: len(each.misfits)) if found else None
+        return Step(self.number - 1, start, end, expected, best, num_steps=self.number)
 
 
-def assert_steps(trained: Trained, computing: Sequence[int], holders: Sequence[int]) -> None:
-    """Assert that every step is one process's step on the whole batch, on every rank that has it.
+def one_model(models: Mapping[int, lenet.Vector], before: lenet.Vector) -> int | None:
+    """Return the first rank whose model is not the first one's, or None.
 
-    holders: the ranks whose model has to be right at the end.
-    Raises WrongAnswer at the first step and rank that is otherwise.
+    before: from where a step led to these.
     """
-    steps = assert_shares(trained, computing)
-    before = trained.seen(computing[0], 0)
-    _assert_one_start(trained, computing, before)
-    optimizer = lenet.MomentumSGD()
-    for step, parts in enumerate(steps):
-        gradients = {rank: trained.gradient(before, rows) for rank, rows in parts.items()}
-        mean = np.mean(list(gradients.values()), axis=0)
-        is_last = step + 1 == len(steps)
-        after = {rank: trained.model(rank) for rank in holders} if is_last else {}
-        if not is_last:
-            after = {rank: trained.seen(rank, step + 1) for rank in computing}
-        velocity = optimizer.velocity
-        expected = optimizer.step(before, mean)
-        for rank, found in after.items():
-            if not fits(found, expected, before):
-                optimizer.velocity = velocity
-                raise WrongAnswer(
-                    f"step {step}: rank {rank} {'ends' if is_last else 'goes on'} with a model "
-                    "that one process would not have; "
-                    + _reason(rank, before, found, expected, gradients, optimizer)
-                )
-        # From what is really there on: rounding errors are not added up over the steps.
-        before = after[min(after)]
+    (_, first), *others = models.items()
+    return next((rank for rank, model in others if not fits(model, first, before)), None)
 
 
-def _assert_one_start(trained: Trained, computing: Sequence[int], start: lenet.Vector) -> None:
-    for rank in computing[1:]:
-        other = trained.seen(rank, 0)
-        if not np.array_equal(other, start):
-            raise WrongAnswer(
-                f"rank {rank} starts with another model than rank {computing[0]}: "
-                f"{difference_text(other, start)}; call set_random_seed(42) on every rank before "
-                "Net(), or send everybody one model"
-            )
+def _moves(step: Step) -> bool:
+    return not np.array_equal(step.before, step.after)
 
 
-def _reason(
-    rank: int,
-    before: lenet.Vector,
-    found: lenet.Vector,
-    expected: lenet.Vector,
-    gradients: Mapping[int, lenet.Vector],
-    optimizer: lenet.MomentumSGD,
-) -> str:
-    """Return what the wrong model came from, as far as its numbers tell."""
-    differs = difference_text(found, expected)
-    if np.array_equal(found, before):
-        return (
-            f"its model is still the one from before the step, so the new one did not reach it "
-            f"({differs})"
-        )
-    used = optimizer.gradient_used(before, found)
-    without_momentum = (before - found) / lenet.LEARNING_RATE
-    mean = np.mean(list(gradients.values()), axis=0)
-    num_ranks = len(gradients)
-    if rank in gradients and num_ranks > 1 and same(used, gradients[rank]):
-        return f"it steps with its own gradient alone, not with the mean of all ranks ({differs})"
-    if same(without_momentum, mean):
-        return (
-            f"the gradient is right, but the step has no momentum of {lenet.MOMENTUM} ({differs})"
-        )
-    shares, rest = _shares(used, gradients)
-    if rest < DEVIATION:
-        told = ", ".join(f"{share:.3g} of rank {each}" for each, share in shares.items())
-        return (
-            f"its step uses the ranks' mean gradients summed as {told}; the mean takes "
-            f"{1 / num_ranks:.3g} of each: {_hint(shares, num_ranks)} ({differs})"
-        )
-    wrong = [
-        name
-        for name, (got, wanted) in _by_array(found, expected).items()
-        if not fits(got, wanted, lenet.unpacked(before)[name])
-    ]
-    if len(wrong) < len(lenet.SHAPES):
-        return f"only {', '.join(wrong)} went wrong: {differs}"
-    return differs
+def _are_equal(some: Sequence[lenet.Vector], others: Sequence[lenet.Vector]) -> bool:
+    return all(np.array_equal(one, other) for one, other in zip(some, others, strict=True))
 
 
-def _shares(
-    used: lenet.Vector, gradients: Mapping[int, lenet.Vector]
-) -> tuple[dict[int, float], float]:
-    """Return how much of each rank's gradient is in `used`, and how much of `used` is left over."""
-    columns = np.stack(list(gradients.values()), axis=1)
-    shares, *_ = np.linalg.lstsq(columns, used, rcond=None)
-    rest = np.linalg.norm(used - columns @ shares) / max(np.linalg.norm(used), 1e-30)
-    return dict(zip(gradients, map(float, shares), strict=True)), float(rest)
+def _counts(number: int, kind: Sequence[float]) -> list[float]:
+    """Return how often each of so many gradients counts in the sum of all steps."""
+    counts = []
+    for begin in range(number):
+        ways = [0.0, 0.0]
+        for step in range(begin, number):
+            used = float(step == begin)
+            ways.append(used + kind[0] * ways[-1] + kind[1] * ways[-2])
+        counts.append(sum(ways))
+    return counts
 
 
-def _hint(shares: Mapping[int, float], num_ranks: int) -> str:
-    """Return which slip gives such shares."""
-    slips = {
-        1.0: "they are summed and not divided by how many they are of",
-        BATCH_SIZE / num_ranks: "multiplied by each rank's number of examples, and not divided by "
-        "that of all ranks",
-        1 / BATCH_SIZE: "divided by the number of all examples, and not first multiplied by each "
-        "rank's own",
-        1 / num_ranks**2: "divided by the number of ranks twice",
-    }
-    for share, words in slips.items():
-        if all(abs(each / share - 1) < DEVIATION for each in shares.values()):
-            return words
-    largest = max(map(abs, shares.values()))
-    missing = [rank for rank, share in shares.items() if abs(share) < DEVIATION * largest]
-    if missing:
-        verb = "is" if len(missing) == 1 else "are"
-        return f"the gradient of {ranks_text(missing)} {verb} not in it"
-    return "the weights of the ranks are not equal to their parts of the batch"
-
-
-def _by_array(
-    found: lenet.Vector, expected: lenet.Vector
-) -> dict[str, tuple[lenet.Vector, lenet.Vector]]:
-    got, wanted = lenet.unpacked(found), lenet.unpacked(expected)
-    return {name: (got[name], wanted[name]) for name in lenet.SHAPES}
+def _cosine(one: lenet.Vector, other: lenet.Vector) -> float:
+    lengths = float(np.linalg.norm(one) * np.linalg.norm(other))
+    return float(one @ other) / max(lengths, 1e-30)

@@ -1,8 +1,11 @@
 """Centralized training: given, and worth no points; it is what the others are compared with."""
 
-from grader.suite.marks import part, points
+import pytest
 
-from .sgd_cases import assert_shared_out, assert_trained
+from grader.api import part, points
+
+from .answered import Run
+from .sgd_cases import StepChecks
 from .training_cases import Training
 
 pytestmark = [part("centralized")]
@@ -10,15 +13,24 @@ pytestmark = [part("centralized")]
 CASES = (Training("train", file="cent_sgd.py", num_training=100),)
 
 
+@pytest.fixture(scope="module")
+def checks() -> StepChecks:
+    """Return what is asked of a run."""
+    return StepChecks(has_server=False)
+
+
 @points(0)
-def test_model_is_that_of_sgd(run):
+def test_model_is_that_of_sgd(run: Run, checks: StepChecks) -> None:
     """The model is that of 3 epochs of SGD in batches of 100, learning rate 0.01, momentum 0.9."""
     for case, outcome in run(1, CASES):
-        assert_trained(case, outcome, computing=[0], holders=[0])
+        for check in (checks.epochs, checks.divided, checks.every_parameter, checks.sgd):
+            check(case, outcome)
+        checks.model_kept(case, outcome)
 
 
 @points(0)
-def test_every_example_is_seen_once_an_epoch(run):
+def test_every_example_is_seen_once_an_epoch(run: Run, checks: StepChecks) -> None:
     """Each of the 3 epochs goes through all training examples once, in batches of 100."""
     for case, outcome in run(1, CASES):
-        assert_shared_out(case, outcome, computing=[0])
+        for check in (checks.slice_sizes, checks.whole_batches, checks.epochs):
+            check(case, outcome)

@@ -2,120 +2,174 @@
 
 import pytest
 
-from grader.suite.marks import part, points
+from grader.api import part, points
 
-from .fedavg_cases import (
+from .aggregation import (
     ENTRIES,
     Aggregation,
-    assert_averaged,
     assert_counter_kept,
-    assert_figure,
     assert_model_kept,
-    assert_models_exchanged,
-    assert_served,
-    assert_trained_locally,
     assert_weighted_means,
-    cases_of,
-    unbuffered,
 )
-from .origins import ALTERED_RANKS, assert_models_come_from_messages
-from .rounds import NUM_ROUNDS
+from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, whole
+from .fedavg_cases import RoundChecks, assert_figure, cases_of, without_end
+from .origins import Faults, faults_in
 
 pytestmark = [part("fedavg_iid"), pytest.mark.mpi]
 
-CASES = cases_of({2: (40,), 3: (34, 34), 5: (20, 20, 20, 20)}, is_skewed=False)
+CASES = cases_of({3: (34, 34), 5: (20, 20, 20, 20)}, is_skewed=False)
+ONE_CLIENT = cases_of({2: (40,)}, is_skewed=False)
 AGGREGATIONS = (
-    Aggregation("aggregate", num_samples=(20, 20, 20)),
-    Aggregation("aggregate", num_samples=(20, 20, 20), has_counter=True),
+    Aggregation("aggregate", subject="plain", num_samples=(20, 20, 20)),
+    Aggregation("aggregate", subject="counter", num_samples=(20, 20, 20), has_counter=True),
 )
 
 PARAMETERS = [key for key in ENTRIES if key.endswith(("weight", "bias"))]
 STATISTICS = [key for key in ENTRIES if "running" in key]
 
 
-@points(4)
-@pytest.mark.parametrize("ranks", CASES)
-def test_server_ends_as_serial_fedavg_does(run, ranks):
-    """Every round ends with the mean of the clients' models, and rank 0 holds the last one."""
-    for case, outcome in run(ranks, CASES[ranks]):
-        assert_averaged(case, outcome)
+@pytest.fixture(scope="module")
+def checks() -> RoundChecks:
+    """Return what is asked of a run."""
+    return RoundChecks()
 
 
-@points(2)
-@pytest.mark.parametrize("ranks", CASES)
-def test_clients_train_on_all_of_their_examples(run, ranks):
-    """In each of 5 rounds each client trains once on all of its examples, in batches of 32."""
-    for case, outcome in run(ranks, CASES[ranks]):
-        assert_trained_locally(case, outcome)
+def runs_of(run: Run) -> Runs:
+    """Return the runs with several clients."""
+    return answered(run, CASES, most_gradients=without_end)
 
 
-@points(1, requires=test_server_ends_as_serial_fedavg_does)
-@pytest.mark.parametrize("ranks", CASES)
-def test_server_gives_out_data_and_model(run, ranks):
-    """Each client gets its examples once, and the model in every round, from the server."""
-    for case, outcome in run(ranks, CASES[ranks]):
-        assert_served(case, outcome)
-    if ranks == ALTERED_RANKS:
-        num_models = NUM_ROUNDS * (ranks - 1)
-        assert_models_come_from_messages(run, CASES[ranks], ranks, [0], num_models, assert_averaged)
-
-
-@points(1, requires=test_server_ends_as_serial_fedavg_does)
-@pytest.mark.parametrize("ranks", CASES)
-def test_models_go_by_way_of_the_server(run, ranks):
-    """In every round each client sends its model, and clients talk with the server only."""
-    for case, outcome in run(ranks, CASES[ranks]):
-        assert_models_exchanged(case, outcome)
-    if ranks == ALTERED_RANKS:
-        assert_models_come_from_messages(
-            run, CASES[ranks], ranks, range(1, ranks), NUM_ROUNDS, assert_averaged
-        )
+def faults_of(run: Run, checks: RoundChecks) -> Faults:
+    """Return what altered messages lead to on the first of these numbers of ranks."""
+    case, outcome = runs_of(run)[0]
+    return faults_in(run, case, outcome, checks.everything)
 
 
 @points(1)
-def test_the_label_distribution_is_drawn(run):
+def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
+    """What the clients train is sent to the server and changes the global model."""
+    case, outcome = runs_of(run)[0]
+    faults_of(run, checks).assert_some_matter(
+        range(1, outcome.ranks),
+        least=1,
+        others=lambda: bool(checks.ranks_used_by_others(case, outcome)),
+    )
+
+
+@points(1, requires=test_training_uses_what_is_sent)
+@pytest.mark.parametrize("ranks", CASES)
+def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks: int) -> None:
+    """With 2 and 4 clients the script comes to its end, and trains as with the others."""
+    assert_ends_alike(run, CASES, ranks, checks.everything)
+
+
+@points(1, requires=test_training_uses_what_is_sent)
+def test_clients_train_on_all_of_their_examples(run: Run, checks: RoundChecks) -> None:
+    """Each client trains on all examples of its own part, and on no others."""
+    for case, outcome in runs_of(run):
+        checks.own_examples(case, outcome)
+
+
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_trains_for_five_rounds(run: Run, checks: RoundChecks) -> None:
+    """There are 5 rounds, each of 1 local epoch in batches of 32."""
+    for case, outcome in runs_of(run):
+        checks.five_rounds(case, outcome)
+
+
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
+    """In a round a client's steps are those of SGD with learning rate 0.01 and momentum 0.9."""
+    for case, outcome in runs_of(run):
+        checks.local_sgd(case, outcome)
+
+
+@points(1, requires=test_training_uses_what_is_sent)
+def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundChecks) -> None:
+    """Each client begins each round with the global model."""
+    for case, outcome in whole(runs_of(run)):
+        checks.common_starts(case, outcome)
+
+
+@points(2, requires=test_training_uses_what_is_sent)
+def test_global_model_is_the_mean_of_the_clients(run: Run, checks: RoundChecks) -> None:
+    """After each round the global model is the mean of all clients' models."""
+    for case, outcome in runs_of(run):
+        checks.equal_weights(case, outcome)
+
+
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_model_holds_the_global_model(run: Run, checks: RoundChecks) -> None:
+    """After the script the global variable `model` of rank 0 is the last global model."""
+    for case, outcome in whole(runs_of(run)):
+        checks.model_kept(case, outcome)
+
+
+@points(1, requires=test_training_uses_what_is_sent)
+def test_server_gives_out_data_and_model(run: Run, checks: RoundChecks) -> None:
+    """Each client gets its examples once, and the model in every round, from the server."""
+    for case, outcome in whole(runs_of(run)):
+        checks.served(case, outcome)
+    faults = faults_of(run, checks)
+    num_clients = faults.outcome.ranks - 1
+    faults.assert_each_matters([0], num_clients * checks.num_rounds(faults.case, faults.outcome))
+
+
+@points(1, requires=test_training_uses_what_is_sent)
+def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
+    """In every round each client sends its model, and clients talk with the server only."""
+    for case, outcome in runs_of(run):
+        checks.models_exchanged(case, outcome)
+    faults = faults_of(run, checks)
+    if faults.holds_without(checks.means):
+        clients = range(1, faults.outcome.ranks)
+        faults.assert_each_matters(clients, checks.num_rounds(faults.case, faults.outcome))
+
+
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_the_label_distribution_is_drawn(run: Run) -> None:
     """After the run there is a figure of the clients' labels under figures/."""
-    for case, outcome in run(3, CASES[3]):
+    for case, outcome in runs_of(run):
         assert_figure(case, outcome)
 
 
 @points(1)
-def test_aggregate_averages_parameters(run):
+def test_aggregate_averages_parameters(run: Run) -> None:
     """Aggregator.aggregate returns each parameter's mean over the clients under its own key."""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, PARAMETERS)
 
 
 @points(1)
-def test_aggregate_averages_buffers_of_floats(run):
+def test_aggregate_averages_buffers_of_floats(run: Run) -> None:
     """Buffers of floating-point numbers, such as batch norm's, are averaged like parameters."""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, STATISTICS)
 
 
 @points(1)
-def test_aggregate_keeps_whole_numbers(run):
+def test_aggregate_keeps_whole_numbers(run: Run) -> None:
     """A buffer of whole numbers, such as batch norm's counter, is not averaged."""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=True):
         assert_counter_kept(case, outcome)
 
 
 @points(1)
-def test_aggregator_takes_in_and_gives_out_the_model(run):
+def test_aggregator_takes_in_and_gives_out_the_model(run: Run) -> None:
     """set_model_params changes the model that Aggregator holds; get_model_params returns it."""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_model_kept(case, outcome)
 
 
-@points(1, requires=test_server_ends_as_serial_fedavg_does)
-def test_works_when_no_message_is_buffered(run):
-    """The model is right even if every send has to wait until its receive is posted."""
-    for case, outcome in run(3, unbuffered(CASES[3])):
-        assert_averaged(case, outcome)
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_works_when_no_message_is_buffered(run: Run, checks: RoundChecks) -> None:
+    """The training is right even if every send has to wait until its receive is posted."""
+    for case, outcome in run(3, CASES[3]).having(synchronous_sends=True):
+        assert_as_right_as(runs_of(run), case, outcome, checks.everything)
 
 
-@points(1, requires=test_server_ends_as_serial_fedavg_does)
-def test_works_as_a_program_of_its_own(run):
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_works_as_a_program_of_its_own(run: Run, checks: RoundChecks) -> None:
     """With MPI left to the script altogether, server and client train as they did before."""
-    for case, outcome in run(2, CASES[2], genuine=True):
-        assert_averaged(case, outcome)
+    for case, outcome in run(2, ONE_CLIENT[2], genuine=True):
+        assert_as_right_as(runs_of(run), case, outcome, checks.everything)

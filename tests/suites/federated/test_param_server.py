@@ -1,103 +1,187 @@
 """A parameter server: rank 0 sends data and model, the workers send losses and gradients."""
 
+from dataclasses import replace
+
 import pytest
 
-from grader.suite.marks import part, points
-from grader.suite.wording import case_context
+from grader.api import part, points
 
-from .gathering import assert_star
-from .origins import ALTERED_RANKS, assert_models_come_from_messages
-from .sgd_cases import (
-    assert_gradients_sent,
-    assert_sent_once,
+from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, whole
+from .origins import Faults, faults_in
+from .sgd_cases import StepChecks, cases_of, num_right_steps, num_steps_of
+from .sgd_traffic import (
+    assert_by_way_of_the_server,
+    assert_gradients_given,
+    assert_gradients_given_once,
     assert_served,
-    assert_shared_out,
-    assert_trained,
-    cases_of,
-    num_steps_of,
 )
-from .training_cases import Training
 
 pytestmark = [part("param_server"), pytest.mark.mpi]
 
 FILE = "dist_sgd_param_server.py"
-CASES = cases_of(FILE, {2: 100, 3: 200, 5: 100}, is_timed=False)
-# A launch of its own, and the last: what hangs there has been judged in all else.
-UNBUFFERED = (Training("train", file=FILE, num_training=100, synchronous_sends=True),)
+CASES = cases_of(FILE, {3: 200, 5: 200})
+# The last of its launch: what hangs there has been judged in all else.
+CASES[3] += (replace(CASES[3][0], synchronous_sends=True),)
+ONE_WORKER = cases_of(FILE, {2: 200})
 
 
-def _assert_training_comes_from_messages(run, senders):
-    ranks, cases = ALTERED_RANKS, CASES[ALTERED_RANKS]
-    num_times = num_steps_of(cases[0]) * (ranks - 1 if 0 in senders else 1)
-
-    def check(case, outcome):
-        assert_trained(case, outcome, computing=range(1, ranks), holders=[0])
-
-    assert_models_come_from_messages(run, cases, ranks, senders, num_times, check)
+@pytest.fixture(scope="module")
+def checks() -> StepChecks:
+    """Return what is asked of a run."""
+    return StepChecks(has_server=True)
 
 
-@points(10)
-@pytest.mark.parametrize("ranks", CASES)
-def test_server_ends_as_centralized_training_does(run, ranks):
-    """Each step of the server leads where centralized training on the same batch would."""
-    for case, outcome in run(ranks, CASES[ranks]):
-        assert_trained(case, outcome, computing=range(1, ranks), holders=[0])
+def runs_of(run: Run) -> Runs:
+    """Return the runs with several workers."""
+    return answered(run, CASES, most_gradients=num_right_steps)
 
 
-@points(3)
-@pytest.mark.parametrize("ranks", CASES)
-def test_each_worker_computes_its_share_of_each_batch(run, ranks):
-    """The workers compute the gradients, each of its own int(batch / workers) examples."""
-    for case, outcome in run(ranks, CASES[ranks]):
-        assert_shared_out(case, outcome, computing=range(1, ranks))
+def faults_of(run: Run, checks: StepChecks) -> Faults:
+    """Return what altered messages lead to on the first of these numbers of ranks."""
+    case, outcome = runs_of(run)[0]
+    return faults_in(run, case, outcome, checks.everything)
 
 
-@points(4, requires=test_server_ends_as_centralized_training_does)
-@pytest.mark.parametrize("ranks", CASES)
-def test_server_gives_out_data_and_model(run, ranks):
+@points(1)
+def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
+    """What the workers compute is sent to the server and changes its model."""
+    case, outcome = runs_of(run)[0]
+    faults_of(run, checks).assert_some_matter(
+        checks.computing(outcome),
+        least=1,
+        others=lambda: bool(checks.ranks_used_by_others(case, outcome)),
+    )
+
+
+@points(1, requires=test_training_uses_what_is_sent)
+@pytest.mark.parametrize("ranks", [*CASES, *ONE_WORKER])
+def test_trains_with_any_number_of_workers(run: Run, checks: StepChecks, ranks: int) -> None:
+    """With 1, 2 and 4 workers the script comes to its end, and trains as with the others."""
+    assert_ends_alike(run, {**CASES, **ONE_WORKER}, ranks, checks.everything)
+
+
+@points(1, requires=test_training_uses_what_is_sent)
+def test_each_worker_computes_its_slice(run: Run, checks: StepChecks) -> None:
+    """Each worker computes the gradient of int(batch / workers) examples of each batch."""
+    for case, outcome in runs_of(run):
+        checks.slice_sizes(case, outcome)
+
+
+@points(1.5, requires=test_training_uses_what_is_sent)
+def test_slices_make_up_the_batches(run: Run, checks: StepChecks) -> None:
+    """In each step the workers' slices are parts of one batch: each example once, none left out."""
+    for case, outcome in runs_of(run):
+        checks.whole_batches(case, outcome)
+
+
+@points(1, requires=test_training_uses_what_is_sent)
+def test_trains_for_three_epochs(run: Run, checks: StepChecks) -> None:
+    """Each worker computes a gradient for each of the batches of 3 epochs."""
+    for case, outcome in runs_of(run):
+        checks.epochs(case, outcome)
+
+
+@points(1, requires=test_training_uses_what_is_sent)
+def test_server_computes_no_gradients(run: Run, checks: StepChecks) -> None:
+    """The server leaves the gradients to its workers."""
+    for case, outcome in runs_of(run):
+        checks.only_workers(case, outcome)
+
+
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_workers_start_with_the_servers_model(run: Run, checks: StepChecks) -> None:
+    """All workers compute their first gradient with the model that the server starts with."""
+    for case, outcome in runs_of(run):
+        checks.one_start(case, outcome)
+
+
+@points(2, requires=test_training_uses_what_is_sent)
+def test_server_uses_the_gradients_of_all_workers(run: Run, checks: StepChecks) -> None:
+    """The gradient of the server's step holds every worker's gradient in equal parts."""
+    for case, outcome in runs_of(run):
+        checks.summed(case, outcome)
+
+
+@points(2.5, requires=test_training_uses_what_is_sent)
+def test_server_divides_the_sum(run: Run, checks: StepChecks) -> None:
+    """The gradient of the server's step is the mean of the workers' gradients."""
+    for case, outcome in runs_of(run):
+        checks.divided(case, outcome)
+
+
+@points(1, requires=test_training_uses_what_is_sent)
+def test_every_parameter_gets_its_gradient(run: Run, checks: StepChecks) -> None:
+    """Each parameter of the server's model takes its step with its own gradient."""
+    for case, outcome in runs_of(run):
+        checks.every_parameter(case, outcome)
+
+
+@points(1.5, requires=test_training_uses_what_is_sent)
+def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
+    """Steps are those of SGD: learning rate 0.01, momentum 0.9, gradients of one batch alone."""
+    for case, outcome in whole(runs_of(run)):
+        checks.sgd(case, outcome)
+
+
+@points(4.5, requires=test_training_uses_what_is_sent)
+def test_workers_get_the_new_model_in_every_step(run: Run, checks: StepChecks) -> None:
+    """Each worker computes its next gradient with the server's new model."""
+    for case, outcome in whole(runs_of(run)):
+        checks.workers_follow(case, outcome)
+
+
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_model_holds_the_trained_network(run: Run, checks: StepChecks) -> None:
+    """After the script the global variable `model` of rank 0 is the trained network."""
+    for case, outcome in whole(runs_of(run)):
+        checks.model_kept(case, outcome)
+
+
+@points(3, requires=test_training_uses_what_is_sent)
+def test_server_gives_out_data_and_model(run: Run, checks: StepChecks) -> None:
     """The workers get their examples, and the model in every step, from the server."""
-    for case, outcome in run(ranks, CASES[ranks]):
+    for case, outcome in whole(runs_of(run)):
         assert_served(case, outcome)
-    if ranks == ALTERED_RANKS:
-        _assert_training_comes_from_messages(run, [0])
+    faults = faults_of(run, checks)
+    if faults.holds_without(checks.workers_follow):
+        num_models = num_steps_of(faults.outcome) * len(checks.computing(faults.outcome))
+        faults.assert_each_matters([0], num_models)
 
 
-@points(2, requires=test_server_ends_as_centralized_training_does)
-@pytest.mark.parametrize("ranks", CASES)
-def test_workers_send_their_gradients_in_every_step(run, ranks):
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_workers_send_their_gradients_in_every_step(run: Run, checks: StepChecks) -> None:
     """In every step each worker gives a model's worth of gradients away."""
-    for case, outcome in run(ranks, CASES[ranks]):
-        assert_gradients_sent(case, outcome, range(1, ranks))
-    if ranks == ALTERED_RANKS:
-        _assert_training_comes_from_messages(run, range(1, ranks))
+    for case, outcome in whole(runs_of(run)):
+        assert_gradients_given(case, outcome, checks.computing(outcome))
+    faults = faults_of(run, checks)
+    if faults.holds_without(checks.summed):
+        workers = checks.computing(faults.outcome)
+        faults.assert_each_matters(workers, num_steps_of(faults.outcome))
 
 
-@points(2, requires=test_workers_send_their_gradients_in_every_step)
-@pytest.mark.parametrize("ranks", [ranks for ranks in CASES if ranks > 2])
-def test_everything_goes_by_way_of_the_server(run, ranks):
+@points(1, requires=test_training_uses_what_is_sent)
+def test_everything_goes_by_way_of_the_server(run: Run) -> None:
     """Workers talk with the server only."""
-    for case, outcome in run(ranks, CASES[ranks]):
-        with case_context(case, outcome):
-            assert_star(outcome.trace)
+    for case, outcome in runs_of(run):
+        assert_by_way_of_the_server(case, outcome)
 
 
-@points(2, requires=test_workers_send_their_gradients_in_every_step)
-@pytest.mark.parametrize("ranks", CASES)
-def test_a_step_sends_gradients_once(run, ranks):
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_a_step_sends_gradients_once(run: Run) -> None:
     """In a step a worker gives its gradients away once, and little besides."""
-    for case, outcome in run(ranks, CASES[ranks]):
-        assert_sent_once(case, outcome)
+    for case, outcome in runs_of(run):
+        assert_gradients_given_once(case, outcome)
 
 
-@points(1, requires=test_server_ends_as_centralized_training_does)
-def test_works_when_no_message_is_buffered(run):
-    """The model is right even if every send has to wait until its receive is posted."""
-    for case, outcome in run(3, UNBUFFERED):
-        assert_trained(case, outcome, computing=range(1, 3), holders=[0])
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_works_when_no_message_is_buffered(run: Run, checks: StepChecks) -> None:
+    """The training is right even if every send has to wait until its receive is posted."""
+    for case, outcome in run(3, CASES[3]).having(synchronous_sends=True):
+        assert_as_right_as(runs_of(run), case, outcome, checks.everything)
 
 
-@points(1, requires=test_server_ends_as_centralized_training_does)
-def test_works_as_a_program_of_its_own(run):
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
     """With MPI left to the script altogether, server and worker train as they did before."""
-    for case, outcome in run(2, CASES[2], genuine=True):
-        assert_trained(case, outcome, computing=[1], holders=[0])
+    for case, outcome in run(2, ONE_WORKER[2], genuine=True):
+        assert_as_right_as(runs_of(run), case, outcome, checks.everything)

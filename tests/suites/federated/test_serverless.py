@@ -1,77 +1,174 @@
 """Training without a server: all ranks average their gradients and take the same step."""
 
-from functools import partial
-
 import pytest
 
-from grader.suite.marks import part, points
-from grader.suite.timing import assert_time_ratio
+from grader.api import Launch, Outcome, assert_time_ratio, part, points
 
-from .origins import assert_models_come_from_messages
-from .sgd_cases import (
-    assert_gradients_sent,
-    assert_shared_out,
-    assert_trained,
-    cases_of,
-    num_steps_of,
-    timing_cases,
-)
+from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, whole
+from .origins import Faults, faults_in
+from .sgd_cases import StepChecks, cases_of, num_steps_of, timing_cases
+from .sgd_traffic import assert_gradients_given
+from .training_cases import Training
 
 pytestmark = [part("serverless"), pytest.mark.mpi]
 
 FILE = "dist_sgd_serverless.py"
-CASES = cases_of(FILE, {1: 100, 2: 100, 4: 200, 5: 100, 10: 100}, is_timed=True)
-SEVERAL_RANKS = [ranks for ranks in CASES if ranks > 1]
-ALTERED_RANKS = 4
+CASES = cases_of(FILE, {4: 200, 2: 200, 5: 200}, timed_ranks=2)
+ONE_PROCESS = cases_of(FILE, {1: 200})
 
 
-@points(15)
+@pytest.fixture(scope="module")
+def checks() -> StepChecks:
+    """Return what is asked of a run."""
+    return StepChecks(has_server=False)
+
+
+def runs_of(run: Run) -> Runs:
+    """Return the runs on several ranks, or what the first step of one led to."""
+    return answered(run, CASES, most_gradients=lambda case: 1)
+
+
+def faults_of(run: Run, checks: StepChecks) -> Faults:
+    """Return what altered messages lead to on the first of these numbers of ranks."""
+    case, outcome = runs_of(run)[0]
+    return faults_in(run, case, outcome, checks.everything)
+
+
+@points(1)
+def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None:
+    """What a rank computes is sent to the others and changes their training."""
+    case, outcome = runs_of(run)[0]
+    faults_of(run, checks).assert_some_matter(
+        range(outcome.ranks),
+        # Who copies rank 0's model uses the gradients of one rank only.
+        least=min(2, outcome.ranks - 1),
+        others=lambda: len(checks.ranks_used_by_others(case, outcome)) > 1,
+    )
+
+
+@points(1.5, requires=test_training_uses_what_the_ranks_send)
 @pytest.mark.parametrize("ranks", CASES)
-def test_every_rank_ends_as_centralized_training_does(run, ranks):
-    """On every rank, each step leads where centralized training on the same batch would."""
-    for case, outcome in run(ranks, CASES[ranks]).having(purpose="values"):
-        assert_trained(case, outcome, computing=range(ranks), holders=range(ranks))
+def test_trains_on_any_number_of_processes(run: Run, checks: StepChecks, ranks: int) -> None:
+    """On 2, 4 and 5 processes the script comes to its end, and trains as on the others."""
+    assert_ends_alike(run, CASES, ranks, checks.everything)
 
 
-@points(4)
-@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_each_rank_takes_its_slice_of_each_batch(run, ranks):
-    """Each rank computes the gradient of its own int(batch / size) examples of each batch."""
-    for case, outcome in run(ranks, CASES[ranks]).having(purpose="values"):
-        assert_shared_out(case, outcome, computing=range(ranks))
+@points(1.5, requires=test_training_uses_what_the_ranks_send)
+def test_each_rank_takes_its_slice(run: Run, checks: StepChecks) -> None:
+    """Each rank computes the gradient of int(batch / size) examples of each batch."""
+    for case, outcome in runs_of(run):
+        checks.slice_sizes(case, outcome)
 
 
-@points(3, requires=test_every_rank_ends_as_centralized_training_does)
-@pytest.mark.parametrize("ranks", SEVERAL_RANKS)
-def test_gradients_meet_in_every_step(run, ranks):
+@points(2.5, requires=test_training_uses_what_the_ranks_send)
+def test_slices_make_up_the_batches(run: Run, checks: StepChecks) -> None:
+    """In each step the ranks' slices are parts of one batch: each example once, none left out."""
+    for case, outcome in runs_of(run):
+        checks.whole_batches(case, outcome)
+
+
+@points(1, requires=test_training_uses_what_the_ranks_send)
+def test_trains_for_three_epochs(run: Run, checks: StepChecks) -> None:
+    """Each rank takes a step for each of the batches of 3 epochs."""
+    for case, outcome in runs_of(run):
+        checks.epochs(case, outcome)
+
+
+@points(1, requires=test_training_uses_what_the_ranks_send)
+def test_all_ranks_start_with_one_model(run: Run, checks: StepChecks) -> None:
+    """All ranks start with the same model."""
+    for case, outcome in runs_of(run):
+        checks.one_start(case, outcome)
+
+
+@points(3, requires=test_training_uses_what_the_ranks_send)
+def test_gradients_of_all_ranks_are_summed(run: Run, checks: StepChecks) -> None:
+    """The reduced gradient holds every rank's gradient in equal parts."""
+    for case, outcome in runs_of(run):
+        checks.summed(case, outcome)
+
+
+@points(3, requires=test_training_uses_what_the_ranks_send)
+def test_the_sum_is_divided(run: Run, checks: StepChecks) -> None:
+    """The reduced gradient is divided so that it is the mean over the examples of all ranks."""
+    for case, outcome in runs_of(run):
+        checks.divided(case, outcome)
+
+
+@points(3.5, requires=test_training_uses_what_the_ranks_send)
+def test_each_step_uses_the_reduced_gradient(run: Run, checks: StepChecks) -> None:
+    """Each rank takes its step with the reduced gradient, not with its own."""
+    for case, outcome in whole(runs_of(run)):
+        checks.steps_use_all(case, outcome)
+
+
+@points(1, requires=test_training_uses_what_the_ranks_send)
+def test_every_parameter_is_reduced(run: Run, checks: StepChecks) -> None:
+    """The gradients of all weights and biases are reduced."""
+    for case, outcome in runs_of(run):
+        checks.every_parameter(case, outcome)
+
+
+@points(1.5, requires=test_training_uses_what_the_ranks_send)
+def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
+    """Steps are those of SGD: learning rate 0.01, momentum 0.9, the gradient of one batch alone."""
+    for case, outcome in whole(runs_of(run)):
+        checks.sgd(case, outcome)
+
+
+@points(1.5, requires=test_training_uses_what_the_ranks_send)
+def test_all_ranks_keep_one_model(run: Run, checks: StepChecks) -> None:
+    """After each step all ranks have the same model."""
+    for case, outcome in whole(runs_of(run)):
+        checks.one_model(case, outcome)
+
+
+@points(0.5, requires=test_training_uses_what_the_ranks_send)
+def test_model_holds_the_trained_network(run: Run, checks: StepChecks) -> None:
+    """After the script the global variable `model` of each rank is the trained network."""
+    for case, outcome in whole(runs_of(run)):
+        checks.model_kept(case, outcome)
+
+
+@points(0.5, requires=test_training_uses_what_the_ranks_send)
+def test_gradients_are_sent_in_every_step(run: Run, checks: StepChecks) -> None:
     """In every step each rank gives the others its gradients."""
-    for case, outcome in run(ranks, CASES[ranks]).having(purpose="values"):
-        assert_gradients_sent(case, outcome, range(ranks))
-    if ranks == ALTERED_RANKS:
-        assert_models_come_from_messages(
-            run,
-            CASES[ranks],
-            ranks,
-            senders=range(ranks),
-            num_times=num_steps_of(CASES[ranks][0]),
-            check=partial(assert_trained, computing=range(ranks), holders=range(ranks)),
-        )
+    for case, outcome in whole(runs_of(run)):
+        assert_gradients_given(case, outcome, range(outcome.ranks))
+    faults = faults_of(run, checks)
+    if faults.holds_without(checks.summed):
+        faults.assert_each_matters(range(faults.outcome.ranks), num_steps_of(faults.outcome))
 
 
-@points(2, requires=test_every_rank_ends_as_centralized_training_does)
-def test_keeps_up_with_centralized_training(run):
+@points(1, requires=test_training_uses_what_the_ranks_send)
+def test_one_process_trains_like_the_baseline(run: Run, checks: StepChecks) -> None:
+    """Started as one process the script trains as cent_sgd.py does."""
+    for case, outcome in run(1, ONE_PROCESS[1]):
+        assert_as_right_as(runs_of(run), case, outcome, checks.everything)
+
+
+@points(0.5, requires=test_training_uses_what_the_ranks_send)
+def test_keeps_up_with_centralized_training(run: Run, checks: StepChecks) -> None:
     """On 2 ranks the script takes no more than a small multiple of the time of one process."""
+
+    def check(case: Training, outcome: Outcome) -> None:
+        work = (checks.slice_sizes, checks.whole_batches, checks.epochs)
+        assert_as_right_as(runs_of(run), case, outcome, work)
+
+    def measure(attempt: int) -> Launch:
+        return run(2, tuple(timing_cases(FILE, attempt)) if attempt else CASES[2])
+
     assert_time_ratio(
-        lambda attempt: run(2, tuple(timing_cases(FILE, attempt)) if attempt else CASES[2]),
-        check=lambda case, outcome: assert_shared_out(case, outcome, range(2)),
+        measure,
+        check=check,
         factor=10,
         what="the script on 2 ranks, 3 batches,",
         yardstick="centralized training on as many batches",
     )
 
 
-@points(1, requires=test_every_rank_ends_as_centralized_training_does)
-def test_works_as_a_program_of_its_own(run):
+@points(0.5, requires=test_training_uses_what_the_ranks_send)
+def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
     """With MPI left to the script altogether, 2 ranks train as they did before."""
     for case, outcome in run(2, CASES[2][:1], genuine=True):
-        assert_trained(case, outcome, range(2), range(2))
+        assert_as_right_as(runs_of(run), case, outcome, checks.everything)

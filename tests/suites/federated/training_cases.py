@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.judge.findings import WrongAnswer
-from grader.judge.wording import listed, ranks_text
-from grader.model import Outcome
-from grader.suite.case import Array, Case, Data, Text
+from grader.api import Array, Case, Data, Outcome, Text, WrongAnswer, listed, ranks_text
 
 from . import lenet
 
@@ -31,11 +28,15 @@ class Training(Case):
     is_skewed: bool = False
     """Each client has most of its examples of a few classes."""
     purpose: str = "values"
-    """`values`, or one of `yardstick` and `timing`, which are compared."""
+    """`values`; one of `yardstick` and `timing`, which are compared; or `begun`: see below."""
     number: int = 0
     """Tells cases apart that only differ in being measured again."""
     plan: tuple[int, int] = (3, 100)
     """Epochs and batch size of the yardstick."""
+    most_gradients: int | None = None
+    """Of a script that has not come to its end: end it after so many, and look at what it did."""
+    inputs_seed: int | None = None
+    """That of an earlier case, to have its inputs again."""
 
     @property
     def label(self) -> str:
@@ -45,7 +46,8 @@ class Training(Case):
             divided = f" ({', '.join(map(str, self.client_sizes))} on the clients)"
         return (
             f"{self.num_training} training examples{divided}"
-            + (f", {self.purpose} {self.number}" if self.purpose != "values" else "")
+            + (f", {self.purpose} {self.number}" if self.purpose in ("yardstick", "timing") else "")
+            + (", only begun" if self.most_gradients is not None else "")
             + self.perturbation
         )
 
@@ -56,6 +58,8 @@ class Training(Case):
 
         Of two equal neighbours, as real images have many, rounding would decide which is greater.
         """
+        seed = int(random.integers(1 << 60)) if self.inputs_seed is None else self.inputs_seed
+        random = np.random.default_rng(seed)
         num_examples = self.num_training + _NUM_TEST
         labels = random.integers(_CLASSES, size=num_examples)
         client_of = np.repeat(np.arange(len(self.client_sizes)), self.client_sizes)
@@ -72,7 +76,7 @@ class Training(Case):
             "images": np.clip(pictures / 2 + noise, 0, 255).astype(np.uint8),
             "labels": labels.astype(np.int64),
             "num_training": self.num_training,
-            "seed": int(random.integers(1 << 20)),
+            "seed": seed,
         }
         if self.purpose == "yardstick":
             epochs, batch_size = self.plan
@@ -89,6 +93,8 @@ class Training(Case):
                     [same["labels"][shuffled], same["labels"][self.num_training :]]
                 )
             same["file"] = self.file
+            if self.most_gradients is not None:
+                same["most_gradients"] = self.most_gradients
         return [same] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
@@ -97,6 +103,8 @@ class Training(Case):
             return {}
         return {
             "model": Array("float32", (None,), finite=False),
+            "gradient": Array("float32", (None,), finite=False),
+            "aggregate": Array("float32", (None,), finite=False),
             "problem": Text(),
             "rows": Array("int64", (None,)),
             "rows_per_batch": Array("int64", (None,)),
@@ -118,6 +126,7 @@ class Trained:
         self.labels: Rows = given["labels"][: case.num_training]
         self._images = given["images"][: case.num_training]
         self.client_of: Rows = np.asarray(given.get("client_of", ()), dtype=np.int64)
+        self._gradients: dict[tuple[int, int], lenet.Vector] = {}
 
     def examples(self, rows: Rows) -> tuple[lenet.Vector, Rows]:
         """Return images as the scripts get them, and labels, of the given rows."""
@@ -128,6 +137,14 @@ class Trained:
         """Return the gradient of the mean loss over the given rows."""
         # As the scripts compute: float32 is what the comparison allows for.
         return lenet.gradient(parameters.astype(np.float32), *self.examples(rows)).astype(float)
+
+    def gradient_at(self, rank: int, number: int) -> lenet.Vector:
+        """Return what gradient `number` of a rank is, of its batch and the model it saw."""
+        key = (rank, number)
+        if key not in self._gradients:
+            batch = self.batches(rank)[number]
+            self._gradients[key] = self.gradient(self.seen(rank, number), batch)
+        return self._gradients[key]
 
     def model(self, rank: int) -> lenet.Vector:
         """Return the packed `model` of a rank after the script."""
@@ -144,6 +161,15 @@ class Trained:
                 f"{lenet.NUM_PARAMETERS}"
             )
         return _finite(model, f"rank {rank}: `model` after the script")
+
+    def gradient_left(self, rank: int) -> lenet.Vector | None:
+        """Return what the parameters of a rank's `model` have as `.grad` after the script, if any.
+
+        A step may have used it or not: it shows what a rank has made of the gradients.
+        """
+        gradient = np.asarray(self.outcome["gradient"][rank], dtype=np.float64)
+        is_there = gradient.shape == (lenet.NUM_PARAMETERS,) and np.isfinite(gradient).all()
+        return gradient if is_there else None
 
     def batches(self, rank: int) -> list[Rows]:
         """Return the rows of every gradient that a rank computed, in order."""

@@ -23,10 +23,13 @@ class Rank:
         self.batches: list[np.ndarray] = []
         self.seen: list[np.ndarray] = []
         self.model: np.ndarray = START
+        self.gradient = np.zeros(0, dtype=np.float32)
 
     def result(self) -> dict[str, Any]:
         return {
             "model": np.asarray(self.model, dtype=np.float32),
+            "gradient": self.gradient,
+            "aggregate": np.zeros(0, dtype=np.float32),
             "problem": "",
             "rows": np.concatenate([np.zeros(0, dtype=np.int64), *self.batches]).astype(np.int64),
             "rows_per_batch": np.array([len(rows) for rows in self.batches], dtype=np.int64),
@@ -62,8 +65,13 @@ def data_parallel(
     start: Callable[[int], np.ndarray] = lambda rank: START,
     rows: Callable[[int, np.ndarray], np.ndarray] | None = None,
     momentum: float = lenet.MOMENTUM,
+    rate: float = lenet.LEARNING_RATE,
+    left: Callable[[int, Gradients], lenet.Vector] | None = None,
 ) -> Trained:
-    """Return a serverless training whose rank `rank` steps with used(rank, all gradients)."""
+    """Return a serverless training whose rank `rank` steps with used(rank, all gradients).
+
+    left: what is in its `.grad` after the last step.
+    """
     examples = trained(case, [Rank() for _ in range(num_ranks)])
     ranks = [Rank() for _ in range(num_ranks)]
     for number, rank in enumerate(ranks):
@@ -84,9 +92,9 @@ def data_parallel(
                 gradients[number] = examples.gradient(seen, mine)
             for number, rank in enumerate(ranks):
                 velocities[number] = momentum * velocities[number] + used(number, gradients)
-                rank.model = (rank.seen[-1] - lenet.LEARNING_RATE * velocities[number]).astype(
-                    np.float32
-                )
+                rank.model = (rank.seen[-1] - rate * velocities[number]).astype(np.float32)
+                if left is not None:
+                    rank.gradient = left(number, gradients).astype(np.float32)
     return trained(case, ranks)
 
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from federated.fedavg_cases import (
+from federated.aggregation import (
     COUNTER,
     ENTRIES,
     Aggregation,
     assert_counter_kept,
-    assert_figure,
     assert_model_kept,
     assert_weighted_means,
     given_entries,
 )
+from federated.fedavg_cases import assert_figure
 from federated.training_cases import Training
 
 from grader.judge.findings import WrongAnswer

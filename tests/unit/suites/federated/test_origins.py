@@ -1,18 +1,21 @@
-"""Which messages are altered to see whether models come from them, and what follows."""
+"""Which messages are altered to see whether training comes from them, and what follows."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from federated import lenet
-from federated.origins import assert_models_come_from_messages
+from federated.origins import assert_same_run, faults_in
 from federated.training_cases import Training
 
-from grader.judge.findings import NotProven, WrongAnswer
+from grader.judge.findings import NotProven, RuleViolation, WrongAnswer
 from grader.model import Outcome
 from grader.suite.launch_view import make_launch
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 
 CASE = Training("train", file="dist.py", num_training=100)
 RANKS, NUM_STEPS = 3, 2
+WORKERS = range(1, RANKS)
 MODEL = lenet.MODEL_NUM_BYTES
 
 
@@ -60,7 +63,7 @@ def trace_of(lengths_by_rank):
 
 
 class Script:
-    """depends: whether training goes wrong when messages are altered."""
+    """depends: whether training goes another way when messages are altered."""
 
     def __init__(self, lengths_by_rank, depends=True):
         self.trace = trace_of(lengths_by_rank)
@@ -73,19 +76,21 @@ class Script:
 
     def outcome(self, case):
         altered = case.altered_message is not None
-        result = {"right": not (altered and self.depends)}
-        given = {"labels": np.arange(3)}
+        model = np.full(lenet.NUM_PARAMETERS, 1 + (altered and self.depends), dtype=np.float32)
+        result = {
+            "model": model,
+            "gradient": np.zeros(0, dtype=np.float32),
+            "aggregate": np.zeros(0, dtype=np.float32),
+            "rows": np.arange(3),
+            "seen": np.zeros((1, lenet.NUM_PARAMETERS), dtype=np.float32),
+        }
+        given = {"labels": np.arange(3), "seed": 1}
         return Outcome(
             case.label, RANKS, (given,) * RANKS, (result,) * RANKS, self.trace, 0.1, int(altered)
         )
 
-    def judge(self, senders=(1, 2)):
-        assert_models_come_from_messages(self.run, (CASE,), RANKS, senders, NUM_STEPS, check)
-
-
-def check(case, outcome):
-    if not all(outcome["right"]):
-        raise WrongAnswer("another model")
+    def faults(self):
+        return faults_in(self.run, CASE, self.outcome(CASE), [])
 
 
 GRADIENTS = (8, MODEL, 8, MODEL)
@@ -96,7 +101,9 @@ ONE_BY_ONE = (8, 192_000, 40_000, 3_000) * NUM_STEPS
 def test_training_that_depends_on_messages_is_proven(lengths):
     """Each sender's longer messages are altered together, and numbers beside them are not."""
     script = Script({1: lengths, 2: lengths})
-    script.judge()
+    faults = script.faults()
+    faults.assert_some_matter(WORKERS, 1, others=lambda: False)
+    faults.assert_each_matters(WORKERS, NUM_STEPS)
     assert {order.rank for order in script.orders} == {1, 2}
     assert all(order.number is None for order in script.orders)
     assert all(8 < order.min_num_bytes <= 192_000 for order in script.orders)
@@ -104,16 +111,53 @@ def test_training_that_depends_on_messages_is_proven(lengths):
 
 def test_training_that_does_not_is_not_proven():
     """The first sender is named, with the line of its first message of that length."""
-    script = Script({1: GRADIENTS, 2: GRADIENTS}, depends=False)
-    with pytest.raises(
-        NotProven, match=r"all messages that rank [12] sends \(.* Send at dist.py:11\)"
+    faults = Script({1: GRADIENTS, 2: GRADIENTS}, depends=False).faults()
+    for judge in (
+        lambda: faults.assert_some_matter(WORKERS, 1, others=lambda: True),
+        lambda: faults.assert_each_matters(WORKERS, NUM_STEPS),
     ):
-        script.judge()
+        with pytest.raises(
+            NotProven, match=r"all messages that rank [12] sends \(.* Send at dist.py:11\)"
+        ):
+            judge()
 
 
-@pytest.mark.parametrize("lengths", [(), (8, 8), (8, MODEL)])
-def test_models_that_went_by_collectives_are_left_alone(lengths):
+def test_a_last_model_that_nobody_needs_is_left_alone():
     """A rank that sends fewer than it has to give gives the others in another way."""
-    script = Script({1: lengths}, depends=False)
-    script.judge()
-    assert script.orders == []
+    Script({1: (8, MODEL)}, depends=False).faults().assert_each_matters(WORKERS, NUM_STEPS)
+
+
+def test_who_gives_nothing_is_told_with_what_a_model_has():
+    with pytest.raises(RuleViolation, match=r"rank 1 gives the other ranks 16 bytes .* 248,024"):
+        Script({1: (8, 8)}).faults().assert_some_matter(WORKERS, 1, others=lambda: True)
+
+
+def test_a_script_that_never_trains_twice_alike_is_judged_by_its_checks():
+    """Which hold without an alteration, and do not with one."""
+    numbers = iter(range(1, 100))
+
+    class Unsteady(Script):
+        def outcome(self, case):
+            found = super().outcome(case)
+            rows = {"rows": np.array([next(numbers)]), "right": case.altered_message is None}
+            return replace(found, results=tuple({**each, **rows} for each in found.results))
+
+    def check(case, outcome):
+        if not outcome["right"][0]:
+            raise WrongAnswer("another model")
+
+    script = Unsteady({1: GRADIENTS, 2: GRADIENTS})
+    faults = faults_in(script.run, CASE, script.outcome(CASE), [check])
+    faults.assert_each_matters(WORKERS, NUM_STEPS)
+
+
+@pytest.mark.parametrize("name", ["rows", "model", "seen", "gradient", "aggregate"])
+def test_runs_are_compared_by_batches_models_and_gradients(name):
+    script = Script({})
+    before = script.outcome(CASE)
+    assert_same_run(before, script.outcome(CASE))
+    changed = {**before.results[0], name: np.asarray(before.results[0][name]) + 1}
+    if name in ("gradient", "aggregate"):
+        changed[name] = np.ones(lenet.NUM_PARAMETERS)
+    with pytest.raises(WrongAnswer, match="rank 0 trained another model"):
+        assert_same_run(before, replace(before, results=(changed,) * RANKS))

@@ -1,39 +1,62 @@
-"""Rounds of FedAvg: right ones hold, and each known mistake is told as what it is."""
+"""Rounds of FedAvg: right ones hold, and each known mistake costs its own question alone."""
 
 import numpy as np
 import pytest
-from federated.rounds import assert_local_epochs, assert_rounds
+from federated.fedavg_cases import RoundChecks
 from federated.training_cases import Training
 
 from grader.judge.findings import WrongAnswer
 
 from .runs import START, federated, weighted
 
-CASE = Training("train", file="x.py", num_training=51, client_sizes=(37, 14), is_skewed=True)
+CASE = Training("train", file="x.py", num_training=79, client_sizes=(64, 15), is_skewed=True)
+QUESTIONS = (
+    "own_examples",
+    "five_rounds",
+    "local_sgd",
+    "common_starts",
+    "means",
+    "weights",
+    "model_kept",
+)
+
+
+def failures(run):
+    """Return what each question that does not hold says of a training."""
+    checks = RoundChecks()
+    found = {}
+    for question in QUESTIONS:
+        try:
+            getattr(checks, question)(run.case, run.outcome)
+        except WrongAnswer as error:
+            found[question] = str(error)
+    return found
 
 
 def test_the_weighted_mean_is_right():
-    assert_rounds(federated(CASE))
+    assert failures(federated(CASE)) == {}
 
 
 def test_momentum_may_outlive_a_round():
-    assert_rounds(federated(CASE, keeps_momentum=True))
+    assert failures(federated(CASE, keeps_momentum=True)) == {}
 
 
 @pytest.mark.parametrize(
-    ("aggregated", "message"),
+    ("aggregated", "lost", "message"),
     [
-        (lambda models, sizes: np.mean(models, axis=0), r"0\.500, 0\.500; .*: an unweighted mean"),
-        (lambda models, sizes: weighted(models, sizes[::-1]), r"the weights 0\.275, 0\.725"),
-        (lambda models, sizes: weighted(models, sizes) * 1.5, "add up to 1.5 instead of 1"),
-        (lambda models, sizes: models[0] * 37 / 51, "the model of rank 2 is not in it"),
-        (lambda models, sizes: models[1], "it is (its own|that of rank 2)"),
-        (lambda models, sizes: START, "still is the one that the round began with"),
+        (lambda m, s: np.mean(m, axis=0), {"weights"}, "0.500, 0.500; .*: an unweighted mean"),
+        (lambda m, s: weighted(m, s[::-1]), {"weights"}, "the weights 0.190, 0.810"),
+        (lambda m, s: weighted(m, s) * 1.5, {"means"}, "add up to 1.5 instead of 1"),
+        (lambda m, s: m[0] * 64 / 79, {"means", "weights"}, "the model of rank 2 is not in it"),
+        (lambda m, s: m[1], {"means", "weights"}, "the model of rank 1 is not in it"),
+        (lambda m, s: START, {"means", "weights"}, "still the one that the round began with"),
     ],
 )
-def test_a_wrong_mean_is_told_by_its_weights(aggregated, message):
+def test_a_wrong_mean_is_told_by_its_weights(aggregated, lost, message):
+    found = failures(federated(CASE, aggregated))
+    assert set(found) == lost
     with pytest.raises(WrongAnswer, match=f"round 0: .*{message}"):
-        assert_rounds(federated(CASE, aggregated))
+        raise WrongAnswer(found.get("means") or found["weights"])
 
 
 def test_an_array_that_is_not_averaged_is_named():
@@ -42,23 +65,36 @@ def test_an_array_that_is_not_averaged_is_named():
         mean[-10:] = models[0][-10:] + 0.1
         return mean
 
-    with pytest.raises(WrongAnswer, match=r"only fc3\.bias went wrong: fc3\.bias\["):
-        assert_rounds(federated(CASE, aggregated))
+    found = failures(federated(CASE, aggregated))
+    assert set(found) == {"means"}
+    assert "only fc3.bias went wrong: fc3.bias[" in found["means"]
 
 
-def test_a_model_that_is_not_sent_back_is_told():
-    with pytest.raises(WrongAnswer, match=r"rank 1 goes on .* its own, as trained locally"):
-        assert_rounds(federated(CASE, sends_back=False))
+def test_a_model_that_is_not_sent_back_costs_where_rounds_begin():
+    found = failures(federated(CASE, sends_back=False))
+    assert set(found) == {"common_starts"}
+    assert "round 1: rank 2 starts with another model than rank 1" in found["common_starts"]
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("rows", "lost", "message"),
     [
-        (lambda client, mine: mine[:32], "rank 1 trained on 5 batches|never trained on"),
-        (lambda client, mine: np.concatenate([mine, mine[:1]]), "the same example .* twice"),
-        (lambda client, mine: np.sort(mine)[:14], "rank 1: 23 of 37 examples were never trained"),
+        (lambda client, mine: mine[:60], {"own_examples"}, "rank 1, epoch 0: .* never trained on"),
+        (
+            lambda client, mine: mine if client else np.concatenate([mine, mine]),
+            {"five_rounds"},
+            "rank 1 went through its examples 10 times; 5 rounds of 1 epoch are 5",
+        ),
     ],
 )
-def test_a_wrong_local_epoch_is_told(rows, message):
+def test_a_wrong_local_epoch_is_told(rows, lost, message):
+    found = failures(federated(CASE, rows=rows))
+    assert lost <= set(found) <= lost | {"weights"}
     with pytest.raises(WrongAnswer, match=message):
-        assert_local_epochs(federated(CASE, rows=rows))
+        raise WrongAnswer(found[min(lost)])
+
+
+def test_another_model_than_the_last_costs_one_question():
+    run = federated(CASE)
+    run.outcome.results[0]["model"] = START + np.float32(1)
+    assert set(failures(run)) == {"model_kept"}

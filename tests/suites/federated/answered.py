@@ -1,0 +1,91 @@
+"""The runs of a script that came to an end, and what is looked at where none did."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from grader.api import Launch, Outcome, WrongAnswer, not_run
+
+from .training_cases import Training
+
+Check = Callable[[Training, Outcome], None]
+Run = Callable[..., Launch]
+Runs = list[tuple[Training, Outcome]]
+
+
+def answered(
+    run: Run, cases: Mapping[int, Sequence[Training]], most_gradients: Callable[[Training], int]
+) -> Runs:
+    """Return the ordinary runs that came to an end, by number of ranks in their order.
+
+    Where the first does not, it is begun once more and ended early: a script that fails after its
+    training, or in its last step, has done all before rightly. These are looked at if no other
+    number of ranks comes to its end either.
+    most_gradients: after how many gradients a rank is ended then.
+    Raises RunFailed where nothing came back at all.
+    """
+    found: Runs = []
+    begun: Runs = []
+    for ranks, of_ranks in cases.items():
+        ended = _ordinary(run(ranks, of_ranks)).holding(_anything)
+        found += ended
+        if not ended and not found and not begun:
+            again = replace(of_ranks[0], most_gradients=most_gradients(of_ranks[0]))
+            begun = run(ranks, (again,)).holding(_anything)
+    if not found and not begun:
+        ranks, of_ranks = next(iter(cases.items()))
+        next(iter(_ordinary(run(ranks, of_ranks))))
+    return found or begun
+
+
+def whole(runs: Runs) -> Runs:
+    """Return these runs; ends the test as not run where none of them came to its end.
+
+    For what is asked of every step, or round: of one that was only begun nobody knows.
+    """
+    if any(case.most_gradients is not None for case, _ in runs):
+        not_run("the script did not come to its end on any number of processes")
+    return runs
+
+
+def assert_ends_alike(
+    run: Run, cases: Mapping[int, Sequence[Training]], ranks: int, checks: Sequence[Check]
+) -> None:
+    """Assert that a run comes to its end, and trains as rightly as those on other ranks.
+
+    checks: of which each has to hold that holds on all the others.
+    Raises RunFailed, and what a check raises.
+    """
+    others: Runs = []
+    for other, of_ranks in cases.items():
+        if other != ranks:
+            others += _ordinary(run(other, of_ranks)).holding(_anything)
+    for case, outcome in _ordinary(run(ranks, cases[ranks])):
+        assert_as_right_as(others, case, outcome, checks)
+
+
+def assert_as_right_as(
+    others: Runs, case: Training, outcome: Outcome, checks: Sequence[Check]
+) -> None:
+    """Assert that each of the checks holds that holds for all of these other runs.
+
+    What a script does wrong each time costs the tests that are about it. Raises what a check does.
+    """
+    for check in checks:
+        if all(_holds(check, *other) for other in others):
+            check(case, outcome)
+
+
+def _ordinary(launch: Launch) -> Launch:
+    return launch.having(purpose="values", synchronous_sends=False)
+
+
+def _anything(case: Training, outcome: Outcome) -> None:
+    pass
+
+
+def _holds(check: Check, case: Training, outcome: Outcome) -> bool:
+    try:
+        check(case, outcome)
+    except WrongAnswer:
+        return False
+    return True
