@@ -20,7 +20,7 @@ def serve_batch(model, optimizer, x, y):
 
     Each worker gets int(batch / workers) examples, and answers with a loss and gradients.
     """
-    # solution: split and send a batch, average the workers' gradients, step, send the model back
+    # solution: send each worker its slice, average the gradients that come back, step, send the model
     num_workers = size - 1
     num_examples = int(len(y) / num_workers)
     for worker in range(1, size):
@@ -48,7 +48,7 @@ def serve_batch(model, optimizer, x, y):
 
 def serve_end():
     """On the server: tell the workers that there are no more batches."""
-    # solution: the message after which a worker stops
+    # solution: send STOP to every worker
     for worker in range(1, size):
         comm.send(STOP, dest=worker)
     # end of solution
@@ -56,7 +56,7 @@ def serve_end():
 
 def work(model):
     """On a worker: compute the loss and the gradients of what the server sends, until it stops."""
-    # solution: the counterpart of serve_batch, and of serve_end
+    # solution: until STOP comes: receive a slice, send loss and gradients, load the new model
     criterion = nn.CrossEntropyLoss()
     while (batch := comm.recv(source=SERVER)) is not STOP:
         x, y = map(torch.from_numpy, batch)

@@ -12,7 +12,7 @@ size = comm.Get_size()
 
 def my_slice(x, y):
     """Return this process's part of a global batch: int(batch / size) examples of it."""
-    # solution: the slice of x and of y that belongs to this rank
+    # solution: return this rank's slice of x and of y
     num_examples = int(len(y) / size)
     begin = rank * num_examples
     return x[begin : begin + num_examples], y[begin : begin + num_examples]
@@ -24,7 +24,7 @@ def average_gradients(model, num_examples):
 
     num_examples: how many examples this process's gradients are the mean of.
     """
-    # solution: gradients times local sample count, all-reduced, divided by the global count
+    # solution: multiply by the local sample count, all-reduce, divide by the global count
     total = comm.allreduce(num_examples, op=MPI.SUM)
     for parameter in model.parameters():
         weighted = parameter.grad.numpy() * num_examples
@@ -35,7 +35,7 @@ def average_gradients(model, num_examples):
 
 def mean_loss(loss, num_examples):
     """Return on rank 0 the mean loss over all processes' examples, elsewhere None."""
-    # solution: the loss of the whole batch, reduced to rank 0
+    # solution: reduce the loss of the whole batch to rank 0
     total = comm.reduce(num_examples, op=MPI.SUM, root=0)
     summed = comm.reduce(loss * num_examples, op=MPI.SUM, root=0)
     return summed / total if rank == 0 else None

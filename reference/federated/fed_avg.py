@@ -31,13 +31,13 @@ class Aggregator:
 
     def get_model_params(self):
         """Return the state dict of the global model."""
-        # solution: the state dict of self.model
+        # solution: return the state dict of self.model
         return self.model.state_dict()
         # end of solution
 
     def set_model_params(self, state_dict):
         """Make state_dict the parameters and buffers of the global model."""
-        # solution: self.model with the values of state_dict
+        # solution: load state_dict into self.model
         self.model.load_state_dict(state_dict)
         # end of solution
 
@@ -47,7 +47,7 @@ class Aggregator:
         Floating-point entries, parameters and buffers alike, are averaged. Whole-number entries
         (batch norm counts its batches in one) are no parameters: the first client's are kept.
         """
-        # solution: the mean of each entry, client k with the weight n_k / n
+        # solution: average each entry, client k with the weight n_k / n
         total = sum(num_samples_list)
         aggregated = {}
         for key, first in state_dict_list[0].items():
@@ -89,7 +89,7 @@ def serve_round(aggregator):
 
 def take_part_in_round(model, loader):
     """On a client: one round of FedAvg."""
-    # solution: receive the global model, train it locally, send it with the number of examples
+    # solution: receive the global model, train it, send it with the number of examples
     model.load_state_dict(comm.recv(source=SERVER))
     train_locally(model, loader)
     comm.send((model.state_dict(), len(loader.dataset)), dest=SERVER)

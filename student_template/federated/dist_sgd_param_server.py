@@ -20,27 +20,27 @@ def serve_batch(model, optimizer, x, y):
 
     Each worker gets int(batch / workers) examples, and answers with a loss and gradients.
     """
-    # TODO: split and send a batch, average the workers' gradients, step, send the model back
+    # TODO: send each worker its slice, average the gradients that come back, step, send the model
     raise NotImplementedError(
-        "dist_sgd_param_server.py: split and send a batch, average the workers' gradients, step, "
-        "send the model back is still to be written"
+        "dist_sgd_param_server.py: send each worker its slice, average the gradients that come "
+        "back, step, send the model is still to be written"
     )
 
 
 def serve_end():
     """On the server: tell the workers that there are no more batches."""
-    # TODO: the message after which a worker stops
+    # TODO: send STOP to every worker
     raise NotImplementedError(
-        "dist_sgd_param_server.py: the message after which a worker stops is still to be written"
+        "dist_sgd_param_server.py: send STOP to every worker is still to be written"
     )
 
 
 def work(model):
     """On a worker: compute the loss and the gradients of what the server sends, until it stops."""
-    # TODO: the counterpart of serve_batch, and of serve_end
+    # TODO: until STOP comes: receive a slice, send loss and gradients, load the new model
     raise NotImplementedError(
-        "dist_sgd_param_server.py: the counterpart of serve_batch, and of serve_end is still to be "
-        "written"
+        "dist_sgd_param_server.py: until STOP comes: receive a slice, send loss and gradients, "
+        "load the new model is still to be written"
     )
 
 

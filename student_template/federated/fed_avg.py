@@ -31,14 +31,16 @@ class Aggregator:
 
     def get_model_params(self):
         """Return the state dict of the global model."""
-        # TODO: the state dict of self.model
-        raise NotImplementedError("fed_avg.py: the state dict of self.model is still to be written")
+        # TODO: return the state dict of self.model
+        raise NotImplementedError(
+            "fed_avg.py: return the state dict of self.model is still to be written"
+        )
 
     def set_model_params(self, state_dict):
         """Make state_dict the parameters and buffers of the global model."""
-        # TODO: self.model with the values of state_dict
+        # TODO: load state_dict into self.model
         raise NotImplementedError(
-            "fed_avg.py: self.model with the values of state_dict is still to be written"
+            "fed_avg.py: load state_dict into self.model is still to be written"
         )
 
     def aggregate(self, state_dict_list, num_samples_list):
@@ -47,9 +49,9 @@ class Aggregator:
         Floating-point entries, parameters and buffers alike, are averaged. Whole-number entries
         (batch norm counts its batches in one) are no parameters: the first client's are kept.
         """
-        # TODO: the mean of each entry, client k with the weight n_k / n
+        # TODO: average each entry, client k with the weight n_k / n
         raise NotImplementedError(
-            "fed_avg.py: the mean of each entry, client k with the weight n_k / n is still to be "
+            "fed_avg.py: average each entry, client k with the weight n_k / n is still to be "
             "written"
         )
 
@@ -76,10 +78,10 @@ def serve_round(aggregator):
 
 def take_part_in_round(model, loader):
     """On a client: one round of FedAvg."""
-    # TODO: receive the global model, train it locally, send it with the number of examples
+    # TODO: receive the global model, train it, send it with the number of examples
     raise NotImplementedError(
-        "fed_avg.py: receive the global model, train it locally, send it with the number of "
-        "examples is still to be written"
+        "fed_avg.py: receive the global model, train it, send it with the number of examples is "
+        "still to be written"
     )
 
 
