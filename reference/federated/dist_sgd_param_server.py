@@ -20,7 +20,7 @@ def serve_batch(model, optimizer, x, y):
 
     Each worker gets int(batch / workers) examples, and answers with a loss and gradients.
     """
-    # solution: send each worker its slice, average the gradients that come back, step, send the model
+    # solution: send each worker its slice, average the gradients, step, send the model back
     num_workers = size - 1
     num_examples = int(len(y) / num_workers)
     for worker in range(1, size):

@@ -20,10 +20,10 @@ def serve_batch(model, optimizer, x, y):
 
     Each worker gets int(batch / workers) examples, and answers with a loss and gradients.
     """
-    # TODO: send each worker its slice, average the gradients that come back, step, send the model
+    # TODO: send each worker its slice, average the gradients, step, send the model back
     raise NotImplementedError(
-        "dist_sgd_param_server.py: send each worker its slice, average the gradients that come "
-        "back, step, send the model is still to be written"
+        "dist_sgd_param_server.py: send each worker its slice, average the gradients, step, send "
+        "the model back is still to be written"
     )
 
 

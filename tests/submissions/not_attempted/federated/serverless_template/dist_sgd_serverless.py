@@ -12,10 +12,9 @@ size = comm.Get_size()
 
 def my_slice(x, y):
     """Return this process's part of a global batch: int(batch / size) examples of it."""
-    # TODO: the slice of x and of y that belongs to this rank
+    # TODO: return this rank's slice of x and of y
     raise NotImplementedError(
-        "dist_sgd_serverless.py: the slice of x and of y that belongs to this rank is still to be "
-        "written"
+        "dist_sgd_serverless.py: return this rank's slice of x and of y is still to be written"
     )
 
 
@@ -24,18 +23,18 @@ def average_gradients(model, num_examples):
 
     num_examples: how many examples this process's gradients are the mean of.
     """
-    # TODO: gradients times local sample count, all-reduced, divided by the global count
+    # TODO: multiply by the local sample count, all-reduce, divide by the global count
     raise NotImplementedError(
-        "dist_sgd_serverless.py: gradients times local sample count, all-reduced, divided by the "
+        "dist_sgd_serverless.py: multiply by the local sample count, all-reduce, divide by the "
         "global count is still to be written"
     )
 
 
 def mean_loss(loss, num_examples):
     """Return on rank 0 the mean loss over all processes' examples, elsewhere None."""
-    # TODO: the loss of the whole batch, reduced to rank 0
+    # TODO: reduce the loss of the whole batch to rank 0
     raise NotImplementedError(
-        "dist_sgd_serverless.py: the loss of the whole batch, reduced to rank 0 is still to be "
+        "dist_sgd_serverless.py: reduce the loss of the whole batch to rank 0 is still to be "
         "written"
     )
 
