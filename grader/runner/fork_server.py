@@ -108,9 +108,15 @@ class ForkServer:
         self._listen(0.0)
         return self._excess
 
-    def denied_s(self) -> float:
-        """Return how long the machine has kept the run waiting so far; 0 if nobody knows."""
+    def denied_s(self, *, up_to_now: bool = False) -> float:
+        """Return how long the machine has kept the run waiting so far; 0 if nobody knows.
+
+        up_to_now: ask, rather than say what was told last, which on a busy machine is a while ago.
+        """
         self._listen(0.0)
+        if up_to_now:
+            self._say({"denied": True})
+            self._wait_for("denied", _COUNT_LIMIT_S)
         return self._denied_s
 
     def dump_stacks(self, ranks: Sequence[int]) -> None:

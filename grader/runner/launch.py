@@ -250,6 +250,9 @@ class _Run:
                 continue
             failure = self._watch.look(gone)
             lasted = CaseTime(now_s - started_s, self._sandbox.denied_s() - denied_before_s)
+            if lasted.is_up(limit_s):
+                denied_s = self._sandbox.denied_s(up_to_now=True) - denied_before_s
+                lasted = CaseTime(now_s - started_s, denied_s)
             is_up = failure is None and lasted.is_up(limit_s)
             if is_up:
                 failure = self._watch.out_of_time(gone, lasted, limit_s)

@@ -1,6 +1,8 @@
 """What a machine has to have before anything can be launched there."""
 
+import contextlib
 import os
+import random
 import shutil
 import socket
 import sys
@@ -8,6 +10,10 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.trace import build
+
+_FIRST_PORT = 15_000
+_MAX_ATTEMPTS = 100
+_EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def check_machine() -> None:
@@ -35,7 +41,24 @@ def libraries(mpirun: str) -> str:
 
 
 def free_port() -> int:
-    """Return a port of the loopback that nobody listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Return a port of the loopback that nobody listens on, nor is given without asking for it.
+
+    A rank takes it a moment later; until then any other program may be given one of those that the
+    kernel hands out by itself. Raises GraderError where there is none.
+    """
+    handed_out = _handed_out()
+    ports = range(_FIRST_PORT, handed_out.start) or handed_out
+    for _ in range(_MAX_ATTEMPTS):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", random.choice(ports)))  # noqa: S311 - no secret
+            return int(probe.getsockname()[1])
+    raise GraderError("no port of this machine is free for torch.distributed")
+
+
+def _handed_out() -> range:
+    """Return the ports that the kernel gives to whoever does not ask for one by its number."""
+    try:
+        first, last = map(int, _EPHEMERAL.read_text().split())
+    except (OSError, ValueError):
+        first, last = 32768, 60999
+    return range(first, last + 1)

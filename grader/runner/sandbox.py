@@ -139,9 +139,12 @@ class Sandbox:
         """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
         return self._server.excess()
 
-    def denied_s(self) -> float:
-        """Return how long the machine has kept the run waiting so far; 0 if nobody knows."""
-        return self._server.denied_s()
+    def denied_s(self, *, up_to_now: bool = False) -> float:
+        """Return how long the machine has kept the run waiting so far; 0 if nobody knows.
+
+        up_to_now: ask, rather than say what was told last, which on a busy machine is a while ago.
+        """
+        return self._server.denied_s(up_to_now=up_to_now)
 
     def attendance(self) -> tuple[int, int]:
         """Return how many processes have shown themselves, and the most of them alive at once.

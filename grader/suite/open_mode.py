@@ -103,8 +103,10 @@ class OpenMode(SuiteMode):
         outcomes: list[Answer] = [None] * len(cases)
         for index, (case, call) in enumerate(zip(cases, calls, strict=True)):
             probes = self._probes_of(folder)
-            said = self._answer(call, group, probes, world) if taking_part else None
+            communicator = group.Dup() if taking_part else group
+            said = self._answer(call, communicator, probes, world) if taking_part else None
             everyone = self._gather(said)[:ranks]
+            self._free(communicator)
             raised = [rank for rank, each in enumerate(everyone) if each.problem is not None]
             if raised:
                 told = everyone[raised[0]].problem
@@ -115,7 +117,13 @@ class OpenMode(SuiteMode):
             if isinstance(answer, RunFailure):
                 answer = naming(answer, case, ranks)
             outcomes[index] = answer
+        self._free(group)
         return make_launch(cases, outcomes, ranks, "a case before it failed")
+
+    def _free(self, communicator: Any) -> None:
+        """Give a communicator back, unless this rank has none or the submission has done so."""
+        if communicator not in (self._mpi.COMM_NULL, self._mpi.COMM_WORLD):
+            communicator.Free()
 
     def _find_modules(self, assignment: assignments.Assignment) -> None:
         """Let imports find our support files first, then the submission."""
@@ -141,18 +149,17 @@ class OpenMode(SuiteMode):
             self._probes[folder] = probes
         return self._probes[folder]
 
-    def _answer(self, call: CaseCall, group: Any, probes: ModuleType, world: str) -> _Said:
+    def _answer(self, call: CaseCall, communicator: Any, probes: ModuleType, world: str) -> _Said:
         """Run one case in this rank."""
-        communicator = group.Dup()
         self._shared.begin_case(communicator, is_initialised=world != "mpi-student")
         given = None if world == "alone" else communicator
         inputs = {
             name: value.copy() if isinstance(value, np.ndarray) else value
-            for name, value in call.inputs[group.rank].items()
+            for name, value in call.inputs[communicator.rank].items()
         }
         self._trace.set_synchronous_sends(call.synchronous_sends)
         altered = call.altered_message
-        if altered is not None and altered.rank == group.rank:
+        if altered is not None and altered.rank == communicator.rank:
             self._trace.alter_sends(
                 altered.number, min_num_bytes=altered.min_num_bytes, position=altered.position
             )

@@ -168,13 +168,15 @@ class Run:
 
     def _denied_time(self) -> Iterator[dict[str, Any]]:
         """Yield for how long, in all, the machine has kept the run waiting, when that has grown."""
-        if not self._denied.is_due:
-            return
-        keeper = self._keeper.pid if self._keeper is not None else -1
-        self._denied.look([pid for pid in descendants(os.getpid()) if pid != keeper])
-        if self._denied.total_s - self._told_denied_s > _WORTH_TELLING_S:
+        if self._denied.is_due and self.denied_s() - self._told_denied_s > _WORTH_TELLING_S:
             self._told_denied_s = self._denied.total_s
             yield {"denied": self._denied.total_s}
+
+    def denied_s(self) -> float:
+        """Return for how long, up to now, the machine has kept the run waiting."""
+        keeper = self._keeper.pid if self._keeper is not None else -1
+        self._denied.look([pid for pid in descendants(os.getpid()) if pid != keeper])
+        return self._denied.total_s
 
     def _used_memory(self) -> int:
         return (self._memory and self._memory.excess_num_bytes()) or 0
