@@ -131,8 +131,7 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
         graded[part.name].result
         if part in without
         else with_hidden_tests(part, assignment, graded[part.name], settings)
-        for part in selected
-        if graded[part.name].result.tests or not settings.selection.only
+        for part in _shown(selected, graded, settings.selection)
     ]
     everything = settings.parts is None and settings.selection.is_mark
     return Report(
@@ -160,6 +159,19 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
 
 
 _NO_MARK = "not all tests were run (--only, --ranks or --fail-fast), so this is no mark"
+
+
+def _shown(
+    parts: Sequence[Part], graded: Mapping[str, GradedPart], selection: Selection
+) -> Sequence[Part]:
+    """Return the parts to report: with --only, those that have such a test, where any has."""
+    if not selection.only or not any(graded[part.name].result.tests for part in parts):
+        return parts
+    failed = Verdict.JUDGE_ERROR
+    results = {part.name: graded[part.name].result for part in parts}
+    return [
+        part for part in parts if results[part.name].tests or results[part.name].verdict is failed
+    ]
 
 
 def _lost_points(graded: GradedPart) -> bool:

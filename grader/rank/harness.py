@@ -67,11 +67,12 @@ def _answer(
     try:
         results: Mapping[str, Any] = probe(student, communicator, **arguments)
         student.mark_phase(0)  # what was sent is counted up to here
+        values, arrays = sort_results(results)
     except BaseException as error:
         wire.send(connection, "problem", problem.describe(error, *folders, student.command))
         return
     wire.send(connection, "finished")
-    wire.send(connection, "result", *sort_results(results))
+    wire.send(connection, "result", values, arrays)
 
 
 def sort_results(results: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

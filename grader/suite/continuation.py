@@ -13,6 +13,8 @@ MOST_FRESH_LAUNCHES = 3
 MOST_FRESH_LAUNCHES_OF_PART = 12
 FAILED_TIME_S = 60.0
 """What launches of a part that end in a failure may take before none is followed by a fresh one."""
+FAILED_CASES = 6
+"""Or so many times what a case may take, where that is more: half of them would be too few."""
 
 Answer = Outcome | RunFailure | None
 """Of one case: what came back, why nothing did, or None where it was never run."""
@@ -24,12 +26,20 @@ class LaunchBudget:
 
     fresh_launches: int = MOST_FRESH_LAUNCHES_OF_PART
     failed_time_s: float = FAILED_TIME_S
+    """What is left of it."""
+    most_failed_time_s: float = FAILED_TIME_S
     has_answered: bool = False
     """A case of the part has had an answer."""
     first_failures: frozenset[tuple[int, str]] = frozenset()
     """What launches ended with before the part had any answer, each with its number of ranks."""
     ended: RunFailure | None = None
     """Why every further case of the part would end the same way."""
+
+    @classmethod
+    def of(cls, case_s: float) -> "LaunchBudget":
+        """Return the budget of a part of which a case may take so long."""
+        failed_time_s = max(FAILED_TIME_S, FAILED_CASES * case_s)
+        return cls(failed_time_s=failed_time_s, most_failed_time_s=failed_time_s)
 
     def charge(
         self, failure: RunFailure, ranks: int, wall_time_s: float, *, has_answers: bool
@@ -55,7 +65,7 @@ class LaunchBudget:
     @property
     def is_spent(self) -> bool:
         """Return whether not even a launch that no failure has touched is worth its time."""
-        return self.failed_time_s <= -FAILED_TIME_S
+        return self.failed_time_s <= -self.most_failed_time_s
 
 
 def answer_all(

@@ -26,7 +26,7 @@ class JudgeMode(SuiteMode):
     def __init__(self, grading: Grading) -> None:
         super().__init__()
         self._grading = grading
-        self._budget = LaunchBudget()
+        self._budget = LaunchBudget.of(grading.limits.case_s)
         self._tests: dict[str, list[pytest.Item]] = {}
         self._failed: dict[str, TestResult] = {}
         self._passed: dict[str, int] = {}
@@ -55,6 +55,7 @@ class JudgeMode(SuiteMode):
         """
         grading = self._grading
         if grading.selection.ranks not in (None, ranks):
+            self._left_out.add(function_of(item))
             why = f"only {grading.selection.ranks} ranks were asked for"
             return make_launch(cases, [None] * len(cases), ranks, why)
         if self._budget.ended is not None:
@@ -114,6 +115,7 @@ class JudgeMode(SuiteMode):
         """Leave out what nobody asked for."""
         self.test_names = tuple(dict.fromkeys(map(function_of, items)))
         items[:], left_out = self._grading.selection.split(items)
+        self._left_out = {function_of(item) for item in left_out} - set(map(function_of, items))
         config.hook.pytest_deselected(items=left_out)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -143,6 +145,10 @@ class JudgeMode(SuiteMode):
             self._failed[name] = kept.result
             self._failed_because_of[name] = kept.root
         self._budget.ended, self.num_launches = kept.ended, kept.num_launches
+        # With an answer, what is not written for one case does not end the part.
+        self._budget.has_answered |= (
+            kept.result.verdict is Verdict.ACCEPTED and kept.num_launches > 0
+        )
         self.refusals.update(dict.fromkeys(kept.refusals))
 
     def _step(self, name: str) -> Step:

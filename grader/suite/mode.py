@@ -10,7 +10,7 @@ import pytest
 
 from grader.errors import GraderError
 from grader.suite.case import Case
-from grader.suite.launch_view import Launch
+from grader.suite.launch_view import CaseNotRun, Launch
 from grader.suite.marks import NOT_RUN
 
 
@@ -22,6 +22,10 @@ class SuiteMode(ABC):
         self._functions: set[str] = set()
         self._failed_because_of: dict[str, str] = {}
         """Each function that did not hold, with the one at the root of it."""
+        self._skipped: set[str] = set()
+        """Those of them that were not run."""
+        self._left_out: set[str] = set()
+        """Functions of the suite that nobody asked for."""
         self._asked: set[str] = set()
         """Tests that have called `run`."""
         self._read: set[str] = set()
@@ -69,11 +73,14 @@ class SuiteMode(ABC):
         """Skip what requires a test that did not hold."""
         required = required_by(item)
         for name in required:
-            if name not in self._functions:
+            if name not in self._functions | self._left_out:
                 raise GraderError(f"{item.name} requires {name}, which is not in the suite")
+        # What nobody asked to be run decides nothing.
+        required = tuple(name for name in required if name not in self._left_out)
         if required and all(name in self._failed_because_of for name in required):
             roots = dict.fromkeys(self._failed_because_of[name] for name in required)
-            pytest.skip(f"{NOT_RUN}this failed: {', '.join(map(words, roots))}")
+            what = "this was not run" if set(roots) <= self._skipped else "this failed"
+            pytest.skip(f"{NOT_RUN}{what}: {', '.join(map(words, roots))}")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
@@ -96,6 +103,10 @@ class SuiteMode(ABC):
             name = function_of(item)
             roots = (self._failed_because_of.get(each, name) for each in required_by(item))
             self._failed_because_of.setdefault(name, next(roots, name))
+            if isinstance(call.excinfo.value, CaseNotRun | pytest.skip.Exception):
+                self._skipped.add(name)
+            else:
+                self._skipped.discard(name)
         return report
 
 

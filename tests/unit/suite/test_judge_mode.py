@@ -650,6 +650,40 @@ def test_only_the_number_of_ranks_asked_for_is_launched(tmp_path):
     assert tests["third"].message == "not run: only 3 ranks were asked for"
 
 
+def test_what_is_left_out_decides_nothing(tmp_path):
+    """A test for other ranks that a wanted one requires is no failure, and no grader's failure."""
+    body = """
+        @points(1)
+        @pytest.mark.parametrize("ranks", [2, 4])
+        def test_two(run, ranks):
+            list(run(ranks, CASES))
+        @points(1)
+        def test_four(run):
+            list(run(4, CASES))
+        @points(1, requires=(test_two, test_four))
+        @pytest.mark.parametrize("ranks", [2, 3])
+        def test_more(run, ranks):
+            list(run(ranks, CASES))
+    """
+    tests, _ = grade(tmp_path, body, selection=Selection(ranks=3))
+    assert list(tests) == ["four", "more"]
+    assert tests["four"].message == "not run: only 3 ranks were asked for"
+    assert tests["more"].verdict is Verdict.ACCEPTED
+
+
+def test_what_requires_something_that_was_not_run_says_so(tmp_path):
+    """It did not fail."""
+    body = """
+        from grader.suite.marks import not_run
+        @points(1)
+        def test_first(): not_run("nobody came")
+        @points(1, requires=test_first)
+        def test_second(): pass
+    """
+    tests, _ = grade(tmp_path, body)
+    assert tests["second"].message == "not run: this was not run: first"
+
+
 def test_fail_fast_runs_nothing_after_the_first_failure(tmp_path):
     """What comes after it is not run, and does not look failed."""
     tests, _ = grade(tmp_path, SELECTED, selection=Selection(fail_fast=True))
