@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from grader.api import Launch, Outcome, WrongAnswer, assert_every_rank, not_run
 
 from . import gradients, serial
+from .batches import is_loss_divided
 from .optimizers import seen_instead
 from .steps import assert_trained, num_steps, told, wrong_factor
 from .train_cases import Training, epoch_of
@@ -107,22 +108,26 @@ def assert_steps_use_all(case: Training, outcome: Outcome) -> None:
 def assert_steps_with_mean(case: Training, outcome: Outcome) -> None:
     """Assert that all ranks step with the mean of what backward left on each of them.
 
-    Raises WrongAnswer.
+    Or with the sum, where each has divided its loss before. Raises WrongAnswer.
     """
+    scale = 1
     for step, rank, used, local in _steps_of_ranks(case, outcome):
         mean = np.mean(local, axis=0)
+        if not gradients.is_multiple(used, mean, alike=_EXACT):
+            continue
         factor = gradients.factor_of(used, mean)
-        is_scaled = gradients.is_multiple(used, mean, alike=_EXACT)
-        if is_scaled and abs(factor - 1) > _EXACT:
+        if abs(factor - outcome.ranks) <= _EXACT and is_loss_divided(case, outcome):
+            scale = outcome.ranks
+        elif abs(factor - 1) > _EXACT:
             raise WrongAnswer(wrong_factor(case, outcome, step, rank, factor))
     for step in range(num_steps(case, outcome)):
-        _assert_mean(case, outcome, step)
+        _assert_mean(case, outcome, step, scale=scale)
 
 
-def _assert_mean(case: Training, outcome: Outcome, step: int) -> None:
+def _assert_mean(case: Training, outcome: Outcome, step: int, *, scale: int = 1) -> None:
     gradients.assert_mean(
         [used[step] for used in outcome["used"]],
-        [local[step] for local in outcome["local"]],
+        [local[step] * scale for local in outcome["local"]],
         first_channels=case.first_channels,
         step=step,
         label=told(case, outcome),

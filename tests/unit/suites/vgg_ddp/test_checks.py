@@ -58,6 +58,18 @@ def test_a_multiple_of_the_mean_has_all_gradients_in_it(times):
             with_mean(case(), outcome(case(), results))
 
 
+def test_a_loss_that_is_divided_before_makes_the_sum_the_mean():
+    """On every rank; where only one divides it, that is told."""
+    results = right(2)
+    for each in results:
+        each["local"] = each["local"] / np.float32(2)
+    for check in (checks.assert_steps_with_mean, batches.assert_own_gradients):
+        check(case(), outcome(case(), results))
+    results[1]["local"] = results[1]["local"] * 2
+    with pytest.raises(WrongAnswer, match=r"rank 0: what backward leaves.*it is 0\.5 times that"):
+        batches.assert_own_gradients(case(), outcome(case(), results))
+
+
 def test_a_gradient_that_is_no_mean_is_told():
     with pytest.raises(WrongAnswer, match="rank 1 steps with a gradient that is zero"):
         checks.assert_steps_use_all(case(), wrong("used", np.zeros_like))
