@@ -14,7 +14,8 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
-    commands_by_name: check, run, selftest, list and template. print_versions: what --version does.
+    commands_by_name: check, run, selftest, open, list and template. print_versions: what --version
+    does.
     """
     whole = argparse.ArgumentParser(
         prog="grade", description="Mark a distributed machine-learning assignment."
@@ -33,6 +34,7 @@ def parser(
         _add_container_options(command)
     for command in (check, run):
         _add_grading_options(command)
+    _add_open_options(commands.add_parser("open", help="run the tests in the open, to debug with"))
     listing = commands.add_parser("list", help="list the assignments and their parts")
     listing.add_argument("--markdown", action="store_true", help="the page docs/assignments.md")
     listing.add_argument(
@@ -92,6 +94,22 @@ def _add_container_options(command: argparse.ArgumentParser) -> None:
         default=os.environ.get("GRADER_ENGINE") or "docker",
         help="docker or podman (default: GRADER_ENGINE, else docker)",
     )
+
+
+def _add_open_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("submission", metavar="DIR", type=Path)
+    command.add_argument(
+        "-n", dest="ranks", metavar="N", type=_positive, default=4, help="ranks (default: 4)"
+    )
+    command.add_argument("-k", metavar="WORDS", help="only tests whose names have these words")
+    command.add_argument(
+        "-s", action="store_true", help="show what ranks print, also of what holds"
+    )
+    command.add_argument("-x", action="store_true", help="end after the first test that fails")
+    command.add_argument("--part", metavar="NAME", action="append", help="only this part")
+    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
+    command.add_argument("--plain", action="store_true", help="no colour")
+    command.add_argument("options", metavar="-- OPTION", nargs="*", help="further ones of pytest")
 
 
 def _add_grading_options(command: argparse.ArgumentParser) -> None:

@@ -17,10 +17,12 @@ from grader.arguments import Command, parser, selecting
 from grader.authoring import catalogue, template
 from grader.data import Data
 from grader.errors import GraderError, UsageError
-from grader.home import REFERENCES, SUITES, TEMPLATES
+from grader.home import SUITES
 from grader.intake import process as intake
 from grader.model import Report
+from grader.opening import open_submission
 from grader.report import json_report, junit, markdown, terminal
+from grader.report.ended import ended
 from grader.report.live import Live
 from grader.report.page import Page
 from grader.report.safe_text import disarm, one_line
@@ -29,7 +31,6 @@ from grader.runner.journal import Journal
 from grader.secret import course_secret, secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.inputs import PUBLIC_SECRET
-from grader.suite.prices import prices
 from grader.suite.selection import Selection
 from grader.versions import versions
 
@@ -261,16 +262,18 @@ def _say(line: str, end: str = "\n") -> None:
         print(line, end=end, file=sys.stderr, flush=True)
 
 
+def _open(options: argparse.Namespace) -> int:
+    """Run tests in the open; return 0 if all hold, 1 if one does not. No mark comes of it."""
+    colour, width = _look(sys.stdout.isatty(), options)
+    end = open_submission(options, colour=colour)
+    if end.failure is not None:
+        page = Page(colour, options.plain, width, verbose=True)
+        print("\n".join(ended(page, end.test, end.failure)))
+    return end.exit_code
+
+
 def _list(options: argparse.Namespace) -> int:
-    if options.prices:
-        found = assignments.load(options.prices, SUITES)
-        suites = {part.name: prices(found.folder / part.suite) for part in found.parts}
-        print(catalogue.prices(found, suites), end="")
-        return 0
-    known = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
-    if not known:
-        raise GraderError(f"no assignment is installed in {SUITES}")
-    print((catalogue.markdown if options.markdown else catalogue.text)(known), end="")
+    print(catalogue.listing(options.prices, is_page=options.markdown), end="")
     return 0
 
 
@@ -278,12 +281,7 @@ def _template(options: argparse.Namespace) -> int:
     """Write a template: from the reference where it is installed, else the ready one."""
     found = assignments.load(options.assignment, SUITES)
     output: Path = options.output
-    template.require_free(output)
-    reference = REFERENCES / options.assignment
-    if reference.is_dir():
-        template.generate(reference, output, assignments.shared_support(found))
-    else:
-        template.copy(TEMPLATES / options.assignment, output)
+    template.write(found.name, output, assignments.shared_support(found))
     again = "mount it at /submission and start the image again: that" if _is_sealed() else ""
     print(f"{output}: ready; {again or f'`grade check {output}`'} shows what is left to do")
     return 0
@@ -293,6 +291,7 @@ _COMMANDS = {
     "check": _check,
     "run": _run,
     "selftest": _selftest,
+    "open": _open,
     "list": _list,
     "template": _template,
 }

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from grader import assignment as assignments
 from grader.assignment import Assignment, Manual, Part
+from grader.errors import GraderError
+from grader.home import SUITES
 from grader.points import total, written
 from grader.suite.prices import Price
+from grader.suite.prices import prices as prices_in
 
 _HEAD = """\
 # Assignments
@@ -14,6 +18,22 @@ What is asked, as students read it, is in the `HANDOUT.md` of each template.
 """
 _COLUMNS = ("part", "points", "asked", "handed in", "rules, beside being right")
 _BY_A_PERSON = "marked by a person, pending until then"
+
+
+def listing(name: str | None, *, is_page: bool) -> str:
+    """Return the price list of an assignment, or the list of all, as a page or for a terminal.
+
+    Raises UsageError for an assignment nobody knows, GraderError where none is installed.
+    """
+    if name:
+        found = assignments.load(name, SUITES)
+        return prices(
+            found, {part.name: prices_in(found.folder / part.suite) for part in found.parts}
+        )
+    known = [assignments.load(each, SUITES) for each in assignments.names(SUITES)]
+    if not known:
+        raise GraderError(f"no assignment is installed in {SUITES}")
+    return markdown(known) if is_page else text(known)
 
 
 def markdown(assignments: Sequence[Assignment]) -> str:

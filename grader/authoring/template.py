@@ -11,6 +11,7 @@ from pathlib import Path
 
 from grader.authoring.solutions import strip_solutions
 from grader.errors import GraderError, UsageError
+from grader.home import REFERENCES, TEMPLATES
 
 NOTHING_SHARED: Mapping[str, Path] = {}
 
@@ -27,6 +28,18 @@ def require_free(output_dir: Path) -> None:
         raise UsageError(
             f"{output_dir} is not empty; name a new folder, so that nothing is overwritten"
         )
+
+
+def write(name: str, output_dir: Path, shared: Mapping[str, Path]) -> None:
+    """Write the template of an assignment: from its reference where that is installed, else as is.
+
+    Raises UsageError as `require_free` and `generate` do.
+    """
+    require_free(output_dir)
+    if (REFERENCES / name).is_dir():
+        generate(REFERENCES / name, output_dir, shared)
+    else:
+        copy(TEMPLATES / name, output_dir)
 
 
 def generate(

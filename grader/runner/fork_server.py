@@ -9,7 +9,6 @@ import json
 import os
 import secrets
 import select
-import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from typing import Any
 
 from grader.errors import GraderError, LaunchError
 from grader.runner.machine import libraries, mpirun
+from grader.runner.marked import kill_marked
 from grader.runner.place import Here, Place, Zygote
 from grader.trace import build
 
@@ -32,7 +32,6 @@ _COUNT_LIMIT_S = 30.0
 _MARK = "GRADER_FORK_SERVER"
 """Every process of a run has this in its environment, until it takes it out."""
 _WHO = "; if memory has not run out, somebody killed it: a person should look at the submission"
-_SWEEP_LIMIT_S = 10.0
 
 
 class RunLost(LaunchError):
@@ -244,25 +243,9 @@ class ForkServer:
         assert self._zygote is not None
         zygote, self._zygote = self._zygote, None
         lines = zygote.close(_KILL_LIMIT_S).splitlines()
-        _kill_marked(f"{_MARK}={self._mark}".encode())
+        kill_marked(f"{_MARK}={self._mark}".encode())
         said = f": {lines[-1]}" if lines else ", without a word"
         return RunLost(f"the process that forks ranks ended{said}{_WHO}")
-
-
-def _kill_marked(mark: bytes) -> None:
-    """Kill what a zygote has left that was itself killed, where it ran as our own user.
-
-    A process shows the environment it was started with; one that was started without is not found.
-    """
-    until_s = time.monotonic() + _SWEEP_LIMIT_S
-    found = True
-    while found and time.monotonic() < until_s:
-        found = False
-        for entry in Path("/proc").iterdir():
-            with contextlib.suppress(OSError, ValueError):
-                if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    os.kill(int(entry.name), signal.SIGKILL)
-                    found = True
 
 
 def _as_shells_do(status: int) -> int:

@@ -126,7 +126,7 @@ class _Run:
             self._connections.accept_all(deadline_s, lambda: self._sandbox.ended() is None)
         except LaunchError as error:
             raise LaunchError(f"{error}. {self._sandbox.log()}".strip()) from None
-        submission = self._sandbox.folder / "submission"
+        submission = self._sandbox.submission
         setup = {
             "probes": plan.probes,
             "ranks": plan.ranks,

@@ -42,6 +42,11 @@ class Sandbox:
         (self.folder / "scratch").chmod(0o777)
         return self
 
+    @property
+    def submission(self) -> Path:
+        """Return the folder of the submission, as the ranks see it."""
+        return self.folder / "submission"
+
     def fill(self, *, submission: Mapping[str, bytes], support: Mapping[str, bytes]) -> None:
         """Lay out what the ranks may read: the support files and the submission."""
         for name, files in (("submission", submission), ("support", support)):

@@ -85,7 +85,7 @@ def failure_of(
     for rank, where in aborting.items():
         if where:
             return answers.failure_of_abort(rank, where)
-    submission = str(sandbox.folder / "submission")
+    submission = str(sandbox.submission)
     places = {rank: files[rank].place(submission) for rank in silent}
     # A rank that crashed has dumped its stack; the others were ended because of it.
     rank = min(silent, key=lambda rank: (places[rank] is None, rank))

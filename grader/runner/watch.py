@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 from grader.judge.deadlock import explain_deadlock
 from grader.judge.left_behind import left_behind
@@ -11,7 +12,6 @@ from grader.model import RunFailure, Verdict
 from grader.runner.case_time import CaseTime
 from grader.runner.plan import Limits
 from grader.runner.rank_files import RankFiles
-from grader.runner.sandbox import Sandbox
 from grader.trace.calls import Trace
 
 _STILL_S = 0.5
@@ -22,13 +22,27 @@ _STACK_DUMP_S = 0.1
 _STACK_LIMIT_S = 3.0
 
 
+class Watched(Protocol):
+    """What holds the processes of a run: a sandbox, or an open session."""
+
+    @property
+    def submission(self) -> Path:
+        """Return the folder of the submission, as the ranks see it."""
+
+    def excess(self) -> Mapping[str, Any] | None:
+        """Return what the run used too much of: `kind`, `used`, `allowed`; None if nothing."""
+
+    def dump_stacks(self, ranks: Sequence[int]) -> None:
+        """Have these ranks, as far as they live, write where they are."""
+
+
 class Watch:
     """The judge's eyes on one run."""
 
     def __init__(
         self,
         files: Sequence[RankFiles],
-        sandbox: Sandbox,
+        sandbox: Watched,
         limits: Limits,
         *,
         makes_progress: bool,
@@ -38,16 +52,17 @@ class Watch:
         self._sandbox = sandbox
         self._limits = limits
         self._makes_progress = makes_progress
-        self._submission = sandbox.folder / "submission"
+        self._submission = sandbox.submission
         self._first_sequences = [0] * len(files)
         self._seen: list[tuple[int, int, bool]] = []
         self._polls = [0] * len(files)
         """How often each rank had polled in vain when it was last seen moving."""
         self._still_since = time.monotonic()
 
-    def begin_case(self) -> None:
-        """Remember where each rank's calls of the next case start."""
-        self._first_sequences = [files.trace.snapshot().head for files in self._files]
+    def begin_case(self, first_sequences: Sequence[int] | None = None) -> None:
+        """Remember where each rank's calls of the next case start: now, if they are left out."""
+        now = [files.trace.snapshot().head for files in self._files]
+        self._first_sequences = now if first_sequences is None else list(first_sequences)
         self._still_since = time.monotonic()
 
     def trace(self) -> Trace:

@@ -1,15 +1,20 @@
 """The suite in the open: every rank runs every test, `run` calls the probe in this very process.
 
-For debugging with print and pdb. Nothing is sealed here, and a hang stays a hang, but for a rank
-that raises while the others wait: that ends the job.
+For debugging with print and pdb. Nothing is sealed here. `grade open` watches over the ranks and
+ends them when they hang; started by hand, a hang stays a hang.
 """
 
+import ctypes
+import faulthandler
 import os
+import shutil
+import signal
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Generator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,54 +25,74 @@ import pytest
 from grader import assignment as assignments
 from grader.data import Data
 from grader.home import SUITES
-from grader.judge.lower_case import name_lower_case
-from grader.model import Outcome, RunFailure, Verdict
+from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.model import RunFailure
 from grader.rank import own_mpi, problem
 from grader.rank.harness import sort_results
+from grader.rank.own_modules import OwnModules
 from grader.rank.student import Student
-from grader.runner import answers
 from grader.runner.plan import CaseCall
-from grader.runner.rank_files import NUM_TRACE_RECORDS
+from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
 from grader.suite.case import Case
-from grader.suite.continuation import Answer, naming
+from grader.suite.continuation import Answer, naming, ranks_text
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
-from grader.suite.launch_view import Launch, make_launch
-from grader.suite.mode import SuiteMode, part_of, suite_of
-from grader.trace.calls import RankTrace, Trace
-from grader.trace.memory import TraceMemory
+from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch
+from grader.suite.marks import NOT_RUN
+from grader.suite.mode import SuiteMode, function_of, part_of, suite_of
+from grader.suite.open_answers import Said, combined
+from grader.suite.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase
+from grader.suite.open_output import printed_in, printing_to, told
 
-_PATIENCE_S = 10.0
-
-
-@dataclass(frozen=True)
-class _Said:
-    """What one rank has to say about a case."""
-
-    frame: Frame | None
-    problem: Mapping[str, Any] | None
-    trace: RankTrace
-    wall_time_s: float
-    num_altered: int
+_PATIENCE = 3
+"""How many times its limit a case may take: no mark depends on it, and nobody counts what a busy
+machine does beside."""
+_FINDINGS = (WrongAnswer, RuleViolation, BudgetExceeded, NotProven)
 
 
 class OpenMode(SuiteMode):
     """The plugin of one rank of an open session."""
 
-    def __init__(self, submission: Path, trace_fd: int) -> None:
+    def __init__(self, config: pytest.Config, submission: Path, files: RankFiles) -> None:
+        """files: of this rank; the interposer writes the trace among them."""
         super().__init__()
         self._submission = submission.resolve()
-        self._trace = TraceMemory(trace_fd, NUM_TRACE_RECORDS)
+        self._files = files
         from mpi4py import MPI
 
         self._mpi = MPI
         self._shared = own_mpi.install(sys.modules["mpi4py.MPI"])
         self._world = MPI.COMM_WORLD.Dup()
-        self._student = Student(MPI.Pcontrol)
+        self._student = Student(MPI.Pcontrol, leaves_messages=True)
+        self._progress = ctypes.CDLL(None).grader_progress  # of the interposer
+        self._is_live = config.getoption("capture") == "no"
+        """Whoever debugs rank 0 sees what it prints at once, and takes as long as it takes."""
+        self._has_limits = not self._is_live and not config.getoption("usepdb", False)
+        self._num_cases = 0
         self._probes: dict[Path, ModuleType] = {}
-        self._support: dict[str, tempfile.TemporaryDirectory[str]] = {}
-        folder = os.environ.get("GRADER_DATA")
-        self._data = Data(Path(folder) if folder else None)
+        self._support = Path()
+        """Where the files lie that the assignment gives."""
+        data = os.environ.get("GRADER_DATA")
+        self._data = Data(Path(data) if data else None)
+        self._is_watched = FOLDER_VARIABLE in os.environ
+        self._folder = self._shared_folder()
+        self._board = Board(self._folder, self._world.size)
+        self._board.join(self._world.rank, files)
+        faulthandler.register(signal.SIGUSR1, file=files.stacks, all_threads=True)
+        faulthandler.enable(file=files.stacks)
+        if self._is_watched:
+            self._board.wait_until_seen(self._world.rank)
+
+    def _shared_folder(self) -> Path:
+        """Return the folder of the session; where nobody watches over it, rank 0 makes one."""
+        if self._is_watched:
+            return Path(os.environ[FOLDER_VARIABLE])
+        made = ""
+        if self._world.rank == 0:
+            made = tempfile.mkdtemp(prefix="grader-open-")
+            (Path(made) / SCRATCH).mkdir()
+            Board.create(Path(made), self._world.size)
+        return Path(self._world.bcast(made))
 
     def launch(
         self,
@@ -79,13 +104,16 @@ class OpenMode(SuiteMode):
     ) -> Launch:
         """Run the cases on the first `ranks` ranks of this job; every rank gets the outcomes."""
         if ranks > self._world.size:
-            pytest.skip(f"needs {ranks} ranks; start with mpirun -n {ranks}")
+            pytest.skip(f"needs {ranks} ranks: start with -n {ranks}")
         folder = item.path.parent
         assignment = assignments.load(folder.name, SUITES)
         part = next(each for each in assignment.parts if each.name == part_of(item))
         world = world or part.world
         if world.startswith("torch"):
             pytest.skip(f"starts processes of its own: grade check --part {part.name}")
+        if any(case.altered_message is not None for case in cases):
+            only = f"--part {part.name} --only {function_of(item)}"
+            pytest.skip(f"alters messages, by which ranks may end: grade check {only}")
         self._find_modules(assignment)
         calls = case_calls(
             cases,
@@ -100,25 +128,32 @@ class OpenMode(SuiteMode):
         )
         taking_part = self._world.rank < ranks
         group = self._world.Split(0 if taking_part else self._mpi.UNDEFINED)
-        outcomes: list[Answer] = [None] * len(cases)
-        for index, (case, call) in enumerate(zip(cases, calls, strict=True)):
-            probes = self._probes_of(folder)
+        probes = self._probes_of(folder)
+        outcomes: list[Answer] = []
+        left_out: set[str] = set()
+        for case, call in zip(cases, calls, strict=True):
+            if case.subject in left_out:
+                outcomes.append(None)
+                continue
+            self._num_cases += 1
+            limit_s = _PATIENCE * part.case_time_limit_s if self._has_limits else 0
+            running = RunningCase(
+                self._num_cases, item.name, call.label, ranks, limit_s, part.entry
+            )
+            said = None
             communicator = group.Dup() if taking_part else group
-            said = self._answer(call, communicator, probes, world) if taking_part else None
-            everyone = self._gather(said)[:ranks]
+            if taking_part:
+                said = self._answer(call, communicator, probes, world, running)
+            else:
+                self._board.wait_for(running, self._progress)
+            answer = self._outcome(call, running, said)
             self._free(communicator)
-            raised = [rank for rank, each in enumerate(everyone) if each.problem is not None]
-            if raised:
-                told = everyone[raised[0]].problem
-                failure = answers.failure_of_problem(raised[0], told or {}, part.entry)
-                outcomes[index] = naming(failure, case, ranks)
-                break
-            answer = _outcome(call, everyone)
             if isinstance(answer, RunFailure):
                 answer = naming(answer, case, ranks)
-            outcomes[index] = answer
+                left_out |= {case.subject} - {""}
+            outcomes.append(answer)
         self._free(group)
-        return make_launch(cases, outcomes, ranks, "a case before it failed")
+        return make_launch(cases, outcomes, ranks, "a case about the same failed before it")
 
     def _free(self, communicator: Any) -> None:
         """Give a communicator back, unless this rank has none or the submission has done so."""
@@ -129,19 +164,18 @@ class OpenMode(SuiteMode):
 
     def _find_modules(self, assignment: assignments.Assignment) -> None:
         """Let imports find our support files first, then the submission."""
-        if assignment.name not in self._support:
-            support = tempfile.TemporaryDirectory(prefix="grader-support-")
+        support = self._folder / f"support-{assignment.name}"
+        if support == self._support:
+            return
+        if self._world.rank == 0:
             for file, source in assignments.support_paths(assignment).items():
-                link = Path(support.name, file)
+                link = support / file
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(source)
-            self._support[assignment.name] = support
-            sys.path += [support.name, str(self._submission)]
-
-    def pytest_unconfigure(self) -> None:
-        """Remove the folders of support files."""
-        for support in self._support.values():
-            support.cleanup()
+        self._world.Barrier()
+        sys.path += [str(support), str(self._submission)]
+        sys.meta_path.append(OwnModules(self._submission))
+        self._support = support
 
     def _probes_of(self, folder: Path) -> ModuleType:
         if folder not in self._probes:
@@ -151,66 +185,102 @@ class OpenMode(SuiteMode):
             self._probes[folder] = probes
         return self._probes[folder]
 
-    def _answer(self, call: CaseCall, communicator: Any, probes: ModuleType, world: str) -> _Said:
-        """Run one case in this rank."""
+    def _answer(
+        self,
+        call: CaseCall,
+        communicator: Any,
+        probes: ModuleType,
+        world: str,
+        running: RunningCase,
+    ) -> Said:
+        """Run one case in this rank; return when every rank of it has come to its end."""
         self._shared.begin_case(communicator, is_initialised=world != "mpi-student")
         given = None if world == "alone" else communicator
         inputs = {
             name: value.copy() if isinstance(value, np.ndarray) else value
             for name, value in call.inputs[communicator.rank].items()
         }
-        self._trace.set_synchronous_sends(call.synchronous_sends)
-        altered = call.altered_message
-        if altered is not None and altered.rank == communicator.rank:
-            self._trace.alter_sends(
-                altered.number, min_num_bytes=altered.min_num_bytes, position=altered.position
-            )
-        first = self._trace.snapshot().head
+        trace = self._files.trace
+        trace.set_synchronous_sends(call.synchronous_sends)
+        trace.alter_nothing()
+        if communicator.rank == 0:
+            self._board.announce(running)
+        communicator.Barrier()
+        first = trace.snapshot().head
+        is_live = self._is_live and communicator.rank == 0
+        if is_live:
+            print(f"\n-- {_title(running)}", flush=True)
+        os.chdir(self._folder / SCRATCH)
+        self._board.begin_case(communicator.rank, running.number, first)
         started_s = time.monotonic()
-        frame, told = None, None
-        try:
-            results = getattr(probes, call.probe)(self._student, given, **inputs)
-            frame = Frame("result", *sort_results(results))
-        except Exception as error:
-            told = problem.describe(error, self._submission)
+        frame, raised = None, None
+        with nullcontext() if is_live else printing_to(self._files.output):
+            try:
+                results = getattr(probes, call.probe)(self._student, given, **inputs)
+                self._student.mark_phase(0)
+                frame = Frame("result", *sort_results(results))
+            except (Exception, SystemExit) as error:
+                command = self._student.command
+                raised = problem.describe(error, self._submission, self._support, command)
         wall_time_s = time.monotonic() - started_s
-        self._trace.set_synchronous_sends(False)
-        num_altered = self._trace.num_altered_sends()
-        self._trace.alter_nothing()
-        trace = self._trace.read(first)
-        counted = replace(trace, calls=tuple(call for call in trace.calls if call.phase == 1))
-        return _Said(frame, told, counted, wall_time_s, num_altered)
+        seen = trace.read(first)
+        self._board.end_case(communicator.rank, raised)
+        # What a rank has left under way is still to be sent as its case wants it.
+        self._board.wait_for(running, self._progress)
+        trace.set_synchronous_sends(False)
+        counted = replace(seen, calls=tuple(call for call in seen.calls if call.phase == 1))
+        printed = "" if is_live else printed_in(self._files.output)
+        return Said(frame, raised, counted, wall_time_s, printed)
 
-    def _gather(self, said: _Said | None) -> list[_Said]:
-        """Return what every rank says; end the job when one has raised and others never come."""
-        if said is not None and said.problem is not None:
-            arrived = self._world.Ibarrier()
-            until_s = time.monotonic() + _PATIENCE_S
-            while not arrived.Test():
-                if time.monotonic() > until_s:
-                    print(said.problem["traceback"], file=sys.stderr, flush=True)
-                    self._world.Abort(1)
-                time.sleep(0.01)
-        else:
-            self._world.Ibarrier().Wait()
-        everyone: list[_Said] = self._world.allgather(said)
-        return everyone
+    def _outcome(self, call: CaseCall, running: RunningCase, said: Said | None) -> Answer:
+        """Return what came of a case, in every rank; rank 0 shows what was printed."""
+        everyone: list[Said] = self._world.allgather(said)[: running.ranks]
+        if self._world.rank == 0:
+            title = "" if self._is_live else _title(running)
+            text = told(title, [each.printed for each in everyone])
+            print(text, end="\n" if text else "")
+        return combined(everyone, call, running.entry)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Remember all tests, also those that -k leaves out: others may require them."""
+        self._functions.update(map(function_of, items))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
+        """Show what a submission did wrong as a sentence; skip what was never run."""
+        try:
+            return (yield from super().pytest_pyfunc_call(pyfuncitem))
+        except CaseNotRun as error:
+            pytest.skip(f"{NOT_RUN}{error}")
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, Any, Any]:
+        """Leave out our own frames where a finding says it all."""
+        report = yield from super().pytest_runtest_makereport(item, call)
+        error = call.excinfo.value if call.excinfo is not None else None
+        if isinstance(error, RunFailed):
+            report.longrepr = "\n\n".join(filter(None, [str(error), error.failure.detail]))
+        elif isinstance(error, _FINDINGS):
+            report.longrepr = str(error)
+        elif isinstance(error, pytest.skip.Exception):
+            report.longrepr = (str(item.path), None, f"Skipped: {error}")
+        return report
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Tell who watches what came of it: mpirun is not to explain a failed test."""
+        if self._is_watched:
+            if self._world.rank == 0:
+                self._board.exit_code = int(exitstatus)
+            session.exitstatus = 0
+
+    def pytest_unconfigure(self) -> None:
+        """Remove the folder of the session, where nobody else does."""
+        if not self._is_watched and self._world.rank == 0:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _outcome(call: CaseCall, everyone: list[_Said]) -> Outcome | RunFailure:
-    results = []
-    for rank, (said, expected) in enumerate(zip(everyone, call.expected, strict=True)):
-        assert said.frame is not None
-        result, refused = answers.refuse(rank, expected, said.frame)
-        if refused:
-            return RunFailure(Verdict.WRONG_ANSWER, refused)
-        results.append(result)
-    return Outcome(
-        label=call.label,
-        ranks=len(everyone),
-        inputs=call.inputs,
-        results=tuple(results),
-        trace=name_lower_case(Trace(tuple(said.trace for said in everyone))),
-        wall_time_s=max(said.wall_time_s for said in everyone),
-        num_altered=sum(said.num_altered for said in everyone),
-    )
+def _title(running: RunningCase) -> str:
+    return f"{ranks_text(running.ranks)}, {running.label}"

@@ -1,7 +1,8 @@
 """The installed pytest plugin: open mode, for `mpirun -n N python -m pytest --with-mpi SUITE`.
 
-Does nothing unless --submission is given. Each rank restarts itself once with the interposer
-preloaded, before MPI has started; from then on pytest runs in every rank as usual.
+`grade open` starts it so. Does nothing unless --submission is given. Each rank restarts itself once
+with the interposer preloaded, before MPI has started; from then on pytest runs in every rank as
+usual.
 """
 
 import os
@@ -26,27 +27,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]:
     """Restart with the interposer, before pytest captures output and before MPI starts."""
     if early_config.known_args_namespace.submission and _RESTARTED not in os.environ:
-        if early_config.known_args_namespace.capture != "no":
-            _leave_reporting_to_rank_0()
+        _leave_reporting_to_rank_0()
         _restart_traced()
     return (yield)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marks of a suite known, and turn open mode on where it was asked for."""
-    for mark in ("part(name)", "points(number, requires, own)"):
+    marks = ["part(name)", "points(number, requires, own)"]
+    # It is pytest-mpi's, which `grade open` does without.
+    marks += [] if config.pluginmanager.hasplugin("pytest_mpi") else ["mpi"]
+    for mark in marks:
         config.addinivalue_line("markers", mark)
     folder = config.getoption("--submission")
     if folder:
+        from grader.runner.rank_files import NUM_TRACE_RECORDS, RankFiles
         from grader.suite.open_mode import OpenMode
+        from grader.trace.memory import TraceMemory
 
         if not Path(folder).is_dir():
             raise pytest.UsageError(f"--submission {folder}: there is no such folder")
-        config.pluginmanager.register(OpenMode(Path(folder), int(os.environ[_RESTARTED])))
+        trace = TraceMemory(int(os.environ[_RESTARTED]), NUM_TRACE_RECORDS)
+        files = RankFiles(trace, os.memfd_create("output"), os.memfd_create("stacks"))
+        config.pluginmanager.register(OpenMode(config, Path(folder), files))
 
 
 def _leave_reporting_to_rank_0() -> None:
-    """Silence the other ranks: all assert on the same outcomes. With `-s` everybody may print."""
+    """Silence the other ranks: all assert on the same outcomes; rank 0 shows what they print."""
     if os.environ.get("OMPI_COMM_WORLD_RANK", "0") != "0":
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)

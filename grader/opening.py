@@ -1,0 +1,102 @@
+"""Finds what an open session is about: the suites of an assignment, the folder of a submission."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from grader import assignment as assignments
+from grader.assignment import Assignment
+from grader.errors import GraderError, UsageError
+from grader.home import SUITES
+from grader.intake import process as intake
+from grader.recognition import recognise, require_likely
+from grader.spelling import did_you_mean
+from grader.suite.open_session import OpenEnd, OpenOrder, run_openly
+
+_TORCH = "torch"
+_NO_TESTS = 5
+"""What pytest ends with then."""
+
+
+def open_submission(options: argparse.Namespace, *, colour: bool) -> OpenEnd:
+    """Run the suites of a submission openly, on our own terminal, as the command line says.
+
+    Raises UsageError when it is no folder, or of no assignment that can be run so, GraderError
+    where the ranks cannot be started.
+    """
+    folder, assignment = options.submission, options.assignment
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder; an open session runs the files as they lie there")
+    submission = intake.read(folder, assignments.wanted(SUITES, assignment))
+    known = [assignments.load(each, SUITES) for each in assignments.names(SUITES)]
+    if assignment is None:
+        found = recognise(submission, known)
+    else:
+        found = assignments.load(assignment, SUITES)
+        require_likely(submission, found, known)
+    end = run_openly(
+        OpenOrder(
+            suites=_suites(found, options.part or [], set(submission.files)),
+            submission=_folder_of_files(folder, found),
+            ranks=options.ranks,
+            pytest_options=(
+                *(["-k", options.k] if options.k else []),
+                *(["-s"] if options.s else []),
+                *(["-x"] if options.x else []),
+                *options.options,
+            ),
+            colour=colour,
+        )
+    )
+    return replace(end, exit_code=_exit_code(end.exit_code))
+
+
+def _exit_code(of_pytest: int) -> int:
+    """Return the exit code of `grade open`: 0 and 1 are pytest's own.
+
+    Raises UsageError where no test was left to run, GraderError where pytest itself failed.
+    """
+    if of_pytest == _NO_TESTS:
+        raise UsageError("no test is left to run; `grade list` and the handout name what there is")
+    if of_pytest not in (0, 1):
+        raise GraderError(f"pytest ended with {of_pytest}; what it printed says why")
+    return of_pytest
+
+
+def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tuple[Path, ...]:
+    """Return the suites of the wanted parts, or of all that something was handed in for."""
+    names = [part.name for part in found.parts]
+    for name in wanted:
+        if name not in names:
+            raise UsageError(
+                f"{found.name} has no part {name!r}; {did_you_mean(name, names)}its parts are "
+                f"{', '.join(names)}"
+            )
+    chosen = [
+        part
+        for part in found.parts
+        if (part.name in wanted if wanted else handed_in & _names_of(found, part.files))
+    ]
+    if not chosen:
+        raise UsageError(f"no file of {found.name} was found, so there is nothing to run")
+    open_to_it = [part for part in chosen if not part.world.startswith(_TORCH)]
+    if not open_to_it:
+        raise UsageError(
+            f"{', '.join(part.name for part in chosen)} of {found.name} start processes of "
+            "their own, which an open session cannot: use `grade check`, and print what you want "
+            "to see"
+        )
+    return tuple(found.folder / part.suite for part in open_to_it)
+
+
+def _names_of(found: Assignment, files: Sequence[str]) -> set[str]:
+    return {name for file in files for name in found.accepted_names[file]}
+
+
+def _folder_of_files(folder: Path, found: Assignment) -> Path:
+    """Return the folder itself, or the one in it that holds more of the wanted files."""
+    names = _names_of(found, found.handed_in)
+    below = sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir())
+    return max([folder, *below], key=lambda each: sum((each / name).is_file() for name in names))

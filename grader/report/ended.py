@@ -1,0 +1,27 @@
+"""Why an open session was ended, as a student reads it."""
+
+from grader.model import RunFailure
+from grader.report.evidence import evidence
+from grader.report.losses import told
+from grader.report.page import BOLD, INDENT, Page
+from grader.report.safe_text import one_line
+
+
+def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
+    """Return the lines: which test, the sentence, what was printed last, and what is possible now.
+
+    test: in which the ranks hung or crashed.
+    """
+    message, clauses = told(failure.message)
+    lines = ["", f"{page.verdict(failure.verdict)} in {page.paint(one_line(test), BOLD)}"]
+    lines += page.paragraph(message)
+    for clause in clauses:
+        lines += page.paragraph(clause, first=INDENT * 2, later=INDENT * 3)
+    for piece in evidence(failure.detail):
+        lines += ["", *page.paragraph(f"{piece.heading}:"), *page.quoted(piece.lines)]
+    name = one_line(test.partition("[")[0].removeprefix("test_"))
+    next_step = (
+        "The session ends here, for ranks that hang or have crashed cannot go on. To run the "
+        f'others, leave this test out: -k "not {name}"'
+    )
+    return [*lines, "", *page.paragraph(next_step)]

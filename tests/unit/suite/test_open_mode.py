@@ -1,0 +1,233 @@
+"""The suites in the open: pytest in every rank, and somebody who ends it when the ranks hang."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+# What one session leaves behind is told from what another one is using.
+pytestmark = pytest.mark.xdist_group("open mode")
+
+ROOT = Path(__file__).resolve().parents[3]
+REFERENCE = ROOT / "reference" / "mpi_sgd"
+HANGS = ROOT / "tests/submissions/deadlock/mpi_sgd/ring_receives_from_the_wrong_side"
+TALKS = """
+    def allreduce(send, recv, comm, op):
+        for line in range(3):
+            print(f"line {line} of {comm.rank}", flush=True)
+        comm.Barrier()
+        recv[...] = 0
+"""
+
+
+def opened(*arguments: str | Path, cwd: Path = ROOT, **environment: str):
+    """Return what `grade open` says; fail when it leaves a folder or a process behind."""
+    before = left_behind()
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "open", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        stdin=subprocess.DEVNULL,
+        timeout=300,
+    )
+    assert left_behind() == before, done.stdout + done.stderr
+    return done
+
+
+def left_behind() -> set[str]:
+    """Return the folders of open sessions, and what is left of their processes."""
+    folders = {str(path) for base in ("/dev/shm", "/tmp") for path in Path(base).glob("grader-*")}
+    return {name for name in folders if "open" in name or "support" in name}
+
+
+def write(folder: Path, source: str, name: str = "my_naive_allreduce.py") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(textwrap.dedent(source))
+    return folder
+
+
+def test_right_code_holds_and_what_needs_more_ranks_is_skipped():
+    """Of one part, on as many ranks as there are."""
+    done = opened(REFERENCE, "-n", "3", "--part", "ring_allreduce", "-k", "three or any_number")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert " passed, " in done.stdout and " failed" not in done.stdout
+    assert "SKIPPED [1] mpi_sgd/test_ring_allreduce.py: needs 4 ranks: start with -n 4" in (
+        done.stdout
+    )
+
+
+def test_a_deadlock_ends_with_the_sentence_of_a_grading():
+    """Instead of hanging until somebody loses patience."""
+    done = opened(HANGS, "-n", "3", "-k", "three_processes")
+    assert done.returncode == 1
+    assert "✗ DEADLOCK in test_three_processes" in done.stdout
+    assert "rank 0 waits in Wait at my_ring_allreduce.py:15 for Irecv(source=1," in done.stdout
+    assert "cycle 0 -> 1 -> 2 -> 0" in done.stdout
+    assert '-k "not three_processes"' in done.stdout
+    assert "prterun" not in done.stdout + done.stderr
+
+
+def test_an_exception_that_the_others_wait_for_is_the_cause(tmp_path):
+    """The rank that raised is told, with its line, and not those that hang because of it."""
+    source = """
+        def allreduce(send, recv, comm, op):
+            if comm.rank == 1:
+                print("about to fail")
+                raise ValueError("too early")
+            comm.Barrier()
+        """
+    done = opened(write(tmp_path, source), "-n", "3", "-k", "three_processes")
+    assert done.returncode == 1
+    assert "RUN_TIME_ERROR in test_three_processes" in done.stdout
+    assert "rank 1 raised ValueError: too early at my_naive_allreduce.py:5" in (
+        " ".join(done.stdout.split())
+    )
+    assert "last output of rank 1:\n  │ about to fail" in done.stdout
+
+
+def test_a_crash_is_told_with_its_line(tmp_path):
+    """Mpirun names a signal only."""
+    source = """
+        import os, signal
+        def allreduce(send, recv, comm, op):
+            if comm.rank == 1:
+                os.kill(os.getpid(), signal.SIGSEGV)
+            comm.Barrier()
+        """
+    done = opened(write(tmp_path, source), "-n", "3", "-k", "three_processes")
+    assert done.returncode == 1
+    assert "rank 1 gave no answer: its process ended at my_naive_allreduce.py:5 before" in (
+        " ".join(done.stdout.split())
+    )
+
+
+def test_each_rank_prints_by_itself(tmp_path):
+    """Whole, in the order of the ranks, under the case: never two ranks in one another."""
+    done = opened(write(tmp_path / "hw", TALKS), "-n", "3", "-k", "three_processes")
+    assert done.returncode == 1
+    case = done.stdout.partition("-- 3 ranks, ")[2].partition("-- ")[0]
+    assert case.splitlines()[1:13] == [
+        line
+        for rank in range(3)
+        for line in (
+            f"rank {rank} printed:",
+            *(f"    line {number} of {rank}" for number in range(3)),
+        )
+    ]
+    assert "3 ranks, length " in done.stdout.partition("FAILURES")[2]
+    assert "site-packages" not in done.stdout and "launch_view" not in done.stdout
+
+
+def test_with_s_rank_0_is_heard_at_once_and_the_others_after_the_case(tmp_path):
+    """Also of tests that hold: so a debugger in rank 0 can be talked to."""
+    source = TALKS.replace("recv[...] = 0", "comm.Allreduce(send, recv)")
+    done = opened(write(tmp_path, source), "-n", "2", "-k", "one_process or every_dtype", "-s")
+    assert "-- 1 rank, length 13, np.add, float64\nline 0 of 0\nline 1 of 0\nline 2 of 0\n" in (
+        done.stdout
+    )
+
+
+def test_a_file_one_folder_down_is_found_and_helpers_are_imported(tmp_path):
+    """As for a grading."""
+    write(
+        tmp_path / "hw",
+        "from mine.sums import total\n"
+        + textwrap.dedent(
+            """
+        def allreduce(send, recv, comm, op):
+            total(comm, send, recv)
+        """
+        ),
+    )
+    write(tmp_path / "hw" / "mine", "def total(c, s, r): c.Allreduce(s, r)", "sums.py")
+    done = opened(tmp_path, "-n", "2", "-k", "one_process", cwd=tmp_path)
+    assert "1 passed" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["nowhere"], 2, "nowhere is no folder; an open session runs the files as they lie"),
+        ([REFERENCE, "-k", "nonsense"], 2, "no test is left to run"),
+        ([REFERENCE, "--part", "ring"], 2, "did you mean ring_allreduce? its parts are"),
+        ([REFERENCE, "-n", "0"], 2, "expected a number from 1 on, found '0'"),
+        ([ROOT / "reference/vgg_ddp"], 2, "start processes of their own, which an open session"),
+    ],
+)
+def test_what_cannot_be_opened_is_one_sentence(arguments, code, sentence):
+    """With the exit code of bad usage."""
+    done = opened(*arguments)
+    assert done.returncode == code
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_interrupts_it_finds_nothing_left(tmp_path, how):
+    """Neither its ranks, though they never look up, nor its folder."""
+    write(tmp_path, "def allreduce(send, recv, comm, op):\n    while True:\n        pass\n")
+    before = left_behind()
+    session = subprocess.Popen(
+        [sys.executable, "-m", "grader", "open", str(tmp_path), "-n", "2", "-s"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    (folder,) = wait_for(lambda: left_behind() - before)
+    wait_for(lambda: (Path(folder) / "case.json").exists())
+    session.send_signal(how)
+    _, said = session.communicate(timeout=60)
+    assert (session.returncode, said) == (3, "grade: interrupted; nothing was graded\n")
+    assert left_behind() == before
+    assert not processes_of(folder)
+
+
+def wait_for(found, limit_s: float = 60):
+    until_s = time.monotonic() + limit_s
+    while time.monotonic() < until_s:
+        value = found()
+        if value:
+            return value
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
+def processes_of(folder: str) -> list[str]:
+    """Return the processes that were started with the folder of a session in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if entry.name.isdigit() and folder.encode() in (entry / "environ").read_bytes():
+                found.append(entry.name)
+    return found
+
+
+def test_as_pytest_in_mpirun_by_hand_it_still_works(tmp_path):
+    """Nobody watches then, and yet nothing is left behind."""
+    beside = Path(sys.executable).parent / "mpirun"
+    before = left_behind()
+    done = subprocess.run(
+        [
+            *(beside, "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable),
+            *("-m", "pytest", "--with-mpi", "-p", "no:cacheprovider", "-q"),
+            *(ROOT / "tests/suites/mpi_sgd/test_ring_allreduce.py", "-k", "one_process"),
+            *("--submission", REFERENCE),
+        ],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=300,
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    assert left_behind() == before
