@@ -431,11 +431,14 @@ def _watch_steps(stack, torch, student, phase, log):
 
     def watched(differentiate):
         @functools.wraps(differentiate)
-        def differentiated(tensors, *arguments, **options):
+        def differentiated(*arguments, **options):
             log.begin_backward()
             mark(int(not (log.pending is not None and log.pending.through_ddp)))
+            # The first argument, which backward calls `tensors` and grad `outputs`.
+            named = next((each for each in ("tensors", "outputs") if each in options), None)
+            tensors = options.pop(named) if named else arguments[0]
             tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
-            result = differentiate(tensors, *arguments, **options)
+            result = differentiate(tensors, *arguments[0 if named else 1 :], **options)
             log.end_backward(float(tensors[0].detach().sum()))
             mark(1)
             return result
