@@ -24,6 +24,10 @@ _ONLY_ROOT_GIVES = {
     *("Ibcast", "Iscatter", "Iscatterv"),
     *("Bcast_init", "Scatter_init", "Scatterv_init"),
 }
+_BY_PIECES = {
+    *("Reduce_scatter_block", "Ireduce_scatter_block", "Reduce_scatter_block_init"),
+    *("Alltoall", "Ialltoall", "Alltoall_init"),
+}
 
 
 def assert_gives(trace: Trace, ranks: Collection[int], num_times: int, *, what: str) -> None:
@@ -126,7 +130,9 @@ def given_num_bytes(trace: Trace, rank: int) -> int:
         if call.function in functions.COLLECTIVES and call.num_bytes > 0 and not call.error:
             if call.function in _ONLY_ROOT_GIVES and call.peer != rank:
                 continue
-            given += call.num_bytes
+            # Of these a call tells the piece that each rank gets.
+            pieces = call.communicator_size if call.function in _BY_PIECES else 1
+            given += call.num_bytes * pieces
     return given
 
 

@@ -98,7 +98,7 @@ def assert_steps_use_all(steps: Steps, holders: Sequence[int]) -> None:
     for rank in holders:
         for step in _known(steps, rank):
             made = step.made_of
-            if made is None and not _comes_to_one_model(steps, step, holders):
+            if made is None and not _comes_to_one_model(steps, step):
                 _made(step, rank)
             if made is not None and not _holds_others(made, rank, steps):
                 raise WrongAnswer(
@@ -221,7 +221,7 @@ def assert_model_kept(steps: Steps, holders: Sequence[int]) -> None:
 def ranks_used_by_others(steps: Steps, holders: Sequence[int]) -> frozenset[int]:
     """Return the ranks whose gradients are in what another rank makes of them.
 
-    All of them where no step is a sum of gradients, and yet all holders come to one model.
+    All of them where no step is a sum of gradients, and yet all come to one model.
     """
     used: set[int] = set()
     for rank in holders:
@@ -229,9 +229,8 @@ def ranks_used_by_others(steps: Steps, holders: Sequence[int]) -> frozenset[int]
         known = steps.of(rank)
         for made in (left, *(step.made_of for step in known)):
             used |= (made.present - {rank}) if made is not None else set()
-        if any(
-            step.made_of is None and _comes_to_one_model(steps, step, holders) for step in known
-        ):
+        lost = [step for step in known if step.made_of is None]
+        if any(_comes_to_one_model(steps, step) for step in lost):
             used |= set(steps.computing)
     return frozenset(used)
 
@@ -268,11 +267,17 @@ def _holds_others(made: Mixture, rank: int, steps: Steps) -> bool:
     return bool(made.present - {rank} if len(steps.computing) > 1 else made.present)
 
 
-def _comes_to_one_model(steps: Steps, step: Step, holders: Sequence[int]) -> bool:
+def _comes_to_one_model(steps: Steps, step: Step) -> bool:
+    """Return whether all ranks go on with one new model, though their own gradients differ.
+
+    A server that computes gradients itself may have made it alone.
+    """
     own = list(steps.gradients(step.number).values())
+    models = {rank: steps.models(rank) for rank in steps.computing}
+    if steps.has_server and steps.trained.batches(0):
+        return False
     if any(np.array_equal(own[0], each) for each in own[1:]):
         return False
-    models = {rank: steps.models(rank) for rank in holders}
     if any(len(each) <= step.number + 1 for each in models.values()):
         return False
     after = {rank: each[step.number + 1] for rank, each in models.items()}

@@ -56,7 +56,7 @@ def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
     )
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(0.5, requires=test_training_uses_what_is_sent)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks: int) -> None:
     """With 2 and 4 clients the script comes to its end, and trains as with the others."""
@@ -98,7 +98,7 @@ def test_global_model_is_the_mean_of_the_clients(run: Run, checks: RoundChecks) 
         checks.equal_weights(case, outcome)
 
 
-@points(0.5, requires=test_training_uses_what_is_sent)
+@points(1, requires=test_training_uses_what_is_sent)
 def test_model_holds_the_global_model(run: Run, checks: RoundChecks) -> None:
     """After the script the global variable `model` of rank 0 is the last global model."""
     for case, outcome in whole(runs_of(run)):

@@ -87,6 +87,12 @@ def test_messages_and_collectives_count_where_they_are_given():
     assert [given_num_bytes(trace, rank) for rank in (0, 1)] == [108, 35]
 
 
+def test_of_a_reduce_scatter_all_pieces_are_given():
+    """The call tells one of them."""
+    trace = trace_of([call("Reduce_scatter_block", 100), call("Allgather", 100)])
+    assert given_num_bytes(trace, 0) == 100 * trace.ranks[0].calls[0].communicator_size + 100
+
+
 def test_too_little_is_told_with_both_numbers():
     trace = trace_of([], [MODEL_TO_SERVER])
     assert_gives(trace, [1], 1, what="models")

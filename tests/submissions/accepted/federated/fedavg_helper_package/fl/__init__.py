@@ -1,0 +1,1 @@
+"""My federated learning code."""
