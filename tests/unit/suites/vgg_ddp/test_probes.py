@@ -178,19 +178,3 @@ def test_what_is_given_away_belongs_to_the_backward_before(probes, tmp_path):
     seen = outcome(CASE, [probes.train(student, comm, **inputs())])
     rules.assert_gradients_given(CASE, seen)
     assert seen["given"][0][0][:2].tolist() == [2453, 2453]
-
-
-def test_a_refused_command_line_is_told_with_the_one_that_was_given(probes, tmp_path):
-    """Of argparse nothing but an exit status is left otherwise."""
-    script = tmp_path / "main.py"
-    script.write_text(
-        "import argparse\nparser = argparse.ArgumentParser()\n"
-        "parser.add_argument('--rank', required=True)\nparser.parse_args([])\n"
-    )
-    student = FakeStudent()
-    student.script = lambda file, *arguments: runpy.run_path(str(script), run_name="__main__")
-    with pytest.raises(
-        probes.ArgumentsRefused,
-        match=r"required: --rank; grading starts the program as `python part1/main.py`",
-    ):
-        probes.train(student, alone(), **inputs())
