@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from grader import api, pipeline
 from grader import assignment as assignments
-from grader import pipeline
 from grader.home import SUITES
 from grader.runner import connections
 from grader.runner.plan import CaseCall
@@ -55,6 +55,19 @@ class Asked:
         )
 
 
+class Silent(Launch):
+    """A launch that never took place: a test goes on as if it had looked at every case."""
+
+    def having(self, **_: Any) -> "Silent":
+        return self
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+    def answers(self) -> Iterator[Any]:
+        return iter(())
+
+
 class Listener(SuiteMode):
     """Starts no ranks: remembers what the tests ask for, and gives them no case to look at."""
 
@@ -72,7 +85,7 @@ class Listener(SuiteMode):
     ) -> Launch:
         found = Asked(part_of(item), suite_of(item), ranks, cases, genuine, world or "the part's")
         self.asked.append(found)
-        return Launch(cases, (), None, frozenset(), ranks)
+        return Silent(cases, (), frozenset(), ranks)
 
     def pytest_configure(self, config: pytest.Config) -> None:
         for mark in ("mpi", "part(name)", "points(number, requires, own)"):
@@ -95,7 +108,7 @@ def launches(assignment: str, options: tuple[str, ...] = ()) -> list[Asked]:
         listener = Listener()
         arguments = [str(suite), "-c", os.devnull, "--rootdir", str(suite.parent)]
         arguments += ["-p", "no:cacheprovider", "-q", "--capture=no", *options]
-        with session._alone(suite.parent), contextlib.redirect_stdout(io.StringIO()):
+        with session.alone(suite.parent), contextlib.redirect_stdout(io.StringIO()):
             pytest.main(arguments, plugins=[listener])
         found += listener.asked
     return found
@@ -104,7 +117,7 @@ def launches(assignment: str, options: tuple[str, ...] = ()) -> list[Asked]:
 @pytest.fixture(scope="module")
 def launches_by_assignment() -> dict[str, list[Asked]]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timing, "assert_time_ratio", every_attempt)
+        patch.setattr(api, "assert_time_ratio", every_attempt)
         return {name: launches(name) for name in assignments.names(SUITES)}
 
 
@@ -127,7 +140,8 @@ def test_no_two_cases_of_any_suite_share_an_array(launches_by_assignment):
             for label, array in telling_arrays(launch.calls(assignment)):
                 cases_by_array[array].add((assignment, launch.part, number, label))
     shared = [sorted(cases) for cases in cases_by_array.values() if len(cases) > 1]
-    assert len(cases_by_array) > 1500
+    # Of what a test asks for once values hold, nothing is seen here.
+    assert len(cases_by_array) > 1400
     assert not shared, shared[:3]
 
 
@@ -155,7 +169,7 @@ def test_the_inputs_do_not_depend_on_which_tests_are_selected(launches_by_assign
     """One test of a suite alone gets what it gets among all the others."""
     found = launches_by_assignment["mpi_sgd"]
     everything = {each for launch in found for each in telling_arrays(launch.calls("mpi_sgd"))}
-    alone = launches("mpi_sgd", ("-k", "test_calls_do_not_block and 4"))
+    alone = launches("mpi_sgd", ("-k", "test_calls_do_not_block"))
     some = {each for launch in alone for each in telling_arrays(launch.calls("mpi_sgd"))}
     assert some
     assert some < everything
