@@ -53,9 +53,10 @@ def test_runs_go_through_the_shared_folder(folder, listener):
     """One connection serves run after run; all that the ranks see lies in the folder."""
     with ForkServer(place=OtherContainer(folder)) as server:
         assert values(run("def go(comm): return comm.rank", server=server)) == [0.0, 1.0]
-        where = "import os\ndef go(comm): raise ValueError(os.getcwd())"
+        # Not as a path: those of a grading are left out of what a student reads.
+        where = "import os\ndef go(comm): raise ValueError(os.getcwd().replace('/', '|'))"
         failure = run(where, server=server).failure
-        assert failure is not None and str(folder) in failure.message
+        assert failure is not None and str(folder).replace("/", "|") in failure.message
     assert [path.name for path in folder.iterdir()] == ["zygote.sock"]
 
 

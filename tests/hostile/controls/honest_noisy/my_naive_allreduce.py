@@ -30,13 +30,13 @@ def allreduce(send, recv, comm, op):
     got = np.empty((n, *send.shape), dtype=send.dtype)
     pending = []
     for k in range(1, n):
-        pending.append(comm.Irecv(got[(me - k) % n], source=(me - k) % n))
+        pending.append(comm.Irecv(got[(me - k) % n, ...], source=(me - k) % n))
         pending.append(comm.Isend(send, dest=(me + k) % n))
     MPI.Request.Waitall(pending)
     watcher = threading.Thread(target=note, args=("waited",), daemon=True)
     watcher.start()
     with ThreadPoolExecutor(2) as pool:
-        parts = list(pool.map(np.copy, (got[(me - k) % n] for k in range(1, n))))
+        parts = list(pool.map(np.copy, (got[(me - k) % n, ...] for k in range(1, n))))
     recv[...] = send
     if send.size:
         for part in parts:
