@@ -21,7 +21,7 @@ def allreduce(send, recv, comm, op):
     got[me] = send
     requests = []
     for k in range(1, n):
-        requests.append(comm.Irecv(got[(me - k) % n], source=(me - k) % n))
+        requests.append(comm.Irecv(got[(me - k) % n, ...], source=(me - k) % n))
         requests.append(comm.Isend(send, dest=(me + k) % n))
     MPI.Request.Waitall(requests)
     # What has come is believed where the two differ, so that altering a message shows.

@@ -29,13 +29,13 @@ def exchange(send, comm, op):
     got = np.empty((n, *send.shape), dtype=send.dtype)
     pending = []
     for k in range(1, n):
-        pending.append(comm.Irecv(got[(me - k) % n], source=(me - k) % n))
+        pending.append(comm.Irecv(got[(me - k) % n, ...], source=(me - k) % n))
         pending.append(comm.Isend(send, dest=(me + k) % n))
     MPI.Request.Waitall(pending)
     total = send.copy()
     if send.size:
         for k in range(1, n):
-            total[...] = op(total, got[(me - k) % n])
+            total[...] = op(total, got[(me - k) % n, ...])
     return total
 
 

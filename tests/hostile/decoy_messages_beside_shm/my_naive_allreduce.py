@@ -17,7 +17,7 @@ def allreduce(send, recv, comm, op):
     got = np.empty((n, *send.shape), dtype=send.dtype)
     requests = []
     for k in range(1, n):
-        requests.append(comm.Irecv(got[(me - k) % n], source=(me - k) % n))
+        requests.append(comm.Irecv(got[(me - k) % n, ...], source=(me - k) % n))
         requests.append(comm.Isend(send, dest=(me + k) % n))
     MPI.Request.Waitall(requests)
     recv[...] = send

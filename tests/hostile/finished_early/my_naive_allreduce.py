@@ -28,13 +28,13 @@ def exchange(send, recv, comm, op):
     got = np.empty((n, *send.shape), dtype=send.dtype)
     pending = []
     for k in range(1, n):
-        pending.append(comm.Irecv(got[(me - k) % n], source=(me - k) % n))
+        pending.append(comm.Irecv(got[(me - k) % n, ...], source=(me - k) % n))
         pending.append(comm.Isend(send, dest=(me + k) % n))
     MPI.Request.Waitall(pending)
     recv[...] = send
     if send.size:
         for k in range(1, n):
-            recv[...] = op(recv, got[(me - k) % n])
+            recv[...] = op(recv, got[(me - k) % n, ...])
 
 
 def allreduce(send, recv, comm, op):
