@@ -79,7 +79,7 @@ test: setup check
 	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, and CI needs one"; exit 1; \
 	else echo "No Docker daemon answers: the container tests will be skipped."; fi
 	@# Two workers: tests wait for ranks much of the time.
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --durations=40 --durations-min=5 \
+	@$(BIN)/python -m pytest -n 2 --durations=40 --durations-min=5 \
 	--junitxml=build/tests.xml
 
 # Ends with the first input that a parser does not survive; says how to repeat it.

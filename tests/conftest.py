@@ -1,17 +1,25 @@
-"""Spreads the tests over two workers, but for those that look at the machine as a whole."""
+"""Spreads the tests over workers, but for those that look at the machine as a whole."""
 
 from pathlib import Path
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 _HERE = Path(__file__).parent
-_ALONE = (_HERE / "container", _HERE / "unit" / "test_survivors.py")
-"""Containers, and what is left of processes: two of these at a time would see each other."""
+_ALONE = ("container/", "unit/test_survivors.py", "unit/suite/test_open_mode.py")
+"""Containers, and what is left of processes and folders: two of these at a time would see each
+other."""
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give the tests that must not run beside each other to one worker."""
-    for item in items:
-        if any(item.path.is_relative_to(place) for place in _ALONE):
-            item.add_marker(pytest.mark.xdist_group("machine"))
+class _OneAtATime(LoadScopeScheduling):
+    """Gives the tests that must not run beside each other to one worker, and each other to any."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        below = nodeid.removeprefix(f"{_HERE.name}/")
+        return "machine" if below.startswith(_ALONE) else nodeid
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    """Decide by the file: marks of groups have no effect with pytest 9.2 (pytest-xdist #1386)."""
+    return _OneAtATime(config, log)

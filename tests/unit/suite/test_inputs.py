@@ -21,7 +21,7 @@ from grader.runner import connections
 from grader.runner.plan import CaseCall
 from grader.runner.wire import encode
 from grader.settings import Settings
-from grader.suite import session, timing
+from grader.suite import judge_mode, session, timing
 from grader.suite.case import Case
 from grader.suite.inputs import case_calls
 from grader.suite.launch_view import Launch
@@ -107,6 +107,7 @@ def launches(assignment: str, options: tuple[str, ...] = ()) -> list[Asked]:
         suite = SUITES / assignment / part.suite
         listener = Listener()
         arguments = [str(suite), "-c", os.devnull, "--rootdir", str(suite.parent)]
+        arguments += ["--confcutdir", str(suite.parent)]
         arguments += ["-p", "no:cacheprovider", "-q", "--capture=no", *options]
         with session.alone(suite.parent), contextlib.redirect_stdout(io.StringIO()):
             pytest.main(arguments, plugins=[listener])
@@ -121,6 +122,38 @@ def launches_by_assignment() -> dict[str, list[Asked]]:
         return {name: launches(name) for name in assignments.names(SUITES)}
 
 
+@dataclass(frozen=True)
+class Put:
+    """One launch of a grading, with what its ranks were given."""
+
+    part: str
+    given: tuple[CaseCall, ...]
+
+    def calls(self, _: str) -> tuple[CaseCall, ...]:
+        return self.given
+
+
+@pytest.fixture(scope="module")
+def launches_after_right_answers() -> list[Put]:
+    """Launches that hurt messages: which ones, only the messages of a right answer tell."""
+    put = []
+
+    def recorded(cases: tuple[Case, ...], ranks: int, **names: Any) -> tuple[CaseCall, ...]:
+        calls = case_calls(cases, ranks, **names)
+        if any(case.altered_message is not None for case in cases):
+            put.append(Put(names["part"], calls))
+        return calls
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(judge_mode, "case_calls", recorded)
+        pipeline.grade(
+            SUITES.parents[1] / "reference" / "mpi_sgd",
+            assignment="mpi_sgd",
+            settings=Settings(secret=SECRET),
+        )
+    return put
+
+
 def telling_arrays(calls: tuple[CaseCall, ...]) -> Iterator[tuple[str, bytes]]:
     """Yield (label, bytes) of every array or seed that two cases cannot share by chance."""
     for call in calls:
@@ -132,10 +165,16 @@ def telling_arrays(calls: tuple[CaseCall, ...]) -> Iterator[tuple[str, bytes]]:
                     yield call.label, value.tobytes()
 
 
-def test_no_two_cases_of_any_suite_share_an_array(launches_by_assignment):
+def test_no_two_cases_of_any_suite_share_an_array(
+    launches_by_assignment, launches_after_right_answers
+):
     """Whatever was seen or kept of one case is worth nothing in any other."""
+    assert launches_after_right_answers
     cases_by_array = defaultdict(set)
-    for assignment, asked in launches_by_assignment.items():
+    for assignment, asked in [
+        *launches_by_assignment.items(),
+        ("mpi_sgd", launches_after_right_answers),
+    ]:
         for number, launch in enumerate(asked):
             for label, array in telling_arrays(launch.calls(assignment)):
                 cases_by_array[array].add((assignment, launch.part, number, label))

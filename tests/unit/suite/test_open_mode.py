@@ -11,9 +11,6 @@ from pathlib import Path
 
 import pytest
 
-# What one session leaves behind is told from what another one is using.
-pytestmark = pytest.mark.xdist_group("open mode")
-
 ROOT = Path(__file__).resolve().parents[3]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 HANGS = ROOT / "tests/submissions/deadlock/mpi_sgd/ring_receives_from_the_wrong_side"
