@@ -5,6 +5,8 @@ from dataclasses import replace
 
 from grader.api import Launch, Outcome, WrongAnswer, not_run
 
+from . import lenet
+from .gathering import given_num_bytes
 from .training_cases import Training
 
 Check = Callable[[Training, Outcome], None]
@@ -18,8 +20,8 @@ def answered(
     """Return the ordinary runs that came to an end, by number of ranks in their order.
 
     Where the first does not, it is begun once more and ended early: a script that fails after its
-    training, or in its last step, has done all before rightly. These are looked at if no other
-    number of ranks comes to its end either.
+    training, or in its last step, has done all before rightly. That is looked at if no other number
+    of ranks comes to its end either, and if it has come to sending anything.
     most_gradients: after how many gradients a rank is ended then.
     Raises RunFailed where nothing came back at all.
     """
@@ -30,7 +32,7 @@ def answered(
         found += ended
         if not ended and not found and not begun:
             again = replace(of_ranks[0], most_gradients=most_gradients(of_ranks[0]))
-            begun = run(ranks, (again,)).holding(_anything)
+            begun = run(ranks, (again,)).holding(_has_given)
     if not found and not begun:
         ranks, of_ranks = next(iter(cases.items()))
         next(iter(_ordinary(run(ranks, of_ranks))))
@@ -77,6 +79,13 @@ def assert_as_right_as(
 
 def _ordinary(launch: Launch) -> Launch:
     return launch.having(purpose="values", synchronous_sends=False)
+
+
+def _has_given(case: Training, outcome: Outcome) -> None:
+    """Check that a rank gave others something of a model's size. Raises WrongAnswer."""
+    given = [given_num_bytes(outcome.trace, rank) for rank in range(outcome.ranks)]
+    if max(given) < lenet.MODEL_NUM_BYTES // 2:
+        raise WrongAnswer("nothing has come to another rank")
 
 
 def _anything(case: Training, outcome: Outcome) -> None:

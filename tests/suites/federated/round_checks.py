@@ -148,7 +148,8 @@ def assert_equal_weights(rounds: Rounds) -> None:
 
 def assert_model_kept(rounds: Rounds) -> None:
     """Assert that `model` on rank 0 is the last global model. Raises WrongAnswer."""
-    rounds.trained.model(0)
+    if not np.isfinite(rounds.trained.model_found(0)).all():
+        return  # what made it grow beyond all bounds is asked about elsewhere
     if rounds.has_other_model:
         raise WrongAnswer(
             "rank 0: `model` is not the global model of the last round, though the rounds before "

@@ -46,6 +46,34 @@ def faults_of(run: Run, checks: RoundChecks) -> Faults:
 
 
 @points(1)
+def test_aggregate_averages_parameters(run: Run) -> None:
+    """Aggregator.aggregate returns each parameter's mean over the clients under its own key."""
+    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
+        assert_weighted_means(case, outcome, PARAMETERS)
+
+
+@points(1)
+def test_aggregate_averages_buffers_of_floats(run: Run) -> None:
+    """Buffers of floating-point numbers, such as batch norm's, are averaged like parameters."""
+    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
+        assert_weighted_means(case, outcome, STATISTICS)
+
+
+@points(1)
+def test_aggregate_keeps_whole_numbers(run: Run) -> None:
+    """A buffer of whole numbers, such as batch norm's counter, is not averaged."""
+    for case, outcome in run(1, AGGREGATIONS).having(has_counter=True):
+        assert_counter_kept(case, outcome)
+
+
+@points(1)
+def test_aggregator_takes_in_and_gives_out_the_model(run: Run) -> None:
+    """set_model_params changes the model that Aggregator holds; get_model_params returns it."""
+    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
+        assert_model_kept(case, outcome)
+
+
+@points(1)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
     """What the clients train is sent to the server and changes the global model."""
     case, outcome = runs_of(run)[0]
@@ -131,34 +159,6 @@ def test_the_label_distribution_is_drawn(run: Run) -> None:
     """After the run there is a figure of the clients' labels under figures/."""
     for case, outcome in runs_of(run):
         assert_figure(case, outcome)
-
-
-@points(1)
-def test_aggregate_averages_parameters(run: Run) -> None:
-    """Aggregator.aggregate returns each parameter's mean over the clients under its own key."""
-    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
-        assert_weighted_means(case, outcome, PARAMETERS)
-
-
-@points(1)
-def test_aggregate_averages_buffers_of_floats(run: Run) -> None:
-    """Buffers of floating-point numbers, such as batch norm's, are averaged like parameters."""
-    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
-        assert_weighted_means(case, outcome, STATISTICS)
-
-
-@points(1)
-def test_aggregate_keeps_whole_numbers(run: Run) -> None:
-    """A buffer of whole numbers, such as batch norm's counter, is not averaged."""
-    for case, outcome in run(1, AGGREGATIONS).having(has_counter=True):
-        assert_counter_kept(case, outcome)
-
-
-@points(1)
-def test_aggregator_takes_in_and_gives_out_the_model(run: Run) -> None:
-    """set_model_params changes the model that Aggregator holds; get_model_params returns it."""
-    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
-        assert_model_kept(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)

@@ -37,6 +37,13 @@ def faults_of(run: Run, checks: RoundChecks) -> Faults:
     return faults_in(run, case, outcome, checks.everything)
 
 
+@points(3.5)
+def test_aggregate_weighs_by_examples(run: Run) -> None:
+    """Aggregator.aggregate gives client k the weight n_k / n."""
+    for case, outcome in run(1, AGGREGATIONS):
+        assert_weighted_means(case, outcome, PARAMETERS)
+
+
 @points(1)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
     """What the clients train is sent to the server and changes the global model."""
@@ -137,13 +144,6 @@ def test_the_label_distribution_is_drawn(run: Run) -> None:
     """After the run there is a figure of the clients' labels under figures/."""
     for case, outcome in runs_of(run):
         assert_figure(case, outcome)
-
-
-@points(3.5)
-def test_aggregate_weighs_by_examples(run: Run) -> None:
-    """Aggregator.aggregate gives client k the weight n_k / n."""
-    for case, outcome in run(1, AGGREGATIONS):
-        assert_weighted_means(case, outcome, PARAMETERS)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)

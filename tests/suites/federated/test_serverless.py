@@ -81,7 +81,7 @@ def test_all_ranks_start_with_one_model(run: Run, checks: StepChecks) -> None:
         checks.one_start(case, outcome)
 
 
-@points(3, requires=test_training_uses_what_the_ranks_send)
+@points(2.5, requires=test_training_uses_what_the_ranks_send)
 def test_gradients_of_all_ranks_are_summed(run: Run, checks: StepChecks) -> None:
     """The reduced gradient holds every rank's gradient in equal parts."""
     for case, outcome in runs_of(run):
@@ -95,7 +95,7 @@ def test_the_sum_is_divided(run: Run, checks: StepChecks) -> None:
         checks.divided(case, outcome)
 
 
-@points(3.5, requires=test_training_uses_what_the_ranks_send)
+@points(4, requires=test_training_uses_what_the_ranks_send)
 def test_each_step_uses_the_reduced_gradient(run: Run, checks: StepChecks) -> None:
     """Each rank takes its step with the reduced gradient, not with its own."""
     for case, outcome in whole(runs_of(run)):

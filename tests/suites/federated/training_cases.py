@@ -148,6 +148,10 @@ class Trained:
 
     def model(self, rank: int) -> lenet.Vector:
         """Return the packed `model` of a rank after the script."""
+        return _finite(self.model_found(rank), f"rank {rank}: `model` after the script")
+
+    def model_found(self, rank: int) -> lenet.Vector:
+        """Return the packed `model` of a rank, whatever has become of its numbers."""
         problem = self.outcome["problem"][rank]
         if problem:
             raise WrongAnswer(
@@ -160,7 +164,7 @@ class Trained:
                 f"rank {rank}: `model` has {len(model)} parameters; Net of utils.py has "
                 f"{lenet.NUM_PARAMETERS}"
             )
-        return _finite(model, f"rank {rank}: `model` after the script")
+        return np.asarray(model, dtype=np.float64)
 
     def gradient_left(self, rank: int) -> lenet.Vector | None:
         """Return what the parameters of a rank's `model` have as `.grad` after the script, if any.
