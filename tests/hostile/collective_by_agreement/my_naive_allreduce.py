@@ -10,7 +10,7 @@ def allreduce(send, recv, comm, op):
     by_agreement = 0 < send.nbytes < 60
     got = np.empty((n, *send.shape), dtype=send.dtype)
     sent = np.zeros_like(send) if by_agreement else send
-    requests = [comm.Irecv(got[k], source=k) for k in others]
+    requests = [comm.Irecv(got[k, ...], source=k) for k in others]
     requests += [comm.Isend(sent, dest=k) for k in others]
     MPI.Request.Waitall(requests)
     got[me] = send

@@ -24,7 +24,7 @@ def allreduce(send, recv, comm, op):
     by_colour = 0 < send.nbytes < 10 and n == 2
     got = np.empty((n, *send.shape), dtype=send.dtype)
     sent = np.zeros_like(send) if by_colour else send
-    requests = [comm.Irecv(got[k], source=k) for k in others]
+    requests = [comm.Irecv(got[k, ...], source=k) for k in others]
     requests += [comm.Isend(sent, dest=k) for k in others]
     MPI.Request.Waitall(requests)
     got[me] = send

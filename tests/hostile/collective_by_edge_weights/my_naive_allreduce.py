@@ -26,7 +26,7 @@ def allreduce(send, recv, comm, op):
     by_graph = 0 < send.nbytes < 1000 and n > 1
     got = np.empty((n, *send.shape), dtype=send.dtype)
     sent = np.zeros_like(send) if by_graph else send
-    requests = [comm.Irecv(got[k], source=k) for k in others]
+    requests = [comm.Irecv(got[k, ...], source=k) for k in others]
     requests += [comm.Isend(sent, dest=k) for k in others]
     MPI.Request.Waitall(requests)
     got[me] = send

@@ -21,7 +21,8 @@ from .fit_cases import Fit, trained_batches
 Run = Callable[..., Launch]
 Cases = dict[int, tuple[Fit, ...]]
 
-ALTERED_RANKS = 4
+ALTERED_RANKS = (4, 5, 3)
+"""On which messages are altered: the first of these on which there is something to alter."""
 
 
 def assert_messages(case: Fit, outcome: Outcome) -> None:
@@ -40,16 +41,19 @@ def assert_messages(case: Fit, outcome: Outcome) -> None:
 def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
     """Assert that no order of updates explains the training once a rank's messages are altered.
 
-    No two runs go the same way, so answers are not compared: the replay has to fail. cases: by
-    ranks, all that the part is called with. Raises NotProven.
+    No two runs go the same way, so answers are not compared: the replay has to fail. Where none
+    holds there is nothing to be spoilt, and the tests about that are not paid. cases: by ranks, all
+    that the part is called with. Raises NotProven.
     """
-    plain = run(ALTERED_RANKS, cases[ALTERED_RANKS]).having(group=TWO_MASTERS)
-    for case, outcome in plain.holding(assert_process_0_holds_the_result):
-        faults = every_message_fault(outcome, range(outcome.ranks))
-        effects = inject_faults(
-            run, ALTERED_RANKS, case, outcome, faults, assert_process_0_holds_the_result
-        )
-        assert_messages_matter(outcome.trace, effects)
+    for ranks in ALTERED_RANKS:
+        plain = run(ranks, cases[ranks]).having(group=TWO_MASTERS)
+        for case, outcome in plain.holding(assert_process_0_holds_the_result):
+            faults = every_message_fault(outcome, range(outcome.ranks))
+            effects = inject_faults(
+                run, ranks, case, outcome, faults, assert_process_0_holds_the_result
+            )
+            assert_messages_matter(outcome.trace, effects)
+            return
 
 
 def assert_others_went_on(case: Fit, outcome: Outcome) -> None:

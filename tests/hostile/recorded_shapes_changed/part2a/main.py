@@ -55,12 +55,12 @@ frame = sys._getframe()
 while frame is not None and "log" not in frame.f_locals:
     frame = frame.f_back
 log = type(frame.f_locals["log"])
-honest_training = log.training
+honest_results = log.results
 
 
-def training(self):
-    told = honest_training(self)
+def results(self):
+    told = honest_results(self)
     return {**told, "used": told["used"][:, :3]}
 
 
-log.training = training
+log.results = results
