@@ -246,7 +246,7 @@ def _cases(ranks: int, file: str, function: str) -> tuple[Reduction, ...]:
 
 _LENGTHS = {2: (7, 13), 3: (7, 13, 97), 4: (7, 13, 97), 5: (7, 13, 97), 16: (43, 97)}
 """By ranks: not one of them is a multiple, and all are larger."""
-_FEWER_ELEMENTS = {3: (1, 2), 4: (1, 3), 8: (1, 7)}
+_FEWER_ELEMENTS = {2: (1,), 3: (1, 2), 4: (1, 3), 8: (1, 7)}
 
 
 def _timed(file: str, function: str, probe: str, purpose: str, attempt: int) -> list[Reduction]:

@@ -60,7 +60,7 @@ honest_results = log.results
 
 def results(self):
     told = honest_results(self)
-    return {**told, "used": told["used"][:, :3]}
+    return {**told, "used": told["used"][:, :3]} if "used" in told else told
 
 
 log.results = results
