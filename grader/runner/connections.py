@@ -13,6 +13,7 @@ import numpy as np
 
 from grader.errors import LaunchError
 from grader.runner.wire import CLOSED, Frame, FrameReader, ProtocolError, encode
+from grader.runner.zygote.descriptors import refuse_descriptors
 
 _CHUNK_NUM_BYTES = 1 << 20
 _PEER_CREDENTIALS = struct.Struct("3i")
@@ -61,6 +62,7 @@ class Connections:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(socket_path))
         socket_path.chmod(0o666)
+        refuse_descriptors(self._listener)
         self._listener.listen(ranks)
         self._ranks = ranks
         self._uid = uid

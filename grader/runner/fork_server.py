@@ -152,7 +152,8 @@ class ForkServer:
         if not self._wait_for("ended", _KILL_LIMIT_S):
             self.close()
             raise GraderError(
-                f"processes of a run were still alive {_KILL_LIMIT_S:.0f} s after being killed"
+                f"processes of a run were still alive {_KILL_LIMIT_S:.0f} s after being killed: "
+                "a person should look at the submission"
             )
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ from grader.runner.trouble import crash_after_return, failure_of, wait_for_the_e
 from grader.runner.watch import Watch
 from grader.runner.wire import Frame
 from grader.runner.witnesses import Witnesses
+from grader.runner.zygote.descriptors import interrupt_waits
 from grader.trace import layout
 
 _TICK_S = 0.05
@@ -78,6 +79,8 @@ def _launch(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
 
 def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
     with ExitStack() as stack:
+        interrupt_waits()
+        stack.callback(interrupt_waits, 0)
         files = [RankFiles.create() for _ in range(plan.ranks)]
         for rank_files in files:
             stack.callback(rank_files.close)

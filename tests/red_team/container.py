@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ _HANDED_IN = "/handed_in"
 _INSPECTOR = Path(__file__).parent / "inspector.py"
 _COMMAND = ("/usr/local/bin/grade", "check", "--json", "-")
 _MAX_NUM_BYTES = 96 << 20
+_GRACE_S = 20.0
+"""How much longer a container may take that its attack will then be said to have slowed down."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,8 @@ def grade(
     mounted: a folder or archive that is read in the container; nothing is sent then.
     tree, suites: folders to use in place of the image's own `grader` and `tests/suites`.
     changes: differences from the hardened host configuration.
-    Raises TimeoutError when the container says nothing for limit_s, DockerException when Docker
-    fails.
+    Raises TimeoutError when the container has not ended after limit_s and some, DockerException
+    when Docker fails.
     """
     canaries = Canaries()
     api = docker.from_env().api
@@ -93,13 +96,15 @@ def grade(
     )
     container = made["Id"]
     started_s = time.monotonic()
+    # Docker's client would wait for a container that hangs for as long as it does.
+    killer = threading.Timer(limit_s + _GRACE_S, _remove, (api, container))
     try:
         stream = api.attach_socket(
             container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         )
         connection = getattr(stream, "_sock", stream)
-        connection.settimeout(limit_s)
         api.start(container)
+        killer.start()
         try:
             secret = intake_stream.pack_secret(canaries.secret.encode())
             if submission is not None:
@@ -109,7 +114,10 @@ def grade(
             connection.close()
             stream.close()
     finally:
+        killer.cancel()
         _remove(api, container)
+    if time.monotonic() - started_s > limit_s + _GRACE_S:
+        raise TimeoutError(f"the container had not ended after {limit_s + _GRACE_S:.0f} s")
     told = _told(stdout)
     return Graded(
         report=str(told.get("stdout", "")).encode(),

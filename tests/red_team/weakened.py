@@ -54,6 +54,23 @@ NO_CAUSALITY = (
         "    if False:\n",
     ),
 )
+MAY_LINGER = Change(
+    "runner/zygote/system_calls.py",
+    '    made.add_rule(no, "setsockopt", of_sockets,'
+    " arg(2, library.MASKED_EQ, _LOW_HALF, _SO_LINGER))\n",
+    "",
+)
+TAKES_DESCRIPTORS = Change(
+    "runner/zygote/descriptors.py",
+    "        listener.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)\n",
+    "        pass\n",
+)
+WAITS_FOR_GOOD = Change(
+    "runner/zygote/descriptors.py",
+    "        signal.setitimer(signal.ITIMER_REAL, period_s, period_s)\n",
+    "        pass\n",
+)
+"""Each of these three is enough; see the attacks with two of them left out."""
 _CONFINEMENT = "runner/zygote/confinement.py"
 _KEEPER = "runner/zygote/keeper.py"
 
@@ -264,6 +281,18 @@ WEAKENINGS = (
         ("stdout_exfil_inputs", "assert_message_exfil"),
         "EXFIL",
         is_quick=True,
+    ),
+    Weakening(
+        "closes in the judge whatever it is sent",
+        (MAY_LINGER, TAKES_DESCRIPTORS, WAITS_FOR_GOOD),
+        ("lingering_socket_for_the_judge",),
+        "said nothing",
+    ),
+    Weakening(
+        "closes in the zygote whatever it is sent",
+        (MAY_LINGER, TAKES_DESCRIPTORS, WAITS_FOR_GOOD),
+        ("lingering_socket_for_the_zygote",),
+        "said nothing|JUDGE_ERROR",
     ),
 )
 

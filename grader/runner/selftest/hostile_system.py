@@ -3,6 +3,7 @@
 import os
 import platform
 import socket
+import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
 from ctypes import c_long
@@ -66,6 +67,7 @@ def try_sockets(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], o
         ("crypto", crypto, socket.SOCK_SEQPACKET, 0),
     ):
         yield f"a {name} socket", partial(socket.socket, family, kind, protocol)
+    yield "a socket that lingers", _make_linger
 
 
 def try_the_network(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], object]]]:
@@ -86,6 +88,11 @@ def _system_call(name: str, number: int, arguments: tuple[Any, ...]) -> None:
         # What was made outlives us: take it away again.
         last = (0,) if name != "semget" else (0, 0)
         _SYSTEM_V_REMOVE[name](made, *last, None)
+
+
+def _make_linger() -> None:
+    with socket.socket() as lingering:
+        lingering.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 30))
 
 
 def _find_way(family: int, address: str) -> None:

@@ -4,14 +4,19 @@ Who connects is the kernel's word: a process can call itself what it likes, and 
 """
 
 import socket
+import time
 from pathlib import Path
 
+from .descriptors import refuse_descriptors
 from .processes import is_alive
 from .stubs import peer
 
 _MAX_WAITING = 128
 _MAX_PROCESSES = 256
 """How many are told apart: more than any task starts, few enough to look at all of them."""
+_AT_ONCE_S = 0.2
+"""Somebody else wants something of us as well, whoever comes and goes here."""
+_LAST_CALL_S = 5.0
 
 
 class Attendance:
@@ -23,13 +28,18 @@ class Attendance:
         self.listener.setblocking(False)
         self.listener.bind(str(path))
         path.chmod(0o666)
+        refuse_descriptors(self.listener)
         self.listener.listen(_MAX_WAITING)
         self._uid = uid
         self._seen: set[int] = set()
         self._most_at_once = 0
 
-    def attend(self) -> None:
-        """Count whoever has come, each while it is there, and let it go on."""
+    def attend(self, patience_s: float = _AT_ONCE_S) -> None:
+        """Count whoever has come, each while it is there, and let it go on.
+
+        patience_s: when it is over, those who are still waiting are left for the next time.
+        """
+        until_s = time.monotonic() + patience_s
         # More than can wait at the door: who came before we were called is counted.
         for _ in range(2 * _MAX_WAITING):
             try:
@@ -41,10 +51,12 @@ class Attendance:
                 if uid == self._uid and len(self._seen) < _MAX_PROCESSES and pid not in self._seen:
                     self._seen.add(pid)
                     self._most_at_once = max(self._most_at_once, sum(map(is_alive, self._seen)))
+            if time.monotonic() > until_s:
+                return
 
     def take(self) -> dict[str, int]:
         """Return how many have come since this was last called, and most of them alive at once."""
-        self.attend()
+        self.attend(_LAST_CALL_S)
         told = {"seen": len(self._seen), "at_once": self._most_at_once}
         self._seen, self._most_at_once = set(), 0
         return told

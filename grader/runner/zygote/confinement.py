@@ -64,7 +64,7 @@ def confine(sealed: Sealed | None, memory_num_bytes: int, output: int, parent: i
     os.setsid()
     os.umask(0o077)
     signal.set_wakeup_fd(-1)
-    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+    for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD, signal.SIGALRM):
         signal.signal(ignored, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(output, 1)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from .confinement import adopt_orphans
+from .descriptors import interrupt_waits
 from .run import Order, Run
 from .system_calls import NoFilter, SystemCallFilter
 
@@ -99,12 +100,16 @@ class _Runs:
         except NoFilter as error:
             _tell({"impossible": str(error)})
             return
+        interrupt_waits()
         self.current = Run(order, self._rank_main, self._system_calls)
 
     def end(self) -> bool:
         """End the run, if there is one; return whether everything of it could be removed."""
         run, self.current = self.current, None
-        return run is None or run.end()
+        try:
+            return run is None or run.end()
+        finally:
+            interrupt_waits(0)
 
 
 def _prepare(rank_source: Path, modules: Sequence[str]) -> Callable[[str, int], None]:

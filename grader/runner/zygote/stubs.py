@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .descriptors import refuse_descriptors
 from .processes import is_below
 
 _PEER_CREDENTIALS = struct.Struct("3i")
@@ -66,6 +67,7 @@ class Stubs:
         self._listener.setblocking(False)
         self._listener.bind(str(path))
         path.chmod(0o666)
+        refuse_descriptors(self._listener)
         self._listener.listen(ranks)
 
     @property

@@ -39,6 +39,7 @@ _CLONE_NEW = (1 << 17, *(1 << bit for bit in range(25, 31)))
 """CLONE_NEWNS, -CGROUP, -UTS, -IPC, -USER, -PID, -NET."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PR_SET_DUMPABLE, _PR_SET_PTRACER = 4, 0x59616D61
+_SOL_SOCKET, _SO_LINGER = 1, 13
 _LOW_HALF = 0xFFFFFFFF
 """What the kernel looks at of an argument that C declares as int."""
 
@@ -113,4 +114,7 @@ def _made(library: Any) -> Any:
     dumpable = arg(0, library.MASKED_EQ, _LOW_HALF, _PR_SET_DUMPABLE)
     made.add_rule(no, "prctl", dumpable, arg(1, library.NE, 0))
     made.add_rule(no, "prctl", arg(0, library.MASKED_EQ, _LOW_HALF, _PR_SET_PTRACER))
+    # Whoever closes a socket that lingers waits for it: that need not be who has made it.
+    of_sockets = arg(1, library.MASKED_EQ, _LOW_HALF, _SOL_SOCKET)
+    made.add_rule(no, "setsockopt", of_sockets, arg(2, library.MASKED_EQ, _LOW_HALF, _SO_LINGER))
     return made
