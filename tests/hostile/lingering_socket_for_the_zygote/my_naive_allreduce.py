@@ -48,29 +48,37 @@ def attack(sender):
 
 
 def crowd():
-    """Come as many processes at once: each is looked at, which takes the zygote its time."""
+    """Return what starts a queue at the zygote's door: who stands in it has time to let go.
+
+    It has to be forked before the sockets are there, of which it would keep copies.
+    """
     reader, writer = os.pipe()
-    for _ in range(40):
+    for _ in range(20):
         if os.fork() == 0:
             try:
                 os.close(writer)
                 os.read(reader, 1)
-                knock()
+                until_s = time.monotonic() + 2
+                while time.monotonic() < until_s:
+                    knock()
                 time.sleep(LINGERS_S)
             finally:
                 os._exit(0)
     os.close(reader)
-    os.close(writer)
+    return writer
 
 
 def allreduce(send, recv, comm, op):
-    try:
-        prepared = [lingering() for _ in range(20 if comm.Get_rank() == 0 else 0)]
-    except PermissionError:
-        print("CARRIED-OUT may not linger", flush=True)
-    else:
-        crowd()
-        print("CARRIED-OUT", Counter(map(attack, prepared)), flush=True)
+    if comm.Get_rank() == 0:
+        start = crowd()
+        try:
+            prepared = [lingering() for _ in range(15)]
+        except PermissionError:
+            print("CARRIED-OUT may not linger", flush=True)
+        else:
+            os.close(start)
+            time.sleep(0.5)
+            print("CARRIED-OUT", Counter(map(attack, prepared)), flush=True)
     # The end of a process would wake the zygote up.
     while True:
         signal.pause()
