@@ -10,6 +10,7 @@ import numpy as np
 from grader.judge.crash_hints import Crash, started_as
 from grader.model import Array, RunFailure, Text, Verdict
 from grader.runner.wire import Frame
+from grader.trace.calls import Trace
 
 _MAX_MESSAGE_CHARS = 600
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
@@ -45,6 +46,17 @@ def refuse(
             return {}, f"rank {rank}: {name} {problem}"
         results[name] = array
     return results, ""
+
+
+def failure_of_many_calls(trace: Trace) -> RunFailure:
+    """Return why a case has no outcome whose calls are more than may be kept."""
+    by_rank = [len(seen.calls) for seen in trace.ranks]
+    rank = by_rank.index(max(by_rank))
+    return RunFailure(
+        Verdict.NOT_PROVEN,
+        f"rank {rank} made {by_rank[rank]:,} MPI calls or more here; together with those before "
+        "they are more than the calls of a part that are kept, so nothing can be proven from them",
+    )
 
 
 def _array_problem(array: np.ndarray[Any, Any], form: Array) -> str:

@@ -115,6 +115,7 @@ class _Run:
         self._files = files
         self.outputs = Outputs(files, sandbox.folder)
         self._student_has_run = False
+        self._most_calls = plan.most_calls
         self._is_mpi = plan.world.startswith("mpi")
         self._student_calls = StudentCalls(genuine=plan.genuine, is_mpi=self._is_mpi)
 
@@ -195,12 +196,16 @@ class _Run:
                 told = self.outputs.without_our_paths(problem)
                 return RunFailure(Verdict.WRONG_ANSWER, told)
             results.append(result)
+        judged = replace(self._student_calls.of(trace), doubts=doubts)
+        if judged.num_calls > self._most_calls:
+            return answers.failure_of_many_calls(judged)
+        self._most_calls -= judged.num_calls
         return Outcome(
             label=case.label,
             ranks=self._plan.ranks,
             inputs=case.inputs,
             results=tuple(results),
-            trace=name_lower_case(replace(self._student_calls.of(trace), doubts=doubts)),
+            trace=name_lower_case(judged),
             wall_time_s=finished_s - started_s,
             num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
             num_processes=num_processes,

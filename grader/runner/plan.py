@@ -38,6 +38,11 @@ class CaseCall:
     """What is changed on its way between the ranks."""
 
 
+MOST_CALLS = 3 << 19
+"""Of a part, all ranks together: 1.5 million, some 650 MB of the judge. Who sends the arrays of our
+cases element by element makes a million."""
+
+
 @dataclass(frozen=True)
 class Plan:
     """One mpirun: who takes part, and the cases they go through in lockstep."""
@@ -55,6 +60,8 @@ class Plan:
     submission: Mapping[str, bytes]
     support: Mapping[str, bytes]
     limits: Limits = field(default_factory=Limits)
+    most_calls: int = MOST_CALLS
+    """How many calls of the cases may be kept; a case that makes more has no outcome."""
     guarded: bool = True
     """Refuse ways around MPI and torch; not where we try out ourselves what a rank may do."""
 
@@ -64,7 +71,7 @@ class Launched:
     """What came of a launch: the outcomes of the cases that were answered, in order."""
 
     outcomes: tuple[Outcome | RunFailure, ...]
-    """A RunFailure in here is the case's alone: an answer of the wrong form."""
+    """A RunFailure in here is the case's alone: an answer of the wrong form, or too many calls."""
     failure: RunFailure | None
     """Why the run ended early; the cases after the outcomes have no answer."""
     output_tails: Sequence[str] = ()

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from grader.errors import RANKS_GONE, RanksGone
-from grader.model import RunFailure, TestResult, Verdict
+from grader.model import Outcome, RunFailure, TestResult, Verdict
 from grader.runner.journal import Finished, Step
-from grader.runner.plan import Launched, Plan
+from grader.runner.plan import MOST_CALLS, Launched, Plan
 from grader.suite.case import Case
 from grader.suite.continuation import LaunchBudget, answer_all
 from grader.suite.grading import Grading, Position
@@ -27,6 +27,7 @@ class JudgeMode(SuiteMode):
         super().__init__()
         self._grading = grading
         self._budget = LaunchBudget.of(grading.limits.case_s)
+        self._most_calls = MOST_CALLS
         self._tests: dict[str, list[pytest.Item]] = {}
         self._failed: dict[str, TestResult] = {}
         self._passed: dict[str, int] = {}
@@ -98,7 +99,10 @@ class JudgeMode(SuiteMode):
         return make_launch(cases, answers, ranks)
 
     def _start(self, plan: Plan) -> Launched:
-        launched = self._grading.launch(plan)
+        launched = self._grading.launch(replace(plan, most_calls=self._most_calls))
+        self._most_calls -= sum(
+            outcome.trace.num_calls for outcome in launched.outcomes if isinstance(outcome, Outcome)
+        )
         self.num_launches += 1
         if launched.failure is None or launched.failure.message not in launched.refusals:
             self.refusals.update(dict.fromkeys(launched.refusals))

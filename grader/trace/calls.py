@@ -10,7 +10,7 @@ NO_PEER = -3
 """A call that has no peer: a wait, a collective without root."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Call:
     """One MPI call of one rank; times in nanoseconds of CLOCK_MONOTONIC.
 
@@ -112,6 +112,11 @@ class Trace:
     ranks: tuple[RankTrace, ...]
     doubts: tuple[str, ...] = ()
     """Why it can prove nothing: what contradicts itself, or what MPI itself has counted."""
+
+    @property
+    def num_calls(self) -> int:
+        """Return how many calls all ranks together have made."""
+        return sum(len(rank.calls) for rank in self.ranks)
 
     def of_phases(self, phases: Collection[int]) -> "Trace":
         """Return the trace with only the calls of these phases; 1 is the student's."""

@@ -9,7 +9,7 @@ import numpy as np
 from grader.model import Array
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
-from grader.runner.plan import CaseCall, Launched, Limits, Plan
+from grader.runner.plan import MOST_CALLS, CaseCall, Launched, Limits, Plan
 
 PROBES = """
 import numpy as np
@@ -59,6 +59,7 @@ def run(
     files: Mapping[str, str] | None = None,
     support: Mapping[str, str] | None = None,
     guarded: bool = True,
+    most_calls: int = MOST_CALLS,
 ) -> Launched:
     """Launch a submission whose file `work.py` is `source`; files: others beside it.
 
@@ -77,6 +78,7 @@ def run(
         support={name: text.encode() for name, text in (support or {}).items()},
         limits=limits or Limits(),
         guarded=guarded,
+        most_calls=most_calls,
     )
     if server is not None:
         return launch(plan, server, uid=uid)

@@ -39,6 +39,26 @@ def test_the_trace_holds_only_the_phase():
         assert [(call.file, call.line) for call in rank.calls] != [("", 0)]
 
 
+def test_calls_of_many_cases_are_not_all_kept():
+    """A case that makes too many proves nothing; one that makes few is judged before and after."""
+    launched = run(
+        """
+        calls = [2, 200, 2]
+        def go(comm):
+            for _ in range(calls.pop(0)):
+                comm.Barrier()
+        """,
+        cases=(case("few"), case("many"), case("few again")),
+        most_calls=100,
+    )
+    few, many, few_again = launched.outcomes
+    assert isinstance(few, Outcome) and few.trace.num_calls == 4
+    assert isinstance(few_again, Outcome) and few_again.trace.num_calls == 4
+    assert isinstance(many, RunFailure) and many.verdict is Verdict.NOT_PROVEN
+    assert many.message.startswith("rank 0 made 200 MPI calls or more here; together with those")
+    assert launched.failure is None
+
+
 def test_a_script_runs_as_main_and_its_globals_are_read():
     """The second call style: `python file arguments`, globals afterwards."""
     launched = run(
