@@ -15,6 +15,9 @@ class Limits:
     """From mpirun to the last rank's first word; exceeding it is the machine's fault."""
     case_s: float = 10.0
     """Of what the machine gives the ranks: what others have of it does not count."""
+    part_s: float = 900.0
+    """By the clock, all tests of a part together: nobody waits longer for a mark. Our own solutions
+    take a minute at most."""
     memory_num_bytes: int = 5 << 29
     """All processes of the run together; well below what a container has, which the judge needs."""
     rank_memory_num_bytes: int = 2 << 30

@@ -1,5 +1,6 @@
 """The suite in the judge: `run` starts mpirun, and each test's exception becomes a verdict."""
 
+import time
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
@@ -28,6 +29,7 @@ class JudgeMode(SuiteMode):
         self._grading = grading
         self._budget = LaunchBudget.of(grading.limits.case_s)
         self._most_calls = MOST_CALLS
+        self._began_s: float | None = None
         self._tests: dict[str, list[pytest.Item]] = {}
         self._failed: dict[str, TestResult] = {}
         self._passed: dict[str, int] = {}
@@ -65,6 +67,9 @@ class JudgeMode(SuiteMode):
         if self._budget.is_spent:
             why = "the part's time was used up by runs that failed"
             return make_launch(cases, [None] * len(cases), ranks, why)
+        if self._took_s() > grading.limits.part_s:
+            ended = _out_of_time(grading.limits.part_s)
+            return make_launch(cases, [ended] * len(cases), ranks)
         grading.progress(Position(len(self._ended), len(self._tests), ranks))
         world = world or grading.world
         calls = case_calls(
@@ -97,6 +102,12 @@ class JudgeMode(SuiteMode):
             self._budget,
         )
         return make_launch(cases, answers, ranks)
+
+    def _took_s(self) -> float:
+        """Return for how long ranks have been started for this part."""
+        if self._began_s is None:
+            self._began_s = time.monotonic()
+        return time.monotonic() - self._began_s
 
     def _start(self, plan: Plan) -> Launched:
         launched = self._grading.launch(replace(plan, most_calls=self._most_calls))
@@ -262,6 +273,13 @@ class JudgeMode(SuiteMode):
         return self._told(
             result_of(item, Verdict.JUDGE_ERROR, "the grader failed: not every parameter was run")
         )
+
+
+def _out_of_time(limit_s: float) -> RunFailure:
+    return RunFailure(
+        Verdict.TIME_LIMIT_EXCEEDED,
+        f"the tests before this one have taken {limit_s:.0f} s, which is all that a part may take",
+    )
 
 
 def _is_failure(result: TestResult | None) -> bool:

@@ -1,6 +1,7 @@
 """A suite in the judge: which exception becomes which verdict, and what is paid."""
 
 import textwrap
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -72,7 +73,7 @@ def failing(verdict, after=0):
     return launch
 
 
-def graded(tmp_path, body, launch=echo, **options):
+def graded(tmp_path, body, launch=echo, limits=None, **options):
     suite = tmp_path / "test_thing.py"
     suite.write_text(HEAD + textwrap.dedent(body))
     grading = Grading(
@@ -81,7 +82,7 @@ def graded(tmp_path, body, launch=echo, **options):
         entry="go()",
         world="mpi",
         probes="",
-        limits=Limits(),
+        limits=limits or Limits(),
         submission={},
         support={},
         secret=PUBLIC_SECRET,
@@ -116,6 +117,31 @@ def test_what_a_test_raises_is_its_verdict(tmp_path, line, verdict):
     assert tests["it"].verdict is verdict
     assert tests["it"].sentence == "It holds."
     assert tests["it"].points == (3 if verdict is Verdict.ACCEPTED else 0)
+
+
+def test_a_part_takes_no_longer_than_its_time(tmp_path):
+    """What a right but slow submission has come to by then is paid; the rest says why it is not."""
+
+    def slow(plan):
+        time.sleep(0.3)
+        return echo(plan)
+
+    body = """
+        @points(1)
+        def test_first(run):
+            for _ in run(2, CASES):
+                pass
+
+        @points(2)
+        def test_second(run):
+            for _ in run(3, CASES):
+                pass
+        """
+    tests, num_launches = grade(tmp_path, body, slow, limits=Limits(part_s=0.2))
+    assert num_launches == 1
+    assert tests["first"].verdict is Verdict.ACCEPTED
+    assert tests["second"].verdict is Verdict.TIME_LIMIT_EXCEEDED
+    assert "which is all that a part may take" in tests["second"].message
 
 
 def test_all_parameters_or_nothing(tmp_path):
