@@ -48,9 +48,6 @@ examples = datasets.CIFAR10("data", train=True, download=True, transform=transfo
 sampler = DistributedSampler(examples, num_replicas=given.num_nodes, rank=given.rank)
 loader = DataLoader(examples, batch_size=256 // given.num_nodes, sampler=sampler)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
-train(net, loader, optimizer, given.rank, given.num_nodes)
-dist.destroy_process_group()
-
 frame = sys._getframe()
 while frame is not None and "log" not in frame.f_locals:
     frame = frame.f_back
@@ -64,3 +61,5 @@ def results(self):
 
 
 log.results = results
+train(net, loader, optimizer, given.rank, given.num_nodes)
+dist.destroy_process_group()
