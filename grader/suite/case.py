@@ -11,6 +11,10 @@ from grader.model import AlteredMessage, Array, Text
 
 __all__ = ["AlteredMessage", "Array", "Case", "Data", "Text"]
 
+YARDSTICK = "yardstick"
+"""The `purpose` of a case that calls nothing of the submission: the time of others is compared with
+its own."""
+
 
 @dataclass(frozen=True)
 class Case:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner.plan import CaseCall, Launched
-from grader.suite.case import Case
+from grader.suite.case import YARDSTICK, Case
 
 MOST_FRESH_LAUNCHES = 3
 """Of one `run`: after that many crashes, hangs or limits its remaining cases are not run."""
@@ -29,7 +29,7 @@ class LaunchBudget:
     """What is left of it."""
     most_failed_time_s: float = FAILED_TIME_S
     has_answered: bool = False
-    """A case of the part has had an answer."""
+    """A case of the part that calls the submission has had an answer."""
     first_failures: frozenset[tuple[int, str]] = frozenset()
     """What launches ended with before the part had any answer, each with its number of ranks."""
     ended: RunFailure | None = None
@@ -90,12 +90,14 @@ def answer_all(
     while True:
         started_s = time.monotonic()
         launched = start([calls[index] for index in left])
+        has_answers = False
         for index, outcome in zip(left, launched.outcomes, strict=False):
             if isinstance(outcome, RunFailure):
                 outcome = naming(outcome, cases[index], ranks)
             answers[index] = outcome
+            has_answers = has_answers or not _is_ours(cases[index])
         if launched.failure is None:
-            budget.has_answered = True
+            budget.has_answered = budget.has_answered or has_answers
             return tuple(answers)
         num_answered = len(launched.outcomes)
         failed = left[num_answered]
@@ -104,7 +106,7 @@ def answer_all(
                 launched.failure,
                 ranks,
                 time.monotonic() - started_s,
-                has_answers=bool(launched.outcomes),
+                has_answers=has_answers,
             )
         answers[failed] = naming(_told(launched.failure, budget), cases[failed], ranks)
         subject = "" if injects_faults else cases[failed].subject
@@ -119,6 +121,11 @@ def answer_all(
         fresh_launches -= 1
         if not injects_faults:
             budget.fresh_launches -= 1
+
+
+def _is_ours(case: Case) -> bool:
+    """Return whether a case calls nothing of the submission: its answer says nothing of that."""
+    return getattr(case, "purpose", "") == YARDSTICK
 
 
 def _told(failure: RunFailure, budget: LaunchBudget) -> RunFailure:

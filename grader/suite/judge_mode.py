@@ -62,8 +62,7 @@ class JudgeMode(SuiteMode):
             why = f"only {grading.selection.ranks} ranks were asked for"
             return make_launch(cases, [None] * len(cases), ranks, why)
         if self._budget.ended is not None:
-            why = f"the part had already ended with {self._budget.ended.verdict.value}"
-            return make_launch(cases, [None] * len(cases), ranks, why)
+            return make_launch(cases, [None] * len(cases), ranks, self._why_ended())
         if self._budget.is_spent:
             why = "the part's time was used up by runs that failed"
             return make_launch(cases, [None] * len(cases), ranks, why)
@@ -101,7 +100,12 @@ class JudgeMode(SuiteMode):
             lambda remaining: self._start(replace(plan, cases=tuple(remaining))),
             self._budget,
         )
-        return make_launch(cases, answers, ranks)
+        return make_launch(cases, answers, ranks, self._why_ended())
+
+    def _why_ended(self) -> str:
+        """Return why cases without an answer have none, where every other would end as one has."""
+        ended = self._budget.ended
+        return f"the part had already ended with {ended.verdict.value}" if ended else ""
 
     def _took_s(self) -> float:
         """Return for how long ranks have been started for this part."""

@@ -6,6 +6,7 @@ from typing import Any
 from grader.judge.budgets import Comparison, assert_within_factor, compare_times
 from grader.judge.findings import WrongAnswer
 from grader.model import Outcome
+from grader.suite.case import YARDSTICK
 from grader.suite.launch_view import Launch
 
 MAX_ATTEMPTS = 3
@@ -31,7 +32,7 @@ def assert_time_ratio(
     """
     for attempt in range(MAX_ATTEMPTS):
         launch = measure(attempt)
-        yardstick_s = [outcome.wall_time_s for _, outcome in launch.having(purpose="yardstick")]
+        yardstick_s = [outcome.wall_time_s for _, outcome in launch.having(purpose=YARDSTICK)]
         student_s = []
         for case, outcome in launch.having(purpose="timing"):
             check(case, outcome)

@@ -769,3 +769,39 @@ def test_what_was_not_run_has_failed_nowhere(tmp_path):
     assert tests["first"].where == "ranks=2"
     assert (tests["second"].verdict, tests["second"].where) == (Verdict.SKIPPED, "")
     assert all(test.where == "" for test in tests.values() if test.verdict is Verdict.SKIPPED)
+
+
+def test_an_answer_of_a_yardstick_is_none_of_the_submission(tmp_path):
+    """What fails for good behind it ends the part, with one reason, as it does without."""
+
+    def launch(plan):
+        first = tuple(outcome(plan, case) for case in plan.cases[:1])
+        message = "work.py:3 is not valid Python"
+        return Launched(first, RunFailure(Verdict.RUN_TIME_ERROR, message, is_lasting=True))
+
+    found = graded(
+        tmp_path,
+        """
+        @dataclass(frozen=True)
+        class Timed(Number):
+            purpose: str = "values"
+
+        BEHIND = (Timed(name="three", purpose="yardstick"), *CASES)
+
+        @points(1)
+        def test_first(run):
+            for _ in run(2, BEHIND):
+                pass
+
+        @points(2)
+        def test_second(run):
+            for _ in run(3, BEHIND):
+                pass
+        """,
+        launch,
+    )
+    assert found.num_launches == 1
+    assert found.has_ended
+    first, second = found.tests
+    assert first.message == "work.py:3 is not valid Python"
+    assert second.message == "not run: the part had already ended with RUN_TIME_ERROR"
