@@ -36,8 +36,8 @@ def _never_waited_for(trace: Trace, rank: int) -> str:
     for call in _receives(trace, rank):
         if call.creates_request and not call.completed_ns:
             return (
-                f"rank {rank} read what its {name_of(call)}{at(call)} receives without waiting for "
-                "it: only after the wait the numbers are there"
+                f"perhaps rank {rank} read what its {name_of(call)}{at(call)} receives without "
+                "waiting for it: only after the wait the numbers are there"
             )
     return ""
 
@@ -51,9 +51,9 @@ def _passed_on_too_early(trace: Trace, rank: int) -> str:
     for send, before in zip(sends[1:], receives, strict=False):
         if before.creates_request and before.completed_ns > send.entered_ns:
             return (
-                f"rank {rank} reads too early: its {name_of(before)}{at(before)} is waited for "
-                f"only after the next {name_of(send)}{_unless_same(send, before)}, which passes on "
-                "what it receives"
+                f"perhaps rank {rank} reads too early: its {name_of(before)}{at(before)} is waited "
+                f"for only after the next {name_of(send)}{_unless_same(send, before)}, which "
+                "passes on what it receives"
             )
     return ""
 

@@ -9,6 +9,11 @@ from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, Trace
 
 _TRUNCATE = 15
 """MPI_ERR_TRUNCATE of Open MPI."""
+_EQUAL_SIZES = {
+    *("Allreduce", "Reduce", "Bcast", "Allgather", "Alltoall"),
+    *("Reduce_scatter_block", "Scan", "Exscan"),
+}
+"""Collectives in which every rank names the same size: of others root and leaf name their own."""
 _IRECV_NUM_BYTES = 32768
 """What mpi4py's irecv has room for, unless it is given a buffer."""
 
@@ -64,6 +69,8 @@ def _advice(receive: Call, sent: Call) -> str:
 
 def _of_collective(trace: Trace, rank: int, failed: Call) -> str:
     """Return the sentence about a collective that ranks call with different sizes."""
+    if not _is_equal_sized(failed.function):
+        return ""
     for other, call in _counterparts(trace, rank, failed):
         if call.num_bytes >= 0 and call.num_bytes != failed.num_bytes:
             return (
@@ -71,6 +78,12 @@ def _of_collective(trace: Trace, rank: int, failed: Call) -> str:
                 f"about {_size(call)}: give them arrays of the same length and dtype"
             )
     return ""
+
+
+def _is_equal_sized(function: str) -> bool:
+    """Return whether it is one of _EQUAL_SIZES, or its non-blocking or persistent form."""
+    plain = function.removesuffix("_init")
+    return plain in _EQUAL_SIZES or plain.removeprefix("I").capitalize() in _EQUAL_SIZES
 
 
 def _counterparts(trace: Trace, rank: int, failed: Call) -> Iterator[tuple[int, Call]]:

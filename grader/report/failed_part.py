@@ -50,8 +50,9 @@ def _loss(page: Page, loss: Loss, *, is_marked: bool, is_only: bool, index: int)
     reason += page.paragraph(loss.meaning)
     tests = []
     for test in loss.tests:
-        sign = "-" if is_marked else ""
-        tests += _test(page, test, f"{sign}{number_text(test.max_points - test.points)}")
+        lost = test.max_points - test.points
+        sign = "-" if is_marked and lost else ""
+        tests += _test(page, test, f"{sign}{number_text(lost)}")
     blocks = [reason, tests]
     if index == 0 or page.verbose:
         blocks.append(_evidence(page, evidence(loss.detail)))

@@ -125,6 +125,18 @@ def test_a_collective_of_unequal_sizes_names_a_rank_of_another_size():
     )
 
 
+def test_of_collectives_with_sizes_of_their_own_none_is_blamed():
+    """A root scatters more than a leaf receives: that the sizes differ says nothing."""
+    for name in ("Scatter", "Iscatter", "Gatherv", "Alltoallw", "Reduce_scatter"):
+        run = Run(2)
+        run.call(0, name, num_elements=8, num_bytes=64)
+        failed = run.call(1, name, num_elements=4, num_bytes=32)
+        run.change(1, failed, error=TRUNCATE)
+        assert size_mismatch(run.trace(), 1) == (
+            f"in {name} of rank 1 at ring.py:10 the arrays of the ranks do not fit each other"
+        )
+
+
 def test_of_torch_the_call_that_never_came_back_is_meant():
     """Its process ends inside of it, and no error is recorded."""
     run = Run(2)
