@@ -10,7 +10,8 @@ Declaring
     `Data`: the images that inputs may be made of.
 Looking at what came back
     `Launch`: iterate it for (case, `Outcome`); `having(field=value)` selects cases,
-    `holding(check)` returns those whose answers are right. `RunFailed` carries the `RunFailure` of
+    `holding(check)` returns those whose answers are right; `holds(check, case, outcome)` says so of
+    one. `RunFailed` carries the `RunFailure` of
     a case that ended its run, with its `Verdict`.
     `case_context(case, outcome)`: puts number of ranks and case before what a check says.
 Verdicts
@@ -73,7 +74,7 @@ from grader.model import AlteredMessage as MessageFault
 from grader.model import Outcome, RunFailure, Verdict
 from grader.suite.altering import inject_faults
 from grader.suite.case import Array, Case, Text
-from grader.suite.launch_view import Launch, RunFailed
+from grader.suite.launch_view import Launch, RunFailed, holds
 from grader.suite.marks import not_run, part, points
 from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.suite.wording import case_context
@@ -125,6 +126,7 @@ __all__ = [
     "every_message_fault",
     "factor_text",
     "functions",
+    "holds",
     "inject_faults",
     "listed",
     "messages",

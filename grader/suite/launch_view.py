@@ -83,7 +83,7 @@ class Launch:
         return [
             (case, answer)
             for case, answer in self.answers()
-            if isinstance(answer, Outcome) and _holds(check, case, answer)
+            if isinstance(answer, Outcome) and holds(check, case, answer)
         ]
 
     def _answers(self) -> Iterator[tuple[Case, Answer]]:
@@ -100,7 +100,8 @@ def make_launch(
     return replace(launch, why_not_run=why_not_run) if why_not_run else launch
 
 
-def _holds(check: Callable[[Any, Outcome], object], case: Any, outcome: Outcome) -> bool:
+def holds(check: Callable[[Any, Outcome], object], case: Any, outcome: Outcome) -> bool:
+    """Return whether a check raises neither WrongAnswer nor RunFailed for a case."""
     try:
         check(case, outcome)
     except (WrongAnswer, RunFailed):

@@ -7,7 +7,7 @@ from grader.judge.budgets import Comparison, assert_within_factor, compare_times
 from grader.judge.findings import WrongAnswer
 from grader.model import Outcome
 from grader.suite.case import YARDSTICK
-from grader.suite.launch_view import Launch
+from grader.suite.launch_view import Launch, holds
 
 MAX_ATTEMPTS = 3
 
@@ -60,15 +60,7 @@ def same_failures_as(launch: Launch, *checks: Check) -> Check:
             try:
                 each(case, outcome)
             except WrongAnswer:
-                if _holds(each, *ordinary):
+                if holds(each, *ordinary):
                     raise
 
     return check
-
-
-def _holds(check: Check, case: Any, outcome: Outcome) -> bool:
-    try:
-        check(case, outcome)
-    except WrongAnswer:
-        return False
-    return True

@@ -16,6 +16,7 @@ from grader.api import (
     assert_messages_matter,
     case_context,
     every_message_fault,
+    holds,
     inject_faults,
     sends_of,
 )
@@ -70,7 +71,7 @@ class Faults:
 
     def holds_without(self, check: Check) -> bool:
         """Return whether a check holds for the run without alterations."""
-        return _holds(check, self.case, self.outcome)
+        return holds(check, self.case, self.outcome)
 
     def assert_each_matters(self, senders: Iterable[int], num_times: int) -> None:
         """Assert that each of these senders' messages had an effect, if they carry its models.
@@ -109,7 +110,7 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
     try:
         effects = inject_faults(run, outcome.ranks, again, outcome, messages, check_same)
     except WrongAnswer:
-        held = [check for check in checks if _holds(check, case, outcome)]
+        held = [check for check in checks if holds(check, case, outcome)]
         effects = inject_faults(run, outcome.ranks, case, outcome, messages, check_held)
     return Faults(case, outcome, tuple(effects))
 
@@ -142,11 +143,3 @@ def _faults(outcome: Outcome) -> Iterable[MessageFault]:
 def _long_num_bytes(outcome: Outcome, message: MessageFault) -> int:
     lengths = [call.num_bytes for call in sends_of(outcome.trace, message.rank)]
     return sum(length for length in lengths if length >= message.min_num_bytes)
-
-
-def _holds(check: Check, case: Training, outcome: Outcome) -> bool:
-    try:
-        check(case, outcome)
-    except WrongAnswer:
-        return False
-    return True

@@ -17,6 +17,7 @@ from grader.api import (
     calls_by_rank,
     case_context,
     functions,
+    holds,
     ranks_text,
 )
 
@@ -170,7 +171,7 @@ def assert_as_right_as(
 
     A case with several communicators is looked at one by one. Raises what the checks raise.
     """
-    held = [check for check in checks if all(_holds(check, *answer) for answer in ordinary)]
+    held = [check for check in checks if all(holds(check, *answer) for answer in ordinary)]
     for check in held:
         for whose, part in _by_communicator(case, outcome):
             try:
@@ -213,11 +214,3 @@ def _by_communicator(case: Psgd, outcome: Outcome) -> Iterator[tuple[str, Outcom
                 results=tuple(outcome.results[rank] for rank in group),
             ),
         )
-
-
-def _holds(check: Check, case: Psgd, outcome: Outcome) -> bool:
-    try:
-        check(case, outcome)
-    except WrongAnswer:
-        return False
-    return True
