@@ -47,6 +47,7 @@ from grader.suite.open_output import printed_in, printing_to, told
 _PATIENCE = 3
 """How many times its limit a case may take: no mark depends on it, and nobody counts what a busy
 machine does beside."""
+_TOO_FEW = "needs "
 _FINDINGS = (WrongAnswer, RuleViolation, BudgetExceeded, NotProven)
 
 
@@ -104,7 +105,9 @@ class OpenMode(SuiteMode):
     ) -> Launch:
         """Run the cases on the first `ranks` ranks of this job; every rank gets the outcomes."""
         if ranks > self._world.size:
-            pytest.skip(f"needs {ranks} ranks: start with -n {ranks}")
+            # A rule is judged by the cases that there are.
+            why = f"{_TOO_FEW}{ranks} ranks: start with -n {ranks}"
+            return make_launch(cases, [None] * len(cases), ranks, why)
         folder = item.path.parent
         assignment = assignments.load(folder.name, SUITES)
         part = next(each for each in assignment.parts if each.name == part_of(item))
@@ -251,7 +254,8 @@ class OpenMode(SuiteMode):
         try:
             return (yield from super().pytest_pyfunc_call(pyfuncitem))
         except CaseNotRun as error:
-            pytest.skip(f"{NOT_RUN}{error}")
+            is_for_more_ranks = str(error).startswith(_TOO_FEW)
+            pytest.skip(str(error) if is_for_more_ranks else f"{NOT_RUN}{error}")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
