@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from grader.api import Outcome, case_context
 
+from .sgd_steps import assert_sgd
 from .slices import (
     BATCH_SIZE,
     NUM_EPOCHS,
@@ -18,7 +19,6 @@ from .step_checks import (
     assert_model_kept,
     assert_one_model,
     assert_one_start,
-    assert_sgd,
     assert_steps_use_all,
     assert_summed,
     assert_workers_follow,

@@ -6,15 +6,18 @@ import numpy as np
 
 from grader.api import WrongAnswer, ranks_text
 
-from . import lenet
 from .differences import difference_text, fits
-from .explaining import Mixture, near
+from .explaining import Mixture
 from .slices import BATCH_SIZE
-from .steps import NO_MOMENTUM, NOT_CLEARED, SGD, Step, Steps, one_model
-
-_SGD_CALL = (
-    f"torch.optim.SGD(model.parameters(), lr={lenet.LEARNING_RATE}, momentum={lenet.MOMENTUM})"
+from .step_mixtures import (
+    comes_to_one_model,
+    differs_text,
+    holds_others,
+    is_complete,
+    known_steps,
+    mixture_of,
 )
+from .steps import Step, Steps, one_model
 
 
 def assert_one_start(steps: Steps) -> None:
@@ -48,18 +51,18 @@ def assert_summed(steps: Steps, holders: Sequence[int]) -> None:
     """
     for rank in holders:
         left = steps.gradient_left(rank)
-        if left is not None and _is_complete(left, steps):
+        if left is not None and is_complete(left, steps):
             continue
-        for step in _known(steps, rank):
-            made = _made(step, rank)
-            if not _is_complete(made, steps):
+        for step in known_steps(steps, rank):
+            made = mixture_of(step, rank)
+            if not is_complete(made, steps):
                 missing = set(steps.computing) - made.present
                 why = (
                     f"the gradient of {ranks_text(missing)} is not in it"
                     if missing
                     else "it should use as much of each rank's gradient"
                 )
-                raise WrongAnswer(f"{_used(step, rank, made)}: {why} ({_differs(step)})")
+                raise WrongAnswer(f"{_used(step, rank, made)}: {why} ({differs_text(step)})")
 
 
 def assert_divided(steps: Steps, holders: Sequence[int]) -> None:
@@ -71,19 +74,19 @@ def assert_divided(steps: Steps, holders: Sequence[int]) -> None:
     is_known = False
     for rank in holders:
         left = steps.gradient_left(rank)
-        if left is not None and _holds_others(left, rank, steps):
+        if left is not None and holds_others(left, rank, steps):
             is_known = True
             if left.counts_each(share):
                 continue
-        for step in _known(steps, rank):
-            made = _made(step, rank)
-            if not _holds_others(made, rank, steps):
+        for step in known_steps(steps, rank):
+            made = mixture_of(step, rank)
+            if not holds_others(made, rank, steps):
                 continue
             is_known = True
             if not made.counts_each(share):
                 raise WrongAnswer(
                     f"{_used(step, rank, made)}; it should use {share:.3g} x each. "
-                    f"{_division_hint(made, steps)} ({_differs(step)})"
+                    f"{_division_hint(made, steps)} ({differs_text(step)})"
                 )
     if not is_known:
         assert_steps_use_all(steps, holders)
@@ -96,14 +99,14 @@ def assert_steps_use_all(steps: Steps, holders: Sequence[int]) -> None:
     model, though their own gradients differ. Raises WrongAnswer.
     """
     for rank in holders:
-        for step in _known(steps, rank):
+        for step in known_steps(steps, rank):
             made = step.made_of
-            if made is None and not _comes_to_one_model(steps, step):
-                _made(step, rank)
-            if made is not None and not _holds_others(made, rank, steps):
+            if made is None and not comes_to_one_model(steps, step):
+                mixture_of(step, rank)
+            if made is not None and not holds_others(made, rank, steps):
                 raise WrongAnswer(
                     f"step {step.number}: rank {rank} steps with its own gradient alone, not with "
-                    f"the one reduced over all ranks{_too_late(steps, rank)} ({_differs(step)})"
+                    f"the one reduced over all ranks{_too_late(steps, rank)} ({differs_text(step)})"
                 )
 
 
@@ -115,51 +118,24 @@ def assert_every_parameter(steps: Steps, holders: Sequence[int]) -> None:
     is_known = False
     for rank in holders:
         left = steps.gradient_left(rank)
-        is_left = left is not None and _holds_others(left, rank, steps)
+        is_left = left is not None and holds_others(left, rank, steps)
         if left is not None and is_left and not left.misfits:
             is_known = True
             continue
-        for step in _known(steps, rank):
-            made = _made(step, rank)
-            if left is not None and is_left and not _holds_others(made, rank, steps):
+        for step in known_steps(steps, rank):
+            made = mixture_of(step, rank)
+            if left is not None and is_left and not holds_others(made, rank, steps):
                 made = left
-            if not _holds_others(made, rank, steps):
+            if not holds_others(made, rank, steps):
                 continue
             is_known = True
             if made.misfits:
                 raise WrongAnswer(
                     f"step {step.number}: on rank {rank} only {', '.join(made.misfits)} went "
-                    f"wrong: {_differs(step)}; reduce the gradient of every parameter"
+                    f"wrong: {differs_text(step)}; reduce the gradient of every parameter"
                 )
     if not is_known:
         assert_steps_use_all(steps, holders)
-
-
-def assert_sgd(steps: Steps, holders: Sequence[int]) -> None:
-    """Assert that steps are those of SGD, each with the gradients of its own batch.
-
-    Raises WrongAnswer with what they are instead.
-    """
-    for rank in holders:
-        for step in _known(steps, rank):
-            made = step.made_of
-            when = f"step {step.number}, rank {rank}"
-            left = steps.gradient_left(rank)
-            if made is None and steps.is_adam(rank):
-                raise WrongAnswer(f"{when}: these are Adam's steps, not SGD's: use {_SGD_CALL}")
-            if made is None and left is not None and _is_complete(left, steps):
-                raise WrongAnswer(
-                    f"{when}: the gradient is right, but this is no step of SGD: {_differs(step)}; "
-                    f"use {_SGD_CALL}"
-                )
-            made = _made(step, rank)
-            if made.misfits and left is not None and not left.misfits:
-                raise WrongAnswer(
-                    f"{when}: only {', '.join(made.misfits)} went wrong: {_differs(step)}; give "
-                    "the optimizer all parameters"
-                )
-            _assert_momentum(made, f"{when}: ", step)
-        _assert_learning_rate(steps, rank)
 
 
 def assert_one_model(steps: Steps) -> None:
@@ -232,63 +208,14 @@ def ranks_used_by_others(steps: Steps, holders: Sequence[int]) -> frozenset[int]
         for made in (left, *(step.made_of for step in known)):
             used |= (made.present - {rank}) if made is not None else set()
         lost = [step for step in known if step.made_of is None]
-        if any(_comes_to_one_model(steps, step) for step in lost):
+        if any(comes_to_one_model(steps, step) for step in lost):
             used |= set(steps.computing)
     return frozenset(used)
 
 
-def _known(steps: Steps, rank: int) -> Sequence[Step]:
-    """Return the known steps of a rank's model; raises WrongAnswer where there is none."""
-    known = steps.of(rank)
-    if not known:
-        steps.trained.model(rank)
-        raise WrongAnswer(f"rank {rank}: no step of its model can be seen")
-    return known
-
-
-def _made(step: Step, rank: int) -> Mixture:
-    """Return of which gradients a step was made; raises WrongAnswer where it is of none."""
-    if step.made_of is None:
-        raise WrongAnswer(
-            f"after step {step.number}, rank {rank}'s model differs from serial training: "
-            f"{_differs(step)}"
-        )
-    return step.made_of
-
-
-def _differs(step: Step) -> str:
-    return difference_text(step.after, step.expected)
-
-
-def _is_complete(made: Mixture, steps: Steps) -> bool:
-    return made.present == set(steps.computing) and made.is_even
-
-
-def _holds_others(made: Mixture, rank: int, steps: Steps) -> bool:
-    """Return whether another rank's gradient is in it; of one process, its own."""
-    return bool(made.present - {rank} if len(steps.computing) > 1 else made.present)
-
-
-def _comes_to_one_model(steps: Steps, step: Step) -> bool:
-    """Return whether all ranks go on with one new model, though their own gradients differ.
-
-    A server that computes gradients itself may have made it alone.
-    """
-    own = list(steps.gradients(step.number).values())
-    models = {rank: steps.models(rank) for rank in steps.computing}
-    if steps.has_server and steps.trained.batches(0):
-        return False
-    if any(np.array_equal(own[0], each) for each in own[1:]):
-        return False
-    if any(len(each) <= step.number + 1 for each in models.values()):
-        return False
-    after = {rank: each[step.number + 1] for rank, each in models.items()}
-    return one_model(after, step.before) is None and not np.array_equal(step.after, step.before)
-
-
 def _too_late(steps: Steps, rank: int) -> str:
     left = steps.gradient_left(rank)
-    is_late = left is not None and _holds_others(left, rank, steps)
+    is_late = left is not None and holds_others(left, rank, steps)
     return ": reduce before optimizer.step(), not after it" if is_late else ""
 
 
@@ -319,42 +246,3 @@ def _division_hint(made: Mixture, steps: Steps) -> str:
         if all(abs(each / share - 1) < 0.03 for each in shares):
             return words
     return f"Divide the sum so that each of the {num_ranks} {noun} counts 1/{num_ranks}"
-
-
-def _assert_momentum(made: Mixture, when: str, step: Step) -> None:
-    others = made.others
-    if not others or all(near(found, right) for found, right in zip(others, SGD, strict=False)):
-        return
-    kinds = {NO_MOMENTUM: "no momentum", NOT_CLEARED: "not cleared", (1.0, 0.0): "not cleared"}
-    for kind, name in kinds.items():
-        if all(near(found, of_kind) for found, of_kind in zip(others, kind, strict=False)):
-            if name == "no momentum":
-                raise WrongAnswer(
-                    f"{when}the step has no momentum of {lenet.MOMENTUM}: use {_SGD_CALL} "
-                    f"({_differs(step)})"
-                )
-            raise WrongAnswer(
-                f"{when}this step still contains the last one's gradient: call zero_grad() first "
-                f"({_differs(step)})"
-            )
-    raise WrongAnswer(
-        f"{when}the step has {others[0]:.3g} x the one before it in it; a momentum of "
-        f"{lenet.MOMENTUM} takes {lenet.MOMENTUM} x: use {_SGD_CALL} ({_differs(step)})"
-    )
-
-
-def _assert_learning_rate(steps: Steps, rank: int) -> None:
-    """Compare what the last step took with what was left as the gradient it took it of."""
-    left, last = steps.gradient_left(rank), steps.of(rank)[-1]
-    made = last.made_of
-    if left is None or made is None or last.number + 1 != steps.number:
-        return
-    if not (_is_complete(left, steps) and _is_complete(made, steps)):
-        return
-    first = steps.computing[0]
-    ratio = made.shares[first] / left.shares[first]
-    if abs(ratio - 1) > 0.03:
-        raise WrongAnswer(
-            f"step {last.number}, rank {rank}: the gradient is right, but the step has a learning "
-            f"rate of {ratio * lenet.LEARNING_RATE:.3g}: use {_SGD_CALL}"
-        )
