@@ -50,15 +50,15 @@ def assert_ability(
 ) -> None:
     """Assert that the cases of a subject hold on all numbers of ranks on which the plainest one is.
 
-    That has to be most of those that the subject asks for, and one of three ranks or more.
+    That has to be half of those that the subject asks for, and one of three ranks or more.
     though_wrong: where it is not so, judge those on which the plainest case has an answer.
     hint: what a failure suggests, since the plainest case is right.
     """
     asked = [ranks for ranks in cases if any(case.subject == subject for case in cases[ranks])]
     able = [ranks for ranks in asked if ranks == 1 or plain_is_right(run, cases, ranks)]
-    if not _are_most(able, asked) and though_wrong:
+    if not _are_enough(able, asked) and though_wrong:
         able = [ranks for ranks in asked if ranks == 1 or plain_outcomes(run, cases, ranks)]
-    if not _are_most(able, asked):
+    if not _are_enough(able, asked):
         numbers = listed(str(ranks) for ranks in asked if ranks not in able)
         not_run(f"on {numbers} processes even the plainest sum fails")
     for ranks in able:
@@ -121,6 +121,6 @@ def right_outcomes(run: Run, cases: Cases, *, any_way: bool = False) -> list[Jud
     ]
 
 
-def _are_most(able: Collection[int], asked: Collection[int]) -> bool:
+def _are_enough(able: Collection[int], asked: Collection[int]) -> bool:
     """Return whether these numbers of ranks are enough of those asked for to judge by."""
-    return 2 * len(able) > len(asked) and (max(asked) == 1 or max(able) >= FEWEST_RANKS)
+    return 2 * len(able) >= len(asked) and (max(asked) == 1 or max(able) >= FEWEST_RANKS)
