@@ -1,5 +1,6 @@
 """Spreads the tests over workers, but for those that look at the machine as a whole."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,11 @@ _HERE = Path(__file__).parent
 _ALONE = ("container/", "unit/test_survivors.py", "unit/suite/test_open_mode.py")
 """Containers, and what is left of processes and folders: two of these at a time would see each
 other."""
+
+# In the background of a shell SIGINT is ignored, by all that is started there as well; some tests
+# interrupt what they start.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _OneAtATime(LoadScopeScheduling):

@@ -181,10 +181,14 @@ def test_whoever_interrupts_it_finds_nothing_left(tmp_path, how):
         stderr=subprocess.PIPE,
         text=True,
     )
-    (folder,) = wait_for(lambda: left_behind() - before)
-    wait_for(lambda: (Path(folder) / "case.json").exists())
-    session.send_signal(how)
-    _, said = session.communicate(timeout=60)
+    try:
+        (folder,) = wait_for(lambda: left_behind() - before)
+        wait_for(lambda: (Path(folder) / "case.json").exists())
+        session.send_signal(how)
+        _, said = session.communicate(timeout=60)
+    finally:
+        if session.poll() is None:
+            session.send_signal(signal.SIGTERM)
     assert (session.returncode, said) == (3, "grade: interrupted; nothing was graded\n")
     assert left_behind() == before
     assert not processes_of(folder)
