@@ -53,10 +53,11 @@ def launch(plan: Plan, server: ForkServer, *, uid: int | None = None) -> Launche
     nothing can be started any more.
     """
     launched = _launch(plan, server, uid)
-    if launched.is_starved:
-        wait_until_quiet(_PATIENCE_S)
-        launched = _launch(plan, server, uid)
-    return launched
+    if not launched.is_starved:
+        return launched
+    del launched  # with the calls that it has kept
+    wait_until_quiet(_PATIENCE_S)
+    return _launch(plan, server, uid)
 
 
 def _launch(plan: Plan, server: ForkServer, uid: int | None) -> Launched:

@@ -28,6 +28,7 @@ class StudentCalls:
         With them whatever moves data by other means than messages, once the student's code has
         called anything: ours does not, nobody judges a yardstick, and what ours calls may have been
         replaced. Before, files are imported.
+        Where calls were lost no rule can be judged: no others than those are kept then.
         """
         judged = []
         for call in seen.calls:
@@ -35,6 +36,6 @@ class StudentCalls:
             if is_counted:
                 self._has_called.add(seen.rank)
             hidden = seen.rank in self._has_called and call.function in BY_OTHER_THAN_MESSAGES
-            if is_counted or hidden:
+            if hidden or (is_counted and not seen.truncated):
                 judged.append(call)
         return replace(seen, calls=tuple(judged))

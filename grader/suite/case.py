@@ -31,6 +31,10 @@ class Case:
     subject: str = field(default="", kw_only=True)
     """What the case is about. When one ends its run, the others of its subject are left out."""
 
+    call: str = field(default="", kw_only=True)
+    """What of the submission is called, where a part asks for several things that can be handed in
+    one without the other: what is not written of one says nothing of the others."""
+
     @property
     def label(self) -> str:
         """Return the words that name this case to a student; unique within one run."""

@@ -63,6 +63,11 @@ class LaunchBudget:
         return self.fresh_launches > 0 and self.failed_time_s > 0 and self.ended is None
 
     @property
+    def why_ended(self) -> str:
+        """Return why cases without an answer have none, where every other would end as one has."""
+        return f"the part had already ended with {self.ended.verdict.value}" if self.ended else ""
+
+    @property
     def is_spent(self) -> bool:
         """Return whether not even a launch that no failure has touched is worth its time."""
         return self.failed_time_s <= -self.most_failed_time_s

@@ -27,7 +27,9 @@ class JudgeMode(SuiteMode):
     def __init__(self, grading: Grading) -> None:
         super().__init__()
         self._grading = grading
-        self._budget = LaunchBudget.of(grading.limits.case_s)
+        self._budgets = {"": LaunchBudget.of(grading.limits.case_s)}
+        """By what is called: see Case.call."""
+        self._budget = self._budgets[""]
         self._most_calls = MOST_CALLS
         self._began_s: float | None = None
         self._tests: dict[str, list[pytest.Item]] = {}
@@ -61,9 +63,11 @@ class JudgeMode(SuiteMode):
             self._left_out.add(function_of(item))
             why = f"only {grading.selection.ranks} ranks were asked for"
             return make_launch(cases, [None] * len(cases), ranks, why)
-        if self._budget.ended is not None:
-            return make_launch(cases, [None] * len(cases), ranks, self._why_ended())
-        if self._budget.is_spent:
+        of_call = LaunchBudget.of(grading.limits.case_s)
+        budget = self._budgets.setdefault(cases[0].call, of_call)
+        if budget.ended is not None:
+            return make_launch(cases, [None] * len(cases), ranks, budget.why_ended)
+        if budget.is_spent:
             why = "the part's time was used up by runs that failed"
             return make_launch(cases, [None] * len(cases), ranks, why)
         if self._took_s() > grading.limits.part_s:
@@ -98,14 +102,9 @@ class JudgeMode(SuiteMode):
             calls,
             ranks,
             lambda remaining: self._start(replace(plan, cases=tuple(remaining))),
-            self._budget,
+            budget,
         )
-        return make_launch(cases, answers, ranks, self._why_ended())
-
-    def _why_ended(self) -> str:
-        """Return why cases without an answer have none, where every other would end as one has."""
-        ended = self._budget.ended
-        return f"the part had already ended with {ended.verdict.value}" if ended else ""
+        return make_launch(cases, answers, ranks, budget.why_ended)
 
     def _took_s(self) -> float:
         """Return for how long ranks have been started for this part."""
@@ -265,7 +264,9 @@ class JudgeMode(SuiteMode):
 
     def results(self) -> tuple[TestResult, ...]:
         """Return one result a test function, in the order of the suite."""
-        return tuple(map(self._result, self._tests))
+        found = tuple(map(self._result, self._tests))
+        has_answers = any(budget.has_answered for budget in self._budgets.values())
+        return tuple(map(_as_error, found)) if has_answers else found
 
     def _result(self, name: str) -> TestResult:
         if name in self._failed:
@@ -277,6 +278,12 @@ class JudgeMode(SuiteMode):
         return self._told(
             result_of(item, Verdict.JUDGE_ERROR, "the grader failed: not every parameter was run")
         )
+
+
+def _as_error(result: TestResult) -> TestResult:
+    """Return the result; where other tests have answers, what is not written yet is an error."""
+    is_missing = result.verdict is Verdict.NOT_ATTEMPTED
+    return replace(result, verdict=Verdict.RUN_TIME_ERROR) if is_missing else result
 
 
 def _out_of_time(limit_s: float) -> RunFailure:

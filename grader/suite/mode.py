@@ -112,8 +112,12 @@ class SuiteMode(ABC):
 
 def _is_for_another_world(error: BaseException) -> bool:
     """Return whether a test was skipped only because this job has too few ranks."""
-    is_skip = isinstance(error, pytest.skip.Exception)
-    return is_skip and not str(error).startswith(NOT_RUN)
+    return isinstance(error, pytest.skip.Exception) and not is_not_run(error)
+
+
+def is_not_run(error: BaseException) -> bool:
+    """Return whether a test was skipped because of what others, or itself, have found."""
+    return isinstance(error, pytest.skip.Exception) and str(error).startswith(NOT_RUN)
 
 
 def required_by(item: pytest.Item) -> tuple[str, ...]:

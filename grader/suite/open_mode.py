@@ -39,7 +39,7 @@ from grader.suite.continuation import Answer, naming, ranks_text
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
 from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch
 from grader.suite.marks import NOT_RUN
-from grader.suite.mode import SuiteMode, function_of, part_of, suite_of
+from grader.suite.mode import SuiteMode, function_of, is_not_run, part_of, suite_of
 from grader.suite.open_answers import Said, combined
 from grader.suite.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase
 from grader.suite.open_output import printed_in, printing_to, told
@@ -47,7 +47,6 @@ from grader.suite.open_output import printed_in, printing_to, told
 _PATIENCE = 3
 """How many times its limit a case may take: no mark depends on it, and nobody counts what a busy
 machine does beside."""
-_TOO_FEW = "needs "
 _FINDINGS = (WrongAnswer, RuleViolation, BudgetExceeded, NotProven)
 
 
@@ -70,6 +69,8 @@ class OpenMode(SuiteMode):
         """Whoever debugs rank 0 sees what it prints at once, and takes as long as it takes."""
         self._has_limits = not self._is_live and not config.getoption("usepdb", False)
         self._num_cases = 0
+        self._most_ranks = 0
+        """Of what the test that is run has asked for and this job has too few for."""
         self._probes: dict[Path, ModuleType] = {}
         self._support = Path()
         """Where the files lie that the assignment gives."""
@@ -104,10 +105,6 @@ class OpenMode(SuiteMode):
         world: str | None,
     ) -> Launch:
         """Run the cases on the first `ranks` ranks of this job; every rank gets the outcomes."""
-        if ranks > self._world.size:
-            # A rule is judged by the cases that there are.
-            why = f"{_TOO_FEW}{ranks} ranks: start with -n {ranks}"
-            return make_launch(cases, [None] * len(cases), ranks, why)
         folder = item.path.parent
         assignment = assignments.load(folder.name, SUITES)
         part = next(each for each in assignment.parts if each.name == part_of(item))
@@ -117,6 +114,10 @@ class OpenMode(SuiteMode):
         if any(case.altered_message is not None for case in cases):
             only = f"--part {part.name} --only {function_of(item)}"
             pytest.skip(f"alters messages, by which ranks may end: grade check {only}")
+        if ranks > self._world.size:
+            # A rule is judged by the cases that there are.
+            self._most_ranks = max(ranks, self._most_ranks)
+            return make_launch(cases, [None] * len(cases), ranks)
         self._find_modules(assignment)
         calls = case_calls(
             cases,
@@ -251,11 +252,14 @@ class OpenMode(SuiteMode):
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
         """Show what a submission did wrong as a sentence; skip what was never run."""
+        self._most_ranks = 0
         try:
             return (yield from super().pytest_pyfunc_call(pyfuncitem))
-        except CaseNotRun as error:
-            is_for_more_ranks = str(error).startswith(_TOO_FEW)
-            pytest.skip(str(error) if is_for_more_ranks else f"{NOT_RUN}{error}")
+        except (CaseNotRun, pytest.skip.Exception) as error:
+            if self._most_ranks and (isinstance(error, CaseNotRun) or is_not_run(error)):
+                # Whatever it says: with more ranks there might be something to look at.
+                pytest.skip(f"needs {self._most_ranks} ranks: start with -n {self._most_ranks}")
+            pytest.skip(f"{NOT_RUN}{error}" if isinstance(error, CaseNotRun) else str(error))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

@@ -50,7 +50,7 @@ def graded_alone(yard, attack) -> list[str]:
     try:
         return invariants.broken(attack, yard.grade(attack))
     except TimeoutError:
-        return [f"the judge said nothing for {attack.limit_s:.0f} s"]
+        return [f"the judge had not ended {attack.limit_s:.0f} s after it began, nor soon after"]
 
 
 TEXTS = {

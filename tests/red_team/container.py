@@ -33,7 +33,8 @@ _INSPECTOR = Path(__file__).parent / "inspector.py"
 _COMMAND = ("/usr/local/bin/grade", "check", "--json", "-")
 _MAX_NUM_BYTES = 96 << 20
 _GRACE_S = 20.0
-"""How much longer a container may take that its attack will then be said to have slowed down."""
+"""Beyond the limit of an attack, before its container is removed; what ends within is reported as
+slowed down."""
 
 
 @dataclass(frozen=True)

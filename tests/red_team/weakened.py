@@ -286,13 +286,13 @@ WEAKENINGS = (
         "closes in the judge whatever it is sent",
         (MAY_LINGER, TAKES_DESCRIPTORS, WAITS_FOR_GOOD),
         ("lingering_socket_for_the_judge",),
-        "said nothing",
+        "had not ended",
     ),
     Weakening(
         "closes in the zygote whatever it is sent",
         (MAY_LINGER, TAKES_DESCRIPTORS, WAITS_FOR_GOOD),
         ("lingering_socket_for_the_zygote",),
-        "said nothing|JUDGE_ERROR",
+        "had not ended|JUDGE_ERROR",
     ),
 )
 

@@ -30,6 +30,7 @@ _RTOL = 1e-5
 class Aggregation(Case):
     """One call of Aggregator.aggregate on random state dicts, of a model with batch norm."""
 
+    call: str = "Aggregator"
     num_samples: tuple[int, ...]
     has_counter: bool = False
     """The state dicts have batch norm's count of batches, a whole number."""

@@ -82,10 +82,10 @@ def _ordinary(launch: Launch) -> Launch:
 
 
 def _has_given(case: Training, outcome: Outcome) -> None:
-    """Check that a rank gave others something of a model's size. Raises WrongAnswer."""
+    """Check that some rank gave others half a model's bytes or more. Raises WrongAnswer."""
     given = [given_num_bytes(outcome.trace, rank) for rank in range(outcome.ranks)]
     if max(given) < lenet.MODEL_NUM_BYTES // 2:
-        raise WrongAnswer("nothing has come to another rank")
+        raise WrongAnswer("no rank has given others as much as half a model")
 
 
 def _anything(case: Training, outcome: Outcome) -> None:

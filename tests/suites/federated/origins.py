@@ -124,7 +124,9 @@ def assert_same_run(before: Outcome, outcome: Outcome) -> None:
     for rank in range(before.ranks):
         for name in ("rows", "seen", "model", "gradient", "aggregate"):
             one, other = before[name][rank], outcome[name][rank]
-            if one.shape != other.shape or not np.allclose(one, other, rtol=1e-6, atol=1e-8):
+            if one.shape != other.shape or not np.allclose(
+                one, other, rtol=1e-6, atol=1e-8, equal_nan=True
+            ):
                 raise WrongAnswer(f"rank {rank} trained another model than it did before")
 
 

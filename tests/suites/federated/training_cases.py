@@ -16,6 +16,9 @@ Rows = NDArray[np.int64]
 _NUM_TEST = 20
 _CLASSES = 10
 
+_BOUND = 1e3
+"""What no parameter of a training that goes well comes near."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Training(Case):
@@ -188,6 +191,11 @@ class Trained:
             )
         ends = np.cumsum(lengths)
         return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
+
+    @property
+    def has_diverged(self) -> bool:
+        """Return whether a model has grown beyond all bounds while it was trained."""
+        return any(seen.size and not (np.abs(seen) < _BOUND).all() for seen in self.outcome["seen"])
 
     def seen(self, rank: int, number: int) -> lenet.Vector:
         """Return the packed parameters with which a rank computed gradient `number`."""

@@ -805,3 +805,66 @@ def test_an_answer_of_a_yardstick_is_none_of_the_submission(tmp_path):
     first, second = found.tests
     assert first.message == "work.py:3 is not valid Python"
     assert second.message == "not run: the part had already ended with RUN_TIME_ERROR"
+
+
+def test_what_is_not_written_of_one_call_says_nothing_of_another(tmp_path):
+    """Both tests of it say so, and what another call can do is judged and paid."""
+
+    def launch(plan):
+        if "one" in plan.cases[0].label:
+            return echo(plan)
+        return Launched((), RunFailure(Verdict.NOT_ATTEMPTED, "not attempted", is_lasting=True))
+
+    body = """
+        @dataclass(frozen=True)
+        class Other(Number):
+            call: str = "Other"
+
+        @points(1)
+        def test_other(run):
+            for _ in run(1, (Other(name="three"),)):
+                pass
+
+        @points(2)
+        def test_other_again(run):
+            for _ in run(2, (Other(name="three"),)):
+                pass
+
+        @points(4)
+        def test_main(run):
+            for _ in run(2, CASES):
+                pass
+        """
+    tests, num_launches = grade(tmp_path, body, launch)
+    assert num_launches == 2
+    assert tests["other"].verdict is Verdict.RUN_TIME_ERROR
+    assert tests["other_again"].verdict is Verdict.SKIPPED
+    assert tests["main"].points == 4
+
+
+def test_where_nothing_is_written_nothing_was_attempted(tmp_path):
+    """Neither of two calls."""
+
+    def launch(plan):
+        return Launched((), RunFailure(Verdict.NOT_ATTEMPTED, "not attempted", is_lasting=True))
+
+    tests, _ = grade(
+        tmp_path,
+        """
+        @dataclass(frozen=True)
+        class Other(Number):
+            call: str = "Other"
+
+        @points(1)
+        def test_other(run):
+            for _ in run(1, (Other(name="three"),)):
+                pass
+
+        @points(4)
+        def test_main(run):
+            for _ in run(2, CASES):
+                pass
+        """,
+        launch,
+    )
+    assert {test.verdict for test in tests.values()} == {Verdict.NOT_ATTEMPTED}

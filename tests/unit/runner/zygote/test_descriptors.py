@@ -184,8 +184,8 @@ def test_what_python_waits_for_is_still_waited_for():
     """The signal is for the kernel: a read that it interrupts goes on."""
     interrupt_waits()
     reader, writer = os.pipe()
-    threading.Timer(0.5, os.write, (writer, b"late")).start()
     before_s = time.monotonic()
+    threading.Timer(0.5, os.write, (writer, b"late")).start()
     assert os.read(reader, 4) == b"late"
     assert time.monotonic() - before_s >= 0.5
     interrupt_waits(0)
