@@ -147,6 +147,6 @@ def test_submission_gets_its_verdict_for_the_right_reason(folder, launcher_for, 
         assert lost <= set(label.subject), f"loses {lost - set(label.subject)}\n{account(result)}"
     if label.fair_share is not None and result.max_points:
         share = result.points / result.max_points
-        assert abs(share - label.fair_share) <= MOST_UNFAIR, account(result)
+        assert round(abs(share - label.fair_share), 9) <= MOST_UNFAIR, account(result)
     if label.failing_tests is not None:
         assert {test.name for test in failing} == set(label.failing_tests), account(result)
