@@ -254,7 +254,7 @@ WEAKENINGS = (
             ),
         ),
         ("submission_rewritten",),
-        "BREACH",
+        "BREACH|files are left",
         is_quick=True,
     ),
     Weakening(
