@@ -266,7 +266,7 @@ class JudgeMode(SuiteMode):
         """Return one result a test function, in the order of the suite."""
         found = tuple(map(self._result, self._tests))
         has_answers = any(budget.has_answered for budget in self._budgets.values())
-        return tuple(map(_as_error, found)) if has_answers else found
+        return tuple(map(_as_error, found)) if has_answers and len(self._budgets) > 1 else found
 
     def _result(self, name: str) -> TestResult:
         if name in self._failed:
@@ -281,7 +281,7 @@ class JudgeMode(SuiteMode):
 
 
 def _as_error(result: TestResult) -> TestResult:
-    """Return the result; where other tests have answers, what is not written yet is an error."""
+    """Return the result; where other calls have answers, what is not written yet is an error."""
     is_missing = result.verdict is Verdict.NOT_ATTEMPTED
     return replace(result, verdict=Verdict.RUN_TIME_ERROR) if is_missing else result
 

@@ -50,7 +50,7 @@ def assert_ability(
 ) -> None:
     """Assert that the cases of a subject hold on all numbers of ranks on which the plainest one is.
 
-    That has to be half of those that the subject asks for, and one of three ranks or more.
+    These have to be enough of those that the subject asks for, and one of three ranks or more.
     though_wrong: where it is not so, judge those on which the plainest case has an answer.
     hint: what a failure suggests, since the plainest case is right.
     """
@@ -122,5 +122,11 @@ def right_outcomes(run: Run, cases: Cases, *, any_way: bool = False) -> list[Jud
 
 
 def _are_enough(able: Collection[int], asked: Collection[int]) -> bool:
-    """Return whether these numbers of ranks are enough of those asked for to judge by."""
-    return 2 * len(able) >= len(asked) and (max(asked) == 1 or max(able) >= FEWEST_RANKS)
+    """Return whether these numbers of ranks are enough of those asked for to judge by.
+
+    Most of them, or half with the greatest: who is right on two and three only may know no others.
+    """
+    if not able or (max(asked) > 1 and max(able) < FEWEST_RANKS):
+        return False
+    is_half = 2 * len(able) == len(asked) and max(able) == max(asked)
+    return 2 * len(able) > len(asked) or is_half
