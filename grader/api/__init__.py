@@ -11,8 +11,7 @@ Declaring
 Looking at what came back
     `Launch`: iterate it for (case, `Outcome`); `having(field=value)` selects cases,
     `holding(check)` returns those whose answers are right; `holds(check, case, outcome)` says so of
-    one. `RunFailed` carries the `RunFailure` of
-    a case that ended its run, with its `Verdict`.
+    one. `RunFailed` carries the `RunFailure` of a case that ended its run, with its `Verdict`.
     `case_context(case, outcome)`: puts number of ranks and case before what a check says.
 Verdicts
     `WrongAnswer`, `RuleViolation`, `BudgetExceeded` (TIME_LIMIT_EXCEEDED), `NotProven`.

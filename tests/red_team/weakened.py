@@ -254,7 +254,7 @@ WEAKENINGS = (
             ),
         ),
         ("submission_rewritten",),
-        "BREACH|files are left",
+        "BREACH",
         is_quick=True,
     ),
     Weakening(
