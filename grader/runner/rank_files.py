@@ -8,6 +8,8 @@ from grader.trace.memory import TraceMemory
 
 _MAX_TAIL_NUM_BYTES = 4000
 NUM_TRACE_RECORDS = 1 << 15
+_CRASH = "Fatal Python error"
+"""Begins the stack dump of a signal that ends the process."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class RankFiles:
         """Return file and line of the innermost frame in `folder` of the last stack dump."""
         found = None
         for line in _tail(self.stacks).splitlines():
-            if line.startswith(("Thread ", "Current thread ", "Fatal Python error")):
+            if line.startswith(("Thread ", "Current thread ", _CRASH)):
                 found = None
             path, _, rest = line.strip().removeprefix('File "').partition('", line ')
             number = rest.split(" ", 1)[0]
@@ -55,6 +57,10 @@ class RankFiles:
             if found is None and is_ours and number.isdigit() and _is_file(path):
                 found = (path.removeprefix(folder + "/"), int(number))
         return found
+
+    def tells_a_crash(self) -> bool:
+        """Return whether there is a stack dump of a crash, and not only what we asked for."""
+        return any(line.startswith(_CRASH) for line in _tail(self.stacks).splitlines())
 
     def close(self) -> None:
         """Give the memory back."""

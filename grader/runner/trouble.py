@@ -86,16 +86,30 @@ def failure_of(
         if where:
             return answers.failure_of_abort(rank, where)
     submission = str(sandbox.submission)
-    places = {rank: files[rank].place(submission) for rank in silent}
-    # A rank that crashed has dumped its stack; the others were ended because of it.
-    rank = min(silent, key=lambda rank: (places[rank] is None, rank))
+    rank = first_to_end({rank: files[rank] for rank in silent}, submission)
     printed = outputs.tail(rank)
     return answers.failure_of_silence(
         rank,
         sandbox.status_of(rank),
-        places[rank],
+        files[rank].place(submission),
         printed,
         crash_hint(Crash(rank, printed), trace),
+    )
+
+
+def first_to_end(silent: Mapping[int, RankFiles], submission: str) -> int:
+    """Return the rank that crashed: the others were ended because of it.
+
+    A dumped stack alone says less than a crash's own: ranks that stand still are asked for theirs.
+    silent: by rank, not empty. submission: the folder of the student's files.
+    """
+    return min(
+        silent,
+        key=lambda rank: (
+            not silent[rank].tells_a_crash(),
+            silent[rank].place(submission) is None,
+            rank,
+        ),
     )
 
 

@@ -23,6 +23,7 @@ from grader.runner.marked import kill_marked
 from grader.runner.outputs import Outputs
 from grader.runner.plan import Limits
 from grader.runner.rank_files import RankFiles
+from grader.runner.trouble import first_to_end
 from grader.runner.watch import Watch
 from grader.suite.continuation import ranks_text
 from grader.suite.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase, State
@@ -108,7 +109,7 @@ class _Session:
                 f"{ranks_text(self._order.ranks)} could not be started; what mpirun printed says "
                 "why"
             )
-        return OpenEnd(1, test, self._told(self._crash(self._case)))
+        return OpenEnd(1, test, self._told(self._crash()))
 
     def excess(self) -> None:
         """Return nothing: nobody limits what a student does to their own machine."""
@@ -165,13 +166,14 @@ class _Session:
         hint = crash_hint(crash, self._watch.trace())
         return answers.failure_of_problem(rank, problems[rank], case.entry, hint)
 
-    def _crash(self, case: RunningCase) -> RunFailure:
+    def _crash(self) -> RunFailure:
         """Return which rank has ended all others, by what it wrote when it crashed."""
-        outputs = self._outputs()
-        places = {rank: f.place(str(self.submission)) for rank, f in self._files.items()}
-        rank = min(places, key=lambda rank: (places[rank] is None, rank), default=0)
-        printed = outputs.tail(rank) if rank in self._files else ""
-        return answers.failure_of_silence(rank, None, places.get(rank), printed)
+        if not self._files:
+            return answers.failure_of_silence(0, None, None, "")
+        submission = str(self.submission)
+        rank = first_to_end(self._files, submission)
+        printed = self._outputs().tail(rank)
+        return answers.failure_of_silence(rank, None, self._files[rank].place(submission), printed)
 
     def _told(self, failure: RunFailure) -> RunFailure:
         """Return the failure as a grading tells it, with what each rank printed last."""

@@ -5,6 +5,7 @@ import os
 import pytest
 
 from grader.runner.rank_files import RankFiles
+from grader.runner.trouble import first_to_end
 
 
 def place_of(dump: str, folder) -> tuple[str, int] | None:
@@ -30,3 +31,19 @@ def test_a_place_that_no_file_has_is_none(name, tmp_path):
     folder.mkdir()
     (tmp_path / "secret.py").touch()
     assert place_of(f'File "{folder}/{name}", line 7 in x\n', folder) is None
+
+
+def test_a_crash_is_the_cause_and_a_stack_that_was_asked_for_is_not(tmp_path):
+    """Ranks that stand still are asked where they are, also while another one crashes."""
+    (tmp_path / "ring.py").touch()
+    here = f'  File "{tmp_path}/ring.py", line 12 in go\n'
+    files = {rank: RankFiles.create() for rank in range(3)}
+    try:
+        os.write(files[0].stacks, f"Current thread 0x1 (most recent call first):\n{here}".encode())
+        os.write(files[2].stacks, f"Fatal Python error: Segmentation fault\n\n{here}".encode())
+        assert first_to_end(files, str(tmp_path)) == 2
+        del files[2]
+        assert first_to_end(files, str(tmp_path)) == 0
+    finally:
+        for each in files.values():
+            each.close()
