@@ -39,7 +39,7 @@ class CaseTime:
         if self.is_starved(limit_s):
             return (
                 f"the machine was busy, twice, and gave it {max(0.0, self.given_s):.0f} s of the "
-                f"{limit_s:g} s it may take"
+                f"{limit_s:g} s it may take, which says nothing of the submission"
             )
         if self.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
             return ""

@@ -140,6 +140,14 @@ def _told(failure: RunFailure, budget: LaunchBudget) -> RunFailure:
     return failure
 
 
+def out_of_time(limit_s: float) -> RunFailure:
+    """Return what becomes of cases of a part that has started ranks for so long."""
+    return RunFailure(
+        Verdict.TIME_LIMIT_EXCEEDED,
+        f"the tests before this one have taken {limit_s:.0f} s, which is all that a part may take",
+    )
+
+
 def naming(failure: RunFailure, case: Case, ranks: int) -> RunFailure:
     """Return the failure with number of ranks and case before its message, where these matter."""
     if failure.is_lasting:

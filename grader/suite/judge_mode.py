@@ -12,12 +12,12 @@ from grader.model import Outcome, RunFailure, TestResult, Verdict
 from grader.runner.journal import Finished, Step
 from grader.runner.plan import MOST_CALLS, Launched, Plan
 from grader.suite.case import Case
-from grader.suite.continuation import LaunchBudget, answer_all
+from grader.suite.continuation import LaunchBudget, answer_all, out_of_time
 from grader.suite.grading import Grading, Position
 from grader.suite.inputs import case_calls
 from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch
 from grader.suite.marks import NOT_RUN
-from grader.suite.mode import SuiteMode, function_of, suite_of
+from grader.suite.mode import SuiteMode, function_of, is_not_run, suite_of
 from grader.suite.results import failed, points_of, result_of
 
 
@@ -71,7 +71,7 @@ class JudgeMode(SuiteMode):
             why = "the part's time was used up by runs that failed"
             return make_launch(cases, [None] * len(cases), ranks, why)
         if self._took_s() > grading.limits.part_s:
-            ended = _out_of_time(grading.limits.part_s)
+            ended = out_of_time(grading.limits.part_s)
             return make_launch(cases, [ended] * len(cases), ranks)
         grading.progress(Position(len(self._ended), len(self._tests), ranks))
         world = world or grading.world
@@ -208,7 +208,7 @@ class JudgeMode(SuiteMode):
         if self.ranks_gone is not None:
             return report
         if call.excinfo is not None:
-            self._keep(name, failed(item, self._told_error(call.excinfo.value), call.when))
+            self._keep(name, failed(item, self._told_error(item, call.excinfo.value), call.when))
         elif call.when == "call" and call.excinfo is None:
             self._passed[name] = self._passed.get(name, 0) + 1
         # One parameter that fails decides: the others have nothing to add.
@@ -218,8 +218,13 @@ class JudgeMode(SuiteMode):
             self._grading.journal.finished(self._finished(name))
         return report
 
-    def _told_error(self, error: BaseException) -> BaseException:
-        """Return what a test raised, or what ended the part, where no test has said so yet."""
+    def _told_error(self, item: pytest.Item, error: BaseException) -> BaseException:
+        """Return what a test raised, or what ended the part, where no test has said so yet.
+
+        What is not run for want of answers that nobody asked ranks for tells why nobody did.
+        """
+        if is_not_run(error) and item.nodeid in self._never_run:
+            error = CaseNotRun(self._never_run[item.nodeid])
         ended = self._budget.ended
         if ended is None or not isinstance(error, CaseNotRun):
             return error
@@ -284,13 +289,6 @@ def _as_error(result: TestResult) -> TestResult:
     """Return the result; where other calls have answers, what is not written yet is an error."""
     is_missing = result.verdict is Verdict.NOT_ATTEMPTED
     return replace(result, verdict=Verdict.RUN_TIME_ERROR) if is_missing else result
-
-
-def _out_of_time(limit_s: float) -> RunFailure:
-    return RunFailure(
-        Verdict.TIME_LIMIT_EXCEEDED,
-        f"the tests before this one have taken {limit_s:.0f} s, which is all that a part may take",
-    )
 
 
 def _is_failure(result: TestResult | None) -> bool:

@@ -38,6 +38,11 @@ class Launch:
     on_read: Callable[[], None] = lambda: None
     """Is told when a test looks at what came back."""
 
+    @property
+    def is_never_run(self) -> bool:
+        """Return whether not one of the cases was put to ranks."""
+        return all(answer is None for answer in self.outcomes)
+
     def having(self, **fields: Any) -> "Launch":
         """Return the same run with only the cases whose attributes have these values.
 

@@ -30,6 +30,8 @@ class SuiteMode(ABC):
         """Tests that have called `run`."""
         self._read: set[str] = set()
         """Those of them that have looked at what came back."""
+        self._never_run: dict[str, str] = {}
+        """Tests that have asked for a launch of which no case was put to ranks, each with why."""
 
     @pytest.fixture
     def run(self, request: pytest.FixtureRequest) -> Callable[..., Launch]:
@@ -48,6 +50,8 @@ class SuiteMode(ABC):
         if key not in self._launches:
             self._launches[key] = self.launch(item, ranks, cases, genuine, world)
         self._asked.add(item.nodeid)
+        if self._launches[key].is_never_run:
+            self._never_run.setdefault(item.nodeid, self._launches[key].why_not_run)
         read = partial(self._read.add, item.nodeid)
         return replace(self._launches[key], on_read=read)
 
@@ -79,7 +83,8 @@ class SuiteMode(ABC):
         required = tuple(name for name in required if name not in self._left_out)
         if required and all(name in self._failed_because_of for name in required):
             roots = dict.fromkeys(self._failed_because_of[name] for name in required)
-            what = "this was not run" if set(roots) <= self._skipped else "this failed"
+            is_skipped = set(roots) <= self._skipped
+            what = "it builds on what was not run either" if is_skipped else "this failed"
             pytest.skip(f"{NOT_RUN}{what}: {', '.join(map(words, roots))}")
 
     @pytest.hookimpl(wrapper=True)

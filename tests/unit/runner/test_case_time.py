@@ -59,7 +59,8 @@ def test_the_sentence_says_what_the_machine_held_back():
     starved = CaseTime(50.1, 43.2)
     assert starved.words(LIMIT_S) == "no answer after 50 s"
     assert starved.machines_part(LIMIT_S) == (
-        "the machine was busy, twice, and gave it 7 s of the 10 s it may take"
+        "the machine was busy, twice, and gave it 7 s of the 10 s it may take, "
+        "which says nothing of the submission"
     )
 
 
@@ -109,7 +110,7 @@ def test_work_within_the_limit_is_done_on_a_busy_machine(server, world, ranks, m
 
 
 def test_a_run_that_was_given_too_little_is_repeated(server, tmp_path, monkeypatch):
-    """Once, when the machine has calmed down; what it comes to then is what counts."""
+    """Once, when the machine has calmed down; if it has not, nothing is known of the submission."""
     monkeypatch.setattr(case_time, "MAX_SLOWDOWN", 0.25)
     waited = []
     monkeypatch.setattr("grader.runner.launch.wait_until_quiet", waited.append)
@@ -132,7 +133,7 @@ def test_a_run_that_was_given_too_little_is_repeated(server, tmp_path, monkeypat
 
     launched = run("import time\ndef go(comm): time.sleep(1000)", server=server)
     assert launched.failure is not None
-    assert launched.failure.verdict is Verdict.TIME_LIMIT_EXCEEDED
+    assert launched.failure.verdict is Verdict.JUDGE_ERROR
     assert "the machine was busy, twice" in launched.failure.message
     assert len(waited) == 2
 

@@ -707,7 +707,20 @@ def test_what_requires_something_that_was_not_run_says_so(tmp_path):
         def test_second(): pass
     """
     tests, _ = grade(tmp_path, body)
-    assert tests["second"].message == "not run: this was not run: first"
+    assert tests["second"].message == "not run: it builds on what was not run either: first"
+
+
+def test_what_found_no_answers_because_nobody_asked_ranks_says_why(tmp_path):
+    """And not that answers were wrong: there were none."""
+    body = """
+        from grader.suite.marks import not_run
+        @points(1)
+        def test_any(run):
+            if not list(run(2, CASES).answers()):
+                not_run("even the plainest sum fails")
+    """
+    tests, _ = grade(tmp_path, body, selection=Selection(ranks=3))
+    assert tests["any"].message == "not run: only 3 ranks were asked for"
 
 
 def test_fail_fast_runs_nothing_after_the_first_failure(tmp_path):
