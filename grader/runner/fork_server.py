@@ -50,6 +50,7 @@ class ForkServer:
         self._modules = (*_ALWAYS, *modules, *later)
         self._place = place or Here()
         self._zygote: Zygote | None = None
+        self._is_ready = False
         self._unread = b""
         self._mpirun_status: int | None = None
         self._rank_statuses: dict[int, int] = {}
@@ -72,13 +73,20 @@ class ForkServer:
         """Raise RanksGone when there is no place any more to start a run in."""
         self._place.require()
 
+    def warm_up(self) -> None:
+        """Have the imports begin, which take seconds, while there is still something else to do.
+
+        What goes wrong with it goes wrong again when a run is started, and is raised then.
+        """
+        with contextlib.suppress(GraderError, LaunchError):
+            self._start_zygote()
+
     def start(self, order: Mapping[str, Any]) -> None:
         """Start a run; `order` has the fields of the zygote's Order.
 
         Raises GraderError when the zygote cannot be started or has died.
         """
-        if self._zygote is None:
-            self._start_zygote()
+        self._get_ready()
         self._mpirun_status, self._rank_statuses, self._left = None, {}, -1
         self._excess, self._denied_s = None, 0.0
         environment = {**order["environment"], _MARK: self._mark}
@@ -160,7 +168,8 @@ class ForkServer:
         """End the zygote, and with it a run that has not ended."""
         zygote, self._zygote = self._zygote, None
         if zygote is not None:
-            zygote.close(_KILL_LIMIT_S)
+            # It has no run to end, and would go on importing, before it is ready.
+            zygote.close(_KILL_LIMIT_S if self._is_ready else 0.0)
 
     def __exit__(
         self,
@@ -172,12 +181,20 @@ class ForkServer:
 
     def _start_zygote(self) -> None:
         self._zygote = self._place.start({**_environment(), _MARK: self._mark}, self._modules)
-        self._unread = b""
+        self._unread, self._is_ready = b"", False
+
+    def _get_ready(self) -> None:
+        """Wait until the zygote can fork, which is started unless there is one."""
+        if self._zygote is None:
+            self._start_zygote()
+        if self._is_ready:
+            return
         if not self._wait_for("ready", _IMPORT_LIMIT_S):
             self.close()
             raise GraderError(
                 f"importing {', '.join(self._modules)} took more than {_IMPORT_LIMIT_S:.0f} s"
             )
+        self._is_ready = True
 
     def _say(self, message: dict[str, Any]) -> None:
         assert self._zygote is not None

@@ -79,7 +79,7 @@ def test_it_ends_with_its_judge(folder, listener):
             "import pathlib, sys, time; from grader.runner.fork_server import ForkServer\n"
             "from grader.runner.place import OtherContainer\n"
             "server = ForkServer(place=OtherContainer(pathlib.Path(sys.argv[1])))\n"
-            "server._start_zygote(); print('started', flush=True); time.sleep(1000)",
+            "server._get_ready(); print('started', flush=True); time.sleep(1000)",
             str(folder),
         ],
         stdout=subprocess.PIPE,
