@@ -47,8 +47,8 @@ class RunEnded(Exception):
 def launch(plan: Plan, server: ForkServer, *, uid: int | None = None) -> Launched:
     """Start the ranks, put every case to them, end them.
 
-    A run that ends by the clock because others had the machine is repeated when they have less. Where
-    that ends so as well, nothing is known of the submission: the failure is the grader's.
+    A run that ends by the clock because others had the machine is repeated when they have less.
+    Where that ends so as well, nothing is known of the submission: the failure is the grader's.
     server: has imported what the ranks need. uid: the user the ranks run as; None for the one we
     are. Raises GraderError when the machine cannot start them twice in a row, RanksGone when
     nothing can be started any more.
