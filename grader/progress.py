@@ -8,6 +8,8 @@ from grader.suite.grading import Position
 
 _TELLING_S = 3.0
 """What has taken less says nothing yet of what is left."""
+_TELLING_SHARE = 0.25
+"""Nor does what came first: the first tests of a part start most of its ranks."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,6 @@ class PartProgress:
         within_part = position.num_ended / max(position.num_tests, 1)
         done = (self.number - 1 + within_part) / self.num_parts
         told = f"{part}: {test}, {ranks}"
-        if elapsed_s < _TELLING_S or done == 0:
+        if elapsed_s < _TELLING_S or done < _TELLING_SHARE:
             return told
         return f"{told}, about {elapsed_s / done - elapsed_s:.0f} s left"

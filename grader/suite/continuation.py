@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner.plan import CaseCall, Launched
@@ -16,8 +17,16 @@ FAILED_TIME_S = 60.0
 FAILED_CASES = 6
 """Or so many times what a case may take, where that is more: half of them would be too few."""
 
-Answer = Outcome | RunFailure | None
-"""Of one case: what came back, why nothing did, or None where it was never run."""
+
+@dataclass(frozen=True)
+class NotRun:
+    """A case was never put to ranks."""
+
+    why: str
+
+
+Answer = Outcome | RunFailure | NotRun
+"""Of one case: what came back, or why nothing did."""
 
 
 @dataclass
@@ -73,59 +82,92 @@ class LaunchBudget:
         return self.failed_time_s <= -self.most_failed_time_s
 
 
-def answer_all(
-    cases: Sequence[Case],
-    calls: Sequence[CaseCall],
-    ranks: int,
-    start: Callable[[Sequence[CaseCall]], Launched],
-    budget: LaunchBudget,
-) -> tuple[Answer, ...]:
-    """Return what became of each case, in their order.
+class Answers(Sequence[Answer]):
+    """What became of the cases of one `run`, in their order.
 
     Where no case fails there is one launch. After a crash, a hang or a limit the cases that are
-    left go on in a fresh one, without those of the failed one's subject: what is asked about it is
-    known. Cases with a fault injected may end their run by it, which costs the part nothing.
-    calls: the cases with their inputs, which stay the same in a fresh launch.
-    start: puts some calls to ranks.
+    left go on in a fresh one as soon as a test asks for one of them, without those of the failed
+    one's subject: what is asked about it is known. Cases with a fault injected may end their run by
+    it, which costs the part nothing.
     """
-    answers: list[Answer] = [None] * len(cases)
-    left = list(range(len(cases)))
-    injects_faults = any(case.altered_message is not None for case in cases)
-    fresh_launches = MOST_FRESH_LAUNCHES
-    while True:
+
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        calls: Sequence[CaseCall],
+        ranks: int,
+        start: Callable[[Sequence[CaseCall]], Launched],
+        budget: LaunchBudget,
+    ) -> None:
+        """calls: the cases with their inputs, which stay the same in a fresh launch.
+
+        start: puts some calls to ranks. Raises what that raises.
+        """
+        self._cases = cases
+        self._calls = calls
+        self._ranks = ranks
+        self._start = start
+        self._budget = budget
+        self._injects_faults = any(case.altered_message is not None for case in cases)
+        self._fresh_launches = MOST_FRESH_LAUNCHES
+        self._answers: dict[int, Outcome | RunFailure] = {}
+        self._left = list(range(len(cases)))
+        self._launch()
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    @overload
+    def __getitem__(self, index: int) -> Answer: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Answer]: ...
+
+    def __getitem__(self, index: int | slice) -> Answer | Sequence[Answer]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        while index in self._left and self._may_go_on():
+            self._fresh_launches -= 1
+            if not self._injects_faults:
+                self._budget.fresh_launches -= 1
+            self._launch()
+        if index in self._answers:
+            return self._answers[index]
+        return NotRun(self._budget.why_ended or "too many of the cases before it failed")
+
+    def _may_go_on(self) -> bool:
+        allows = self._injects_faults or self._budget.allows_another
+        return allows and self._fresh_launches > 0
+
+    def _launch(self) -> None:
+        """Put the cases that are left to ranks, up to the first that ends its run."""
+        asked = self._left
         started_s = time.monotonic()
-        launched = start([calls[index] for index in left])
+        launched = self._start([self._calls[index] for index in asked])
+        self._left = []
         has_answers = False
-        for index, outcome in zip(left, launched.outcomes, strict=False):
+        for index, outcome in zip(asked, launched.outcomes, strict=False):
             if isinstance(outcome, RunFailure):
-                outcome = naming(outcome, cases[index], ranks)
-            answers[index] = outcome
-            has_answers = has_answers or not _is_ours(cases[index])
+                outcome = naming(outcome, self._cases[index], self._ranks)
+            self._answers[index] = outcome
+            has_answers = has_answers or not _is_ours(self._cases[index])
+        budget = self._budget
         if launched.failure is None:
             budget.has_answered = budget.has_answered or has_answers
-            return tuple(answers)
+            return
         num_answered = len(launched.outcomes)
-        failed = left[num_answered]
-        if not injects_faults:
-            budget.charge(
-                launched.failure,
-                ranks,
-                time.monotonic() - started_s,
-                has_answers=has_answers,
-            )
-        answers[failed] = naming(_told(launched.failure, budget), cases[failed], ranks)
-        subject = "" if injects_faults else cases[failed].subject
-        left = [
+        failed = asked[num_answered]
+        if not self._injects_faults:
+            wall_time_s = time.monotonic() - started_s
+            budget.charge(launched.failure, self._ranks, wall_time_s, has_answers=has_answers)
+        told = _told(launched.failure, budget)
+        self._answers[failed] = naming(told, self._cases[failed], self._ranks)
+        subject = "" if self._injects_faults else self._cases[failed].subject
+        self._left = [
             index
-            for index in left[num_answered + 1 :]
-            if not subject or cases[index].subject != subject
+            for index in asked[num_answered + 1 :]
+            if not subject or self._cases[index].subject != subject
         ]
-        may_go_on = injects_faults or budget.allows_another
-        if not left or fresh_launches == 0 or not may_go_on:
-            return tuple(answers)
-        fresh_launches -= 1
-        if not injects_faults:
-            budget.fresh_launches -= 1
 
 
 def _is_ours(case: Case) -> bool:

@@ -12,10 +12,10 @@ from grader.model import Outcome, RunFailure, TestResult, Verdict
 from grader.runner.journal import Finished, Step
 from grader.runner.plan import MOST_CALLS, Launched, Plan
 from grader.suite.case import Case
-from grader.suite.continuation import LaunchBudget, answer_all, out_of_time
+from grader.suite.continuation import Answers, LaunchBudget, out_of_time
 from grader.suite.grading import Grading, Position
 from grader.suite.inputs import case_calls
-from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch
+from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import NOT_RUN
 from grader.suite.mode import SuiteMode, function_of, is_not_run, suite_of
 from grader.suite.results import failed, points_of, result_of
@@ -62,14 +62,14 @@ class JudgeMode(SuiteMode):
         if grading.selection.ranks not in (None, ranks):
             self._left_out.add(function_of(item))
             why = f"only {grading.selection.ranks} ranks were asked for"
-            return make_launch(cases, [None] * len(cases), ranks, why)
+            return never_run(cases, ranks, why)
         of_call = LaunchBudget.of(grading.limits.case_s)
         budget = self._budgets.setdefault(cases[0].call, of_call)
         if budget.ended is not None:
-            return make_launch(cases, [None] * len(cases), ranks, budget.why_ended)
+            return never_run(cases, ranks, budget.why_ended)
         if budget.is_spent:
             why = "the part's time was used up by runs that failed"
-            return make_launch(cases, [None] * len(cases), ranks, why)
+            return never_run(cases, ranks, why)
         if self._took_s() > grading.limits.part_s:
             ended = out_of_time(grading.limits.part_s)
             return make_launch(cases, [ended] * len(cases), ranks)
@@ -97,14 +97,14 @@ class JudgeMode(SuiteMode):
             support=grading.support,
             limits=grading.limits,
         )
-        answers = answer_all(
+        answers = Answers(
             cases,
             calls,
             ranks,
             lambda remaining: self._start(replace(plan, cases=tuple(remaining))),
             budget,
         )
-        return make_launch(cases, answers, ranks, budget.why_ended)
+        return make_launch(cases, answers, ranks)
 
     def _took_s(self) -> float:
         """Return for how long ranks have been started for this part."""

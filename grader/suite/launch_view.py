@@ -8,7 +8,7 @@ from grader.errors import GraderError
 from grader.judge.findings import WrongAnswer
 from grader.model import Outcome, RunFailure, Verdict
 from grader.suite.case import Case
-from grader.suite.continuation import Answer
+from grader.suite.continuation import Answer, NotRun
 
 
 class RunFailed(Exception):
@@ -28,20 +28,19 @@ class Launch:
     """The cases of one `run`: iterate it to get each with its outcome, in order."""
 
     cases: tuple[Case, ...]
-    outcomes: tuple[Answer, ...]
-    """One a case."""
+    outcomes: Sequence[Answer]
+    """One a case; to look at one may take another launch."""
     selected: frozenset[int]
     """Indices of the cases that iteration gives."""
     ranks: int
-    why_not_run: str = "too many of the cases before it failed"
-    """Of the cases without an answer."""
     on_read: Callable[[], None] = lambda: None
     """Is told when a test looks at what came back."""
 
     @property
-    def is_never_run(self) -> bool:
-        """Return whether not one of the cases was put to ranks."""
-        return all(answer is None for answer in self.outcomes)
+    def why_never_run(self) -> str:
+        """Return why not one of the cases was put to ranks; empty where one was."""
+        first = next(iter(self.outcomes), None)
+        return first.why if isinstance(first, NotRun) else ""
 
     def having(self, **fields: Any) -> "Launch":
         """Return the same run with only the cases whose attributes have these values.
@@ -65,8 +64,8 @@ class Launch:
         for its form, CaseNotRun at one that was never run.
         """
         for case, answer in self._answers():
-            if answer is None:
-                raise CaseNotRun(self.why_not_run)
+            if isinstance(answer, NotRun):
+                raise CaseNotRun(answer.why)
             if isinstance(answer, RunFailure):
                 if answer.verdict is Verdict.WRONG_ANSWER:
                     raise WrongAnswer(answer.message)
@@ -76,7 +75,7 @@ class Launch:
     def answers(self) -> Iterator[tuple[Any, Outcome | RunFailure]]:
         """Yield each case that was run with its outcome, or with why it has none."""
         for case, answer in self._answers():
-            if answer is not None:
+            if not isinstance(answer, NotRun):
                 yield case, answer
 
     def holding(self, check: Callable[[Any, Outcome], object]) -> list[tuple[Any, Outcome]]:
@@ -97,12 +96,14 @@ class Launch:
             yield self.cases[index], self.outcomes[index]
 
 
-def make_launch(
-    cases: Sequence[Case], outcomes: Sequence[Answer], ranks: int, why_not_run: str = ""
-) -> Launch:
+def make_launch(cases: Sequence[Case], outcomes: Sequence[Answer], ranks: int) -> Launch:
     """Return the view of a run over all its cases."""
-    launch = Launch(tuple(cases), tuple(outcomes), frozenset(range(len(cases))), ranks)
-    return replace(launch, why_not_run=why_not_run) if why_not_run else launch
+    return Launch(tuple(cases), outcomes, frozenset(range(len(cases))), ranks)
+
+
+def never_run(cases: Sequence[Case], ranks: int, why: str) -> Launch:
+    """Return the view of a run that was never started."""
+    return make_launch(cases, [NotRun(why)] * len(cases), ranks)
 
 
 def holds(check: Callable[[Any, Outcome], object], case: Any, outcome: Outcome) -> bool:

@@ -50,8 +50,8 @@ class SuiteMode(ABC):
         if key not in self._launches:
             self._launches[key] = self.launch(item, ranks, cases, genuine, world)
         self._asked.add(item.nodeid)
-        if self._launches[key].is_never_run:
-            self._never_run.setdefault(item.nodeid, self._launches[key].why_not_run)
+        if why := self._launches[key].why_never_run:
+            self._never_run.setdefault(item.nodeid, why)
         read = partial(self._read.add, item.nodeid)
         return replace(self._launches[key], on_read=read)
 

@@ -35,9 +35,9 @@ from grader.runner.plan import CaseCall
 from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
 from grader.suite.case import Case
-from grader.suite.continuation import Answer, naming, ranks_text
+from grader.suite.continuation import Answer, NotRun, naming, ranks_text
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
-from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch
+from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import NOT_RUN
 from grader.suite.mode import SuiteMode, function_of, is_not_run, part_of, suite_of
 from grader.suite.open_answers import Said, combined
@@ -117,7 +117,7 @@ class OpenMode(SuiteMode):
         if ranks > self._world.size:
             # A rule is judged by the cases that there are.
             self._most_ranks = max(ranks, self._most_ranks)
-            return make_launch(cases, [None] * len(cases), ranks)
+            return never_run(cases, ranks, f"it takes {ranks} ranks")
         self._find_modules(assignment)
         calls = case_calls(
             cases,
@@ -137,7 +137,7 @@ class OpenMode(SuiteMode):
         left_out: set[str] = set()
         for case, call in zip(cases, calls, strict=True):
             if case.subject in left_out:
-                outcomes.append(None)
+                outcomes.append(NotRun("a case about the same failed before it"))
                 continue
             self._num_cases += 1
             limit_s = _PATIENCE * part.case_time_limit_s if self._has_limits else 0
@@ -157,7 +157,7 @@ class OpenMode(SuiteMode):
                 left_out |= {case.subject} - {""}
             outcomes.append(answer)
         self._free(group)
-        return make_launch(cases, outcomes, ranks, "a case about the same failed before it")
+        return make_launch(cases, outcomes, ranks)
 
     def _free(self, communicator: Any) -> None:
         """Give a communicator back, unless this rank has none or the submission has done so."""

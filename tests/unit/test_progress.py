@@ -19,6 +19,13 @@ def test_part_test_and_time_left_are_told(position, elapsed_s, text):
     assert PartProgress("ring", 2, 5, 0.0, print).text(position, elapsed_s) == text
 
 
+def test_at_the_start_no_time_is_told():
+    """The first test starts most of the ranks: by it, the others would last for minutes."""
+    progress = PartProgress("ring", 1, 1, 0.0, print)
+    told = "part 1 of 1, ring: test 2 of 17, 2 ranks"
+    assert progress.text(Position(1, 17, 2), 6.0) == told
+
+
 def test_at_the_very_start_no_time_is_told():
     """Nothing divided by nothing."""
     progress = PartProgress("ring", 1, 1, 0.0, print)

@@ -11,7 +11,8 @@ from .training_cases import Training
 
 Check = Callable[[Training, Outcome], None]
 Run = Callable[..., Launch]
-Runs = list[tuple[Training, Outcome]]
+Answered = tuple[Training, Outcome]
+Runs = list[Answered]
 
 
 def answered(
@@ -37,6 +38,15 @@ def answered(
         ranks, of_ranks = next(iter(cases.items()))
         next(iter(_ordinary(run(ranks, of_ranks))))
     return found or begun
+
+
+def first_answered(
+    run: Run, cases: Mapping[int, Sequence[Training]], most_gradients: Callable[[Training], int]
+) -> Answered:
+    """Return the first of `answered`; where it came to its end, the others are not waited for."""
+    ranks, of_ranks = next(iter(cases.items()))
+    ended = _ordinary(run(ranks, of_ranks)).holding(_anything)
+    return (ended or answered(run, cases, most_gradients))[0]
 
 
 def whole(runs: Runs) -> Runs:

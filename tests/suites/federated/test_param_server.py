@@ -6,7 +6,16 @@ import pytest
 
 from grader.api import part, points
 
-from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, whole
+from .answered import (
+    Answered,
+    Run,
+    Runs,
+    answered,
+    assert_as_right_as,
+    assert_ends_alike,
+    first_answered,
+    whole,
+)
 from .origins import Faults, faults_in
 from .sgd_cases import StepChecks, cases_of, num_right_steps, num_steps_of
 from .sgd_traffic import (
@@ -36,16 +45,21 @@ def runs_of(run: Run) -> Runs:
     return answered(run, CASES, most_gradients=num_right_steps)
 
 
+def first_run_of(run: Run) -> Answered:
+    """Return the first of them."""
+    return first_answered(run, CASES, most_gradients=num_right_steps)
+
+
 def faults_of(run: Run, checks: StepChecks) -> Faults:
     """Return what altered messages lead to on the first of these numbers of ranks."""
-    case, outcome = runs_of(run)[0]
+    case, outcome = first_run_of(run)
     return faults_in(run, case, outcome, checks.everything)
 
 
 @points(1)
 def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
     """What the workers compute is sent to the server and changes its model."""
-    case, outcome = runs_of(run)[0]
+    case, outcome = first_run_of(run)
     faults_of(run, checks).assert_some_matter(
         checks.computing(outcome),
         least=1,

@@ -4,7 +4,16 @@ import pytest
 
 from grader.api import Launch, Outcome, assert_time_ratio, part, points
 
-from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, whole
+from .answered import (
+    Answered,
+    Run,
+    Runs,
+    answered,
+    assert_as_right_as,
+    assert_ends_alike,
+    first_answered,
+    whole,
+)
 from .origins import Faults, faults_in
 from .sgd_cases import StepChecks, cases_of, num_steps_of, timing_cases
 from .sgd_traffic import assert_gradients_given
@@ -28,16 +37,21 @@ def runs_of(run: Run) -> Runs:
     return answered(run, CASES, most_gradients=lambda case: 1)
 
 
+def first_run_of(run: Run) -> Answered:
+    """Return the first of them."""
+    return first_answered(run, CASES, most_gradients=lambda case: 1)
+
+
 def faults_of(run: Run, checks: StepChecks) -> Faults:
     """Return what altered messages lead to on the first of these numbers of ranks."""
-    case, outcome = runs_of(run)[0]
+    case, outcome = first_run_of(run)
     return faults_in(run, case, outcome, checks.everything)
 
 
 @points(1)
 def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None:
     """What a rank computes is sent to the others and changes their training."""
-    case, outcome = runs_of(run)[0]
+    case, outcome = first_run_of(run)
     faults_of(run, checks).assert_some_matter(
         range(outcome.ranks),
         # Who copies rank 0's model uses the gradients of one rank only.

@@ -10,7 +10,7 @@ from grader.model import AlteredMessage, Outcome, RunFailure, Verdict
 from grader.runner.plan import Launched
 from grader.suite.altering import inject_faults
 from grader.suite.case import Case
-from grader.suite.continuation import LaunchBudget, answer_all
+from grader.suite.continuation import Answers, LaunchBudget
 from grader.suite.inputs import case_calls
 from grader.suite.launch_view import RunFailed, make_launch
 from grader.trace.calls import Trace
@@ -54,9 +54,7 @@ class Submission:
         self.launches = []
 
     def run(self, ranks, cases):
-        return make_launch(
-            cases, answer_all(cases, cases, ranks, self.start, LaunchBudget()), ranks
-        )
+        return make_launch(cases, Answers(cases, cases, ranks, self.start, LaunchBudget()), ranks)
 
     def start(self, cases):
         self.launches.append(tuple(cases))

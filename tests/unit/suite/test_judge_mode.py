@@ -336,11 +336,35 @@ def test_after_a_few_failures_the_rest_is_not_run(tmp_path):
     assert tests["more_ranks"].verdict is Verdict.ACCEPTED
 
 
+def test_cases_after_a_failure_are_put_to_ranks_when_a_test_asks_for_them(tmp_path):
+    """So the first sentence does not wait for launches that only later tests need."""
+    body = """
+        MANY = (Number(name="1", subject="1"), Number(name="2"))
+        @points(1)
+        def test_first(run): list(run(2, MANY).having(name="1"))
+        @points(1)
+        def test_second(run): list(run(2, MANY).having(name="2"))
+    """
+    launches = []
+
+    def launch(plan):
+        launches.append([call.label for call in plan.cases])
+        return crashing("1")(plan)
+
+    tests, _ = grade(tmp_path, body, launch, selection=Selection(only=("test_first",)))
+    assert tests["first"].verdict is Verdict.DEADLOCK
+    assert [len(labels) for labels in launches] == [2]
+    launches.clear()
+    tests, _ = grade(tmp_path, body, launch)
+    assert tests["second"].verdict is Verdict.ACCEPTED
+    assert [len(labels) for labels in launches] == [2, 1]
+
+
 def test_a_part_has_only_so_many_fresh_launches(tmp_path):
     """Whatever the number of ranks; a launch that no failure has touched still starts."""
     body = "MANY = tuple(Number(name=str(number)) for number in range(9))"
     for ranks in range(1, 9):
-        body += f"\n@points(1)\ndef test_{ranks}(run): list(run({ranks}, MANY))"
+        body += f"\n@points(1)\ndef test_{ranks}(run): list(run({ranks}, MANY).answers())"
     bad = crashing(*map(str, range(1, 9)))
     assert grade(tmp_path, body, bad)[1] == 8 + MOST_FRESH_LAUNCHES_OF_PART
 

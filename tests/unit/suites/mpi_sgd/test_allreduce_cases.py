@@ -78,7 +78,7 @@ def test_yardsticks_are_measured_before_the_students_file_is_loaded(
     cases: tuple[Reduction, ...],
 ) -> None:
     purposes = [case.purpose for case in cases]
-    assert purposes.count("yardstick") == purposes.count("timing") >= 3
+    assert purposes.count("yardstick") >= purposes.count("timing") >= 3
     assert set(purposes[: purposes.count("yardstick")]) == {"yardstick"}
     assert cases[purposes.index("timing") - 1].purpose == "values"
 
