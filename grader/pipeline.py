@@ -75,7 +75,8 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
     if settings.launch is not None:
         return _grade_all(submission, assignment, settings)
     with ForkServer(assignment.needs, settings.place) as server:
-        server.warm_up()
+        if not settings.sealed:  # or else a run comes next: is it sealed?
+            server.warm_up()
         settings = replace(settings, launch=_launcher(settings, server))
         return _grade_all(submission, assignment, _protected(settings))
 

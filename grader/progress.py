@@ -29,7 +29,7 @@ class PartProgress:
         self.tell(self.text(position, time.monotonic() - self.started_s))
 
     def text(self, position: Position, elapsed_s: float) -> str:
-        """Return `part 2 of 5, ring_allreduce: test 3 of 24, 4 ranks, about 12 s left`."""
+        """Return `part 2 of 5, ring_allreduce: test 9 of 24, 4 ranks, about 12 s left`."""
         ranks = "1 rank" if position.ranks == 1 else f"{position.ranks} ranks"
         part = f"part {self.number} of {self.num_parts}, {self.part}"
         test = f"test {min(position.num_ended + 1, position.num_tests)} of {position.num_tests}"

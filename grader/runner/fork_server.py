@@ -39,7 +39,10 @@ class RunLost(LaunchError):
 
 
 class ForkServer:
-    """Starts and ends runs, one at a time. Use as a context manager; started when first needed."""
+    """Starts and ends runs, one at a time. Use as a context manager.
+
+    Its zygote is started by `warm_up`, or else by the first run.
+    """
 
     def __init__(self, modules: Sequence[str] = (), place: Place | None = None) -> None:
         """modules: what the ranks of this assignment import, beside numpy and mpi4py.
@@ -78,8 +81,9 @@ class ForkServer:
 
         What goes wrong with it goes wrong again when a run is started, and is raised then.
         """
-        with contextlib.suppress(GraderError, LaunchError):
-            self._start_zygote()
+        if self._zygote is None:
+            with contextlib.suppress(GraderError, OSError):
+                self._start_zygote()
 
     def start(self, order: Mapping[str, Any]) -> None:
         """Start a run; `order` has the fields of the zygote's Order.
@@ -187,14 +191,11 @@ class ForkServer:
         """Wait until the zygote can fork, which is started unless there is one."""
         if self._zygote is None:
             self._start_zygote()
-        if self._is_ready:
-            return
-        if not self._wait_for("ready", _IMPORT_LIMIT_S):
+        if not self._is_ready and not self._wait_for("ready", _IMPORT_LIMIT_S):
             self.close()
             raise GraderError(
                 f"importing {', '.join(self._modules)} took more than {_IMPORT_LIMIT_S:.0f} s"
             )
-        self._is_ready = True
 
     def _say(self, message: dict[str, Any]) -> None:
         assert self._zygote is not None
@@ -233,7 +234,9 @@ class ForkServer:
         return False
 
     def _note(self, message: dict[str, Any]) -> None:
-        if "mpirun" in message:
+        if "ready" in message:
+            self._is_ready = True
+        elif "mpirun" in message:
             self._mpirun_status = _as_shells_do(message["mpirun"])
         elif "rank" in message:
             self._rank_statuses[message["rank"]] = message["status"]

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from grader.trace.memory import TraceMemory
 
-_MAX_TAIL_NUM_BYTES = 4000
+_MAX_TAIL_NUM_BYTES = 1 << 16
+"""What is read of stack dumps: the innermost frame is at the beginning of each."""
 NUM_TRACE_RECORDS = 1 << 15
 _CRASH = "Fatal Python error"
 """Begins the stack dump of a signal that ends the process."""

@@ -53,18 +53,24 @@ class LaunchBudget:
     def charge(
         self, failure: RunFailure, ranks: int, wall_time_s: float, *, has_answers: bool
     ) -> None:
-        """Count a launch that has ended with a failure.
+        """Count a launch that has ended with a failure; one that lasts ends the part.
 
-        What fails the same way on two numbers of ranks, before any answer, fails on all.
+        That the machine gave a run too little is nothing that the submission did.
         """
-        self.failed_time_s -= wall_time_s
         self.has_answered = self.has_answered or has_answers
+        if failure.verdict is Verdict.JUDGE_ERROR:
+            return
+        self.failed_time_s -= wall_time_s
         if self.has_answered:
             return
         self.first_failures |= {(ranks, failure.message)}
-        alike = [message for _, message in self.first_failures if message == failure.message]
-        if failure.is_lasting or len(alike) > 1:
+        if failure.is_lasting:
             self.ended = failure
+
+    def fails_alike(self, failure: RunFailure) -> bool:
+        """Return whether two numbers of ranks have failed in this way, before any answer."""
+        alike = [message for _, message in self.first_failures if message == failure.message]
+        return not self.has_answered and len(alike) > 1
 
     @property
     def allows_another(self) -> bool:
@@ -87,8 +93,9 @@ class Answers(Sequence[Answer]):
 
     Where no case fails there is one launch. After a crash, a hang or a limit the cases that are
     left go on in a fresh one as soon as a test asks for one of them, without those of the failed
-    one's subject: what is asked about it is known. Cases with a fault injected may end their run by
-    it, which costs the part nothing.
+    one's subject: what is asked about it is known. What fails the same way on two numbers of ranks,
+    and for another subject, before any answer, fails in all. Cases with a fault injected may end
+    their run by it, which costs the part nothing.
     """
 
     def __init__(
@@ -98,20 +105,25 @@ class Answers(Sequence[Answer]):
         ranks: int,
         start: Callable[[Sequence[CaseCall]], Launched],
         budget: LaunchBudget,
+        out_of_time: Callable[[], RunFailure | None] = lambda: None,
     ) -> None:
         """calls: the cases with their inputs, which stay the same in a fresh launch.
 
-        start: puts some calls to ranks. Raises what that raises.
+        start: puts some calls to ranks. out_of_time: returns what becomes of further cases where
+        nothing may be started any more. Raises what `start` raises, as looking at an answer does.
         """
         self._cases = cases
         self._calls = calls
         self._ranks = ranks
         self._start = start
         self._budget = budget
+        self._out_of_time = out_of_time
         self._injects_faults = any(case.altered_message is not None for case in cases)
         self._fresh_launches = MOST_FRESH_LAUNCHES
         self._answers: dict[int, Outcome | RunFailure] = {}
         self._left = list(range(len(cases)))
+        self._known: set[int] = set()
+        """Cases about the subject of one that has failed."""
         self._launch()
 
     def __len__(self) -> int:
@@ -126,21 +138,40 @@ class Answers(Sequence[Answer]):
     def __getitem__(self, index: int | slice) -> Answer | Sequence[Answer]:
         if isinstance(index, slice):
             return [self[each] for each in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
         while index in self._left and self._may_go_on():
-            self._fresh_launches -= 1
-            if not self._injects_faults:
-                self._budget.fresh_launches -= 1
+            if late := self._out_of_time():
+                return late
+            self._count_fresh_launch()
             self._launch()
         if index in self._answers:
             return self._answers[index]
+        if index in self._known:
+            return NotRun("a case about the same failed before it")
         return NotRun(self._budget.why_ended or "too many of the cases before it failed")
 
     def _may_go_on(self) -> bool:
         allows = self._injects_faults or self._budget.allows_another
         return allows and self._fresh_launches > 0
 
+    def _count_fresh_launch(self) -> None:
+        self._fresh_launches -= 1
+        if not self._injects_faults:
+            self._budget.fresh_launches -= 1
+
     def _launch(self) -> None:
-        """Put the cases that are left to ranks, up to the first that ends its run."""
+        """Put the cases that are left to ranks; find out whether any other is worth it."""
+        failure = self._put_to_ranks()
+        if failure is None or self._injects_faults or not self._budget.fails_alike(failure):
+            return
+        if self._left and self._may_go_on():
+            self._count_fresh_launch()
+            self._put_to_ranks()
+        if self._budget.fails_alike(failure):
+            self._budget.ended = failure
+
+    def _put_to_ranks(self) -> RunFailure | None:
+        """Put the cases that are left to ranks, up to the first that ends its run; return why."""
         asked = self._left
         started_s = time.monotonic()
         launched = self._start([self._calls[index] for index in asked])
@@ -154,7 +185,7 @@ class Answers(Sequence[Answer]):
         budget = self._budget
         if launched.failure is None:
             budget.has_answered = budget.has_answered or has_answers
-            return
+            return None
         num_answered = len(launched.outcomes)
         failed = asked[num_answered]
         if not self._injects_faults:
@@ -162,12 +193,12 @@ class Answers(Sequence[Answer]):
             budget.charge(launched.failure, self._ranks, wall_time_s, has_answers=has_answers)
         told = _told(launched.failure, budget)
         self._answers[failed] = naming(told, self._cases[failed], self._ranks)
-        subject = "" if self._injects_faults else self._cases[failed].subject
-        self._left = [
-            index
-            for index in asked[num_answered + 1 :]
-            if not subject or self._cases[index].subject != subject
-        ]
+        is_about_subject = launched.failure.verdict is not Verdict.JUDGE_ERROR
+        if self._cases[failed].subject and is_about_subject and not self._injects_faults:
+            about = {i for i in asked if self._cases[i].subject == self._cases[failed].subject}
+            self._known |= about
+        self._left = [index for index in asked[num_answered + 1 :] if index not in self._known]
+        return launched.failure
 
 
 def _is_ours(case: Case) -> bool:

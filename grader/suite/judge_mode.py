@@ -54,9 +54,9 @@ class JudgeMode(SuiteMode):
         genuine: bool,
         world: str | None,
     ) -> Launch:
-        """Put the cases to ranks, after a failure in fresh launches while the budget lasts.
+        """Put the cases to ranks; after a failure in fresh launches, when a test asks for them.
 
-        Raises GraderError when the machine cannot.
+        Raises GraderError when the machine cannot, as looking at an answer may.
         """
         grading = self._grading
         if grading.selection.ranks not in (None, ranks):
@@ -70,10 +70,8 @@ class JudgeMode(SuiteMode):
         if budget.is_spent:
             why = "the part's time was used up by runs that failed"
             return never_run(cases, ranks, why)
-        if self._took_s() > grading.limits.part_s:
-            ended = out_of_time(grading.limits.part_s)
-            return make_launch(cases, [ended] * len(cases), ranks)
-        grading.progress(Position(len(self._ended), len(self._tests), ranks))
+        if late := self._out_of_time():
+            return make_launch(cases, [late] * len(cases), ranks)
         world = world or grading.world
         calls = case_calls(
             cases,
@@ -103,16 +101,19 @@ class JudgeMode(SuiteMode):
             ranks,
             lambda remaining: self._start(replace(plan, cases=tuple(remaining))),
             budget,
+            self._out_of_time,
         )
         return make_launch(cases, answers, ranks)
 
-    def _took_s(self) -> float:
-        """Return for how long ranks have been started for this part."""
+    def _out_of_time(self) -> RunFailure | None:
+        """Return what becomes of cases once ranks have been started for long enough."""
         if self._began_s is None:
             self._began_s = time.monotonic()
-        return time.monotonic() - self._began_s
+        limit_s = self._grading.limits.part_s
+        return out_of_time(limit_s) if time.monotonic() - self._began_s > limit_s else None
 
     def _start(self, plan: Plan) -> Launched:
+        self._grading.progress(Position(len(self._ended), len(self._tests), plan.ranks))
         launched = self._grading.launch(replace(plan, most_calls=self._most_calls))
         self._most_calls -= sum(
             outcome.trace.num_calls for outcome in launched.outcomes if isinstance(outcome, Outcome)

@@ -73,8 +73,13 @@ class Launch:
             yield case, answer
 
     def answers(self) -> Iterator[tuple[Any, Outcome | RunFailure]]:
-        """Yield each case that was run with its outcome, or with why it has none."""
+        """Yield each case that was run with its outcome, or with why it has none.
+
+        Raises RunFailed where the grader itself has failed, of which nothing follows.
+        """
         for case, answer in self._answers():
+            if isinstance(answer, RunFailure) and answer.verdict is Verdict.JUDGE_ERROR:
+                raise RunFailed(answer)
             if not isinstance(answer, NotRun):
                 yield case, answer
 
@@ -82,7 +87,7 @@ class Launch:
         """Return the cases with outcomes for which the check holds; those of rules.
 
         check: raises WrongAnswer or RunFailed when an answer is not right. Cases without an outcome
-        are left out.
+        are left out. Raises RunFailed where the grader itself has failed.
         """
         return [
             (case, answer)

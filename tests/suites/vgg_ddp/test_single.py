@@ -24,7 +24,7 @@ CASES = (
     Training("train", file=FILE, phase="all", takes_flags=False, subject="training"),
     *timing_cases(FILE, "nothing", 0),
 )
-PRINTING = (Printing("print_losses", file=FILE, num_full_batches=41, subject="training"),)
+PRINTING = (Printing("print_losses", file=FILE, num_full_batches=41),)
 """In a launch of its own: it takes longer than all the others, which can be told before."""
 
 

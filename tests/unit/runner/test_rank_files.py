@@ -40,7 +40,8 @@ def test_a_crash_is_the_cause_and_a_stack_that_was_asked_for_is_not(tmp_path):
     files = {rank: RankFiles.create() for rank in range(3)}
     try:
         os.write(files[0].stacks, f"Current thread 0x1 (most recent call first):\n{here}".encode())
-        os.write(files[2].stacks, f"Fatal Python error: Segmentation fault\n\n{here}".encode())
+        deep = '  File "/lib/x.py", line 3 in y\n' * 400
+        os.write(files[2].stacks, f"Fatal Python error: Aborted\n\n{here}{deep}".encode())
         assert first_to_end(files, str(tmp_path)) == 2
         del files[2]
         assert first_to_end(files, str(tmp_path)) == 0

@@ -1,0 +1,126 @@
+"""What goes on in a fresh launch after a failure, when, and what ends a part."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from grader.model import Outcome, RunFailure, Verdict
+from grader.runner.plan import Launched
+from grader.suite.case import Case
+from grader.suite.continuation import (
+    MOST_FRESH_LAUNCHES,
+    Answers,
+    LaunchBudget,
+    NotRun,
+    out_of_time,
+)
+from grader.suite.launch_view import RunFailed, make_launch
+from grader.trace.calls import Trace
+
+RANKS = 4
+
+
+@dataclass(frozen=True)
+class Named(Case):
+    name: str = ""
+    probe: str = "call"
+
+    @property
+    def label(self):
+        return self.name
+
+
+class Ranks:
+    """Ends each launch at the first case that is among the failures; remembers all launches."""
+
+    def __init__(self, failures: dict[str, RunFailure]) -> None:
+        self.failures = failures
+        self.launches: list[list[str]] = []
+
+    def start(self, cases: Sequence[Named]) -> Launched:
+        self.launches.append([case.name for case in cases])
+        outcomes = []
+        for case in cases:
+            if case.name in self.failures:
+                return Launched(tuple(outcomes), self.failures[case.name])
+            outcomes.append(Outcome(case.name, RANKS, (), (), Trace(()), 0.1))
+        return Launched(tuple(outcomes), None)
+
+    def answers(self, cases, budget, ranks=RANKS, **options) -> Answers:
+        return Answers(cases, cases, ranks, self.start, budget, **options)
+
+
+def cases(*names: str, **subjects: str) -> tuple[Named, ...]:
+    return tuple(Named(name=name, subject=subjects.get(name, "")) for name in names)
+
+
+CRASH = RunFailure(Verdict.RUN_TIME_ERROR, "it crashed")
+STARVED = RunFailure(Verdict.JUDGE_ERROR, "the machine was busy, twice")
+
+
+def test_it_is_a_sequence_of_as_many_as_there_are_cases():
+    """Also from its end, and never more."""
+    answers = Ranks({"b": CRASH}).answers(cases("a", "b", "c"), LaunchBudget())
+    assert len(list(answers)) == len(answers) == 3
+    assert answers[-3] is answers[0]
+    assert [type(each).__name__ for each in answers[1:]] == ["RunFailure", "Outcome"]
+    with pytest.raises(IndexError):
+        answers[3]
+
+
+def test_who_is_known_to_fail_and_who_came_too_late_is_told_apart():
+    """Of a subject that has failed nothing more is run; others wait for a fresh launch."""
+    names = ["a", "b", *map(str, range(6))]
+    ranks = Ranks({name: CRASH for name in names if name != "b"})
+    answers = ranks.answers(cases(*names, a="one", b="one"), LaunchBudget(has_answered=True))
+    assert answers[1] == NotRun("a case about the same failed before it")
+    assert answers[-1] == NotRun("too many of the cases before it failed")
+    assert len(ranks.launches) == 1 + MOST_FRESH_LAUNCHES
+
+
+def test_one_crash_on_two_numbers_of_ranks_ends_a_part_that_has_no_answer():
+    """Another subject is tried before that is believed."""
+    budget, ranks = LaunchBudget(), Ranks({"a": CRASH, "b": CRASH})
+    ranks.answers(cases("a", "b", "c"), budget, ranks=4)
+    assert budget.ended is None
+    answers = ranks.answers(cases("a", "b", "c"), budget, ranks=3)
+    assert budget.ended == CRASH
+    assert ranks.launches == [["a", "b", "c"], ["a", "b", "c"], ["b", "c"]]
+    assert answers[2] == NotRun("the part had already ended with RUN_TIME_ERROR")
+
+
+def test_one_crash_on_two_numbers_of_ranks_is_not_the_end_where_another_case_has_an_answer():
+    """The plainest case may be the only one that fails."""
+    budget, ranks = LaunchBudget(), Ranks({"a": CRASH})
+    first = ranks.answers(cases("a", "b"), budget, ranks=4)
+    second = ranks.answers(cases("a", "b"), budget, ranks=3)
+    assert budget.ended is None
+    assert isinstance(first[1], Outcome) and isinstance(second[1], Outcome)
+
+
+def test_nothing_goes_on_when_the_time_is_up():
+    """Not even what was begun before."""
+    late = [False]
+    ranks = Ranks({"a": CRASH})
+    answers = ranks.answers(
+        cases("a", "b"),
+        LaunchBudget(has_answered=True),
+        out_of_time=lambda: out_of_time(1800) if late[0] else None,
+    )
+    late[0] = True
+    assert answers[1] == out_of_time(1800)
+    assert len(ranks.launches) == 1
+
+
+def test_what_the_machine_did_costs_no_budget_and_says_nothing_of_its_subject():
+    """The other cases go on, and nobody concludes anything from the one that was starved."""
+    budget, ranks = LaunchBudget(), Ranks({"a": STARVED})
+    asked = cases("a", "b", a="one", b="one")
+    answers = ranks.answers(asked, budget)
+    assert isinstance(answers[1], Outcome)
+    assert budget.failed_time_s == budget.most_failed_time_s
+    launch = make_launch(asked, answers, RANKS)
+    for look in (launch.holding, lambda check: list(launch.answers())):
+        with pytest.raises(RunFailed, match="the machine was busy, twice"):
+            look(lambda case, outcome: None)
