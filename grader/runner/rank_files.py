@@ -9,6 +9,7 @@ from grader.trace.memory import TraceMemory
 _MAX_TAIL_NUM_BYTES = 1 << 16
 """What is read of stack dumps: the innermost frame is at the beginning of each."""
 NUM_TRACE_RECORDS = 1 << 15
+_MOST_DIGITS = 10
 _CRASH = "Fatal Python error"
 """Begins the stack dump of a signal that ends the process."""
 
@@ -55,7 +56,7 @@ class RankFiles:
             number = rest.split(" ", 1)[0]
             # A rank can write anything here: only files that were handed in are places.
             is_ours = path.startswith(folder + "/") and ".." not in path.split("/")
-            if found is None and is_ours and number.isdigit() and _is_file(path):
+            if found is None and is_ours and _is_line(number) and _is_file(path):
                 found = (path.removeprefix(folder + "/"), int(number))
         return found
 
@@ -68,6 +69,11 @@ class RankFiles:
         self.trace.close()
         os.close(self.output)
         os.close(self.stacks)
+
+
+def _is_line(number: str) -> bool:
+    """Return whether this is a number that a line can have."""
+    return number.isascii() and number.isdigit() and len(number) < _MOST_DIGITS
 
 
 def _is_file(path: str) -> bool:

@@ -17,6 +17,9 @@ FAILED_TIME_S = 60.0
 FAILED_CASES = 6
 """Or so many times what a case may take, where that is more: half of them would be too few."""
 
+FEWEST_RANKS = 2
+"""Of a run with messages."""
+
 
 @dataclass(frozen=True)
 class NotRun:
@@ -68,9 +71,12 @@ class LaunchBudget:
             self.ended = failure
 
     def fails_alike(self, failure: RunFailure) -> bool:
-        """Return whether two numbers of ranks have failed in this way, before any answer."""
-        alike = [message for _, message in self.first_failures if message == failure.message]
-        return not self.has_answered and len(alike) > 1
+        """Return whether two numbers of ranks have failed in this way, before any answer.
+
+        One of them is two or less: code that knows no more than two ranks is right there.
+        """
+        alike = {ranks for ranks, message in self.first_failures if message == failure.message}
+        return not self.has_answered and len(alike) > 1 and min(alike) <= FEWEST_RANKS
 
     @property
     def allows_another(self) -> bool:
@@ -94,8 +100,8 @@ class Answers(Sequence[Answer]):
     Where no case fails there is one launch. After a crash, a hang or a limit the cases that are
     left go on in a fresh one as soon as a test asks for one of them, without those of the failed
     one's subject: what is asked about it is known. What fails the same way on two numbers of ranks,
-    and for another subject, before any answer, fails in all. Cases with a fault injected may end
-    their run by it, which costs the part nothing.
+    and for another subject if there is one, before any answer, fails in all. Cases with a fault
+    injected may end their run by it, which costs the part nothing.
     """
 
     def __init__(
@@ -120,6 +126,8 @@ class Answers(Sequence[Answer]):
         self._out_of_time = out_of_time
         self._injects_faults = any(case.altered_message is not None for case in cases)
         self._fresh_launches = MOST_FRESH_LAUNCHES
+        self._is_starved = False
+        """The last launch was given too little by the machine, which costs no budget."""
         self._answers: dict[int, Outcome | RunFailure] = {}
         self._left = list(range(len(cases)))
         self._known: set[int] = set()
@@ -141,7 +149,8 @@ class Answers(Sequence[Answer]):
         index = range(len(self))[index]
         while index in self._left and self._may_go_on():
             if late := self._out_of_time():
-                return late
+                # Of an altered message it would say that it matters.
+                return NotRun(late.message) if self._injects_faults else late
             self._count_fresh_launch()
             self._launch()
         if index in self._answers:
@@ -155,6 +164,8 @@ class Answers(Sequence[Answer]):
         return allows and self._fresh_launches > 0
 
     def _count_fresh_launch(self) -> None:
+        if self._is_starved:
+            return
         self._fresh_launches -= 1
         if not self._injects_faults:
             self._budget.fresh_launches -= 1
@@ -164,9 +175,13 @@ class Answers(Sequence[Answer]):
         failure = self._put_to_ranks()
         if failure is None or self._injects_faults or not self._budget.fails_alike(failure):
             return
-        if self._left and self._may_go_on():
+        if self._left:
+            if not self._may_go_on() or self._out_of_time():
+                return
             self._count_fresh_launch()
-            self._put_to_ranks()
+            other = self._put_to_ranks()
+            if other is None or other.message != failure.message:
+                return
         if self._budget.fails_alike(failure):
             self._budget.ended = failure
 
@@ -176,6 +191,9 @@ class Answers(Sequence[Answer]):
         started_s = time.monotonic()
         launched = self._start([self._calls[index] for index in asked])
         self._left = []
+        self._is_starved = (
+            launched.failure is not None and launched.failure.verdict is Verdict.JUDGE_ERROR
+        )
         has_answers = False
         for index, outcome in zip(asked, launched.outcomes, strict=False):
             if isinstance(outcome, RunFailure):
@@ -193,8 +211,7 @@ class Answers(Sequence[Answer]):
             budget.charge(launched.failure, self._ranks, wall_time_s, has_answers=has_answers)
         told = _told(launched.failure, budget)
         self._answers[failed] = naming(told, self._cases[failed], self._ranks)
-        is_about_subject = launched.failure.verdict is not Verdict.JUDGE_ERROR
-        if self._cases[failed].subject and is_about_subject and not self._injects_faults:
+        if self._cases[failed].subject and not self._is_starved and not self._injects_faults:
             about = {i for i in asked if self._cases[i].subject == self._cases[failed].subject}
             self._known |= about
         self._left = [index for index in asked[num_answered + 1 :] if index not in self._known]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.api import Launch, Outcome, RunFailed, WrongAnswer, not_run, part, points
+from grader.api import Launch, Outcome, not_run, part, points
 
 from .eyeriss_cases import ANY_SIZE, CONVOLUTIONS, COUNTS, EXAMPLE, NARROW, Convolution
 from .eyeriss_checks import (
@@ -163,8 +163,4 @@ def assert_all(check: Check, launch: Launch) -> None:
 
 def holds(check: Check, launch: Launch) -> bool:
     """Return whether a check holds for every case of a launch."""
-    try:
-        assert_all(check, launch)
-    except (WrongAnswer, RunFailed):
-        return False
-    return True
+    return len(launch.holding(check)) == len(launch.selected)

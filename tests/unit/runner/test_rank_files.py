@@ -33,6 +33,13 @@ def test_a_place_that_no_file_has_is_none(name, tmp_path):
     assert place_of(f'File "{folder}/{name}", line 7 in x\n', folder) is None
 
 
+@pytest.mark.parametrize("number", ["", "x", "-1", "\u00b2", 5000 * "9"])
+def test_a_line_that_no_file_has_is_none(number, tmp_path):
+    """Nor does a number without end cost the grading."""
+    (tmp_path / "ring.py").touch()
+    assert place_of(f'File "{tmp_path}/ring.py", line {number} in x\n', tmp_path) is None
+
+
 def test_a_crash_is_the_cause_and_a_stack_that_was_asked_for_is_not(tmp_path):
     """Ranks that stand still are asked where they are, also while another one crashes."""
     (tmp_path / "ring.py").touch()

@@ -1,11 +1,11 @@
 """What goes on in a fresh launch after a failure, when, and what ends a part."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
-from grader.model import Outcome, RunFailure, Verdict
+from grader.model import AlteredMessage, Outcome, RunFailure, Verdict
 from grader.runner.plan import Launched
 from grader.suite.case import Case
 from grader.suite.continuation import (
@@ -84,17 +84,47 @@ def test_one_crash_on_two_numbers_of_ranks_ends_a_part_that_has_no_answer():
     budget, ranks = LaunchBudget(), Ranks({"a": CRASH, "b": CRASH})
     ranks.answers(cases("a", "b", "c"), budget, ranks=4)
     assert budget.ended is None
-    answers = ranks.answers(cases("a", "b", "c"), budget, ranks=3)
+    answers = ranks.answers(cases("a", "b", "c"), budget, ranks=2)
     assert budget.ended == CRASH
     assert ranks.launches == [["a", "b", "c"], ["a", "b", "c"], ["b", "c"]]
     assert answers[2] == NotRun("the part had already ended with RUN_TIME_ERROR")
+
+
+def test_what_knows_two_ranks_only_is_asked_on_two():
+    """However many others fail alike."""
+    budget, ranks = LaunchBudget(), Ranks({"a": CRASH, "b": CRASH})
+    for number in (4, 3, 8):
+        ranks.answers(cases("a", "b", "c"), budget, ranks=number)
+    assert budget.ended is None
+
+
+@pytest.mark.parametrize("other", [STARVED, replace(CRASH, message="something else")])
+def test_another_subject_that_fails_otherwise_or_was_not_given_its_time_does_not_end_the_part(
+    other,
+):
+    """Nothing follows from it for the cases that come after."""
+    budget, ranks = LaunchBudget(), Ranks({"a": CRASH, "b": other})
+    for number in (4, 2):
+        answers = ranks.answers(cases("a", "b", "c"), budget, ranks=number)
+    assert ranks.launches[1:] == [["a", "b", "c"], ["b", "c"]]
+    assert budget.ended is None
+    assert isinstance(answers[2], Outcome)
+
+
+def test_another_subject_is_not_tried_when_the_time_is_up():
+    """Then nothing is known of it, and nothing ends."""
+    budget, ranks = LaunchBudget(), Ranks({"a": CRASH, "b": CRASH})
+    for number in (4, 2):
+        ranks.answers(cases("a", "b"), budget, number, out_of_time=lambda: out_of_time(1800))
+    assert ranks.launches == [["a", "b"], ["a", "b"]]
+    assert budget.ended is None
 
 
 def test_one_crash_on_two_numbers_of_ranks_is_not_the_end_where_another_case_has_an_answer():
     """The plainest case may be the only one that fails."""
     budget, ranks = LaunchBudget(), Ranks({"a": CRASH})
     first = ranks.answers(cases("a", "b"), budget, ranks=4)
-    second = ranks.answers(cases("a", "b"), budget, ranks=3)
+    second = ranks.answers(cases("a", "b"), budget, ranks=2)
     assert budget.ended is None
     assert isinstance(first[1], Outcome) and isinstance(second[1], Outcome)
 
@@ -113,13 +143,21 @@ def test_nothing_goes_on_when_the_time_is_up():
     assert len(ranks.launches) == 1
 
 
+def test_an_alteration_that_came_too_late_was_not_run():
+    """As a failure it would look as if the message mattered."""
+    asked = [replace(case, altered_message=AlteredMessage(0, 0)) for case in cases("a", "b")]
+    ranks = Ranks({"a": CRASH})
+    answers = ranks.answers(asked, LaunchBudget(), out_of_time=lambda: out_of_time(1800))
+    assert answers[1] == NotRun(out_of_time(1800).message)
+
+
 def test_what_the_machine_did_costs_no_budget_and_says_nothing_of_its_subject():
     """The other cases go on, and nobody concludes anything from the one that was starved."""
-    budget, ranks = LaunchBudget(), Ranks({"a": STARVED})
-    asked = cases("a", "b", a="one", b="one")
-    answers = ranks.answers(asked, budget)
-    assert isinstance(answers[1], Outcome)
-    assert budget.failed_time_s == budget.most_failed_time_s
+    budget = LaunchBudget()
+    asked = cases(*map(str, range(9)), **{"0": "one", "1": "one"})
+    answers = Ranks({str(number): STARVED for number in range(8)}).answers(asked, budget)
+    assert isinstance(answers[8], Outcome)
+    assert budget == LaunchBudget(has_answered=True)
     launch = make_launch(asked, answers, RANKS)
     for look in (launch.holding, lambda check: list(launch.answers())):
         with pytest.raises(RunFailed, match="the machine was busy, twice"):
