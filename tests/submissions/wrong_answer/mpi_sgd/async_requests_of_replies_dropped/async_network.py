@@ -41,6 +41,7 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
 
     def do_master(self, validation_data):
         layers = [i for i in range(1, self.num_layers) if i % self.num_masters == self.rank]
+        reply = np.empty(max(self.weights[i].size for i in layers)) if layers else None
         for epoch in range(self.epochs):
             for batch in range(self.number_of_batches if layers else 0):
                 worker = MPI.ANY_SOURCE
@@ -55,8 +56,9 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
                     self.weights[i] -= self.eta * dw[i]
                     self.biases[i] -= self.eta * db[i]
                 for i in layers:
-                    self.comm.Isend(self.weights[i], dest=worker, tag=i)
-                    self.comm.Isend(self.biases[i], dest=worker, tag=100 + i)
+                    for tag, values in ((i, self.weights[i]), (100 + i, self.biases[i])):
+                        reply[:values.size] = values.reshape(-1)
+                        self.comm.Isend(reply[:values.size], dest=worker, tag=tag)
             self.print_progress(validation_data, epoch)
         self.gather(layers)
 
