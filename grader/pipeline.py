@@ -75,7 +75,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
     if settings.launch is not None:
         return _grade_all(submission, assignment, settings)
     with ForkServer(assignment.needs, settings.place) as server:
-        if not settings.sealed:  # or else a run comes next: is it sealed?
+        if not settings.sealed:  # where the self-test starts it at once
             server.warm_up()
         settings = replace(settings, launch=_launcher(settings, server))
         return _grade_all(submission, assignment, _protected(settings))
