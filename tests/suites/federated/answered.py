@@ -1,6 +1,6 @@
 """The runs of a script that came to an end, and what is looked at where none did."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from grader.api import Launch, Outcome, WrongAnswer, holds, not_run
@@ -12,13 +12,13 @@ from .training_cases import Training
 Check = Callable[[Training, Outcome], None]
 Run = Callable[..., Launch]
 Answered = tuple[Training, Outcome]
-Runs = list[Answered]
+Runs = Iterator[Answered]
 
 
 def answered(
     run: Run, cases: Mapping[int, Sequence[Training]], most_gradients: Callable[[Training], int]
 ) -> Runs:
-    """Return the ordinary runs that came to an end, by number of ranks in their order.
+    """Yield the ordinary runs that came to an end, by number of ranks in their order.
 
     Where the first does not, it is begun once more and ended early: a script that fails after its
     training, or in its last step, has done all before rightly. That is looked at if no other number
@@ -26,37 +26,31 @@ def answered(
     most_gradients: after how many gradients a rank is ended then.
     Raises RunFailed where nothing came back at all.
     """
-    found: Runs = []
-    begun: Runs = []
-    for ranks, of_ranks in cases.items():
+    has_ended = False
+    begun: list[Answered] = []
+    for number, (ranks, of_ranks) in enumerate(cases.items()):
         ended = _ordinary(run(ranks, of_ranks)).holding(_anything)
-        found += ended
-        if not ended and not found and not begun:
+        yield from ended
+        has_ended = has_ended or bool(ended)
+        if not ended and number == 0:
             again = replace(of_ranks[0], most_gradients=most_gradients(of_ranks[0]))
             begun = run(ranks, (again,)).holding(_has_given)
-    if not found and not begun:
+    if not has_ended and not begun:
         ranks, of_ranks = next(iter(cases.items()))
         next(iter(_ordinary(run(ranks, of_ranks))))
-    return found or begun
-
-
-def first_answered(
-    run: Run, cases: Mapping[int, Sequence[Training]], most_gradients: Callable[[Training], int]
-) -> Answered:
-    """Return the first of `answered`; where it came to its end, the others are not waited for."""
-    ranks, of_ranks = next(iter(cases.items()))
-    ended = _ordinary(run(ranks, of_ranks)).holding(_anything)
-    return (ended or answered(run, cases, most_gradients))[0]
+    if not has_ended:
+        yield from begun
 
 
 def whole(runs: Runs) -> Runs:
-    """Return these runs; ends the test as not run where none of them came to its end.
+    """Yield these runs; ends the test as not run where none of them came to its end.
 
     For what is asked of every step, or round: of one that was only begun nobody knows.
     """
-    if any(case.most_gradients is not None for case, _ in runs):
-        not_run("the script did not come to its end on any number of processes")
-    return runs
+    for case, outcome in runs:
+        if case.most_gradients is not None:
+            not_run("the script did not come to its end on any number of processes")
+        yield case, outcome
 
 
 def assert_ends_alike(
@@ -67,7 +61,7 @@ def assert_ends_alike(
     checks: of which each has to hold that holds on all the others.
     Raises RunFailed, and what a check raises.
     """
-    others: Runs = []
+    others: list[Answered] = []
     for other, of_ranks in cases.items():
         if other != ranks:
             others += _ordinary(run(other, of_ranks)).holding(_anything)
@@ -76,12 +70,13 @@ def assert_ends_alike(
 
 
 def assert_as_right_as(
-    others: Runs, case: Training, outcome: Outcome, checks: Sequence[Check]
+    others: Iterable[Answered], case: Training, outcome: Outcome, checks: Sequence[Check]
 ) -> None:
     """Assert that each of the checks holds that holds for all of these other runs.
 
     What a script does wrong each time costs the tests that are about it. Raises what a check does.
     """
+    others = list(others)
     for check in checks:
         if all(holds(check, *other) for other in others):
             check(case, outcome)

@@ -31,18 +31,14 @@ Check = Callable[[Training, Outcome], None]
 
 
 def cases_of(
-    file: str, num_training_by_ranks: Mapping[int, int], *, timed_ranks: int | None = None
+    file: str, num_training_by_ranks: Mapping[int, int]
 ) -> dict[int, tuple[Training, ...]]:
     """Return what is run on each number of ranks.
 
     num_training_by_ranks: how many training examples, multiples of the batch size.
-    timed_ranks: on so many ranks, the runs to be timed are among it.
     """
     return {
-        ranks: (
-            Training("train", file=file, num_training=number),
-            *(timing_cases(file, 0) if ranks == timed_ranks else ()),
-        )
+        ranks: (Training("train", file=file, num_training=number),)
         for ranks, number in num_training_by_ranks.items()
     }
 

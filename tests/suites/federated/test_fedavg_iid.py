@@ -12,13 +12,11 @@ from .aggregation import (
     assert_weighted_means,
 )
 from .answered import (
-    Answered,
     Run,
     Runs,
     answered,
     assert_as_right_as,
     assert_ends_alike,
-    first_answered,
     whole,
 )
 from .fedavg_cases import RoundChecks, assert_figure, cases_of, without_end
@@ -44,18 +42,13 @@ def checks() -> RoundChecks:
 
 
 def runs_of(run: Run) -> Runs:
-    """Return the runs with several clients."""
+    """Yield the runs with several clients."""
     return answered(run, CASES, most_gradients=without_end)
-
-
-def first_run_of(run: Run) -> Answered:
-    """Return the first of them."""
-    return first_answered(run, CASES, most_gradients=without_end)
 
 
 def faults_of(run: Run, checks: RoundChecks) -> Faults:
     """Return what altered messages lead to on the first of these numbers of ranks."""
-    case, outcome = first_run_of(run)
+    case, outcome = next(runs_of(run))
     return faults_in(run, case, outcome, checks.everything)
 
 
@@ -90,7 +83,7 @@ def test_aggregator_takes_in_and_gives_out_the_model(run: Run) -> None:
 @points(1)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
     """What the clients train is sent to the server and changes the global model."""
-    case, outcome = first_run_of(run)
+    case, outcome = next(runs_of(run))
     faults_of(run, checks).assert_some_matter(
         range(1, outcome.ranks),
         least=1,
