@@ -26,10 +26,10 @@ from .sgd_traffic import (
 pytestmark = [part("param_server"), pytest.mark.mpi]
 
 FILE = "dist_sgd_param_server.py"
-CASES = cases_of(FILE, {3: 100, 5: 200})
+CASES = cases_of(FILE, {3: 200, 5: 200})
 # The last of its launch: what hangs there has been judged in all else.
 CASES[3] += (replace(CASES[3][0], synchronous_sends=True),)
-ONE_WORKER = cases_of(FILE, {2: 100})
+ONE_WORKER = cases_of(FILE, {2: 200})
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,8 @@ from .training_cases import Training
 pytestmark = [part("serverless"), pytest.mark.mpi]
 
 FILE = "dist_sgd_serverless.py"
-CASES = cases_of(FILE, {4: 100, 2: 200, 5: 100})
-ONE_PROCESS = cases_of(FILE, {1: 100})
+CASES = cases_of(FILE, {4: 200, 2: 200, 5: 200})
+ONE_PROCESS = cases_of(FILE, {1: 200})
 
 
 @pytest.fixture(scope="module")

@@ -122,6 +122,24 @@ def test_training_that_does_not_is_not_proven():
             judge()
 
 
+def test_other_senders_wait_until_the_first_was_in_vain():
+    """Whether anything depends on messages is known from one; each is asked about later."""
+    script = Script({1: GRADIENTS, 2: GRADIENTS})
+    script.faults().assert_some_matter(WORKERS, 1, others=lambda: False)
+    assert [order.rank for order in script.orders] == [2]
+
+    class OnlyTheFirstIsUsed(Script):
+        def outcome(self, case):
+            self.depends = case.altered_message is not None and case.altered_message.rank == 1
+            return super().outcome(case)
+
+    script = OnlyTheFirstIsUsed({1: GRADIENTS, 2: GRADIENTS})
+    script.faults().assert_some_matter(WORKERS, 1, others=lambda: False)
+    assert {order.rank for order in script.orders} == {1, 2}
+    with pytest.raises(NotProven, match="rank 2 sends"):
+        script.faults().assert_each_matters(WORKERS, NUM_STEPS)
+
+
 def test_a_last_model_that_nobody_needs_is_left_alone():
     """A rank that sends fewer than it has to give gives the others in another way."""
     Script({1: (8, MODEL)}, depends=False).faults().assert_each_matters(WORKERS, NUM_STEPS)
