@@ -45,6 +45,7 @@ RUN mkdir /opt/interposer \
 # Everything a student must not read: only root may enter.
 FROM python AS course
 COPY grader /layout/opt/grader/grader
+COPY course.toml /layout/opt/grader/
 COPY tests/suites /layout/opt/grader/tests/suites
 COPY student_template /layout/opt/grader/student_template
 COPY reference /layout/opt/grader/reference
@@ -84,11 +85,11 @@ ENV GRADER_SEALED=1 \
 WORKDIR /
 ENTRYPOINT ["tini", "-s", "--", "grade"]
 CMD ["check", "/submission"]
-ARG SOURCE_DIGEST=unknown
+ARG ENGINE_DIGEST=unknown
 LABEL org.opencontainers.image.title="grader" \
     org.opencontainers.image.description="Marks distributed machine-learning assignments" \
     org.opencontainers.image.licenses="MIT" \
-    grader.source-digest="${SOURCE_DIGEST}"
+    grader.engine-digest="${ENGINE_DIGEST}"
 
 FROM runtime AS grade-ranks
 # Of the grader nothing but what the ranks themselves run.

@@ -19,7 +19,7 @@ DOCKER ?= $(shell for docker in $$(which -a docker 2>/dev/null); do \
 	echo $$docker; break; fi; done)
 ANSWERS = [ -n "$(DOCKER)" ] && $(DOCKER) info >/dev/null 2>&1
 BUILD = DOCKER_BUILDKIT=1 $(DOCKER) build --network=host --build-arg BASE=$(BASE) \
-	--build-arg SOURCE_DIGEST=$$($(BIN)/grade --version | sed -n 's/^source //p') \
+	--build-arg ENGINE_DIGEST=$$($(BIN)/grade --version | sed -n 's/^engine //p') \
 	$(if $(wildcard $(SSL_CERT_FILE)),--secret id=ca$(comma)src=$(SSL_CERT_FILE))
 comma := ,
 

@@ -18,8 +18,8 @@ from xml.etree import ElementTree
 
 from scipy.stats import spearmanr
 
-from grader import assignment as assignments
 from grader import pipeline
+from grader.courses import bundled
 from grader.points import written
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
@@ -74,7 +74,7 @@ def main() -> None:
             if paid is not None:
                 points, max_points = paid[name]
             else:
-                needs = assignments.load(file.parts[-3], ROOT / "tests" / "suites").needs
+                needs = bundled().load(file.parts[-3]).needs
                 if needs not in servers:
                     servers[needs] = stack.enter_context(ForkServer(needs))
                 points, max_points = _graded(file.parent, label["part"], servers[needs])

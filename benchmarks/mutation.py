@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 
-from grader import assignment as assignments
 from grader import pipeline
 from grader.authoring.kill_matrix import Row, parse, reasons, render, summary, unexplained
 from grader.authoring.mutants import Mutant, mutants
+from grader.courses import bundled
 from grader.model import Verdict
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
@@ -78,8 +78,8 @@ def main() -> None:
 
 def jobs() -> Iterator[Job]:
     """Yield every mutant of every file that a part asks for."""
-    for name in assignments.names(ROOT / "tests" / "suites"):
-        found = assignments.load(name, ROOT / "tests" / "suites")
+    for name in bundled().names():
+        found = bundled().load(name)
         for file in dict.fromkeys(file for part in found.parts for file in part.files):
             path = ROOT / "reference" / name / file
             parts = tuple(part.name for part in found.parts if file in part.files)
@@ -105,7 +105,7 @@ def _decides(name: str) -> tuple[str, ...]:
 
 def grade(job: Job) -> tuple[Job, Row]:
     """Grade one mutant up to its first failure."""
-    assignment = assignments.load(job.assignment, ROOT / "tests" / "suites")
+    assignment = bundled().load(job.assignment)
     row = partial(
         Row,
         assignment=job.assignment,

@@ -20,6 +20,7 @@ def parser(
     whole = argparse.ArgumentParser(
         prog="grade", description="Mark a distributed machine-learning assignment."
     )
+    _add_course_option(whole)
     whole.add_argument("--version", action=print_versions, nargs=0, help="what would grade")
     commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
     check = commands.add_parser("check", help="grade a folder here, without Docker")
@@ -44,6 +45,7 @@ def parser(
     write.add_argument("assignment", metavar="ASSIGNMENT")
     write.add_argument("output", metavar="FOLDER", type=Path)
     for name, command in commands.choices.items():
+        _add_course_option(command)
         command.set_defaults(command=commands_by_name[name])
     return whole
 
@@ -56,6 +58,18 @@ def selecting(options: argparse.Namespace) -> list[str]:
     found += [] if options.ranks is None else ["--ranks", str(options.ranks)]
     found += ["--fail-fast"] if options.fail_fast else []
     return found + (["--show-hidden"] if options.show_hidden else [])
+
+
+def _add_course_option(command: argparse.ArgumentParser) -> None:
+    """Add --course, which counts before the name of a command and after it."""
+    command.add_argument(
+        "--course",
+        metavar="FOLDER",
+        type=Path,
+        action="append",
+        default=argparse.SUPPRESS,
+        help="a course to grade by, beside the bundled one (default: GRADER_COURSE)",
+    )
 
 
 def _score(text: str) -> float:

@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.errors import GraderError, UsageError
-from grader.home import REFERENCES, SHARED_SUPPORT, TEMPLATES
+from grader import support
+from grader.errors import GraderError
 from grader.model import WORLDS
 from grader.points import checked
-from grader.spelling import did_you_mean
+
+SHARED_SUPPORT = Path(support.__file__).parent
+"""Support files that many assignments share come with the engine."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,12 @@ class Assignment:
     """Modules that its ranks import, beside numpy and mpi4py."""
     source: str = ""
     """The exercise it was made from, in words."""
+    reference: Path = Path()
+    """The folder of its solution; need not be there."""
+    template: Path = Path()
+    """The folder of what students start from."""
+    course: str = ""
+    """The name of the course it belongs to."""
 
     @property
     def handed_in(self) -> tuple[str, ...]:
@@ -84,23 +92,35 @@ class Assignment:
                 names[file] += others
         return {file: tuple(dict.fromkeys(each)) for file, each in names.items()}
 
+    def support_paths(self) -> dict[str, Path]:
+        """Return where each support file lies: with the assignment, or with the shared ones.
 
-def names(suites: Path) -> list[str]:
-    """Return the assignments there are."""
-    return sorted(file.parent.name for file in suites.glob("*/assignment.toml"))
+        Raises GraderError when one is not installed.
+        """
+        found = {}
+        for file in self.support:
+            folders = (self.template, self.reference, SHARED_SUPPORT)
+            path = next((folder / file for folder in folders if (folder / file).is_file()), None)
+            if path is None:
+                raise GraderError(f"the support file {file} of {self.name} is not installed")
+            found[file] = path
+        return found
+
+    def shared_support(self) -> dict[str, Path]:
+        """Return the support files that are not the assignment's own, with where they lie."""
+        return {
+            file: SHARED_SUPPORT / file
+            for file in self.support
+            if not (self.reference / file).is_file()
+        }
 
 
-def load(name: str, suites: Path) -> Assignment:
-    """Read one assignment.
+def read(folder: Path, *, reference: Path, template: Path, course: str) -> Assignment:
+    """Read the assignment whose suites lie in a folder.
 
-    Raises UsageError when there is none of that name, GraderError when its file is not right.
+    Raises GraderError when its file is not right.
     """
-    folder = suites / name
-    if name not in names(suites):
-        known = ", ".join(names(suites)) or "none is installed"
-        meant = did_you_mean(name, names(suites))
-        raise UsageError(f"unknown assignment {name!r}; {meant}known are: {known}")
-    file = folder / "assignment.toml"
+    name, file = folder.name, folder / "assignment.toml"
     try:
         data = tomllib.loads(file.read_text())
         return Assignment(
@@ -112,6 +132,9 @@ def load(name: str, suites: Path) -> Assignment:
             manual=tuple(_manual(manual) for manual in _tables(data, "manual", ())),
             needs=_texts(data, "needs", ()),
             source=_text(data, "source", ""),
+            reference=reference,
+            template=template,
+            course=course,
         )
     except (
         RecursionError,
@@ -120,37 +143,6 @@ def load(name: str, suites: Path) -> Assignment:
         ValueError,
     ) as error:
         raise GraderError(f"{file.name} of {name} is not right: {error!r}") from None
-
-
-def wanted(suites: Path, name: str | None = None) -> list[str]:
-    """Return all names of files that the assignments ask for, or only those of one assignment."""
-    asked = [load(each, suites) for each in ([name] if name is not None else names(suites))]
-    return [
-        name for each in asked for accepted in each.accepted_names.values() for name in accepted
-    ]
-
-
-def support_paths(assignment: Assignment) -> dict[str, Path]:
-    """Return where each support file lies: with the assignment, or with those that many share.
-
-    Raises GraderError when one is not installed.
-    """
-    folders = (TEMPLATES / assignment.name, REFERENCES / assignment.name, SHARED_SUPPORT)
-    found = {}
-    for file in assignment.support:
-        path = next((folder / file for folder in folders if (folder / file).is_file()), None)
-        if path is None:
-            raise GraderError(f"the support file {file} of {assignment.name} is not installed")
-        found[file] = path
-    return found
-
-
-def shared_support(assignment: Assignment) -> dict[str, Path]:
-    """Return the support files that are not the assignment's own, with where they lie."""
-    own = REFERENCES / assignment.name
-    return {
-        file: SHARED_SUPPORT / file for file in assignment.support if not (own / file).is_file()
-    }
 
 
 def _world(part: dict[str, Any]) -> str:

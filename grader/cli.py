@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grader import __version__, pipeline
-from grader import assignment as assignments
+from grader import __version__, pipeline, versions
 from grader.arguments import Command, parser, selecting
 from grader.authoring import catalogue, template
+from grader.courses import Courses, find_courses
 from grader.data import Data
 from grader.errors import GraderError, UsageError
-from grader.home import SUITES
 from grader.intake import process as intake
 from grader.model import Report
 from grader.opening import open_submission
@@ -32,7 +31,6 @@ from grader.secret import course_secret, secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.inputs import PUBLIC_SECRET
 from grader.suite.selection import Selection
-from grader.versions import versions
 
 _DEFAULT_WIDTH = 80
 _MAX_WIDTH = 100
@@ -54,14 +52,19 @@ def run(arguments: Sequence[str]) -> int:
 
 
 class _PrintVersions(argparse.Action):
-    def __call__(self, *_: object) -> None:
-        found = versions()
+    def __call__(self, _: object, options: argparse.Namespace, *__: object) -> None:
         print(f"grade {__version__}")
-        print(f"source {found.source_digest}")
-        print(f"lock {found.lock_digest}")
-        for name, version in found.packages.items():
+        print(f"engine {versions.engine_digest()}")
+        for course in _courses(options).courses:
+            print(f"course {course.name} {course.digest()}")
+        print(f"lock {versions.lock_digest()}")
+        for name, version in versions.packages().items():
             print(f"{name} {version}")
         sys.exit(0)
+
+
+def _courses(options: argparse.Namespace) -> Courses:
+    return find_courses(getattr(options, "course", None) or ())
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -69,6 +72,7 @@ def _check(options: argparse.Namespace) -> int:
     live = _live(options)
     sealed = _is_sealed()
     settings = Settings(
+        courses=_courses(options),
         door="container" if sealed else "check",
         sealed=sealed,
         secret=secret_beside_ranks(is_sealed=sealed),
@@ -119,6 +123,7 @@ def _run(options: argparse.Namespace) -> int:
     secret = course_secret()
     data = sealed_door.grade_in_container(
         folder,
+        _courses(options).wanted(options.assignment),
         image=options.image,
         engine=options.engine,
         ranks_image=options.ranks_image if options.isolation == "two-containers" else None,
@@ -138,7 +143,7 @@ def _selftest(options: argparse.Namespace) -> int:
     is_here = _is_sealed()
     if is_here:
         where = place.from_environment(os.environ)
-        found = pipeline.selftest(Settings(sealed=True, place=where))
+        found = pipeline.selftest(Settings(courses=_courses(options), sealed=True, place=where))
     else:
         from grader.container import sealed_door  # as for `run`
 
@@ -265,7 +270,7 @@ def _say(line: str, end: str = "\n") -> None:
 def _open(options: argparse.Namespace) -> int:
     """Run tests in the open; return 0 if all hold, 1 if one does not. No mark comes of it."""
     colour, width = _look(sys.stdout.isatty(), options)
-    end = open_submission(options, colour=colour)
+    end = open_submission(options, _courses(options), colour=colour)
     if end.failure is not None:
         page = Page(colour, options.plain, width, verbose=True)
         print("\n".join(ended(page, end.test, end.failure)))
@@ -273,15 +278,14 @@ def _open(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    print(catalogue.listing(options.prices, is_page=options.markdown), end="")
+    print(catalogue.listing(_courses(options), options.prices, is_page=options.markdown), end="")
     return 0
 
 
 def _template(options: argparse.Namespace) -> int:
     """Write a template: from the reference where it is installed, else the ready one."""
-    found = assignments.load(options.assignment, SUITES)
     output: Path = options.output
-    template.write(found.name, output, assignments.shared_support(found))
+    template.write(_courses(options).assignment(options.assignment), output)
     again = "mount it at /submission and start the image again: that" if _is_sealed() else ""
     print(f"{output}: ready; {again or f'`grade check {output}`'} shows what is left to do")
     return 0

@@ -201,7 +201,12 @@ class Versions:
     """What graded, so that a mark can be reproduced."""
 
     grader: str
-    source_digest: str
+    engine_digest: str
+    """Over the grader's own sources."""
+    course: str
+    """The name of the course that was graded by."""
+    course_digest: str
+    """Over its suites, and the files it gives to the ranks."""
     lock_digest: str
     packages: Mapping[str, str] = field(default_factory=dict)
 

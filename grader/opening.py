@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grader import assignment as assignments
 from grader.assignment import Assignment
+from grader.courses import Courses
 from grader.errors import GraderError, UsageError
-from grader.home import SUITES
 from grader.intake import process as intake
 from grader.recognition import recognise, require_likely
 from grader.spelling import did_you_mean
@@ -20,7 +19,7 @@ _NO_TESTS = 5
 """What pytest ends with then."""
 
 
-def open_submission(options: argparse.Namespace, *, colour: bool) -> OpenEnd:
+def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bool) -> OpenEnd:
     """Run the suites of a submission openly, on our own terminal, as the command line says.
 
     Raises UsageError when it is no folder, or of no assignment that can be run so, GraderError
@@ -29,16 +28,17 @@ def open_submission(options: argparse.Namespace, *, colour: bool) -> OpenEnd:
     folder, assignment = options.submission, options.assignment
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder; an open session runs the files as they lie there")
-    submission = intake.read(folder, assignments.wanted(SUITES, assignment))
-    known = [assignments.load(each, SUITES) for each in assignments.names(SUITES)]
+    submission = intake.read(folder, courses.wanted(assignment))
+    known = courses.assignments()
     if assignment is None:
         found = recognise(submission, known)
     else:
-        found = assignments.load(assignment, SUITES)
+        found = courses.assignment(assignment)
         require_likely(submission, found, known)
     end = run_openly(
         OpenOrder(
             suites=_suites(found, options.part or [], set(submission.files)),
+            root=found.folder.parent,
             submission=_folder_of_files(folder, found),
             ranks=options.ranks,
             pytest_options=(

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader import assignment as assignments
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, RanksGone
 from grader.model import PartResult, TestResult, Verdict
@@ -96,9 +95,7 @@ def _grade_once(
         probes=(assignment.folder / "probes.py").read_text(),
         limits=Limits(case_s=part.case_time_limit_s),
         submission={**files, **(stand_in or {})},
-        support={
-            file: path.read_bytes() for file, path in assignments.support_paths(assignment).items()
-        },
+        support={file: path.read_bytes() for file, path in assignment.support_paths().items()},
         secret=settings.secret,
         launch=settings.launch,
         own_part_replaced=part.builds_on if stand_in else None,

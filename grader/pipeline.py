@@ -6,10 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader import assignment as assignments
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
-from grader.home import SUITES
 from grader.intake import process as intake
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, Verdict
@@ -45,7 +43,7 @@ def grade(
     settings = settings or Settings()
     if parts is not None:
         settings = replace(settings, parts=parts)
-    wanted = assignments.wanted(SUITES, assignment)
+    wanted = settings.courses.wanted(assignment)
     submission = intake.read(path, wanted, intake_user(settings))
     return grade_as(submission, assignment, settings)
 
@@ -60,9 +58,9 @@ def grade_as(submission: Submission, name: str | None, settings: Settings) -> Re
 
     Raises UsageError when its files are those of no assignment, or of several.
     """
-    known = [assignments.load(each, SUITES) for each in assignments.names(SUITES)]
+    known = settings.courses.assignments()
     if name is not None:
-        named = assignments.load(name, SUITES)
+        named = settings.courses.assignment(name)
         require_likely(submission, named, known)
         return grade_submission(submission, named, settings)
     settings = replace(settings, is_recognised=True)
@@ -85,7 +83,7 @@ def selftest(settings: Settings) -> tuple[Protection, ...]:
     """Return the protections of a sealed grading here."""
     check_machine()
     with ForkServer(place=settings.place) as server:
-        return examine(_launcher(settings, server))
+        return examine(_launcher(settings, server), _material(settings))
 
 
 def _protected(settings: Settings) -> Settings:
@@ -95,7 +93,7 @@ def _protected(settings: Settings) -> Settings:
     """
     if not settings.sealed or settings.launch is None:
         return settings
-    protections = examine(settings.launch)
+    protections = examine(settings.launch, _material(settings))
     reason = refusal(protections, flags_are_ours=settings.flags_are_ours)
     if reason:
         raise GraderError(reason)
@@ -147,7 +145,7 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
         manual_parts=manual_parts(assignment, submission, intake_user(settings))
         if everything
         else (),
-        versions=versions(),
+        versions=versions(settings.courses.of(assignment)),
         wall_time_s=wall_time_s,
         started_at=started_at.isoformat(timespec="seconds"),
         notes=(
@@ -227,12 +225,19 @@ def _is_selected(part: Part, assignment: Assignment, settings: Settings) -> bool
 
 def _elsewhere(part: str, assignment: Assignment, settings: Settings) -> str:
     """Return which other assignments have a part of that name, and how this one was chosen."""
-    known = (assignments.load(each, SUITES) for each in assignments.names(SUITES))
+    known = settings.courses.assignments()
     others = [each.name for each in known if part in (other.name for other in each.parts)]
     if not others:
         return ""
     how = ", which was recognised by the files" if settings.is_recognised else ""
     return f"; a part of that name is in {' and '.join(others)}, not in {assignment.name}{how}"
+
+
+def _material(settings: Settings) -> list[Path]:
+    """Return folders that no submission may read: ours, and what the courses solve and test by."""
+    courses = settings.courses.courses
+    own = [folder for each in courses for folder in (each.root, each.suites, each.references)]
+    return [Path(__file__).resolve().parent, *own]
 
 
 def _launcher(settings: Settings, server: ForkServer) -> Callable[[Plan], Launched]:

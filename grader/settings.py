@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from grader.courses import Courses, find_courses
 from grader.data import Data
 from grader.runner.journal import Journal
 from grader.runner.place import Here, Place
@@ -16,6 +17,8 @@ from grader.suite.selection import Selection
 class Settings:
     """How to grade, whatever is graded."""
 
+    courses: Courses = field(default_factory=find_courses)
+    """Whose assignments may be graded."""
     door: str = "check"
     sealed: bool = False
     """Run the ranks as users of their own; needs root."""

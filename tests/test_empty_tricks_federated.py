@@ -5,9 +5,8 @@ from textwrap import dedent, indent
 
 import pytest
 
-from grader import assignment as assignments
 from grader import pipeline
-from grader.home import SUITES
+from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.settings import Settings
@@ -181,7 +180,7 @@ ANSWERS += ("float('inf')", "max(arguments)", "10**9")
 
 @pytest.fixture(scope="module")
 def server():
-    with ForkServer(assignments.load("federated", SUITES).needs) as started:
+    with ForkServer(bundled().load("federated").needs) as started:
         yield started
 
 

@@ -5,9 +5,8 @@ from functools import partial
 
 import pytest
 
-from grader import assignment as assignments
 from grader import pipeline
-from grader.home import SUITES
+from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.settings import Settings
@@ -182,7 +181,7 @@ TRICKS = {
 
 @pytest.fixture(scope="module")
 def server():
-    with ForkServer(assignments.load(ASSIGNMENT, SUITES).needs) as started:
+    with ForkServer(bundled().load(ASSIGNMENT).needs) as started:
         yield started
 
 

@@ -7,9 +7,8 @@ from textwrap import indent
 
 import pytest
 
-from grader import assignment as assignments
 from grader import pipeline
-from grader.home import SUITES
+from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.settings import Settings
@@ -168,7 +167,7 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[ForkServer]:
-    with ForkServer(assignments.load("mpi_sgd", SUITES).needs) as server:
+    with ForkServer(bundled().load("mpi_sgd").needs) as server:
         yield server
 
 

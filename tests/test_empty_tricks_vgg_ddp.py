@@ -5,9 +5,8 @@ from functools import partial
 
 import pytest
 
-from grader import assignment as assignments
 from grader import pipeline
-from grader.home import SUITES
+from grader.courses import bundled
 from grader.model import Verdict
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
@@ -179,7 +178,7 @@ MOST = 0.10
 @pytest.fixture(scope="module")
 def settings():
     """Return settings whose ranks share a server."""
-    with ForkServer(assignments.load(ASSIGNMENT, SUITES).needs) as server:
+    with ForkServer(bundled().load(ASSIGNMENT).needs) as server:
         yield Settings(launch=partial(launch, server=server))
 
 

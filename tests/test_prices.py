@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from grader import assignment as assignments
 from grader.authoring import catalogue
+from grader.courses import bundled
 from grader.errors import GraderError
 from grader.points import total
 from grader.suite.prices import prices
@@ -14,10 +14,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SUITES = ROOT / "tests" / "suites"
 
 
-@pytest.mark.parametrize("name", assignments.names(SUITES))
+@pytest.mark.parametrize("name", bundled().names())
 def test_the_page_is_made_from_the_suites(name):
     """`make docs` writes it."""
-    found = assignments.load(name, SUITES)
+    found = bundled().load(name)
     by_part = {part.name: prices(found.folder / part.suite) for part in found.parts}
     assert (ROOT / "docs" / "prices" / f"{name}.md").read_text() == catalogue.prices(found, by_part)
     for part in found.parts:

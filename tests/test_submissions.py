@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from grader import assignment as assignments
 from grader import pipeline
-from grader.home import SUITES
+from grader.courses import bundled
 from grader.model import PartResult, Verdict
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
@@ -113,7 +112,7 @@ def launcher_for():
             return stack.enter_context(ForkServer(modules))
 
         yield lambda assignment: partial(
-            launch, server=server_with(assignments.load(assignment, SUITES).needs)
+            launch, server=server_with(bundled().load(assignment).needs)
         )
 
 

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from grader import assignment as assignments
 from grader.assignment import Assignment, Manual, Part
+from grader.courses import Courses
 from grader.errors import GraderError
-from grader.home import SUITES
 from grader.points import total, written
 from grader.suite.prices import Price
 from grader.suite.prices import prices as prices_in
@@ -20,19 +19,20 @@ _COLUMNS = ("part", "points", "asked", "handed in", "rules, beside being right")
 _BY_A_PERSON = "marked by a person, pending until then"
 
 
-def listing(name: str | None, *, is_page: bool) -> str:
+def listing(courses: Courses, name: str | None, *, is_page: bool) -> str:
     """Return the price list of an assignment, or the list of all, as a page or for a terminal.
 
     Raises UsageError for an assignment nobody knows, GraderError where none is installed.
     """
     if name:
-        found = assignments.load(name, SUITES)
+        found = courses.assignment(name)
         return prices(
             found, {part.name: prices_in(found.folder / part.suite) for part in found.parts}
         )
-    known = [assignments.load(each, SUITES) for each in assignments.names(SUITES)]
+    known = courses.assignments()
     if not known:
-        raise GraderError(f"no assignment is installed in {SUITES}")
+        folders = " or ".join(str(course.suites) for course in courses.courses)
+        raise GraderError(f"no assignment is installed in {folders}")
     return markdown(known) if is_page else text(known)
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
+from grader.assignment import Assignment
 from grader.authoring.solutions import strip_solutions
 from grader.errors import GraderError, UsageError
-from grader.home import REFERENCES, TEMPLATES
 
 NOTHING_SHARED: Mapping[str, Path] = {}
 
@@ -30,16 +30,16 @@ def require_free(output_dir: Path) -> None:
         )
 
 
-def write(name: str, output_dir: Path, shared: Mapping[str, Path]) -> None:
+def write(assignment: Assignment, output_dir: Path) -> None:
     """Write the template of an assignment: from its reference where that is installed, else as is.
 
     Raises UsageError as `require_free` and `generate` do.
     """
     require_free(output_dir)
-    if (REFERENCES / name).is_dir():
-        generate(REFERENCES / name, output_dir, shared)
+    if assignment.reference.is_dir():
+        generate(assignment.reference, output_dir, assignment.shared_support())
     else:
-        copy(TEMPLATES / name, output_dir)
+        copy(assignment.template, output_dir)
 
 
 def generate(

@@ -12,7 +12,7 @@ from grader.container.output import Source
 DATA_IN_CONTAINER = "/data"
 SHARED_IN_CONTAINER = "/ranks"
 """Where a folder in memory lies that two containers share."""
-SOURCE_LABEL = "grader.source-digest"
+SOURCE_LABEL = "grader.engine-digest"
 CLIENT_LABEL = "grader.client"
 """Names the process that a container or a folder is for; without it, they are left over."""
 

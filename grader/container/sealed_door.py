@@ -6,7 +6,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from grader import assignment as assignments
 from grader.container import engines
 from grader.container.engine import (
     DATA_IN_CONTAINER,
@@ -20,7 +19,6 @@ from grader.container.output import BrokenOff, Output, listen
 from grader.container.resume import ContainerDied, Record, until_reported, when_engine_is_back
 from grader.data import require_known_files
 from grader.errors import INTERRUPTED, RANKS_GONE, GraderError, UsageError
-from grader.home import SUITES
 from grader.intake import process as intake
 from grader.runner import intake_stream, journal
 from grader.runner.journal import Finished
@@ -37,6 +35,7 @@ _CHUNK_NUM_BYTES = 64 << 10
 
 def grade_in_container(
     submission: Path,
+    wanted: Sequence[str],
     *,
     image: str,
     engine: str = "docker",
@@ -51,7 +50,7 @@ def grade_in_container(
 ) -> bytes:
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
-    engine: docker or podman.
+    wanted: names of files that count as handed in. engine: docker or podman.
     ranks_image: grade with the ranks in a second container, of this image.
     options: further options of `grade check`, such as `--part NAME`.
     assignment: its name; found out from the files when left out.
@@ -63,7 +62,6 @@ def grade_in_container(
     the grader inside fails. Whatever happens, the containers are gone afterwards.
     """
     limits = limits or ContainerLimits()
-    wanted = assignments.wanted(SUITES, assignment)
     found = intake.read(submission, wanted)
     package = intake_stream.pack_secret(secret) + intake_stream.pack(found)
     if data is not None:

@@ -15,7 +15,7 @@ from grader.report import reading
 from grader.report.losses import worst_verdict
 from grader.report.safe_text import one_line
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 _COMMAND = re.compile("[<>&]|#(?=#)")
 """What ends a script in a page, and what begins a command to a CI runner: only in strings."""
 _UNREADABLE = "the grading gave a report that cannot be read"
@@ -85,7 +85,9 @@ def _report(report: Report) -> dict[str, Any]:
         "notes": [_text(note) for note in report.notes],
         "versions": {
             "grader": versions.grader,
-            "source_digest": versions.source_digest,
+            "engine_digest": versions.engine_digest,
+            "course": _text(versions.course),
+            "course_digest": versions.course_digest,
             "lock_digest": versions.lock_digest,
             "packages": dict(sorted(versions.packages.items())),
         },

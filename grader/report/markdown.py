@@ -142,11 +142,15 @@ def _notes(report: Report) -> Iterator[str]:
 
 def _versions(report: Report) -> str:
     submitted = _hexadecimal(report.submission_digest)
-    source = _hexadecimal(report.versions.source_digest)
+    engine, course = (
+        _hexadecimal(digest)
+        for digest in (report.versions.engine_digest, report.versions.course_digest)
+    )
     recognised = " The assignment was recognised by its files." if report.is_recognised else ""
     return (
         f"Submission {escape(report.submission)}, digest `{submitted}`; "
-        f"grader {escape(report.versions.grader)}, source `{source}`.{recognised}"
+        f"grader {escape(report.versions.grader)}, engine `{engine}`, "
+        f"course {escape(report.versions.course)} `{course}`.{recognised}"
     )
 
 

@@ -74,7 +74,9 @@ def _versions(data: Data) -> Versions:
     packages = _get(data, "packages", dict)
     return Versions(
         grader=_get(data, "grader", str),
-        source_digest=_get(data, "source_digest", str),
+        engine_digest=_get(data, "engine_digest", str),
+        course=_get(data, "course", str),
+        course_digest=_get(data, "course_digest", str),
         lock_digest=_get(data, "lock_digest", str),
         packages={name: _get(packages, name, str) for name in packages},
     )

@@ -97,7 +97,8 @@ def _total(page: Page, report: Report) -> list[str]:
     told = [
         f"{report.wall_time_s:.1f} s, {num_launches} launches, started {report.started_at}",
         f"submission {report.submission_digest}",
-        f"grader {versions.grader}, source {versions.source_digest[:_DIGEST_NUM_CHARS]}, "
+        f"grader {versions.grader}, engine {versions.engine_digest[:_DIGEST_NUM_CHARS]}, "
+        f"course {versions.course} {versions.course_digest[:_DIGEST_NUM_CHARS]}, "
         f"lock {versions.lock_digest[:_DIGEST_NUM_CHARS]}, {packages}",
     ]
     return lines + [line for text in told for line in page.paragraph(one_line(text), first="")]

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader import assignment as assignments
+from grader.assignment import Assignment
+from grader.course import Course
 from grader.data import Data
-from grader.home import SUITES
 from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.model import RunFailure
 from grader.rank import own_mpi, problem
@@ -106,7 +106,7 @@ class OpenMode(SuiteMode):
     ) -> Launch:
         """Run the cases on the first `ranks` ranks of this job; every rank gets the outcomes."""
         folder = item.path.parent
-        assignment = assignments.load(folder.name, SUITES)
+        assignment = Course.around(folder).load(folder.name)
         part = next(each for each in assignment.parts if each.name == part_of(item))
         world = world or part.world
         if world.startswith("torch"):
@@ -166,13 +166,13 @@ class OpenMode(SuiteMode):
         if communicator not in (self._mpi.COMM_NULL, self._mpi.COMM_WORLD):
             communicator.Free()
 
-    def _find_modules(self, assignment: assignments.Assignment) -> None:
+    def _find_modules(self, assignment: Assignment) -> None:
         """Let imports find our support files first, then the submission."""
         support = self._folder / f"support-{assignment.name}"
         if support == self._support:
             return
         if self._world.rank == 0:
-            for file, source in assignments.support_paths(assignment).items():
+            for file, source in assignment.support_paths().items():
                 link = support / file
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(source)

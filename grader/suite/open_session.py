@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import GraderError
-from grader.home import SUITES
 from grader.judge.crash_hints import crash_hint
 from grader.model import RunFailure, Verdict
 from grader.runner import answers
@@ -39,6 +38,8 @@ class OpenOrder:
 
     suites: tuple[Path, ...]
     """Files of suites."""
+    root: Path
+    """The folder that all suites of the course lie in."""
     submission: Path
     """The folder whose files are asked for."""
     ranks: int
@@ -89,7 +90,7 @@ class _Session:
         scratch = self._folder / SCRATCH
         scratch.mkdir()
         process = subprocess.Popen(  # noqa: S603 - our own command line
-            self._command(scratch), env=self._environment(scratch), cwd=SUITES
+            self._command(scratch), env=self._environment(scratch), cwd=self._order.root
         )
         failure = None
         try:
@@ -210,7 +211,7 @@ class _Session:
         }
         for name, value in options.items():
             command += ["--mca", name, value]
-        suites = SUITES.resolve()
+        suites = self._order.root.resolve()
         return [
             *command,
             *(sys.executable, "-m", "pytest", "-q", "-rfEs", "--strict-markers"),

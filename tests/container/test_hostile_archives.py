@@ -11,9 +11,8 @@ from red_team import container, images, invariants
 from red_team.archives import BUILDERS, FILE
 from red_team.attack import Attack
 
-from grader import assignment as assignments
+from grader.courses import find_courses
 from grader.errors import UsageError
-from grader.home import SUITES
 from grader.intake import process as intake
 from grader.model import Verdict
 
@@ -37,7 +36,7 @@ def built(request, tmp_path):
 
 def test_the_client_takes_only_what_lies_in_it(built):
     """Plain files of the archive itself, or one sentence; never what a link leads to."""
-    wanted = assignments.wanted(SUITES, "mpi_sgd")
+    wanted = find_courses().wanted("mpi_sgd")
     try:
         found = intake.read(built, wanted)
     except UsageError as refused:

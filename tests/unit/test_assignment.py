@@ -4,10 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from courses_of import courses_of
 
-from grader import assignment as assignments
+from grader.assignment import SHARED_SUPPORT
+from grader.courses import bundled
 from grader.errors import GraderError, UsageError
-from grader.home import REFERENCES, SHARED_SUPPORT, SUITES, TEMPLATES
 
 TOML = """
 name = "it"
@@ -51,7 +52,7 @@ def suites(tmp_path: Path) -> Path:
 
 def test_all_names_count_that_any_part_accepts(suites):
     """Each once, the asked one first."""
-    found = assignments.load("it", suites)
+    found = courses_of(suites).assignment("it")
     assert found.handed_in == ("ring.py", "part1/main.py", "fit.py")
     assert found.accepted_names == {
         "ring.py": ("ring.py", "1b.py", "ring_allreduce.py", "2b.py"),
@@ -62,7 +63,7 @@ def test_all_names_count_that_any_part_accepts(suites):
 
 def test_what_a_part_does_not_say_is_empty(suites):
     """Other names and rules are there when they are written down."""
-    found = assignments.load("it", suites)
+    found = courses_of(suites).assignment("it")
     assert found.source == "a sheet"
     assert [part.rules for part in found.parts] == [("one neighbour",), ()]
     assert found.parts[0].accepted_names == {"ring.py": ("1b.py", "ring_allreduce.py")}
@@ -71,10 +72,10 @@ def test_what_a_part_does_not_say_is_empty(suites):
 def test_wanted_are_the_files_of_all_assignments_or_of_one(suites):
     """They tell which folder of a submission counts."""
     own = {"ring.py", "1b.py", "ring_allreduce.py", "2b.py", "part1/main.py", "fit.py"}
-    assert set(assignments.wanted(suites, "it")) == own
-    assert set(assignments.wanted(suites)) == own | {"x.py"}
+    assert set(courses_of(suites).wanted("it")) == own
+    assert set(courses_of(suites).wanted()) == own | {"x.py"}
     with pytest.raises(UsageError, match="unknown assignment 'none'; known are: it, other"):
-        assignments.wanted(suites, "none")
+        courses_of(suites).wanted("none")
 
 
 @pytest.mark.parametrize(
@@ -91,20 +92,20 @@ def test_a_file_that_is_not_right_is_the_graders_failure(suites, old, new):
     file = suites / "it" / "assignment.toml"
     file.write_text(file.read_text().replace(old, new, 1))
     with pytest.raises(GraderError, match=r"assignment\.toml of it is not right"):
-        assignments.load("it", suites)
+        courses_of(suites).assignment("it")
 
 
 def test_support_files_lie_with_the_assignment_or_are_shared():
     """The assignment's own are found first; a missing one is the installation's failure."""
-    mpi_sgd = assignments.load("mpi_sgd", SUITES)
-    paths = assignments.support_paths(mpi_sgd)
-    assert paths["network.py"] == TEMPLATES / "mpi_sgd" / "network.py"
-    assert assignments.shared_support(mpi_sgd) == {"images.py": SHARED_SUPPORT / "images.py"}
-    assert not (REFERENCES / "mpi_sgd" / "images.py").exists()
-    elsewhere = replace(mpi_sgd, name="without_a_template", support=("images.py",))
-    assert assignments.support_paths(elsewhere) == {"images.py": SHARED_SUPPORT / "images.py"}
+    mpi_sgd = bundled().load("mpi_sgd")
+    paths = mpi_sgd.support_paths()
+    assert paths["network.py"] == bundled().templates / "mpi_sgd" / "network.py"
+    assert mpi_sgd.shared_support() == {"images.py": SHARED_SUPPORT / "images.py"}
+    assert not (bundled().references / "mpi_sgd" / "images.py").exists()
+    elsewhere = replace(mpi_sgd, template=Path("none"), support=("images.py",))
+    assert elsewhere.support_paths() == {"images.py": SHARED_SUPPORT / "images.py"}
     with pytest.raises(GraderError, match=r"the support file none\.py of mpi_sgd is not installed"):
-        assignments.support_paths(replace(mpi_sgd, support=("none.py",)))
+        replace(mpi_sgd, support=("none.py",)).support_paths()
 
 
 @pytest.mark.parametrize(
@@ -131,5 +132,5 @@ def test_a_file_that_is_not_right_is_one_sentence(suites, content):
     """Whatever an instructor has typed."""
     (suites / "it" / "assignment.toml").write_bytes(content)
     with pytest.raises(GraderError, match=r"assignment\.toml of it is not right") as error:
-        assignments.load("it", suites)
+        courses_of(suites).assignment("it")
     assert "\n" not in str(error.value)

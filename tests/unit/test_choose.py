@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import assignment as assignments
 from grader import parts, pipeline
 from grader import submission as submissions
 from grader.assignment import Assignment, Part
+from grader.courses import bundled, find_courses
 from grader.errors import GraderError, UsageError
-from grader.home import SUITES
 from grader.model import Verdict
 from grader.recognition import missing_text, recognise, require_likely
 from grader.settings import Settings
@@ -171,10 +170,10 @@ def test_without_assignments_nothing_can_be_recognised():
         recognise(handed_in("ring.py"), [])
 
 
-@pytest.mark.parametrize("name", assignments.names(SUITES))
+@pytest.mark.parametrize("name", bundled().names())
 def test_every_reference_file_set_is_recognised(name):
     """The files of each installed assignment, with what it gives along, are recognised."""
-    known = [assignments.load(each, SUITES) for each in assignments.names(SUITES)]
+    known = bundled().assignments()
     (own,) = [each for each in known if each.name == name]
     whole = handed_in(*own.handed_in)
     assert recognise(whole, known) is own
@@ -196,13 +195,13 @@ def test_the_report_says_that_the_assignment_was_recognised(tmp_path):
 
 def test_a_named_assignment_tells_the_folder_that_counts(tmp_path):
     """Where two folders hold the files of two assignments."""
-    known = [assignments.load(each, SUITES) for each in ("mpi_sgd", "vgg_ddp")]
+    known = [bundled().load(each) for each in ("mpi_sgd", "vgg_ddp")]
     for folder, each in zip(("ex1", "ex2"), known, strict=True):
         for file in each.handed_in:
             (tmp_path / folder / file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / folder / file).write_text("")
     for each in known:
-        found = submissions.read(tmp_path, assignments.wanted(SUITES, each.name))
+        found = submissions.read(tmp_path, find_courses().wanted(each.name))
         assert set(found.files) == set(each.handed_in)
 
 

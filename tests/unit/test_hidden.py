@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from courses_of import courses_of
 
-from grader import assignment as assignments
 from grader import pipeline, submission
 from grader.errors import UsageError
 from grader.model import Outcome, Report, RunFailure, Verdict
@@ -148,11 +148,12 @@ def grade(suites, source="", launch=echo, said=None, **options) -> Report:
     folder = suites.parent / "handin"
     folder.mkdir(exist_ok=True)
     (folder / "double.py").write_text(source or "def double(number): return 2 * number")
-    assignment = assignments.load("doubling", suites)
-    settings = Settings(launch=launch, **options)
+    courses = courses_of(suites)
+    assignment = courses.assignment("doubling")
+    settings = Settings(courses=courses, launch=launch, **options)
     if said is not None:
         settings = replace(settings, progress=said.append)
-    handed_in = submission.read(folder, assignments.wanted(suites, "doubling"))
+    handed_in = submission.read(folder, courses.wanted("doubling"))
     return pipeline.grade_submission(handed_in, assignment, settings)
 
 
@@ -335,9 +336,10 @@ def test_a_part_that_was_not_handed_in_can_still_be_worth_all_its_points(suites)
     folder = suites.parent / "handin"
     folder.mkdir()
     (folder / "other.py").write_text("")
-    assignment = assignments.load("doubling", suites)
+    courses = courses_of(suites)
     handed_in = submission.read(folder, ["other.py"])
-    report = pipeline.grade_submission(handed_in, assignment, Settings(launch=echo))
+    settings = Settings(courses=courses, launch=echo)
+    report = pipeline.grade_submission(handed_in, courses.assignment("doubling"), settings)
     assert (report.score, report.max_score) == (0, 8)
     assert report.parts[0].verdict is Verdict.NOT_ATTEMPTED
 

@@ -1,15 +1,12 @@
 """What speaks for a part: the tests that cost points."""
 
-from pathlib import Path
-
 import pytest
 
-from grader import assignment as assignments
 from grader import model, parts
-from grader.home import SUITES
+from grader.courses import bundled
 from grader.model import PartResult, Verdict
 
-PART = assignments.load("vgg_ddp", Path(SUITES)).parts[0]
+PART = bundled().load("vgg_ddp").parts[0]
 
 
 def result(*tests: tuple[Verdict, float, str]) -> PartResult:

@@ -4,10 +4,10 @@ import textwrap
 
 import numpy as np
 import pytest
+from courses_of import courses_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader import assignment as assignments
 from grader import pipeline, points, submission
 from grader.errors import GraderError
 from grader.model import Outcome, Report, Verdict
@@ -91,8 +91,9 @@ def grade(tmp_path, parts, hidden=()) -> Report:
     handed_in.mkdir()
     (handed_in / "it.py").write_text("")
     found = submission.read(handed_in, ["it.py"])
-    assignment = assignments.load("sums", folder.parent)
-    return pipeline.grade_submission(found, assignment, Settings(launch=echo))
+    courses = courses_of(folder.parent)
+    settings = Settings(courses=courses, launch=echo)
+    return pipeline.grade_submission(found, courses.assignment("sums"), settings)
 
 
 @pytest.mark.parametrize(
@@ -150,11 +151,11 @@ def test_an_assignment_with_such_points_is_not_loaded(tmp_path, text):
             'title = "It"\n' + PART.format(name="a", points=wrong[0], hidden_points=wrong[1])
         )
         with pytest.raises(GraderError, match=r"assignment\.toml of it is not right.*points"):
-            assignments.load("it", tmp_path)
+            courses_of(tmp_path).assignment("it")
     manual = f'[[manual]]\nname = "m"\ntitle = "M"\nfile = "m.pdf"\npoints = {text}\n'
     file.write_text('title = "It"\n' + PART.format(name="a", points=1, hidden_points=0) + manual)
     with pytest.raises(GraderError, match=r"assignment\.toml of it is not right.*points"):
-        assignments.load("it", tmp_path)
+        courses_of(tmp_path).assignment("it")
 
 
 @given(st.lists(st.integers(0, 10**9), max_size=40))

@@ -3,9 +3,8 @@
 import pytest
 
 from grader import pipeline
-from grader.assignment import load
+from grader.courses import bundled
 from grader.errors import GraderError
-from grader.home import SUITES
 from grader.runner.protections import Protection
 from grader.settings import Settings
 from grader.submission import Submission
@@ -21,12 +20,12 @@ def grade(monkeypatch: pytest.MonkeyPatch):
     examined = []
 
     def grade(*protections: Protection, **settings):
-        def examine(launch):
+        def examine(launch, material):
             examined.append(launch)
             return protections
 
         monkeypatch.setattr(pipeline, "examine", examine)
-        mpi_sgd = load("mpi_sgd", SUITES)
+        mpi_sgd = bundled().load("mpi_sgd")
         chosen = Settings(parts=["ring_allreduce"], **settings)
         submission = Submission(origin="anna", files={"readme.txt": b""}, digest="d")
         return pipeline.grade_submission(submission, mpi_sgd, chosen), len(examined)

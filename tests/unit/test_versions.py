@@ -1,80 +1,79 @@
-"""The digest of what graded: whatever decides a mark changes it, and nothing else does."""
+"""The digests of what graded: whatever decides a mark changes one, and nothing else does."""
 
 import shutil
 
 import pytest
 
-from grader import assignment as assignments
-from grader import versions
-from grader.home import ROOT, SUITES
+from grader import assignment, versions
+from grader.course import Course
+from grader.courses import bundled
 
-ASSIGNMENTS = assignments.names(SUITES)
-SUPPORT = [
-    (name, file)
-    for name in ASSIGNMENTS
-    for file in assignments.support_paths(assignments.load(name, SUITES))
-]
+SUPPORT = [(each.name, file) for each in bundled().assignments() for file in each.support]
 
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """Return a copy of all that is installed, which is what the digest is made of from now on."""
+    """Return a copy of all that is installed, which is what the digests are made of from now on."""
+    root = bundled().root
     for folder in ("grader", "tests/suites", "student_template", "reference"):
         shutil.copytree(
-            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.so")
+            root / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.so")
         )
-    for module, name, folder in [
-        (versions, "ROOT", "."),
-        (versions, "SUITES", "tests/suites"),
-        (assignments, "TEMPLATES", "student_template"),
-        (assignments, "REFERENCES", "reference"),
-        (assignments, "SHARED_SUPPORT", "grader/support"),
-    ]:
-        monkeypatch.setattr(module, name, tmp_path / folder, raising=False)
+    shutil.copy(root / "course.toml", tmp_path)
+    monkeypatch.setattr(versions, "_PACKAGE", tmp_path / "grader")
+    monkeypatch.setattr(assignment, "SHARED_SUPPORT", tmp_path / "grader/support")
     return tmp_path
 
 
-@pytest.mark.parametrize(("assignment", "file"), SUPPORT)
-def test_each_file_that_ranks_are_given_is_in_the_digest(root, assignment, file):
+def digests(root):
+    """Return those of engine and course."""
+    found = versions.versions(Course.read(root))
+    return found.engine_digest, found.course_digest
+
+
+@pytest.mark.parametrize(("name", "file"), SUPPORT)
+def test_each_file_that_ranks_are_given_is_in_the_courses_digest(root, name, file):
     """Support files run in the ranks: one that is changed may change every mark."""
-    before = versions.source_digest()
-    path = assignments.support_paths(assignments.load(assignment, root / "tests/suites"))[file]
+    _, before = digests(root)
+    path = Course.read(root).load(name).support_paths()[file]
     path.write_bytes(path.read_bytes() + b"\n# changed\n")
-    assert versions.source_digest() != before
+    assert digests(root)[1] != before
 
 
 @pytest.mark.parametrize(
-    "file",
+    ("file", "is_engine"),
     [
-        "grader/judge/values.py",
-        "grader/rank/harness.py",
-        "grader/trace/guard.c",
-        "tests/suites/mpi_sgd/assignment.toml",
-        "tests/suites/mpi_sgd/stand_ins/my_ring_allreduce.py",
-        "tests/suites/mpi_sgd/weights.npz",
+        ("grader/judge/values.py", True),
+        ("grader/rank/harness.py", True),
+        ("grader/trace/guard.c", True),
+        ("tests/suites/mpi_sgd/assignment.toml", False),
+        ("tests/suites/mpi_sgd/stand_ins/my_ring_allreduce.py", False),
+        ("tests/suites/mpi_sgd/weights.npz", False),
+        ("course.toml", False),
     ],
 )
-def test_sources_and_suites_are_in_the_digest(root, file):
-    """Of any kind: a suite may come with data of its own."""
-    before = versions.source_digest()
+def test_sources_and_suites_are_in_a_digest_each(root, file, is_engine):
+    """Of any kind: a suite may come with data of its own. A course does not change the engine."""
+    before = digests(root)
     path = root / file
     path.write_bytes((path.read_bytes() if path.exists() else b"") + b"\n")
-    assert versions.source_digest() != before
+    after = digests(root)
+    assert (after[0] != before[0], after[1] != before[1]) == (is_engine, not is_engine)
 
 
 def test_a_support_file_is_known_by_its_name(root):
     """Two that change places are two changed files."""
-    before = versions.source_digest()
+    before = digests(root)
     one, other = (root / "student_template/mpi_sgd" / name for name in ("utils.py", "collect.py"))
     one_text, other_text = one.read_bytes(), other.read_bytes()
     one.write_bytes(other_text)
     other.write_bytes(one_text)
-    assert versions.source_digest() != before
+    assert digests(root) != before
 
 
-def test_what_decides_no_mark_is_not_in_the_digest(root):
-    """The image without solutions has the digest of a checkout, if it has all tests."""
-    before = versions.source_digest()
+def test_what_decides_no_mark_is_in_no_digest(root):
+    """The image without solutions has the digests of a checkout, if it has all tests."""
+    before = digests(root)
     shutil.rmtree(root / "reference")
     (root / "student_template/mpi_sgd/my_ring_allreduce.py").write_text("")
     for folder in ("grader", "tests/suites/mpi_sgd"):
@@ -83,16 +82,18 @@ def test_what_decides_no_mark_is_not_in_the_digest(root):
         (root / folder / ".cache").mkdir()
         (root / folder / ".cache" / "a.json").write_bytes(b"")
     (root / "grader/trace/interposer.so").write_bytes(b"")
-    assert versions.source_digest() == before
+    assert digests(root) == before
 
 
 def test_a_broken_assignment_has_a_digest_as_well(root):
     """Nobody is graded by it, and the others are graded all the same."""
-    before = versions.source_digest()
+    before = digests(root)
     (root / "tests/suites/vgg_ddp/assignment.toml").write_text("title = ")
-    assert versions.source_digest() != before
+    assert digests(root) != before
 
 
-def test_the_interpreter_is_named():
+def test_course_and_interpreter_are_named(root):
     """The same sources may mean other things to another Python."""
-    assert versions.versions().packages["python"].startswith("3.")
+    found = versions.versions(Course.read(root))
+    assert found.course == "systems-for-ml"
+    assert found.packages["python"].startswith("3.")

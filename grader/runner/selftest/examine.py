@@ -4,14 +4,13 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 
 from grader.errors import GraderError
-from grader.home import ROOT
 from grader.model import Outcome, Text
 from grader.runner.plan import CaseCall, Launched, Limits, Plan
 from grader.runner.protections import Protection
@@ -32,16 +31,19 @@ _JUDGES_FOLDER = Path("/judge")
 _READ_ONLY = ("/", "/etc", "/opt", "/usr/bin", "/usr/local/bin", "/run", "/dev", "/proc", "/sys")
 
 
-def examine(launch: Callable[[Plan], Launched]) -> tuple[Protection, ...]:
+def examine(
+    launch: Callable[[Plan], Launched], material: Sequence[Path] = ()
+) -> tuple[Protection, ...]:
     """Try everything that must be impossible; return what holds and what does not.
 
-    launch: as a submission is launched. Raises GraderError when the run itself fails.
+    launch: as a submission is launched. material: folders that it must not read.
+    Raises GraderError when the run itself fails.
     """
     with _canary() as (canary, address):
-        material = [ROOT, ROOT / "reference", _JUDGES_FOLDER, canary.parent, canary]
+        forbidden = [*material, _JUDGES_FOLDER, canary.parent, canary]
         secret = os.environ.get("GRADER_SECRET_FILE")
         values = {
-            "material": [*map(str, material), *([secret] if secret else [])],
+            "material": [*map(str, forbidden), *([secret] if secret else [])],
             "read_only": [*_READ_ONLY, str(Path(np.__file__).parents[1])],
             "canary_address": address,
         }

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from grader import assignment as assignments
 from grader.assignment import Assignment, Manual, Part
 from grader.authoring import catalogue
-from grader.home import SUITES
+from grader.courses import bundled
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "assignments.md"
-KNOWN = [assignments.load(name, SUITES) for name in assignments.names(SUITES)]
+KNOWN = bundled().assignments()
 
 
 def test_the_committed_page_is_up_to_date():
@@ -36,7 +35,7 @@ def test_a_row_says_files_other_names_and_rules():
     quiet = Part("fit", "Fit", ("fit.py",), "f()", "test_fit.py", 3, "mpi", 1)
     manual = (Manual("why", "Why", 4, "report.pdf"),)
     page = catalogue.markdown(
-        [Assignment("it", "All of it", SUITES, (), (part, quiet), manual, source="a sheet")]
+        [Assignment("it", "All of it", Path("it"), (), (part, quiet), manual, source="a sheet")]
     )
     assert page.endswith(
         "## it\n\n"

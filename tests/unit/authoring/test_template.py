@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from grader import assignment as assignments
 from grader.authoring.solutions import strip_solutions
 from grader.authoring.template import copy, drift, generate
+from grader.courses import bundled
 from grader.errors import GraderError, UsageError
-from grader.home import REFERENCES, SUITES, TEMPLATES
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
@@ -272,18 +271,18 @@ def test_shared_files_are_copied_and_watched(tmp_path: Path):
     assert sentence.endswith(f"images.py differs at line 1 from what {tmp_path}/images.py makes")
 
 
-@pytest.mark.parametrize("name", assignments.names(SUITES))
+@pytest.mark.parametrize("name", bundled().names())
 def test_the_committed_template_is_what_the_reference_makes(name: str):
     """Whoever changes the reference also makes the template anew."""
-    shared = assignments.shared_support(assignments.load(name, SUITES))
-    assert drift(REFERENCES / name, TEMPLATES / name, shared) == []
+    shared = bundled().load(name).shared_support()
+    assert drift(bundled().references / name, bundled().templates / name, shared) == []
 
 
-@pytest.mark.parametrize("name", assignments.names(SUITES))
+@pytest.mark.parametrize("name", bundled().names())
 def test_every_support_file_is_installed(name: str):
     """With the assignment, or with those that many assignments share."""
-    assignment = assignments.load(name, SUITES)
-    assert list(assignments.support_paths(assignment)) == list(assignment.support)
+    assignment = bundled().load(name)
+    assert list(assignment.support_paths()) == list(assignment.support)
 
 
 def test_reference_holds_the_handed_in_and_the_support_files_and_the_handout():

@@ -119,7 +119,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif image is None:
             self._answer(200, {"ApiVersion": "1.41", "MinAPIVersion": "1.24"})
         elif image[1] in daemon.images:
-            labels = {"grader.source-digest": daemon.images[image[1]]}
+            labels = {"grader.engine-digest": daemon.images[image[1]]}
             self._answer(200, {"Config": {"Labels": labels}})
         else:
             self._answer(404, {"message": f"No such image: {image[1]}:latest"})

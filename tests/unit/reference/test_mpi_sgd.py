@@ -11,8 +11,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from grader import assignment as assignments
-from grader.home import SUITES
+from grader.courses import bundled
 
 REFERENCE = Path(__file__).parents[3] / "reference" / "mpi_sgd"
 SHARED_SUPPORT = Path(__file__).parents[3] / "grader" / "support"
@@ -200,7 +199,7 @@ def test_a_folder_without_mnist_means_the_bundled_digits(given, monkeypatch, tmp
     assert len(given["collect"].load_mnist()[0][0]) == 1081
 
 
-@pytest.mark.parametrize("part", assignments.load("mpi_sgd", SUITES).parts, ids=lambda p: p.name)
+@pytest.mark.parametrize("part", bundled().load("mpi_sgd").parts, ids=lambda p: p.name)
 def test_the_handout_says_for_what_the_points_of_a_part_are(part):
     """The rows of its table, and what a row says in brackets, add up."""
     handout = (REFERENCE / "HANDOUT.md").read_text()

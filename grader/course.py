@@ -1,0 +1,164 @@
+"""A course: a folder with `course.toml`, and the suites, references and templates beside it."""
+
+import hashlib
+import tomllib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from grader import __version__, assignment
+from grader.assignment import Assignment
+from grader.errors import GraderError, UsageError
+from grader.spelling import did_you_mean
+
+FILE = "course.toml"
+_FOLDERS = {
+    "suites": "tests/suites",
+    "references": "reference",
+    "templates": "student_template",
+    "submissions": "tests/submissions",
+}
+"""The keys of course.toml that name a folder, and what they are when left out."""
+_TEXTS = ("name", "title", "engine")
+
+
+@dataclass(frozen=True)
+class Course:
+    """What one course hands out and grades by. Its folders need not all be there."""
+
+    name: str
+    title: str
+    root: Path
+    suites: Path
+    """Holds `<assignment>/assignment.toml` and the suites beside it."""
+    references: Path
+    """Not in what students are given."""
+    templates: Path
+    submissions: Path
+    """Labelled ones, which show that the suites are right."""
+
+    @classmethod
+    def read(cls, root: Path) -> "Course":
+        """Read the course in a folder.
+
+        Raises UsageError for a folder that holds none, GraderError where its file is not right or
+        asks for another version of the engine.
+        """
+        file = root / FILE
+        if not file.is_file():
+            raise UsageError(
+                f"{root} is no course: expected a folder with {FILE}, found "
+                f"{'none there' if root.is_dir() else 'no such folder'}; name another folder"
+            )
+        try:
+            data = tomllib.loads(file.read_text())
+        except (OSError, ValueError, RecursionError) as error:
+            raise GraderError(f"{file} cannot be read: {error}") from None
+        problems = list(_problems(data))
+        if problems:
+            raise GraderError(f"{file} is not right: {'; '.join(problems)}")
+        folders = {key: root / data.get(key, default) for key, default in _FOLDERS.items()}
+        return cls(data["name"], data["title"], root, **folders)
+
+    @classmethod
+    def around(cls, path: Path) -> "Course":
+        """Read the nearest course that a path lies in. Raises UsageError where there is none."""
+        for folder in path.resolve().parents:
+            if (folder / FILE).is_file():
+                return cls.read(folder)
+        raise UsageError(f"{path} lies in no course: no folder above it has a {FILE}")
+
+    def names(self) -> list[str]:
+        """Return the assignments there are."""
+        return sorted(file.parent.name for file in self.suites.glob("*/assignment.toml"))
+
+    def load(self, name: str) -> Assignment:
+        """Read one assignment.
+
+        Raises UsageError when there is none of that name, GraderError when its file is not right.
+        """
+        if name not in self.names():
+            known = ", ".join(self.names()) or f"none: {self.suites} holds no */assignment.toml"
+            meant = did_you_mean(name, self.names())
+            raise UsageError(f"unknown assignment {name!r}; {meant}known are: {known}")
+        return assignment.read(
+            self.suites / name,
+            reference=self.references / name,
+            template=self.templates / name,
+            course=self.name,
+        )
+
+    def assignments(self) -> list[Assignment]:
+        """Read all of them. Raises GraderError when a file is not right."""
+        return [self.load(name) for name in self.names()]
+
+    def digest(self) -> str:
+        """Return the SHA-256 over everything of the course that decides a mark.
+
+        The same in a checkout and in the course's image; where hidden tests are missing, another.
+        """
+        return digest_of((*self._suite_files(), *self._support_files()))
+
+    def _suite_files(self) -> Iterator[tuple[str, Path]]:
+        yield FILE, self.root / FILE
+        for name, file in source_files(self.suites):
+            yield f"suites/{name}", file
+
+    def _support_files(self) -> Iterator[tuple[str, Path]]:
+        """Yield the files that each assignment gives to the ranks, wherever they are installed."""
+        for name in self.names():
+            try:
+                found = self.load(name).support_paths()
+            except GraderError:  # which says so to whoever wants to be graded by it
+                continue
+            for file, path in found.items():
+                yield f"support/{name}/{file}", path
+
+
+def source_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the files below a folder by their paths in it, but those that programs have made."""
+    for file in folder.rglob("*"):
+        name = file.relative_to(folder)
+        is_made = file.suffix in (".pyc", ".so") or any(
+            part.startswith(".") or part == "__pycache__" for part in name.parts
+        )
+        if file.is_file() and not is_made:
+            yield name.as_posix(), file
+
+
+def digest_of(files: Iterable[tuple[str, Path]]) -> str:
+    """Return the SHA-256 over files, each under its name, in the order of the names."""
+    digest = hashlib.sha256()
+    for name, file in sorted(files):
+        content = file.read_bytes()
+        digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
+    return digest.hexdigest()
+
+
+def _problems(data: dict[str, Any]) -> Iterator[str]:
+    """Yield a sentence about each thing that is wrong in course.toml."""
+    known = (*_TEXTS, *_FOLDERS)
+    for key in data.keys() - set(known):
+        meant = did_you_mean(key, known)
+        yield f"unknown key {key!r}, {meant}known are: {', '.join(known)}"
+    for key in known:
+        if key not in data:
+            if key in _TEXTS:
+                yield f"{key} is missing"
+        elif not isinstance(data[key], str) or not data[key]:
+            yield f"{key} is {data[key]!r:.60}, expected a text"
+    if isinstance(data.get("engine"), str):
+        yield from _engine_problems(data["engine"])
+
+
+def _engine_problems(wanted: str) -> Iterator[str]:
+    try:
+        is_fit = __version__ in SpecifierSet(wanted)
+    except InvalidSpecifier:
+        yield f"engine is {wanted!r}, expected a range of versions such as '>=0.1,<0.2'"
+        return
+    if not is_fit:
+        yield f"it needs grader {wanted}, this is {__version__}: install a version in that range"

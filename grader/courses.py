@@ -1,0 +1,111 @@
+"""The courses that a command knows: those it was told of, and the one bundled with the engine."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.assignment import Assignment
+from grader.course import FILE, Course
+from grader.errors import GraderError, UsageError
+from grader.spelling import did_you_mean
+
+VARIABLE = "GRADER_COURSE"
+"""Names folders of courses, separated as in PATH."""
+
+
+@dataclass(frozen=True)
+class Courses:
+    """Several courses, in the order in which they are looked through."""
+
+    courses: tuple[Course, ...]
+
+    def assignments(self) -> list[Assignment]:
+        """Read all assignments. Raises GraderError where a file is not right."""
+        return [found for course in self.courses for found in course.assignments()]
+
+    def assignment(self, name: str) -> Assignment:
+        """Read the assignment called `NAME`, or `COURSE/NAME` where several have one.
+
+        Raises UsageError where there is none, or more than one.
+        """
+        course_name, _, own_name = name.rpartition("/")
+        having = [
+            course
+            for course in self.courses
+            if own_name in course.names() and course_name in ("", course.name)
+        ]
+        if not having:
+            known = self.names()
+            listed = ", ".join(known) or "none is installed"
+            raise UsageError(
+                f"unknown assignment {name!r}; {did_you_mean(name, known)}known are: {listed}"
+            )
+        if len(having) > 1:
+            ways = " or ".join(f"{course.name}/{own_name}" for course in having)
+            raise UsageError(f"several courses have an assignment {own_name}; say {ways}")
+        return having[0].load(own_name)
+
+    def of(self, assignment: Assignment) -> Course:
+        """Return the course that an assignment belongs to. Raises KeyError for none of these."""
+        for course in self.courses:
+            if course.suites == assignment.folder.parent:
+                return course
+        raise KeyError(assignment.name)
+
+    def names(self) -> list[str]:
+        """Return the names of all assignments, with their course where two have the same."""
+        pairs = [(course.name, name) for course in self.courses for name in course.names()]
+        short = [name for _, name in pairs]
+        return [name if short.count(name) == 1 else f"{course}/{name}" for course, name in pairs]
+
+    def wanted(self, name: str | None = None) -> list[str]:
+        """Return all names of files that the assignments ask for, or only those of one."""
+        asked = self.assignments() if name is None else [self.assignment(name)]
+        return [
+            name for each in asked for accepted in each.accepted_names.values() for name in accepted
+        ]
+
+
+def bundled_root() -> Path | None:
+    """Return the folder of the course that lies around this package, if one does."""
+    root = Path(__file__).resolve().parents[1]
+    return root if (root / FILE).is_file() else None
+
+
+def bundled() -> Course:
+    """Read the course that lies around this package. Raises GraderError where none does."""
+    root = bundled_root()
+    if root is None:
+        raise GraderError("no course comes with this installation")
+    return Course.read(root)
+
+
+def find_courses(
+    named: Sequence[Path] = (), environment: Mapping[str, str] = os.environ
+) -> Courses:
+    """Return the courses in the named folders, or else in GRADER_COURSE; last the bundled one.
+
+    A course that is named takes the place of a bundled one of the same name.
+    Raises UsageError for a folder without a course and for two courses of one name, GraderError
+    where there is no course at all.
+    """
+    folders = list(named) or [
+        Path(folder) for folder in environment.get(VARIABLE, "").split(os.pathsep) if folder
+    ]
+    courses = [Course.read(folder) for folder in dict.fromkeys(map(Path.resolve, folders))]
+    root = bundled_root()
+    if root is not None and root not in [course.root for course in courses]:
+        last = Course.read(root)
+        courses += [last] if last.name not in [course.name for course in courses] else []
+    if not courses:
+        raise GraderError(f"no course is installed: name its folder with --course or in {VARIABLE}")
+    by_name: dict[str, Course] = {}
+    for course in courses:
+        other = by_name.setdefault(course.name, course)
+        if other is not course:
+            raise UsageError(
+                f"{other.root} and {course.root} are both called {course.name!r}; give one of "
+                f"them another name in its {FILE}"
+            )
+    return Courses(tuple(courses))

@@ -1,0 +1,137 @@
+"""A course is any folder with a course.toml; several are looked through together."""
+
+import os
+import shutil
+
+import pytest
+
+from grader import __version__, courses
+from grader.course import Course
+from grader.courses import bundled, bundled_root, find_courses
+from grader.errors import GraderError, UsageError
+
+TOML = 'name = "{name}"\ntitle = "A course"\nengine = ">=0"\n'
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Make a course that has the bundled assignments of these names."""
+
+    def make(name, *assignments):
+        root = tmp_path / name
+        (root / "tests/suites").mkdir(parents=True)
+        (root / "course.toml").write_text(TOML.format(name=name))
+        for each in assignments:
+            shutil.copytree(bundled().suites / each, root / "tests/suites" / each)
+        return root
+
+    return make
+
+
+def test_the_folders_of_a_course_lie_where_it_says(make):
+    """Or where those of the bundled one lie."""
+    root = make("mine")
+    found = Course.read(root)
+    assert (found.name, found.title) == ("mine", "A course")
+    assert found.suites == root / "tests/suites"
+    assert found.references == root / "reference"
+    (root / "course.toml").write_text(TOML.format(name="mine") + 'suites = "suites"\n')
+    assert Course.read(root).suites == root / "suites"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("title", "titel", "unknown key 'titel', did you mean title.*; title is missing"),
+        ('"A course"', "3", "title is 3, expected a text"),
+        ('">=0"', '"0 to 1"', "engine is '0 to 1', expected a range of versions such as"),
+        ('">=0"', '">=99"', f"it needs grader >=99, this is {__version__}: install a version"),
+        ('name = "', 'name = "\n', r"course\.toml cannot be read: .*line 1"),
+    ],
+)
+def test_a_course_file_that_is_not_right_is_the_graders_failure(make, old, new, told):
+    """All that is wrong with it is said at once."""
+    file = make("mine") / "course.toml"
+    file.write_text(file.read_text().replace(old, new))
+    with pytest.raises(GraderError, match=told):
+        Course.read(file.parent)
+
+
+def test_a_folder_that_is_no_course_is_named(tmp_path):
+    with pytest.raises(UsageError, match=r"is no course: expected .* course\.toml, found none"):
+        Course.read(tmp_path)
+    with pytest.raises(UsageError, match="no such folder; name another folder"):
+        Course.read(tmp_path / "none")
+
+
+def test_an_unknown_assignment_is_told_with_those_there_are(make):
+    course = Course.read(make("mine", "mpi_sgd"))
+    assert [each.name for each in course.assignments()] == ["mpi_sgd"]
+    assert course.assignments()[0].course == "mine"
+    with pytest.raises(UsageError, match=r"'mpi_sdg'; did you mean mpi_sgd.* known are: mpi_sgd"):
+        course.load("mpi_sdg")
+
+
+def test_the_course_around_a_file_is_the_nearest(make):
+    """A suite that is run openly says by its place which course it belongs to."""
+    root = make("mine", "mpi_sgd")
+    assert Course.around(root / "tests/suites/mpi_sgd").name == "mine"
+    assert Course.around(bundled().suites / "mpi_sgd").name == bundled().name
+    with pytest.raises(UsageError, match="lies in no course"):
+        Course.around(root.parent / "elsewhere")
+
+
+def test_named_courses_come_before_the_bundled_one(make):
+    """The option replaces the variable; the bundled course is always there."""
+    one, other = make("one"), make("other")
+    environment = {"GRADER_COURSE": f"{one}{os.pathsep}{other}"}
+    own = bundled().name
+    assert [each.name for each in find_courses((), environment).courses] == ["one", "other", own]
+    assert [each.name for each in find_courses([other], environment).courses] == ["other", own]
+    assert [each.name for each in find_courses((), {}).courses] == [own]
+    assert [each.root for each in find_courses([bundled_root()], {}).courses] == [bundled_root()]
+
+
+def test_a_course_takes_the_place_of_a_bundled_one_of_its_name(make):
+    """Who changes a copy of it wants to be graded by the copy."""
+    copy = make(bundled().name, "mpi_sgd")
+    (found,) = find_courses([copy], {}).courses
+    assert found.root == copy
+
+
+def test_two_named_courses_of_one_name_are_refused(make, tmp_path):
+    one = make("one")
+    shutil.copytree(one, tmp_path / "copy")
+    with pytest.raises(UsageError, match="are both called 'one'; give one of them another name"):
+        find_courses([one, tmp_path / "copy"], {})
+
+
+def test_without_any_course_it_is_said_how_to_name_one(monkeypatch):
+    monkeypatch.setattr(courses, "bundled_root", lambda: None)
+    with pytest.raises(GraderError, match="no course is installed: name its folder with --course"):
+        find_courses((), {})
+    with pytest.raises(GraderError, match="no course comes with this installation"):
+        bundled()
+
+
+def test_an_assignment_of_two_courses_is_named_with_its_course(make):
+    """Nobody is graded by the wrong one of the two."""
+    found = find_courses([make("mine", "mpi_sgd")], {})
+    assert {"mine/mpi_sgd", f"{bundled().name}/mpi_sgd", "federated"} <= set(found.names())
+    assert found.assignment("mine/mpi_sgd").course == "mine"
+    assert found.assignment("federated").course == bundled().name
+    assert found.of(found.assignment("mine/mpi_sgd")).name == "mine"
+    with pytest.raises(UsageError, match="say mine/mpi_sgd or systems-for-ml/mpi_sgd"):
+        found.assignment("mpi_sgd")
+    with pytest.raises(UsageError, match="unknown assignment 'mine/federated'"):
+        found.assignment("mine/federated")
+
+
+def test_wanted_are_the_files_of_all_courses(make):
+    """They tell which folder of a submission counts."""
+    root = make("mine", "mpi_sgd")
+    file = root / "tests/suites/mpi_sgd/assignment.toml"
+    file.write_text(file.read_text().replace("my_ring_allreduce.py", "my_own_ring.py"))
+    found = find_courses([root], {})
+    assert {"my_own_ring.py", "my_ring_allreduce.py"} <= set(found.wanted())
+    assert "my_ring_allreduce.py" not in found.wanted("mine/mpi_sgd")
