@@ -123,7 +123,7 @@ def _run(options: argparse.Namespace) -> int:
     secret = course_secret()
     data = sealed_door.grade_in_container(
         folder,
-        _courses(options).wanted(options.assignment),
+        courses=_courses(options),
         image=options.image,
         engine=options.engine,
         ranks_image=options.ranks_image if options.isolation == "two-containers" else None,

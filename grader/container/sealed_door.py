@@ -17,6 +17,7 @@ from grader.container.engine import (
 )
 from grader.container.output import BrokenOff, Output, listen
 from grader.container.resume import ContainerDied, Record, until_reported, when_engine_is_back
+from grader.courses import Courses
 from grader.data import require_known_files
 from grader.errors import INTERRUPTED, RANKS_GONE, GraderError, UsageError
 from grader.intake import process as intake
@@ -35,8 +36,8 @@ _CHUNK_NUM_BYTES = 64 << 10
 
 def grade_in_container(
     submission: Path,
-    wanted: Sequence[str],
     *,
+    courses: Courses,
     image: str,
     engine: str = "docker",
     ranks_image: str | None = None,
@@ -50,7 +51,7 @@ def grade_in_container(
 ) -> bytes:
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
-    wanted: names of files that count as handed in. engine: docker or podman.
+    courses: whose files count as handed in. engine: docker or podman.
     ranks_image: grade with the ranks in a second container, of this image.
     options: further options of `grade check`, such as `--part NAME`.
     assignment: its name; found out from the files when left out.
@@ -62,7 +63,7 @@ def grade_in_container(
     the grader inside fails. Whatever happens, the containers are gone afterwards.
     """
     limits = limits or ContainerLimits()
-    found = intake.read(submission, wanted)
+    found = intake.read(submission, courses.wanted(assignment))
     package = intake_stream.pack_secret(secret) + intake_stream.pack(found)
     if data is not None:
         require_known_files(data)

@@ -15,6 +15,7 @@ from docker.errors import DockerException
 from grader.container import sealed_door
 from grader.container.engine import CLIENT_LABEL, client
 from grader.container.resume import Record
+from grader.courses import find_courses
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
@@ -67,7 +68,7 @@ def grade(submission: Path, *parts: str) -> tuple[dict, list[str]]:
     shown: list[str] = []
     options = [option for part in parts for option in ("--part", part)]
     report = sealed_door.grade_in_container(
-        submission, image=IMAGE, options=options, on_progress=shown.append
+        submission, courses=find_courses(), image=IMAGE, options=options, on_progress=shown.append
     )
     return json.loads(report), shown
 

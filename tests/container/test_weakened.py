@@ -101,7 +101,7 @@ def a_report(message: str) -> Report:
         door="container",
         parts=(part,),
         manual_parts=(),
-        versions=Versions("1", "0" * 64, "0" * 64, {}),
+        versions=Versions("1", "0" * 64, "course", "0" * 64, "0" * 64, {}),
         wall_time_s=1.0,
         started_at="2026-01-01T00:00:00+00:00",
     )

@@ -225,7 +225,7 @@ GRADE = """
     from grader.model import PartResult, Report, Verdict, Versions
     part = PartResult("a", "A", Verdict.WRONG_ANSWER, 1, 2, "because", ())
     pipeline.grade = lambda *_, **__: Report(
-        "a", "A", ".", "0", "check", (part,), (), Versions("0", "0", "0"), 1.0, "now"
+        "a", "A", ".", "0", "check", (part,), (), Versions("0", "0", "c", "0", "0"), 1.0, "now"
     )
     from grader.__main__ import main
     main(["check", ".", *sys.argv[1:]])

@@ -11,6 +11,7 @@ from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
 from grader.container.engine import ContainerLimits
 from grader.container.sealed_door import grade_in_container
+from grader.courses import find_courses
 from grader.errors import GraderError, RanksGone
 from grader.model import TestResult, Verdict
 from grader.runner import journal as journals
@@ -81,6 +82,7 @@ def grade(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         shown: list[str] = []
         report = grade_in_container(
             submission,
+            courses=find_courses(),
             image="grade",
             on_progress=shown.append,
             limits=ContainerLimits(**limits) if limits else None,

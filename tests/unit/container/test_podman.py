@@ -13,6 +13,7 @@ from grader.container.engine import ContainerLimits, ContainerPlan, client
 from grader.container.hardening import hardening
 from grader.container.podman_engine import PodmanEngine, flags
 from grader.container.sealed_door import grade_in_container
+from grader.courses import find_courses
 from grader.errors import GraderError, UsageError
 
 HOST = {
@@ -73,7 +74,12 @@ def submission(tmp_path: Path) -> Path:
 def grade(submission: Path, **more) -> tuple[bytes, list[str]]:
     lines: list[str] = []
     report = grade_in_container(
-        submission, image="grade", engine="podman", on_progress=lines.append, **more
+        submission,
+        courses=find_courses(),
+        image="grade",
+        engine="podman",
+        on_progress=lines.append,
+        **more,
     )
     return report, lines
 
@@ -233,7 +239,9 @@ def test_no_podman(submission, monkeypatch):
 def test_an_unknown_engine_is_bad_usage(submission):
     """With the names of those that there are."""
     with pytest.raises(UsageError, match="no container engine 'lxc'; name docker or podman"):
-        grade_in_container(submission, image="grade", engine="lxc", on_progress=print)
+        grade_in_container(
+            submission, courses=find_courses(), image="grade", engine="lxc", on_progress=print
+        )
 
 
 def test_a_silent_container_is_given_up(submission, podman):

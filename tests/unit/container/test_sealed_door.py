@@ -15,6 +15,7 @@ from grader.container import output as container_output
 from grader.container.docker_engine import DockerEngine
 from grader.container.engine import ContainerLimits
 from grader.container.sealed_door import grade_in_container
+from grader.courses import find_courses
 from grader.errors import GraderError, UsageError
 from grader.intake import parcel as parcels
 from grader.runner import journal
@@ -49,7 +50,12 @@ def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 def grade(submission: Path, *options: str, image: str = "grade", **more) -> tuple[bytes, list[str]]:
     lines: list[str] = []
     report = grade_in_container(
-        submission, image=image, options=options, on_progress=lines.append, **more
+        submission,
+        courses=find_courses(),
+        image=image,
+        options=options,
+        on_progress=lines.append,
+        **more,
     )
     return report, lines
 
@@ -286,7 +292,9 @@ def test_an_interrupt_ends_the_container(submission, daemon):
 
     running = daemon(process)
     with pytest.raises(KeyboardInterrupt):
-        grade_in_container(submission, image="grade", options=[], on_progress=interrupt)
+        grade_in_container(
+            submission, courses=find_courses(), image="grade", options=[], on_progress=interrupt
+        )
     assert running.removed.is_set()
     assert input_ended.wait(10)
 

@@ -9,6 +9,7 @@ from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
 from grader.container.engine import ContainerLimits, client, has_gone
 from grader.container.sealed_door import grade_in_container
+from grader.courses import find_courses
 from grader.errors import GraderError
 from grader.runner import journal
 from grader.runner.intake_stream import read_secret, read_submission
@@ -44,7 +45,12 @@ def daemon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 def grade(submission: Path, **more) -> bytes:
     return grade_in_container(
-        submission, image="grade", ranks_image="grade-ranks", on_progress=lambda line: None, **more
+        submission,
+        courses=find_courses(),
+        image="grade",
+        ranks_image="grade-ranks",
+        on_progress=lambda line: None,
+        **more,
     )
 
 
@@ -127,7 +133,11 @@ def test_an_interrupt_ends_both(submission, daemon):
     daemon.ranks_process = lambda streams: streams.stdin.read() == b"" and (ended.set() or 0)
     with pytest.raises(KeyboardInterrupt):
         grade_in_container(
-            submission, image="grade", ranks_image="grade-ranks", on_progress=interrupt
+            submission,
+            courses=find_courses(),
+            image="grade",
+            ranks_image="grade-ranks",
+            on_progress=interrupt,
         )
     assert daemon.removals == [JUDGE, RANKS]
     assert ended.wait(PATIENCE_S)
