@@ -63,6 +63,11 @@ class _PrintVersions(argparse.Action):
         sys.exit(0)
 
 
+def _as_given(options: argparse.Namespace) -> str:
+    """Return the options that name courses, to be repeated by the user."""
+    return "".join(f"--course {folder} " for folder in getattr(options, "course", ()))
+
+
 def _courses(options: argparse.Namespace) -> Courses:
     return find_courses(getattr(options, "course", None) or ())
 
@@ -287,7 +292,7 @@ def _template(options: argparse.Namespace) -> int:
     output: Path = options.output
     template.write(_courses(options).assignment(options.assignment), output)
     again = "mount it at /submission and start the image again: that" if _is_sealed() else ""
-    print(f"{output}: ready; {again or f'`grade check {output}`'} shows what is left to do")
+    print(f"{output}: ready; {again or f'`grade {_as_given(options)}check {output}`'} shows what is left to do")
     return 0
 
 

@@ -27,7 +27,10 @@ import pytest
 from docker.errors import DockerException, ImageNotFound
 
 ROOT = Path(__file__).resolve().parents[2]
-IN_THE_IMAGES = ("grader", "reference", "student_template", "tests/suites", "requirements.lock")
+IN_THE_IMAGES = (
+    *("grader", "reference", "student_template", "tests/suites"),
+    *("course.toml", "requirements.lock"),
+)
 WITHOUT = ("downloads", "packages", "interposer")
 """Stages that see nothing of the course; the copies are built without, to be quick."""
 CANARY = "canary-of-the-layers"
