@@ -14,8 +14,8 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
-    commands_by_name: check, run, selftest, open, list and template. print_versions: what --version
-    does.
+    commands_by_name: check, run, selftest, open, list, template, new and verify.
+    print_versions: what --version does.
     """
     whole = argparse.ArgumentParser(
         prog="grade", description="Mark a distributed machine-learning assignment."
@@ -44,6 +44,13 @@ def parser(
     write = commands.add_parser("template", help="write the files a student starts from")
     write.add_argument("assignment", metavar="ASSIGNMENT")
     write.add_argument("output", metavar="FOLDER", type=Path)
+    new = commands.add_parser("new", help="write a new assignment, which grades at once")
+    new.add_argument("name", metavar="NAME", help="as of a Python package: halo_exchange")
+    verify = commands.add_parser("verify", help="check assignments as their authors mean them")
+    verify.add_argument(
+        "assignments", metavar="ASSIGNMENT", nargs="*", help="default: all of the course"
+    )
+    verify.add_argument("--quick", action="store_true", help="start no ranks: seconds, not minutes")
     for name, command in commands.choices.items():
         _add_course_option(command)
         command.set_defaults(command=commands_by_name[name])

@@ -1,4 +1,4 @@
-"""What the command `grade` does: the only file that prints."""
+"""What the command `grade` does: it and `commands` are all that prints."""
 
 import _thread
 import argparse
@@ -13,8 +13,8 @@ from pathlib import Path
 
 from grader import __version__, pipeline, versions
 from grader.arguments import Command, parser, selecting
-from grader.authoring import catalogue, template
-from grader.courses import Courses, find_courses
+from grader.commands import authors
+from grader.commands.context import courses_of, is_sealed
 from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
@@ -55,7 +55,7 @@ class _PrintVersions(argparse.Action):
     def __call__(self, _: object, options: argparse.Namespace, *__: object) -> None:
         print(f"grade {__version__}")
         print(f"engine {versions.engine_digest()}")
-        for course in _courses(options).courses:
+        for course in courses_of(options).courses:
             print(f"course {course.name} {course.digest()}")
         print(f"lock {versions.lock_digest()}")
         for name, version in versions.packages().items():
@@ -63,21 +63,12 @@ class _PrintVersions(argparse.Action):
         sys.exit(0)
 
 
-def _as_given(options: argparse.Namespace) -> str:
-    """Return the options that name courses, to be repeated by the user."""
-    return "".join(f"--course {folder} " for folder in getattr(options, "course", ()))
-
-
-def _courses(options: argparse.Namespace) -> Courses:
-    return find_courses(getattr(options, "course", None) or ())
-
-
 def _check(options: argparse.Namespace) -> int:
     _require_writable(options)
     live = _live(options)
-    sealed = _is_sealed()
+    sealed = is_sealed(os.environ)
     settings = Settings(
-        courses=_courses(options),
+        courses=courses_of(options),
         door="container" if sealed else "check",
         sealed=sealed,
         secret=secret_beside_ranks(is_sealed=sealed),
@@ -128,7 +119,7 @@ def _run(options: argparse.Namespace) -> int:
     secret = course_secret()
     data = sealed_door.grade_in_container(
         folder,
-        courses=_courses(options),
+        courses=courses_of(options),
         image=options.image,
         engine=options.engine,
         ranks_image=options.ranks_image if options.isolation == "two-containers" else None,
@@ -145,10 +136,10 @@ def _run(options: argparse.Namespace) -> int:
 
 def _selftest(options: argparse.Namespace) -> int:
     """Try it in this container, else in one that is started as for a grading."""
-    is_here = _is_sealed()
+    is_here = is_sealed(os.environ)
     if is_here:
         where = place.from_environment(os.environ)
-        found = pipeline.selftest(Settings(courses=_courses(options), sealed=True, place=where))
+        found = pipeline.selftest(Settings(courses=courses_of(options), sealed=True, place=where))
     else:
         from grader.container import sealed_door  # as for `run`
 
@@ -172,15 +163,11 @@ def _selection(options: argparse.Namespace) -> Selection:
     return Selection(tuple(options.only or ()), options.ranks, options.fail_fast)
 
 
-def _is_sealed() -> bool:
-    return os.environ.get("GRADER_SEALED") == "1" and os.geteuid() == 0
-
-
 def _named(options: argparse.Namespace) -> Path:
     if options.submission is None:
         raise UsageError("name the folder to grade, such as `grade check .`")
     path: Path = options.submission
-    if _is_sealed() and not path.exists():
+    if is_sealed(os.environ) and not path.exists():
         raise UsageError(
             f"{path} is not in the container; mount what to grade there: "
             f'docker run -v "$PWD:{path}:ro" grade'
@@ -275,25 +262,11 @@ def _say(line: str, end: str = "\n") -> None:
 def _open(options: argparse.Namespace) -> int:
     """Run tests in the open; return 0 if all hold, 1 if one does not. No mark comes of it."""
     colour, width = _look(sys.stdout.isatty(), options)
-    end = open_submission(options, _courses(options), colour=colour)
+    end = open_submission(options, courses_of(options), colour=colour)
     if end.failure is not None:
         page = Page(colour, options.plain, width, verbose=True)
         print("\n".join(ended(page, end.test, end.failure)))
     return end.exit_code
-
-
-def _list(options: argparse.Namespace) -> int:
-    print(catalogue.listing(_courses(options), options.prices, is_page=options.markdown), end="")
-    return 0
-
-
-def _template(options: argparse.Namespace) -> int:
-    """Write a template: from the reference where it is installed, else the ready one."""
-    output: Path = options.output
-    template.write(_courses(options).assignment(options.assignment), output)
-    again = "mount it at /submission and start the image again: that" if _is_sealed() else ""
-    print(f"{output}: ready; {again or f'`grade {_as_given(options)}check {output}`'} shows what is left to do")
-    return 0
 
 
 _COMMANDS = {
@@ -301,6 +274,8 @@ _COMMANDS = {
     "run": _run,
     "selftest": _selftest,
     "open": _open,
-    "list": _list,
-    "template": _template,
+    "list": authors.list_assignments,
+    "template": authors.write_template,
+    "new": authors.write_new,
+    "verify": authors.verify_assignments,
 }

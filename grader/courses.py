@@ -29,6 +29,13 @@ class Courses:
 
         Raises UsageError where there is none, or more than one.
         """
+        return self.having(name).load(name.rpartition("/")[2])
+
+    def having(self, name: str) -> Course:
+        """Return the course with an assignment of that name, which need not be right.
+
+        Raises UsageError as `assignment` does.
+        """
         course_name, _, own_name = name.rpartition("/")
         having = [
             course
@@ -44,7 +51,7 @@ class Courses:
         if len(having) > 1:
             ways = " or ".join(f"{course.name}/{own_name}" for course in having)
             raise UsageError(f"several courses have an assignment {own_name}; say {ways}")
-        return having[0].load(own_name)
+        return having[0]
 
     def of(self, assignment: Assignment) -> Course:
         """Return the course that an assignment belongs to. Raises KeyError for none of these."""

@@ -61,8 +61,14 @@ class Launch:
         """Yield (case, outcome).
 
         Raises RunFailed at a case that ended its run, WrongAnswer at one whose answer was refused
-        for its form, CaseNotRun at one that was never run.
+        for its form, CaseNotRun at one that was never run. Raises GraderError for cases with and
+        without buffering in one loop: who relies on buffering would lose what is not about it.
         """
+        if len({self.cases[index].synchronous_sends for index in self.selected}) > 1:
+            raise GraderError(
+                "a test loops over cases with and without buffering; choose those it is about with "
+                "having(synchronous_sends=False), or True"
+            )
         for case, answer in self._answers():
             if isinstance(answer, NotRun):
                 raise CaseNotRun(answer.why)

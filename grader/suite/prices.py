@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from grader.errors import GraderError
-from grader.suite.mode import function_of
+from grader.suite.mode import function_of, part_of
 from grader.suite.results import points_of, sentence_of
 from grader.suite.session import alone
 
@@ -21,6 +21,8 @@ class Price:
     test: str
     points: float
     asks: str
+    part: str = ""
+    """The part that the suite says it grades."""
 
 
 class _Collected:
@@ -34,8 +36,13 @@ class _Collected:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
             name = function_of(item)
-            points = float(points_of(item).args[0])
-            self.prices.setdefault(name, Price(name, points, sentence_of(item)))
+            self.prices.setdefault(name, _price(item))
+
+
+def _price(item: pytest.Item) -> Price:
+    points = float(points_of(item).args[0])
+    name, asks = function_of(item), sentence_of(item)
+    return Price(name, points, asks, part_of(item))
 
 
 def prices(suite: Path) -> tuple[Price, ...]:

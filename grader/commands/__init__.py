@@ -1,0 +1,1 @@
+"""Commands of `grade` beside grading itself, a module each kind."""

@@ -1,0 +1,136 @@
+"""What is checked of an assignment by grading: its reference, its template, its labels."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader import pipeline
+from grader.assignment import Assignment
+from grader.course import Course
+from grader.courses import Courses
+from grader.errors import GraderError, UsageError
+from grader.model import PartResult, Report, Verdict
+from grader.points import written
+from grader.runner.fork_server import ForkServer
+from grader.runner.launch import launch
+from grader.settings import Settings
+from grader.suite.selection import Selection
+from grader.verification.labels import Label, disagreements, labelled
+from grader.verification.near_misses import NearMiss
+from grader.verification.problem import Problem
+
+NEAR_MISS = 0.01
+"""Numbers that are one per cent too large have to cost something."""
+
+
+@dataclass(frozen=True)
+class Grader:
+    """Grades submissions of one assignment, all with one fork server."""
+
+    course: Course
+    assignment: Assignment
+    settings: Settings
+    progress: Callable[[str], None]
+
+    def grade(self, folder: Path, part: str | None = None, **changes: object) -> Report:
+        """Grade a folder. Raises UsageError, GraderError."""
+        return pipeline.grade(
+            folder,
+            assignment=self.assignment.name,
+            parts=None if part is None else [part],
+            settings=replace(self.settings, **changes),  # type: ignore[arg-type] # as Settings says
+        )
+
+
+def grader_of(
+    course: Course, assignment: Assignment, server: ForkServer, progress: Callable[[str], None]
+) -> Grader:
+    """Return what grades submissions of an assignment of a course."""
+    settings = Settings(courses=Courses((course,)), launch=lambda plan: launch(plan, server))
+    return Grader(course, assignment, settings, progress)
+
+
+def check_reference(grader: Grader) -> Iterator[Problem]:
+    """Check that the solution gets all points of every part, with the hidden tests."""
+    report = grader.grade(grader.assignment.reference, shows_hidden=_has_hidden(grader))
+    for part in report.parts:
+        if part.points < part.max_points or part.verdict is not Verdict.ACCEPTED:
+            yield Problem(f"reference, {part.name}", _account(part))
+
+
+def check_template_gets_nothing(grader: Grader) -> Iterator[Problem]:
+    """Check that what students start from is not attempted in any part that pays."""
+    for part in grader.grade(grader.assignment.template).parts:
+        if part.max_points and (part.points or part.verdict is not Verdict.NOT_ATTEMPTED):
+            yield Problem(
+                f"template, {part.name}",
+                f"expected NOT_ATTEMPTED and no points; {_account(part)}; let what is to be "
+                "written raise NotImplementedError",
+            )
+
+
+def check_labelled(grader: Grader) -> Iterator[Problem]:
+    """Check that every labelled submission gets its verdict, for its reason, at its price."""
+    folders = labelled(grader.course.submissions, grader.assignment.name)
+    for number, folder in enumerate(folders, 1):
+        subject = folder.relative_to(grader.course.submissions).as_posix()
+        grader.progress(f"labels: {number} of {len(folders)}, {subject}")
+        try:
+            label = Label.read(folder)
+            (result,) = grader.grade(folder, label.part).parts
+        except (GraderError, UsageError) as error:
+            yield Problem(subject, str(error))
+            continue
+        yield from (Problem(subject, text) for text in disagreements(label, result))
+
+
+def check_near_misses(grader: Grader) -> Iterator[Problem]:
+    """Check that every part notices numbers that are slightly too large.
+
+    A part is left out whose ranks give back no floating-point numbers.
+    """
+    inner = grader.settings.launch
+    assert inner is not None
+    for part in grader.assignment.parts:
+        grader.progress(f"near misses: {part.name}")
+        if not part.points:
+            continue
+        near = NearMiss(inner, NEAR_MISS)
+        report = grader.grade(
+            grader.assignment.reference,
+            part.name,
+            launch=near.launch,
+            selection=Selection(fail_fast=True),
+        )
+        (result,) = report.parts
+        if near.num_changed and not any(_notices(test.verdict) for test in result.tests):
+            yield Problem(
+                part.name,
+                f"all numbers that the ranks give back are {NEAR_MISS:.0%} too large, and every "
+                "test holds: compare with a smaller tolerance",
+            )
+
+
+def _notices(verdict: Verdict) -> bool:
+    return verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED, Verdict.JUDGE_ERROR)
+
+
+def _has_hidden(grader: Grader) -> bool:
+    folder = grader.assignment.folder
+    return any((folder / part.hidden_suite).is_file() for part in grader.assignment.parts)
+
+
+def _account(part: PartResult) -> str:
+    """Return what a part got, and the first thing that it was not paid for."""
+    failed = [test for test in part.tests if test.verdict is not Verdict.ACCEPTED]
+    why = "; ".join(f"{test.verdict.value} {test.name}: {test.message}" for test in failed[:2])
+    paid = f"{written(part.points)} of {written(part.max_points)}"
+    return f"found {part.verdict.value}, {paid}: {why or part.message}"
+
+
+GRADED_CHECKS: dict[str, Callable[[Grader], Iterator[Problem]]] = {
+    "reference gets all points": check_reference,
+    "template gets none": check_template_gets_nothing,
+    "labelled submissions": check_labelled,
+    "near misses": check_near_misses,
+}

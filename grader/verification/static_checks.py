@@ -1,0 +1,164 @@
+"""What can be checked of an assignment without starting ranks."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from grader.assignment import Assignment, Part
+from grader.authoring.template import drift
+from grader.course import Course
+from grader.errors import GraderError
+from grader.points import total, written
+from grader.spelling import did_you_mean
+from grader.suite.prices import Price, prices
+from grader.verification.labels import FILE, Label, labelled
+from grader.verification.problem import Problem
+
+_FEWEST_CHARS = 30
+"""Shorter lines are alike by chance."""
+
+
+def check_suites(course: Course, assignment: Assignment) -> Iterator[Problem]:
+    """Check that the suites can be read, grade their parts, and pay what the parts are worth."""
+    for part in assignment.parts:
+        yield from _suite_problems(assignment, part, part.suite, part.points)
+        hidden = assignment.folder / part.hidden_suite
+        if hidden.is_file():
+            yield from _suite_problems(assignment, part, part.hidden_suite, part.hidden_points)
+        elif part.hidden_points:
+            text = f"hidden_points is {written(part.hidden_points)}, and there is no such file"
+            yield Problem(part.hidden_suite, f"{text}; write it, or leave hidden_points out")
+
+
+def _suite_problems(
+    assignment: Assignment, part: Part, suite: str, points: float
+) -> Iterator[Problem]:
+    if not (assignment.folder / suite).is_file():
+        yield Problem(suite, f"the part {part.name} names it, and there is no such file; write it")
+        return
+    try:
+        found = prices(assignment.folder / suite)
+    except GraderError as error:
+        yield Problem(suite, str(error))
+        return
+    names = [part.name for part in assignment.parts]
+    for wrong in sorted({price.part for price in found} - {part.name}):
+        meant = did_you_mean(wrong, names)
+        yield Problem(suite, f"it says part({wrong!r}), {meant}expected part({part.name!r})")
+    paid = total(price.points for price in found)
+    if paid != points:
+        yield Problem(
+            suite,
+            f"its tests pay {written(paid)} points, assignment.toml says {written(points)}; "
+            f"{_largest(found)}",
+        )
+
+
+def _largest(found: tuple[Price, ...]) -> str:
+    shown = sorted(found, key=lambda price: -price.points)[:3]
+    return "the most: " + ", ".join(f"{written(price.points)} {price.test}" for price in shown)
+
+
+def check_files(course: Course, assignment: Assignment) -> Iterator[Problem]:
+    """Check that reference, handout and support files are there."""
+    if not assignment.reference.is_dir():
+        yield Problem(str(assignment.reference), "there is no reference; write a solution there")
+    else:
+        for file in assignment.handed_in:
+            if not (assignment.reference / file).is_file():
+                text = "assignment.toml asks for it, and the reference does not hold it"
+                yield Problem(file, f"{text}; add it to {assignment.reference}")
+    if not (assignment.template / "HANDOUT.md").is_file():
+        text = "students need a handout; write it beside the reference"
+        yield Problem(str(assignment.template / "HANDOUT.md"), f"{text}, and make the template")
+    try:
+        assignment.support_paths()
+    except GraderError as error:
+        yield Problem("support", f"{error}; put it into {assignment.reference}")
+
+
+def check_template(course: Course, assignment: Assignment) -> Iterator[Problem]:
+    """Check that the template is what the reference makes today."""
+    if not assignment.reference.is_dir():
+        return
+    try:
+        sentences = drift(assignment.reference, assignment.template, assignment.shared_support())
+    except GraderError as error:
+        yield Problem(str(assignment.reference), str(error))
+        return
+    for sentence in sentences:
+        again = f"grade --course {course.root} template {assignment.name} FOLDER"
+        yield Problem("template", f"{sentence}; write it anew: `{again}`")
+
+
+def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Problem]:
+    """Check that what students get holds no hidden test, neither as a file nor in its lines."""
+    hidden = [file for file in _files(assignment.folder) if _is_hidden(file, assignment.folder)]
+    public = [file for file in _files(assignment.folder) if file not in hidden]
+    secret_lines = {line: file for file in hidden for line in _telling_lines(file)}
+    for file in _files(assignment.template):
+        if _is_hidden(file, assignment.template):
+            yield Problem(str(file), "a hidden test lies in what students get; move it away")
+        public.append(file)
+    for file in public:
+        for line in sorted(_telling_lines(file) & secret_lines.keys())[:1]:
+            source = secret_lines[line].name
+            yield Problem(str(file), f"students get it, and it holds a line of {source}: {line!r}")
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    return any(
+        name.startswith(("hidden", "test_hidden")) for name in file.relative_to(folder).parts
+    )
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(
+        file for file in folder.rglob("*") if file.is_file() and "__pycache__" not in file.parts
+    )
+
+
+def _telling_lines(file: Path) -> set[str]:
+    """Return the lines that say something of their own: no imports, marks or short ones."""
+    lines = {line.strip() for line in file.read_text(errors="replace").splitlines()}
+    plain = ("from ", "import ", "pytestmark", "#", "@")
+    return {line for line in lines if len(line) >= _FEWEST_CHARS and not line.startswith(plain)}
+
+
+def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
+    """Check that every labelled submission has a right label, and there is one of each kind."""
+    tests = {part.name: _tests_of(assignment, part) for part in assignment.parts}
+    folders = labelled(course.submissions, assignment.name)
+    for folder in folders:
+        subject = folder.relative_to(course.submissions).as_posix()
+        try:
+            label = Label.read(folder)
+        except GraderError as error:
+            yield Problem(subject, str(error))
+            continue
+        if label.part not in tests:
+            meant = did_you_mean(label.part, tests)
+            yield Problem(subject, f"{FILE} names the part {label.part!r}, {meant}which is not one")
+            continue
+        for name in {*(label.subject or ()), *(label.failing_tests or ())} - tests[label.part]:
+            meant = did_you_mean(name, tests[label.part])
+            yield Problem(subject, f"{FILE} names {name}, {meant}which is no test of {label.part}")
+    verdicts = {folder.parent.parent.name for folder in folders}
+    if not verdicts - {"accepted"}:
+        text = "no wrong submission shows that the suites find anything; add one"
+        yield Problem(str(course.submissions), f"{text}: wrong_answer/{assignment.name}/<the bug>/")
+
+
+def _tests_of(assignment: Assignment, part: Part) -> set[str]:
+    try:
+        return {price.test for price in prices(assignment.folder / part.suite)}
+    except GraderError:  # which check_suites tells
+        return set()
+
+
+STATIC_CHECKS: dict[str, Callable[[Course, Assignment], Iterator[Problem]]] = {
+    "files": check_files,
+    "suites": check_suites,
+    "template": check_template,
+    "student edition": check_student_edition,
+    "labels": check_labels,
+}

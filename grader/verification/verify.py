@@ -1,0 +1,49 @@
+"""`grade verify`: all checks of assignments of a course, one after the other."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.course import Course
+from grader.errors import GraderError
+from grader.runner.fork_server import ForkServer
+from grader.verification.graded_checks import GRADED_CHECKS, grader_of
+from grader.verification.problem import Problem
+from grader.verification.static_checks import STATIC_CHECKS
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One check of one assignment."""
+
+    assignment: str
+    check: str
+    problems: Sequence[Problem]
+
+
+def verify(
+    course: Course, name: str, *, is_quick: bool, progress: Callable[[str], None]
+) -> Iterator[Checked]:
+    """Yield each check of an assignment as soon as it is done.
+
+    is_quick: start no ranks. progress: is told what is being graded. An assignment.toml that
+    cannot be read is the only check then. Raises UsageError for an assignment that is not there.
+    """
+    try:
+        assignment = course.load(name)
+    except GraderError as error:
+        yield Checked(name, "assignment.toml", [Problem("assignment.toml", str(error))])
+        return
+    yield Checked(name, "assignment.toml", [])
+    for check, find in STATIC_CHECKS.items():
+        yield Checked(name, check, list(find(course, assignment)))
+    if is_quick:
+        return
+    with ForkServer(assignment.needs) as server:
+        grader = grader_of(course, assignment, server, progress)
+        for check, find_by_grading in GRADED_CHECKS.items():
+            progress(f"{check}: starting")
+            try:
+                problems = list(find_by_grading(grader))
+            except GraderError as error:
+                problems = [Problem(name, str(error))]
+            yield Checked(name, check, problems)
