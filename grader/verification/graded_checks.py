@@ -16,7 +16,7 @@ from grader.runner.launch import launch
 from grader.settings import Settings
 from grader.suite.selection import Selection
 from grader.verification.labels import Label, disagreements, labelled
-from grader.verification.near_misses import NearMiss
+from grader.verification.near_misses import NearMiss, Recording
 from grader.verification.problem import Problem
 
 NEAR_MISS = 0.01
@@ -85,34 +85,40 @@ def check_labelled(grader: Grader) -> Iterator[Problem]:
 
 
 def check_near_misses(grader: Grader) -> Iterator[Problem]:
-    """Check that every part notices numbers that are slightly too large.
+    """Check that no part takes numbers for right that are slightly too large.
 
-    A part is left out whose ranks give back no floating-point numbers.
+    One result after the other is made so. What no test looks at is no tolerance: twice too large is
+    not noticed there either.
     """
     inner = grader.settings.launch
     assert inner is not None
     for part in grader.assignment.parts:
         grader.progress(f"near misses: {part.name}")
-        if not part.points:
-            continue
-        near = NearMiss(inner, NEAR_MISS)
-        report = grader.grade(
-            grader.assignment.reference,
-            part.name,
-            launch=near.launch,
-            selection=Selection(fail_fast=True),
-        )
-        (result,) = report.parts
-        if near.num_changed and not any(_notices(test.verdict) for test in result.tests):
-            yield Problem(
-                part.name,
-                f"all numbers that the ranks give back are {NEAR_MISS:.0%} too large, and every "
-                "test holds: compare with a smaller tolerance",
+        recording = Recording(inner)
+        grader.grade(grader.assignment.reference, part.name, launch=recording.launch)
+
+        for name in recording.names():
+            near, far = (
+                NearMiss(recording.launch, name, relative) for relative in (NEAR_MISS, 1.0)
             )
+            if not _is_noticed(grader, part.name, near) and _is_noticed(grader, part.name, far):
+                yield Problem(
+                    part.name,
+                    f"{name} may be {NEAR_MISS:.0%} too large, and every test holds: compare it "
+                    "with a smaller tolerance",
+                )
 
 
-def _notices(verdict: Verdict) -> bool:
-    return verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED, Verdict.JUDGE_ERROR)
+def _is_noticed(grader: Grader, part: str, near: NearMiss) -> bool:
+    """Return whether some test finds the reference wrong, of which one result is too large."""
+    report = grader.grade(
+        grader.assignment.reference,
+        part,
+        launch=near.launch,
+        selection=Selection(fail_fast=True),
+    )
+    silent = (Verdict.ACCEPTED, Verdict.SKIPPED, Verdict.JUDGE_ERROR)
+    return any(test.verdict not in silent for test in report.parts[0].tests)
 
 
 def _has_hidden(grader: Grader) -> bool:

@@ -1,0 +1,82 @@
+"""A label says what a grading has to make of a submission; disagreement is told in sentences."""
+
+import pytest
+
+from grader.errors import GraderError
+from grader.model import PartResult, TestResult, Verdict
+from grader.verification.labels import Label, disagreements, labelled
+
+RIGHT = 'about = "it"\npart = "sum"\nverdict = "WRONG_ANSWER"\nmessage = "is 1"\npoints = 4\n'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "wrong_answer" / "it" / "the_bug"
+    folder.mkdir(parents=True)
+    (folder / "expected.toml").write_text(RIGHT)
+    return folder
+
+
+def test_a_label_is_read(folder):
+    label = Label.read(folder)
+    assert (label.part, label.verdict, label.points) == ("sum", Verdict.WRONG_ANSWER, 4)
+    assert labelled(folder.parents[2], "it") == [folder]
+    assert labelled(folder.parents[2], "other") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("about", "abuot", "unknown key 'abuot', did you mean about.*; about is missing"),
+        ('"sum"', "3", "part is 3, expected a str"),
+        ("WRONG_ANSWER", "WRONG", "verdict is 'WRONG', expected one of ACCEPTED"),
+        ("WRONG_ANSWER", "DEADLOCK", "verdict is DEADLOCK, but it lies in the folder wrong_answer"),
+        ("points = 4", 'points = "most"', "points is 'most', expected all, some or a number"),
+        ("points = 4", "", "it does not say what is paid: expected points or fair_share"),
+        ("points = 4", "fair_share = 3", "fair_share is 3, expected a share from 0 to 1"),
+        ('"is 1"', '""', "a failure has a reason: expected a pattern as message"),
+        ('"is 1"', '"is ["', "message is no pattern"),
+        ("part =", "part", r"expected\.toml cannot be read"),
+    ],
+)
+def test_a_label_that_is_not_right_says_what_is_wrong(folder, old, new, told):
+    (folder / "expected.toml").write_text(RIGHT.replace(old, new))
+    with pytest.raises(GraderError, match=told):
+        Label.read(folder)
+
+
+def result(points=4.0, verdict=Verdict.WRONG_ANSWER, message="it is 1"):
+    tests = tuple(
+        TestResult(name, name, verdict if points_lost else Verdict.ACCEPTED, p, p + points_lost)
+        for name, p, points_lost in [("test_one", 4.0, 0), ("test_two", points - 4, 10 - points)]
+    )
+    return PartResult("sum", "Sum", verdict, points, 10, message, tests)
+
+
+def label(**changes):
+    fields = {"about": "it", "part": "sum", "verdict": Verdict.WRONG_ANSWER, "message": "is 1"}
+    return Label(**{**fields, "points": 4, **changes})
+
+
+def test_what_is_as_the_label_says_is_not_told():
+    assert list(disagreements(label(), result())) == []
+    assert list(disagreements(label(points="some", subject=("test_two",)), result())) == []
+    assert list(disagreements(label(points=None, fair_share=0.5), result())) == []
+    assert list(disagreements(label(failing_tests=("test_two",)), result())) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"verdict": Verdict.DEADLOCK}, "expected DEADLOCK, found WRONG_ANSWER: it is 1"),
+        ({"message": "is 2"}, "no message holds 'is 2'; found 'it is 1"),
+        ({"points": 5}, "expected 5 points, found 4 of 10"),
+        ({"points": "all"}, "expected all points, found 4 of 10"),
+        ({"subject": ("test_one",)}, "points are lost in test_two, which the label does not name"),
+        ({"fair_share": 0.6}, "a fair person pays 60%, found 4 of 10"),
+        ({"failing_tests": ()}, "expected that no test fails, found test_two"),
+    ],
+)
+def test_each_disagreement_is_told(changes, told):
+    (sentence,) = disagreements(label(**changes), result())
+    assert sentence.startswith(told)

@@ -1,0 +1,137 @@
+"""What an author may get wrong is found by `grade verify`, with what to do about it."""
+
+import re
+
+import pytest
+
+from grader.authoring import skeleton
+from grader.course import Course
+from grader.verification.verify import verify
+
+SUITE = "tests/suites/sums/test_sum.py"
+TOML = "tests/suites/sums/assignment.toml"
+PROBES = "tests/suites/sums/probes.py"
+BUG = "tests/submissions/wrong_answer/sums/only_the_neighbour"
+
+
+@pytest.fixture
+def root(tmp_path):
+    """Return a course with one assignment as `grade new` writes it."""
+    skeleton.write(tmp_path, "sums")
+    return tmp_path
+
+
+def change(file, old, new):
+    text = file.read_text()
+    assert old in text
+    file.write_text(text.replace(old, new))
+
+
+def found(root, *, is_quick=True):
+    """Return what is wrong, a line each: check, subject, text."""
+    checked = list(verify(Course.read(root), "sums", is_quick=is_quick, progress=lambda text: None))
+    return [
+        f"{each.check}: {problem.subject}: {problem.text}"
+        for each in checked
+        for problem in each.problems
+    ]
+
+
+def test_a_new_assignment_is_right(root):
+    """It grades at once, and its labels are what they say."""
+    assert found(root, is_quick=False) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        (
+            SUITE,
+            'part("sum")',
+            'part("smu")',
+            r"says part\('smu'\), .*expected part\('sum'\)",
+        ),
+        (SUITE, "@points(5,", "@points(4,", "its tests pay 9 points, assignment.toml says 10"),
+        (SUITE, "def test_send", "def test_send(", "suites: test_sum.py: the suite .* SyntaxError"),
+        (TOML, "test_sum.py", "test_sums.py", "no such file; write it"),
+        (TOML, '"my_sum.py"]', '"my_sums.py"]', "my_sums.py: assignment.toml asks for it, and the"),
+        (
+            "reference/sums/my_sum.py",
+            "element-wise",
+            "exact",
+            "template: .*my_sum.py differs at line 7 .*; write it anew: `grade --course",
+        ),
+        (f"{BUG}/expected.toml", "subject", "subjects", "unknown key 'subjects'.*subject"),
+        (f"{BUG}/expected.toml", '"sum"', '"sun"', "names the part 'sun', did you mean sum"),
+        (f"{BUG}/expected.toml", "_gets_the_sum", "_gets_it", "names test_every_rank_gets_it"),
+    ],
+)
+def test_a_slip_in_a_file_is_found_without_starting_ranks(root, file, old, new, told):
+    change(root / file, old, new)
+    problems = found(root)
+    assert any(_matches(told, problem) for problem in problems), problems
+
+
+def test_what_is_not_there_is_named(root):
+    (root / "student_template/sums/HANDOUT.md").unlink()
+    (root / "reference/sums/my_sum.py").unlink()
+    told = "\n".join(found(root))
+    assert "students need a handout" in told
+    assert "assignment.toml asks for it, and the reference does not hold it" in told
+
+
+def test_hidden_tests_in_what_students_get_are_found(root):
+    """As a file, and as lines that were copied."""
+    suite = root / "tests/suites/sums/hidden_sum.py"
+    suite.write_text((root / SUITE).read_text().replace("every send waits", "all sends do wait"))
+    (root / "student_template/sums/hidden_cases.py").write_text("")
+    told = "\n".join(found(root))
+    assert "hidden_cases.py: a hidden test lies in what students get" in told
+    assert "test_sum.py: students get it, and it holds a line of hidden_sum.py" in told
+    assert "hidden_sum.py: its tests pay 10 points, assignment.toml says 0" in told
+
+
+def test_an_assignment_without_wrong_submissions_shows_nothing(root):
+    for kind in ("wrong_answer", "deadlock"):
+        (root / "tests/submissions" / kind).rename(root / kind)
+    assert "no wrong submission shows that the suites find anything" in "\n".join(found(root))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        (
+            SUITE,
+            "atol=tolerance",
+            "rtol=0.1",
+            "near misses: sum: recv may be 1% too large, .* smaller tolerance",
+        ),
+        (
+            SUITE,
+            "run(3, UNBUFFERED)",
+            "run(3, CASES + UNBUFFERED)",
+            "reference, sum: .* a test loops over cases with and without buffering",
+        ),
+        (PROBES, '"my_sum.py", "sum_', '"my_sum.py", "summ_', "reference, sum: .* defines no summ"),
+        (
+            f"{BUG}/expected.toml",
+            "fair_share = 0.4",
+            "fair_share = 0.9",
+            "labelled submissions: .*only_the_neighbour: a fair person pays 90%, found 4 of 10",
+        ),
+        (
+            "student_template/sums/my_sum.py",
+            "raise NotImplementedError",
+            "return print",
+            "template, sum: expected NOT_ATTEMPTED and no points",
+        ),
+    ],
+)
+def test_a_slip_that_only_grading_shows_is_found(root, file, old, new, told):
+    change(root / file, old, new)
+    problems = found(root, is_quick=False)
+    assert any(_matches(told, problem) for problem in problems), problems
+
+
+def _matches(pattern, text):
+    return re.search(pattern, text, re.DOTALL) is not None
