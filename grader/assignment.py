@@ -1,15 +1,14 @@
 """What a course hands out: parts, files, points, read from `assignment.toml`."""
 
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+import msgspec
+
+from grader import assignment_file
 from grader.errors import GraderError, UsageError
 from grader.home import REFERENCES, SHARED_SUPPORT, TEMPLATES
-from grader.model import WORLDS
-from grader.points import checked
 from grader.spelling import did_you_mean
 
 
@@ -93,7 +92,7 @@ def names(suites: Path) -> list[str]:
 def load(name: str, suites: Path) -> Assignment:
     """Read one assignment.
 
-    Raises UsageError when there is none of that name, GraderError when its file is not right.
+    Raises UsageError when there is none of that name, GraderError with each mistake of its file.
     """
     folder = suites / name
     if name not in names(suites):
@@ -101,25 +100,17 @@ def load(name: str, suites: Path) -> Assignment:
         meant = did_you_mean(name, names(suites))
         raise UsageError(f"unknown assignment {name!r}; {meant}known are: {known}")
     file = folder / "assignment.toml"
-    try:
-        data = tomllib.loads(file.read_text())
-        return Assignment(
-            name=name,
-            title=_text(data, "title"),
-            folder=folder,
-            support=_texts(data, "support", ()),
-            parts=tuple(_part(part) for part in _tables(data, "parts")),
-            manual=tuple(_manual(manual) for manual in _tables(data, "manual", ())),
-            needs=_texts(data, "needs", ()),
-            source=_text(data, "source", ""),
-        )
-    except (
-        RecursionError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise GraderError(f"{file.name} of {name} is not right: {error!r}") from None
+    data = assignment_file.read(file, name)
+    return Assignment(
+        name=name,
+        title=data.title,
+        folder=folder,
+        support=data.support,
+        parts=tuple(Part(**msgspec.structs.asdict(part)) for part in data.parts),
+        manual=tuple(Manual(**msgspec.structs.asdict(manual)) for manual in data.manual),
+        needs=data.needs,
+        source=data.source or "",
+    )
 
 
 def wanted(suites: Path, name: str | None = None) -> list[str]:
@@ -151,81 +142,3 @@ def shared_support(assignment: Assignment) -> dict[str, Path]:
     return {
         file: SHARED_SUPPORT / file for file in assignment.support if not (own / file).is_file()
     }
-
-
-def _world(part: dict[str, Any]) -> str:
-    world = str(part["world"])
-    if world not in WORLDS:
-        raise TypeError(f"world of {part['name']} is {world!r}, not one of {', '.join(WORLDS)}")
-    return world
-
-
-def _accepted_names(part: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    names = part.get("accepted_names", {})
-    if not isinstance(names, dict):
-        raise TypeError(f"accepted_names of {part['name']} is {names!r}, not a table")
-    unknown = set(names) - set(part["file"])
-    if unknown:
-        raise KeyError(
-            f"accepted_names of {part['name']} holds {unknown.pop()}, which it never asks"
-        )
-    return {file: _texts(names, file) for file in names}
-
-
-def _part(data: dict[str, Any]) -> Part:
-    stand_in = data.get("stand_in")
-    return Part(
-        name=_text(data, "name"),
-        title=_text(data, "title"),
-        files=_texts(data, "file"),
-        entry=_text(data, "entry"),
-        suite=_text(data, "suite"),
-        points=checked(data["points"]),
-        world=_world(data),
-        case_time_limit_s=_number(data, "case_time_limit_s"),
-        builds_on=None if "builds_on" not in data else _text(data, "builds_on"),
-        stand_in=stand_in if isinstance(stand_in, dict) else None,
-        accepted_names=_accepted_names(data),
-        rules=_texts(data, "rules", ()),
-        hidden_points=checked(data.get("hidden_points", 0)),
-    )
-
-
-def _manual(data: dict[str, Any]) -> Manual:
-    return Manual(
-        _text(data, "name"), _text(data, "title"), checked(data["points"]), _text(data, "file")
-    )
-
-
-def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
-    value = data[key] if default is None else data.get(key, default)
-    if not isinstance(value, str):
-        raise TypeError(f"{key} is {value!r:.60}, not a text")
-    return value
-
-
-def _number(data: Mapping[str, Any], key: str) -> float:
-    value = data[key]
-    # What TOML calls nan is not at least 0 either.
-    if type(value) not in (int, float) or not 0 <= value < float("inf"):
-        raise TypeError(f"{key} is {value!r:.60}, not a number that is at least 0")
-    number: float = value
-    return number
-
-
-def _texts(
-    data: Mapping[str, Any], key: str, default: tuple[str, ...] | None = None
-) -> tuple[str, ...]:
-    values = data[key] if default is None else data.get(key, default)
-    if not isinstance(values, list | tuple) or not all(isinstance(each, str) for each in values):
-        raise TypeError(f"{key} is {values!r:.60}, not a list of texts")
-    return tuple(values)
-
-
-def _tables(
-    data: Mapping[str, Any], key: str, default: tuple[dict[str, Any], ...] | None = None
-) -> Sequence[dict[str, Any]]:
-    values = data[key] if default is None else data.get(key, default)
-    if not isinstance(values, list | tuple) or not all(isinstance(each, dict) for each in values):
-        raise TypeError(f"{key} is {values!r:.60}, not a list of tables")
-    return values
