@@ -20,8 +20,8 @@ def checked(value: object) -> float:
         raise ValueError(f"found {value!r:.60}; expected a number of points from 0 to {MAX_POINTS}")
     if exact != round(exact, MAX_NUM_DECIMALS):
         raise ValueError(
-            f"found {value!s:.60}; expected points with at most {MAX_NUM_DECIMALS} decimals, so that "
-            "sums come out exactly"
+            f"found {value!s:.60}; expected points with at most {MAX_NUM_DECIMALS} decimals, so "
+            "that sums come out exactly"
         )
     return float(exact)
 

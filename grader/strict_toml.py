@@ -26,6 +26,7 @@ MAX_NUM_BYTES = 64 << 10
 MAX_LINE_NUM_BYTES = 4096
 """For the time and memory of tomllib grow with the square of the length of a dotted key."""
 _MAX_FOUND_CHARS = 60
+_GREATEST_SHOWN = 10**18
 
 
 def read(file: Path, kind: type[Kind], cross_check: Callable[[Table], Iterable[str]]) -> Kind:
@@ -66,6 +67,8 @@ def found_text(value: object) -> str:
     if isinstance(value, dict | list):
         kind = "table" if isinstance(value, dict) else "list"
         return f"a {kind}" if value else f"an empty {kind}"
+    if isinstance(value, int) and abs(value) > _GREATEST_SHOWN:
+        return "a number of very many digits"  # Python refuses to write some of them
     text = json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else str(value)
     return text if len(text) <= _MAX_FOUND_CHARS else f"{text[:_MAX_FOUND_CHARS]}..."
 

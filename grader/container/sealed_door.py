@@ -201,5 +201,5 @@ def _report(output: Output, exit_code: int | None, plan: ContainerPlan) -> bytes
     if output.error.startswith(RANKS_GONE):
         raise ContainerDied(output.error)
     if output.error and exit_code == GraderError.exit_code:
-        raise GraderError(output.error)
+        raise GraderError(*output.error.splitlines())
     raise ContainerDied(f"the grading container ended with {ended} and no report")
