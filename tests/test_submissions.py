@@ -1,13 +1,12 @@
 """Every labelled submission gets the verdict of its folder, and for the reason its label gives."""
 
 import re
-import tomllib
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
 
 from grader import assignment as assignments
@@ -25,19 +24,18 @@ MOST_UNFAIR = 0.15
 """By how much of a part what we pay may differ from what a fair person pays."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Label:
+class Label(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What `expected.toml` says of the submission it lies in."""
 
     about: str
     part: str
     verdict: Verdict
     message: str = ""
-    points: str | float | None = None
+    points: Literal["all", "some"] | float | None = None
     """`all`, `some` or a number; may be left out where there is a fair share."""
     subject: tuple[str, ...] | None = None
     """The tests about this bug: no other may lose points. None when the label does not say."""
-    fair_share: float | None = None
+    fair_share: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     """What a fair person who has read the handout pays for it, as a share of the part's points."""
     deterministic: bool = False
     """The failure is the same each time, also on a busy machine: `make acceptance` repeats it."""
@@ -48,13 +46,8 @@ class Label:
 
     @classmethod
     def of(cls, folder: Path) -> "Label":
-        """Read the label of a submission; raises TypeError on a key that is missing or unknown."""
-        data: dict[str, Any] = tomllib.loads((folder / "expected.toml").read_text())
-        data["verdict"] = Verdict(data["verdict"])
-        for key in ("failing_tests", "subject"):
-            if key in data:
-                data[key] = tuple(data[key])
-        return cls(**data)
+        """Read the label of a submission; raises ValueError where it is not right."""
+        return msgspec.toml.decode((folder / "expected.toml").read_bytes(), type=cls)
 
 
 def name(folder: Path) -> str:
@@ -96,9 +89,7 @@ def test_label_is_complete_and_agrees_with_its_folder(folder):
     label = Label.of(folder)
 
     assert label.verdict.value == folder.parent.parent.name.upper()
-    assert label.points in ("all", "some", None) or isinstance(label.points, int | float)
     assert label.points is not None or label.fair_share is not None, "a label says what it costs"
-    assert label.fair_share is None or 0 <= label.fair_share <= 1
     assert label.message or label.verdict is Verdict.ACCEPTED, "a failure has a reason"
     re.compile(label.message)
 

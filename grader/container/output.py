@@ -36,8 +36,8 @@ class Output:
 
     report: bytes
     """Its standard output."""
-    error: str
-    """Why there is no report, when it said so: a sentence a line."""
+    errors: tuple[str, ...]
+    """Why there is no report, when it said so, in sentences."""
 
 
 def listen(
@@ -61,7 +61,7 @@ def listen(
                 f"({MAX_REPORT_NUM_BYTES >> 20} MiB)"
             )
     lines.take(b"\n")
-    return Output(bytes(report), "\n".join(lines.errors))
+    return Output(bytes(report), tuple(filter(None, lines.errors)))
 
 
 def _pieces(source: Source) -> Iterator[tuple[int, bytes]]:

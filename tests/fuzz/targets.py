@@ -279,7 +279,7 @@ class _Pieces:
 def _container_output(data: bytes) -> None:
     lines: list[str] = []
     output = container_output.listen(_Pieces(data), lines.append, lambda line: None)
-    assert all(line.isprintable() for line in [*lines, output.error])
+    assert all(line.isprintable() for line in [*lines, *output.errors])
 
 
 def _said() -> list[bytes]:
