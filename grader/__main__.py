@@ -40,26 +40,27 @@ def _run(arguments: Sequence[str]) -> int:
 
 
 def _say_why(error: BaseException) -> int:
-    """Say in a sentence what ended the command; return the exit code. Raises nothing at all."""
+    """Say what ended the command; return the exit code. Raises nothing at all."""
     code = error.exit_code if isinstance(error, GraderError) else _NO_MARK
     with suppress(BaseException):
         # Who asks once more that we end gets it, and still learns the exit code.
         for asked in (signal.SIGINT, signal.SIGTERM):
             signal.signal(asked, signal.SIG_IGN)
         if not isinstance(error, BrokenPipeError):  # nobody is there to be told
-            print(f"grade: {_sentence(error)}", file=sys.stderr, flush=True)
+            for sentence in _sentences(error):
+                print(f"grade: {sentence}", file=sys.stderr, flush=True)
     return code
 
 
-def _sentence(error: BaseException) -> str:
+def _sentences(error: BaseException) -> list[str]:
     if isinstance(error, GraderError):
-        return _line(str(error))
+        return [_line(str(each)) for each in error.args or ("",)]
     if isinstance(error, KeyboardInterrupt):
-        return f"{INTERRUPTED}; nothing was graded"
+        return [f"{INTERRUPTED}; nothing was graded"]
     text = ""
     with suppress(Exception):  # the words of an exception are code as well
         text = _line(str(error))
-    return ": ".join(filter(None, ("the grader failed", type(error).__name__, text)))
+    return [": ".join(filter(None, ("the grader failed", type(error).__name__, text)))]
 
 
 def _line(text: str) -> str:

@@ -1,15 +1,13 @@
 """What a course hands out: parts, files, points, read from `assignment.toml`."""
 
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from grader import support
+import msgspec
+
+from grader import assignment_file, support
 from grader.errors import GraderError
-from grader.model import WORLDS
-from grader.points import checked
 
 SHARED_SUPPORT = Path(support.__file__).parent
 """Support files that many assignments share come with the engine."""
@@ -118,106 +116,19 @@ class Assignment:
 def read(folder: Path, *, reference: Path, template: Path, course: str) -> Assignment:
     """Read the assignment whose suites lie in a folder.
 
-    Raises GraderError when its file is not right.
+    Raises GraderError with each mistake of its file.
     """
-    name, file = folder.name, folder / "assignment.toml"
-    try:
-        data = tomllib.loads(file.read_text())
-        return Assignment(
-            name=name,
-            title=_text(data, "title"),
-            folder=folder,
-            support=_texts(data, "support", ()),
-            parts=tuple(_part(part) for part in _tables(data, "parts")),
-            manual=tuple(_manual(manual) for manual in _tables(data, "manual", ())),
-            needs=_texts(data, "needs", ()),
-            source=_text(data, "source", ""),
-            reference=reference,
-            template=template,
-            course=course,
-        )
-    except (
-        RecursionError,
-        KeyError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise GraderError(f"{file.name} of {name} is not right: {error!r}") from None
-
-
-def _world(part: dict[str, Any]) -> str:
-    world = str(part["world"])
-    if world not in WORLDS:
-        raise TypeError(f"world of {part['name']} is {world!r}, not one of {', '.join(WORLDS)}")
-    return world
-
-
-def _accepted_names(part: dict[str, Any]) -> dict[str, tuple[str, ...]]:
-    names = part.get("accepted_names", {})
-    if not isinstance(names, dict):
-        raise TypeError(f"accepted_names of {part['name']} is {names!r}, not a table")
-    unknown = set(names) - set(part["file"])
-    if unknown:
-        raise KeyError(
-            f"accepted_names of {part['name']} holds {unknown.pop()}, which it never asks"
-        )
-    return {file: _texts(names, file) for file in names}
-
-
-def _part(data: dict[str, Any]) -> Part:
-    stand_in = data.get("stand_in")
-    return Part(
-        name=_text(data, "name"),
-        title=_text(data, "title"),
-        files=_texts(data, "file"),
-        entry=_text(data, "entry"),
-        suite=_text(data, "suite"),
-        points=checked(data["points"]),
-        world=_world(data),
-        case_time_limit_s=_number(data, "case_time_limit_s"),
-        builds_on=None if "builds_on" not in data else _text(data, "builds_on"),
-        stand_in=stand_in if isinstance(stand_in, dict) else None,
-        accepted_names=_accepted_names(data),
-        rules=_texts(data, "rules", ()),
-        hidden_points=checked(data.get("hidden_points", 0)),
+    data = assignment_file.read(folder / "assignment.toml", folder.name)
+    return Assignment(
+        name=folder.name,
+        title=data.title,
+        folder=folder,
+        support=data.support,
+        parts=tuple(Part(**msgspec.structs.asdict(part)) for part in data.parts),
+        manual=tuple(Manual(**msgspec.structs.asdict(manual)) for manual in data.manual),
+        needs=data.needs,
+        source=data.source or "",
+        reference=reference,
+        template=template,
+        course=course,
     )
-
-
-def _manual(data: dict[str, Any]) -> Manual:
-    return Manual(
-        _text(data, "name"), _text(data, "title"), checked(data["points"]), _text(data, "file")
-    )
-
-
-def _text(data: Mapping[str, Any], key: str, default: str | None = None) -> str:
-    value = data[key] if default is None else data.get(key, default)
-    if not isinstance(value, str):
-        raise TypeError(f"{key} is {value!r:.60}, not a text")
-    return value
-
-
-def _number(data: Mapping[str, Any], key: str) -> float:
-    value = data[key]
-    # What TOML calls nan is not at least 0 either.
-    if type(value) not in (int, float) or not 0 <= value < float("inf"):
-        raise TypeError(f"{key} is {value!r:.60}, not a number that is at least 0")
-    number: float = value
-    return number
-
-
-def _texts(
-    data: Mapping[str, Any], key: str, default: tuple[str, ...] | None = None
-) -> tuple[str, ...]:
-    values = data[key] if default is None else data.get(key, default)
-    if not isinstance(values, list | tuple) or not all(isinstance(each, str) for each in values):
-        raise TypeError(f"{key} is {values!r:.60}, not a list of texts")
-    return tuple(values)
-
-
-def _tables(
-    data: Mapping[str, Any], key: str, default: tuple[dict[str, Any], ...] | None = None
-) -> Sequence[dict[str, Any]]:
-    values = data[key] if default is None else data.get(key, default)
-    if not isinstance(values, list | tuple) or not all(isinstance(each, dict) for each in values):
-        raise TypeError(f"{key} is {values!r:.60}, not a list of tables")
-    return values

@@ -1,28 +1,46 @@
 """A course: a folder with `course.toml`, and the suites, references and templates beside it."""
 
 import hashlib
-import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
+from msgspec import Meta, Struct
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from grader import __version__, assignment
+from grader import __version__, assignment, strict_toml
 from grader.assignment import Assignment
 from grader.errors import GraderError, UsageError
 from grader.spelling import did_you_mean
+from grader.strict_toml import Table, found_text
 
 FILE = "course.toml"
-_FOLDERS = {
-    "suites": "tests/suites",
-    "references": "reference",
-    "templates": "student_template",
-    "submissions": "tests/submissions",
-}
-"""The keys of course.toml that name a folder, and what they are when left out."""
-_TEXTS = ("name", "title", "engine")
+Line = Annotated[str, Meta(pattern=r"\A\S[^\n\r]*\Z", description="a text of one line")]
+Name = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[a-z][a-z0-9_-]*\Z",
+        description="a name of small letters, digits, - and _ that begins with a letter",
+    ),
+]
+Folder = Annotated[
+    str,
+    Meta(pattern=r"\A[^/\x00-\x1f][^\x00-\x1f]*\Z", description="a folder in the course"),
+]
+
+
+class CourseTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a course.toml says."""
+
+    name: Name
+    title: Line
+    engine: Line
+    """The range of versions of the engine that the course works with."""
+    suites: Folder = "tests/suites"
+    references: Folder = "reference"
+    templates: Folder = "student_template"
+    submissions: Folder = "tests/submissions"
 
 
 @dataclass(frozen=True)
@@ -44,8 +62,8 @@ class Course:
     def read(cls, root: Path) -> "Course":
         """Read the course in a folder.
 
-        Raises UsageError for a folder that holds none, GraderError where its file is not right or
-        asks for another version of the engine.
+        Raises UsageError for a folder that holds none, GraderError with each mistake of its file,
+        and where it asks for another version of the engine.
         """
         file = root / FILE
         if not file.is_file():
@@ -53,15 +71,16 @@ class Course:
                 f"{root} is no course: expected a folder with {FILE}, found "
                 f"{'none there' if root.is_dir() else 'no such folder'}; name another folder"
             )
-        try:
-            data = tomllib.loads(file.read_text())
-        except (OSError, ValueError, RecursionError) as error:
-            raise GraderError(f"{file} cannot be read: {error}") from None
-        problems = list(_problems(data))
-        if problems:
-            raise GraderError(f"{file} is not right: {'; '.join(problems)}")
-        folders = {key: root / data.get(key, default) for key, default in _FOLDERS.items()}
-        return cls(data["name"], data["title"], root, **folders)
+        data = strict_toml.read(file, CourseTable, _engine_problems)
+        return cls(
+            name=data.name,
+            title=data.title,
+            root=root,
+            suites=root / data.suites,
+            references=root / data.references,
+            templates=root / data.templates,
+            submissions=root / data.submissions,
+        )
 
     @classmethod
     def around(cls, path: Path) -> "Course":
@@ -138,27 +157,15 @@ def digest_of(files: Iterable[tuple[str, Path]]) -> str:
     return digest.hexdigest()
 
 
-def _problems(data: dict[str, Any]) -> Iterator[str]:
-    """Yield a sentence about each thing that is wrong in course.toml."""
-    known = (*_TEXTS, *_FOLDERS)
-    for key in data.keys() - set(known):
-        meant = did_you_mean(key, known)
-        yield f"unknown key {key!r}, {meant}known are: {', '.join(known)}"
-    for key in known:
-        if key not in data:
-            if key in _TEXTS:
-                yield f"{key} is missing"
-        elif not isinstance(data[key], str) or not data[key]:
-            yield f"{key} is {data[key]!r:.60}, expected a text"
-    if isinstance(data.get("engine"), str):
-        yield from _engine_problems(data["engine"])
-
-
-def _engine_problems(wanted: str) -> Iterator[str]:
+def _engine_problems(data: Table) -> Iterator[str]:
+    """Yield why this engine is not in the range that a course asks for."""
+    wanted = data.get("engine")
+    if wanted is None:
+        return
     try:
         is_fit = __version__ in SpecifierSet(wanted)
     except InvalidSpecifier:
-        yield f"engine is {wanted!r}, expected a range of versions such as '>=0.1,<0.2'"
+        yield f"engine: found {found_text(wanted)}; expected a range such as '>=0.1,<0.2'"
         return
     if not is_fit:
-        yield f"it needs grader {wanted}, this is {__version__}: install a version in that range"
+        yield f"engine: found {found_text(wanted)}; this is {__version__}"

@@ -2,9 +2,15 @@
 
 
 class GraderError(Exception):
-    """The grader, its sandbox, Docker or its image failed: not the student (exit code 3)."""
+    """The grader, its sandbox, Docker or its image failed: not the student (exit code 3).
+
+    Its arguments are sentences, most often one; each is told in a line of its own.
+    """
 
     exit_code = 3
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.args))
 
 
 class UsageError(GraderError):

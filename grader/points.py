@@ -1,25 +1,29 @@
 """Points are decimal numbers, as an author writes them: they add up as on paper."""
 
 from collections.abc import Iterable
+from decimal import Decimal
 from fractions import Fraction
 
 MAX_NUM_DECIMALS = 6
+MAX_POINTS = 10**6
+"""With so many digits, a float stands for one decimal number only."""
 
 
 def checked(value: object) -> float:
-    """Return the points that an author wrote.
+    """Return the points that an author wrote, in Python or, as a Decimal, in a file.
 
-    Raises ValueError when it is no number, less than 0, or has more decimals than add up on paper:
-    three times 1/3 is not 1.
+    Raises ValueError when it is no number, less than 0, too great, or has more decimals than add up
+    on paper: three times 1/3 is not 1.
     """
-    if type(value) not in (int, float) or not 0 <= value < float("inf"):  # type: ignore[operator]
-        raise ValueError(f"expected a number of points that is at least 0, found {value!r:.60}")
-    if (_exact(value) * 10**MAX_NUM_DECIMALS).denominator != 1:  # type: ignore[arg-type]
+    exact = _decimal(value)
+    if exact is None or not 0 <= exact <= MAX_POINTS:
+        raise ValueError(f"found {value!r:.60}; expected a number of points from 0 to {MAX_POINTS}")
+    if exact != round(exact, MAX_NUM_DECIMALS):
         raise ValueError(
-            f"points may have {MAX_NUM_DECIMALS} decimals, so that sums come out exactly; "
-            f"found {value!r}"
+            f"found {value!s:.60}; expected points with at most {MAX_NUM_DECIMALS} decimals, so "
+            "that sums come out exactly"
         )
-    return float(value)  # type: ignore[arg-type]
+    return float(exact)
 
 
 def total(points: Iterable[float]) -> float:
@@ -34,3 +38,14 @@ def written(points: float) -> str:
 
 def _exact(number: float) -> Fraction:
     return Fraction(repr(float(number)))
+
+
+def _decimal(value: object) -> Decimal | None:
+    """Return a number as it is written; None for what is no finite number."""
+    if type(value) is int or isinstance(value, Decimal):
+        exact = Decimal(value)
+    elif type(value) is float:
+        exact = Decimal(repr(value))
+    else:
+        return None
+    return exact if exact.is_finite() else None

@@ -13,7 +13,7 @@ from grader.model import PartResult, Verdict
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.settings import Settings
-from grader.verification.labels import Label, disagreements
+from grader.verification.labels import disagreements, read_label
 
 SUBMISSIONS = Path(__file__).parent / "submissions"
 FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())
@@ -44,7 +44,7 @@ def account(result: PartResult) -> str:
 @pytest.mark.parametrize("folder", FOLDERS, ids=name)
 def test_label_is_complete_and_agrees_with_its_folder(folder):
     """A submission without a right label would be graded for nothing."""
-    Label.read(folder)
+    read_label(folder)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_submission_gets_its_verdict_for_the_right_reason(folder, launcher_for, 
 
     What it was paid goes into the JUnit report, of which benchmarks/fairness.py makes a page.
     """
-    label = Label.read(folder)
+    label = read_label(folder)
     assignment = folder.parent.name
 
     report = pipeline.grade(

@@ -1,5 +1,6 @@
 """What a container says, out of Docker's multiplexed stream: a report, and lines of progress."""
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
@@ -14,7 +15,8 @@ _HEADER_NUM_BYTES = 8
 _STDOUT, _STDERR = 1, 2
 _JOURNAL_PREFIX = journal.PREFIX.encode()
 _ERROR_PREFIX = "grade: "
-"""How the command line inside begins the one sentence that says why there is no report."""
+"""How the command line inside begins each sentence that says why there is no report."""
+_MAX_NUM_ERRORS = 1000
 
 
 class BrokenOff(GraderError):
@@ -34,8 +36,8 @@ class Output:
 
     report: bytes
     """Its standard output."""
-    error: str
-    """Why there is no report, when it said so."""
+    errors: tuple[str, ...]
+    """Why there is no report, when it said so, in sentences."""
 
 
 def listen(
@@ -59,7 +61,7 @@ def listen(
                 f"({MAX_REPORT_NUM_BYTES >> 20} MiB)"
             )
     lines.take(b"\n")
-    return Output(bytes(report), lines.error)
+    return Output(bytes(report), tuple(filter(None, lines.errors)))
 
 
 def _pieces(source: Source) -> Iterator[tuple[int, bytes]]:
@@ -98,7 +100,7 @@ class _Lines:
         self._on_progress = on_progress
         self._on_journal = on_journal
         self._line = bytearray()
-        self.error = ""
+        self.errors: deque[str] = deque(maxlen=_MAX_NUM_ERRORS)
 
     def take(self, data: bytes) -> None:
         for piece in data.splitlines(keepends=True):
@@ -116,6 +118,6 @@ class _Lines:
         if text.startswith(journal.PREFIX):
             self._on_journal(text.removeprefix(journal.PREFIX))
         elif text.startswith(_ERROR_PREFIX):
-            self.error = text.removeprefix(_ERROR_PREFIX)
+            self.errors.append(text.removeprefix(_ERROR_PREFIX))
         elif text:
             self._on_progress(text)

@@ -189,16 +189,18 @@ def _report(output: Output, exit_code: int | None, plan: ContainerPlan) -> bytes
             f"there is no `grade` in the image {plan.image!r}: name one that `make image` has built"
         )
     if exit_code == UsageError.exit_code:
-        raise UsageError(output.error or "the grader in the container refused the submission")
+        refused = "the grader in the container refused the submission"
+        raise UsageError(*output.errors or [refused])
     report = output.report.strip()
     if exit_code in (0, 1, GraderError.exit_code) and report:
         return report
     ended = "an unknown exit code" if exit_code is None else f"exit code {exit_code}"
     # Our own Ctrl-C does not come this way: somebody else has stopped the container.
-    if output.error.startswith(INTERRUPTED):
+    last = output.errors[-1] if output.errors else ""
+    if last.startswith(INTERRUPTED):
         raise ContainerDied("the grading container was stopped from outside")
-    if output.error.startswith(RANKS_GONE):
-        raise ContainerDied(output.error)
-    if output.error and exit_code == GraderError.exit_code:
-        raise GraderError(output.error)
+    if last.startswith(RANKS_GONE):
+        raise ContainerDied(last)
+    if output.errors and exit_code == GraderError.exit_code:
+        raise GraderError(*output.errors)
     raise ContainerDied(f"the grading container ended with {ended} and no report")

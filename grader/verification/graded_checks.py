@@ -15,7 +15,7 @@ from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.settings import Settings
 from grader.suite.selection import Selection
-from grader.verification.labels import Label, disagreements, labelled
+from grader.verification.labels import disagreements, labelled, read_label
 from grader.verification.near_misses import NearMiss, Recording
 from grader.verification.problem import Problem
 
@@ -76,7 +76,7 @@ def check_labelled(grader: Grader) -> Iterator[Problem]:
         subject = folder.relative_to(grader.course.submissions).as_posix()
         grader.progress(f"labels: {number} of {len(folders)}, {subject}")
         try:
-            label = Label.read(folder)
+            label = read_label(folder)
             (result,) = grader.grade(folder, label.part).parts
         except (GraderError, UsageError) as error:
             yield Problem(subject, str(error))

@@ -10,7 +10,7 @@ from grader.errors import GraderError
 from grader.points import total, written
 from grader.spelling import did_you_mean
 from grader.suite.prices import Price, prices
-from grader.verification.labels import FILE, Label, labelled
+from grader.verification.labels import FILE, labelled, read_label
 from grader.verification.problem import Problem
 
 _FEWEST_CHARS = 30
@@ -131,7 +131,7 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
     for folder in folders:
         subject = folder.relative_to(course.submissions).as_posix()
         try:
-            label = Label.read(folder)
+            label = read_label(folder)
         except GraderError as error:
             yield Problem(subject, str(error))
             continue

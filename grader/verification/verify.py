@@ -31,7 +31,7 @@ def verify(
     try:
         assignment = course.load(name)
     except GraderError as error:
-        yield Checked(name, "assignment.toml", [Problem("assignment.toml", str(error))])
+        yield Checked(name, "assignment.toml", [Problem(name, str(each)) for each in error.args])
         return
     yield Checked(name, "assignment.toml", [])
     for check, find in STATIC_CHECKS.items():

@@ -19,6 +19,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from grader.model import (
     Verdict,
     Versions,
 )
+from grader.points import MAX_POINTS
 from grader.rank import wire as rank_wire
 from grader.report import json_report
 from grader.runner import journal
@@ -277,7 +279,7 @@ class _Pieces:
 def _container_output(data: bytes) -> None:
     lines: list[str] = []
     output = container_output.listen(_Pieces(data), lines.append, lambda line: None)
-    assert all(line.isprintable() for line in [*lines, output.error])
+    assert all(line.isprintable() for line in [*lines, *output.errors])
 
 
 def _said() -> list[bytes]:
@@ -320,16 +322,33 @@ def _reports() -> list[bytes]:
 def _assignment_file(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "a", "assignment.toml")
-        file.parent.mkdir()
+        (file.parent / "stand_ins").mkdir(parents=True)
         file.write_bytes(data)
+        for name in _suite_files():
+            (file.parent / name).touch()
         found = assignments.read(file.parent, reference=file, template=file, course="c")
         assert all(isinstance(name, str) for name in found.handed_in)
         assert isinstance(found.accepted_names, dict)
-        assert all(isinstance(part.points, int | float) for part in found.parts)
+        assert all(0 <= part.points <= MAX_POINTS for part in found.parts)
+
+
+@cache
+def _suite_files() -> frozenset[str]:
+    """Return the paths in their folders of all files that an assignment.toml may name."""
+    patterns = ("test_*.py", "stand_ins/*.py")
+    suites = ROOT / "tests" / "suites"
+    return frozenset(
+        file.relative_to(folder).as_posix()
+        for folder in suites.iterdir()
+        for pattern in patterns
+        for file in folder.glob(pattern)
+    )
 
 
 def _assignment_files() -> list[bytes]:
-    return [file.read_bytes() for file in sorted(ROOT.glob("tests/suites/*/assignment.toml"))]
+    # Without its own name: it is read as that of a folder called `a`.
+    files = sorted(ROOT.glob("tests/suites/*/assignment.toml"))
+    return [re.sub(rb"(?m)^name = .*$", b"", file.read_bytes(), count=1) for file in files]
 
 
 def _notebook(data: bytes) -> None:

@@ -59,6 +59,14 @@ BROKEN = """
 """
 
 
+def test_several_sentences_are_a_line_each():
+    """And a sentence stays a line, whatever it repeats."""
+    line = r"from grader.errors import GraderError; raise GraderError('a: x', 'b: y\ngrade: z')"
+    done = python(BROKEN.format(line=line))
+    assert done.returncode == 3
+    assert done.stderr == "grade: a: x\ngrade: b: y grade: z\n"
+
+
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("arguments", ["--version", "--help", "list", "check --help"])
 def test_a_reader_that_leaves_is_no_lost_points(arguments, unbuffered):

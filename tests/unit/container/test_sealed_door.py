@@ -213,6 +213,7 @@ def test_a_steered_terminal_stays_unsteered(submission, daemon):
     [
         (says(2, (STDERR, b"grade: there is no part 'x'\n")), UsageError, "there is no part 'x'"),
         (says(3, (STDERR, b"grade: no secret\n")), GraderError, "no secret"),
+        (says(3, (STDERR, b"grade: a: x\ngrade: a: y\n")), GraderError, r"^a: x\na: y$"),
         (says(3), GraderError, "ended with exit code 3 and no report"),
         (says(0), GraderError, "ended with exit code 0 and no report"),
         (says(139, (STDOUT, b'{"score": 100}')), GraderError, "exit code 139 and no report"),

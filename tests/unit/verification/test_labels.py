@@ -4,7 +4,7 @@ import pytest
 
 from grader.errors import GraderError
 from grader.model import PartResult, TestResult, Verdict
-from grader.verification.labels import Label, disagreements, labelled
+from grader.verification.labels import Label, disagreements, labelled, read_label
 
 RIGHT = 'about = "it"\npart = "sum"\nverdict = "WRONG_ANSWER"\nmessage = "is 1"\npoints = 4\n'
 
@@ -18,8 +18,8 @@ def folder(tmp_path):
 
 
 def test_a_label_is_read(folder):
-    label = Label.read(folder)
-    assert (label.part, label.verdict, label.points) == ("sum", Verdict.WRONG_ANSWER, 4)
+    label = read_label(folder)
+    assert (label.part, label.verdict, label.points) == ("sum", "WRONG_ANSWER", 4)
     assert labelled(folder.parents[2], "it") == [folder]
     assert labelled(folder.parents[2], "other") == []
 
@@ -27,22 +27,22 @@ def test_a_label_is_read(folder):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("about", "abuot", "unknown key 'abuot', did you mean about.*; about is missing"),
-        ('"sum"', "3", "part is 3, expected a str"),
-        ("WRONG_ANSWER", "WRONG", "verdict is 'WRONG', expected one of ACCEPTED"),
-        ("WRONG_ANSWER", "DEADLOCK", "verdict is DEADLOCK, but it lies in the folder wrong_answer"),
-        ("points = 4", 'points = "most"', "points is 'most', expected all, some or a number"),
-        ("points = 4", "", "it does not say what is paid: expected points or fair_share"),
-        ("points = 4", "fair_share = 3", "fair_share is 3, expected a share from 0 to 1"),
-        ('"is 1"', '""', "a failure has a reason: expected a pattern as message"),
-        ('"is 1"', '"is ["', "message is no pattern"),
-        ("part =", "part", r"expected\.toml cannot be read"),
+        ("about", "abuot", "abuot: unknown key; did you mean about.*about: missing"),
+        ('"sum"', "3", "part: found 3; expected a text"),
+        ("WRONG_ANSWER", "WRONG", 'verdict: found "WRONG"; expected one of ACCEPTED'),
+        ("WRONG_ANSWER", "DEADLOCK", "verdict: found DEADLOCK; expected WRONG_ANSWER, as its"),
+        ("points = 4", 'points = "most"', 'points: found "most"; expected all, some or a number'),
+        ("points = 4", "", "points: missing; expected points or fair_share: what is paid"),
+        ("points = 4", "fair_share = 3", "fair_share: found 3; expected a share from 0 to 1"),
+        ('"is 1"', '""', "message: missing; expected a pattern, since a failure has a reason"),
+        ('"is 1"', '"is ["', "expected a pattern: unterminated"),
+        ("part =", "part", r"expected\.toml: is not TOML"),
     ],
 )
 def test_a_label_that_is_not_right_says_what_is_wrong(folder, old, new, told):
     (folder / "expected.toml").write_text(RIGHT.replace(old, new))
-    with pytest.raises(GraderError, match=told):
-        Label.read(folder)
+    with pytest.raises(GraderError, match=f"(?s){told}"):
+        read_label(folder)
 
 
 def result(points=4.0, verdict=Verdict.WRONG_ANSWER, message="it is 1"):
@@ -54,7 +54,7 @@ def result(points=4.0, verdict=Verdict.WRONG_ANSWER, message="it is 1"):
 
 
 def label(**changes):
-    fields = {"about": "it", "part": "sum", "verdict": Verdict.WRONG_ANSWER, "message": "is 1"}
+    fields = {"about": "it", "part": "sum", "verdict": "WRONG_ANSWER", "message": "is 1"}
     return Label(**{**fields, "points": 4, **changes})
 
 
@@ -68,7 +68,7 @@ def test_what_is_as_the_label_says_is_not_told():
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"verdict": Verdict.DEADLOCK}, "expected DEADLOCK, found WRONG_ANSWER: it is 1"),
+        ({"verdict": "DEADLOCK"}, "expected DEADLOCK, found WRONG_ANSWER: it is 1"),
         ({"message": "is 2"}, "no message holds 'is 2'; found 'it is 1"),
         ({"points": 5}, "expected 5 points, found 4 of 10"),
         ({"points": "all"}, "expected all points, found 4 of 10"),

@@ -1,0 +1,137 @@
+"""What must agree between the values of an `assignment.toml`, and with the files beside it."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from grader.model import WORLDS
+from grader.points import checked
+from grader.spelling import did_you_mean
+from grader.strict_toml import Table, found_text, item_paths, key_path
+
+
+def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
+    """Yield `key path: sentence` for each.
+
+    data: a value that is wrong by itself is None in it; nothing is said of that here. name: of the
+    assignment, folder: where its suites are.
+    """
+    parts = _located(data, "parts")
+    manual = _located(data, "manual")
+    here = {file.relative_to(folder).as_posix() for file in folder.rglob("*.py")}
+    if (data.get("name") or name) != name:
+        yield f"name: found {found_text(data['name'])}; expected {found_text(name)}, as the folder"
+    yield from _shared(parts | manual, "name")
+    yield from _shared(parts, "suite")
+    for path, table in (parts | manual).items():
+        yield from _inexact_points(path, table)
+    earlier: list[Table] = []
+    for path, part in parts.items():
+        yield from _unknown_world(path, part)
+        yield from _missing_files(path, part, here)
+        yield from _wrong_part_below(path, part, earlier, list(parts.values()))
+        earlier.append(part)
+    yield from _files_of_two(data, parts)
+
+
+def _located(data: Table, key: str) -> dict[str, Table]:
+    """Return the tables of a list by their key paths."""
+    tables = data.get(key) or []
+    return dict(zip(item_paths(key, tables), tables, strict=True))
+
+
+def _shared(tables: Mapping[str, Table], key: str) -> Iterator[str]:
+    first: dict[Any, str] = {}
+    for path, table in tables.items():
+        value = table.get(key)
+        if value in first:
+            yield (
+                f"{path}.{key}: found {found_text(value)}, which {first[value]} has as well; "
+                f"expected a {key} of its own"
+            )
+        elif value is not None:
+            first[value] = path
+
+
+def _inexact_points(path: str, table: Table) -> Iterator[str]:
+    for key in ("points", "hidden_points"):
+        if table.get(key) is not None:
+            try:
+                checked(table[key])
+            except ValueError as error:
+                yield f"{path}.{key}: {error}"
+
+
+def _unknown_world(path: str, part: Table) -> Iterator[str]:
+    world = part.get("world")
+    if world is not None and world not in WORLDS:
+        yield (
+            f"{path}.world: found {found_text(world)}; {did_you_mean(world, WORLDS)}"
+            f"expected one of {', '.join(WORLDS)}"
+        )
+
+
+def _missing_files(path: str, part: Table, here: set[str]) -> Iterator[str]:
+    named = {f"{path}.suite": part.get("suite")}
+    stand_in = part.get("stand_in") or {}
+    named |= {key_path(f"{path}.stand_in", file): ours for file, ours in stand_in.items()}
+    for where, file in named.items():
+        if file is not None and file not in here:
+            yield (
+                f"{where}: found {found_text(file)}, which is not there; "
+                f"{did_you_mean(file, here)}expected a file in the assignment's folder"
+            )
+
+
+def _wrong_part_below(
+    path: str, part: Table, earlier: Sequence[Table], parts: Sequence[Table]
+) -> Iterator[str]:
+    """Yield what is wrong with the part this one builds on, and with what stands in for it."""
+    for key, other in (("builds_on", "stand_in"), ("stand_in", "builds_on")):
+        if key in part and other not in part:
+            yield f"{path}.{other}: missing; expected beside {key}, which says nothing without it"
+    name = part.get("builds_on")
+    if name is None:
+        return
+    below = next((each for each in earlier if each.get("name") == name), None)
+    if below is None:
+        is_later = any(each.get("name") == name for each in parts)
+        above = [each["name"] for each in earlier if each.get("name")]
+        yield (
+            f"{path}.builds_on: found {found_text(name)}, "
+            f"{'which does not come before' if is_later else 'which is no part'}; "
+            f"{did_you_mean(name, above)}expected a part above this one"
+        )
+        return
+    for file in part.get("stand_in") or {}:
+        if below.get("file") and file not in below["file"]:
+            yield (
+                f"{key_path(f'{path}.stand_in', file)}: found a file that {name} does not ask for; "
+                f"{did_you_mean(file, below['file'])}expected one of {', '.join(below['file'])}"
+            )
+
+
+def _files_of_two(data: Table, parts: Mapping[str, Table]) -> Iterator[str]:
+    """Yield which names of files would stand for two: ours and a student's, or two of a student."""
+    support = set(data.get("support") or ())
+    meant = {file: file for part in parts.values() for file in part.get("file") or ()}
+    for file in sorted(support & meant.keys()):
+        yield (
+            f"support: found {found_text(file)}, which a part asks for; "
+            "expected files that are always ours"
+        )
+    for path, part in parts.items():
+        for file, others in (part.get("accepted_names") or {}).items():
+            where = key_path(f"{path}.accepted_names", file)
+            if part.get("file") and file not in part["file"]:
+                hint = did_you_mean(file, part["file"])
+                yield (
+                    f"{where}: found a file that the part does not ask for; "
+                    f"{hint}expected one of {', '.join(part['file'])}"
+                )
+            for other in others or ():
+                if other in support or meant.setdefault(other, file) != file:
+                    yield (
+                        f"{where}: found {found_text(other)}, which stands for another file; "
+                        "expected a name that nothing else has"
+                    )

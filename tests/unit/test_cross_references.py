@@ -1,0 +1,183 @@
+"""What does not agree within an assignment.toml, or with the files beside it, is told."""
+
+from copy import deepcopy
+
+import pytest
+
+from grader.cross_references import disagreements
+
+RING = {"name": "ring", "file": ["ring.py"], "suite": "test_ring.py", "world": "mpi", "points": 1}
+FIT = {
+    "name": "fit",
+    "file": ["fit.py", "net.py"],
+    "suite": "test_fit.py",
+    "world": "alone",
+    "points": 2,
+    "builds_on": "ring",
+    "stand_in": {"ring.py": "ours/ring.py"},
+    "accepted_names": {"net.py": ["network.py"]},
+}
+TIMES = {"name": "times", "file": "report.pdf", "points": 3}
+RIGHT = {"parts": [RING, FIT], "manual": [TIMES], "support": ["images.py"]}
+
+
+@pytest.fixture
+def told(tmp_path):
+    """Return what tells the disagreements of a file in the folder of an assignment."""
+    for name in ("test_ring.py", "test_fit.py", "ours/ring.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    return lambda data: list(disagreements(data, "it", tmp_path))
+
+
+def test_what_agrees_is_not_told(told):
+    """With the name of its folder or without; what is None or not there is not judged here."""
+    assert told(RIGHT) == told({**RIGHT, "name": "it"}) == []
+    assert told({}) == told({"name": None, "parts": None, "manual": None, "support": None}) == []
+    nothing = {"parts": [{}, dict.fromkeys(RING), dict.fromkeys(FIT)], "manual": [{}, {}]}
+    assert told(nothing) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "mistake"),
+    [
+        (("name",), "that", 'name: found "that"; expected "it", as the folder'),
+        (
+            ("parts", 1, "name"),
+            "ring",
+            'parts[1].name: found "ring", which parts[0] has as well; expected a name of its own',
+        ),
+        (
+            ("manual", 0, "name"),
+            "fit",
+            'manual.fit.name: found "fit", which parts.fit has as well; expected a name of its own',
+        ),
+        (
+            ("parts", 1, "suite"),
+            "test_ring.py",
+            'parts.fit.suite: found "test_ring.py", which parts.ring has as well; '
+            "expected a suite of its own",
+        ),
+        (
+            ("parts", 0, "suite"),
+            "test_rings.py",
+            'parts.ring.suite: found "test_rings.py", which is not there; '
+            "did you mean test_ring.py? expected a file in the assignment's folder",
+        ),
+        (
+            ("parts", 1, "stand_in", "ring.py"),
+            "our/ring.py",
+            'parts.fit.stand_in."ring.py": found "our/ring.py", which is not there; '
+            "did you mean ours/ring.py? expected a file in the assignment's folder",
+        ),
+        (
+            ("parts", 0, "points"),
+            0.1234567,
+            "parts.ring.points: found 0.1234567; expected points with at most 6 decimals, so that "
+            "sums come out exactly",
+        ),
+        (
+            ("manual", 0, "points"),
+            0.1234567,
+            "manual.times.points: found 0.1234567; expected points with at most 6 decimals, so "
+            "that sums come out exactly",
+        ),
+        (
+            ("parts", 0, "hidden_points"),
+            0.1234567,
+            "parts.ring.hidden_points: found 0.1234567; expected points with at most 6 decimals, "
+            "so that sums come out exactly",
+        ),
+        (
+            ("parts", 0, "world"),
+            "mpi_script",
+            'parts.ring.world: found "mpi_script"; did you mean mpi-script? expected one of mpi, '
+            "mpi-student, mpi-script, torch, torch-script, alone",
+        ),
+        (
+            ("parts", 1, "builds_on"),
+            "rings",
+            'parts.fit.builds_on: found "rings", which is no part; did you mean ring? expected a '
+            "part above this one",
+        ),
+        (
+            ("parts", 1, "builds_on"),
+            "fit",
+            'parts.fit.builds_on: found "fit", which does not come before; expected a part above '
+            "this one",
+        ),
+        (
+            ("parts", 1, "stand_in"),
+            {"rings.py": "ours/ring.py"},
+            'parts.fit.stand_in."rings.py": found a file that ring does not ask for; '
+            "did you mean ring.py? expected one of ring.py",
+        ),
+        (
+            ("parts", 1, "accepted_names"),
+            {"nets.py": ["1.py"]},
+            'parts.fit.accepted_names."nets.py": found a file that the part does not ask for; '
+            "did you mean net.py? expected one of fit.py, net.py",
+        ),
+        (
+            ("parts", 1, "accepted_names", "net.py"),
+            ["ring.py"],
+            'parts.fit.accepted_names."net.py": found "ring.py", which stands for another file; '
+            "expected a name that nothing else has",
+        ),
+        (
+            ("parts", 1, "accepted_names", "net.py"),
+            ["images.py"],
+            'parts.fit.accepted_names."net.py": found "images.py", which stands for another file; '
+            "expected a name that nothing else has",
+        ),
+        (
+            ("parts", 1, "accepted_names", "fit.py"),
+            ["network.py"],
+            'parts.fit.accepted_names."fit.py": found "network.py", which stands for another '
+            "file; expected a name that nothing else has",
+        ),
+        (
+            ("support",),
+            ["fit.py"],
+            'support: found "fit.py", which a part asks for; expected files that are always ours',
+        ),
+    ],
+)
+def test_what_does_not_agree_is_told(told, path, value, mistake):
+    """One sentence for one slip, with what was probably meant."""
+    data = deepcopy(RIGHT)
+    table = data
+    for key in path[:-1]:
+        table = table[key]
+    table[path[-1]] = value
+    # Two parts of one name are no part to build on, either.
+    assert told(data)[:1] == [mistake]
+
+
+@pytest.mark.parametrize(
+    ("left", "missing"), [("stand_in", "builds_on"), ("builds_on", "stand_in")]
+)
+def test_a_part_below_and_what_stands_in_for_it_go_together(told, left, missing):
+    """Either alone would say nothing. One that is wrong by itself has been told of."""
+    data = deepcopy(RIGHT)
+    del data["parts"][1][missing]
+    expected = (
+        f"parts.fit.{missing}: missing; expected beside {left}, which says nothing without it"
+    )
+    assert told(data) == [expected]
+    data["parts"][1][missing] = None
+    assert told(data) == []
+
+
+def test_a_part_that_comes_later_is_none_to_build_on(told):
+    """It is graded in the order of the file."""
+    (mistake,) = told({**RIGHT, "parts": [FIT, RING]})
+    assert mistake.startswith('parts.fit.builds_on: found "ring", which does not come before; ')
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_files_that_are_wrong_by_themselves_are_told_once(told, index):
+    """Nothing that names one of them is blamed for it."""
+    data = deepcopy(RIGHT)
+    data["parts"][index]["file"] = None
+    assert told(data) == []
