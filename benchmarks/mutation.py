@@ -13,22 +13,16 @@ import json
 import multiprocessing
 import os
 import sys
-import tempfile
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
-from grader import pipeline
 from grader.authoring.kill_matrix import Row, parse, reasons, render, summary, unexplained
-from grader.authoring.mutants import Mutant, mutants
 from grader.courses import bundled
-from grader.model import Verdict
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
-from grader.settings import Settings
-from grader.suite.selection import Selection
+from grader.verification.grading import grader_of
+from grader.verification.mutation import Mutation, graded, mutations
 
 ROOT = Path(__file__).resolve().parents[1]
 MATRIX = ROOT / "tests" / "mutation" / "kill_matrix.csv"
@@ -38,20 +32,21 @@ KEPT = ROOT / ".mutation.jsonl"
 
 @dataclass(frozen=True)
 class Job:
-    """One mutant to be graded on the parts that its file is handed in for."""
+    """One mutant to be graded, and the digest of all that decides what becomes of it."""
 
-    assignment: str
-    file: str
-    parts: tuple[str, ...]
-    mutant: Mutant
-    occurrence: int
+    mutation: Mutation
     digest: str
 
 
 def main() -> None:
     """Grade what is not known yet; write the matrix and say what survived."""
     names = sys.argv[1:]
-    wanted = [job for job in jobs() if not names or any(name in job.file for name in names)]
+    wanted = [
+        job
+        for job in jobs()
+        if not names
+        or any(name in f"{job.mutation.assignment}/{job.mutation.file}" for name in names)
+    ]
     known = _kept()
     left = [job for job in wanted if job.digest not in known]
     print(f"{len(wanted)} mutants, {len(left)} to grade", flush=True)
@@ -78,19 +73,11 @@ def main() -> None:
 
 def jobs() -> Iterator[Job]:
     """Yield every mutant of every file that a part asks for."""
-    for name in bundled().names():
-        found = bundled().load(name)
-        for file in dict.fromkeys(file for part in found.parts for file in part.files):
-            path = ROOT / "reference" / name / file
-            parts = tuple(part.name for part in found.parts if file in part.files)
-            seen: Counter[tuple[object, ...]] = Counter()
-            for each in mutants(path.read_text(), str(path)):
-                change = (each.operator, each.before, each.after)
-                decides = [*_decides(name), name, file, each.source]
-                digest = hashlib.sha256("\0".join(decides).encode()).hexdigest()
-                shown = f"{name}/{file}"
-                yield Job(name, shown, parts, each, seen[change], digest)
-                seen[change] += 1
+    for assignment in bundled().assignments():
+        for each in mutations(assignment):
+            decides = [*_decides(assignment.name), assignment.name, each.file, each.mutant.source]
+            digest = hashlib.sha256("\0".join(decides).encode()).hexdigest()
+            yield Job(each, digest)
 
 
 @cache
@@ -105,39 +92,10 @@ def _decides(name: str) -> tuple[str, ...]:
 
 def grade(job: Job) -> tuple[Job, Row]:
     """Grade one mutant up to its first failure."""
-    assignment = bundled().load(job.assignment)
-    row = partial(
-        Row,
-        assignment=job.assignment,
-        file=job.file,
-        line=job.mutant.line,
-        operator=job.mutant.operator,
-        before=job.mutant.before,
-        after=job.mutant.after,
-        occurrence=job.occurrence,
-    )
-    settings = Settings(
-        launch=partial(launch, server=_server(assignment.needs)),
-        selection=Selection(fail_fast=True),
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        reference = ROOT / "reference" / job.assignment
-        relative = job.file.removeprefix(f"{job.assignment}/")
-        for file in reference.rglob("*.py"):
-            copy = Path(folder, file.relative_to(reference))
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            copy.write_bytes(file.read_bytes())
-        Path(folder, relative).write_text(job.mutant.source)
-        report = pipeline.grade(
-            Path(folder), assignment=job.assignment, parts=job.parts, settings=settings
-        )
-    for part in report.parts:
-        if part.points == part.max_points and part.max_points > 0:
-            continue
-        for test in part.tests:
-            if test.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED):
-                return job, row(verdict=test.verdict.value, killed_by=f"{part.name}: {test.name}")
-    return job, row(verdict=Verdict.ACCEPTED.value, killed_by="")
+    course = bundled()
+    assignment = course.load(job.mutation.assignment)
+    grader = grader_of(course, assignment, _server(assignment.needs))
+    return job, graded(grader, job.mutation)
 
 
 @cache

@@ -50,7 +50,11 @@ def parser(
     verify.add_argument(
         "assignments", metavar="ASSIGNMENT", nargs="*", help="default: all of the course"
     )
-    verify.add_argument("--quick", action="store_true", help="start no ranks: seconds, not minutes")
+    extent = verify.add_mutually_exclusive_group()
+    extent.add_argument("--quick", action="store_true", help="start no ranks: seconds, not minutes")
+    extent.add_argument(
+        "--mutants", action="store_true", help="also grade every small mistake in the references"
+    )
     for name, command in commands.choices.items():
         _add_course_option(command)
         command.set_defaults(command=commands_by_name[name])

@@ -41,6 +41,7 @@ class CourseTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     references: Folder = "reference"
     templates: Folder = "student_template"
     submissions: Folder = "tests/submissions"
+    mutation: Folder = "tests/mutation"
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Course:
     templates: Path
     submissions: Path
     """Labelled ones, which show that the suites are right."""
+    mutation: Path
+    """Holds equivalent.toml: why mutants of references that no test finds are as right."""
 
     @classmethod
     def read(cls, root: Path) -> "Course":
@@ -80,6 +83,7 @@ class Course:
             references=root / data.references,
             templates=root / data.templates,
             submissions=root / data.submissions,
+            mutation=root / data.mutation,
         )
 
     @classmethod

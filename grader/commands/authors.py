@@ -49,7 +49,13 @@ def verify_assignments(options: argparse.Namespace) -> int:
     num_problems = 0
     for name in names:
         course, own_name = courses.having(name), name.rpartition("/")[2]
-        for checked in verify(course, own_name, is_quick=options.quick, progress=_progress):
+        for checked in verify(
+            course,
+            own_name,
+            is_quick=options.quick,
+            with_mutants=options.mutants,
+            progress=_progress,
+        ):
             num_problems += len(checked.problems)
             print("\n".join(_lines(checked)), flush=True)
     print(f"{num_problems} problem{'' if num_problems == 1 else 's'} in {', '.join(names)}")

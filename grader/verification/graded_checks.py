@@ -1,53 +1,20 @@
 """What is checked of an assignment by grading: its reference, its template, its labels."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
 
-from grader import pipeline
-from grader.assignment import Assignment
-from grader.course import Course
-from grader.courses import Courses
+from grader.authoring.kill_matrix import reasons, unexplained
 from grader.errors import GraderError, UsageError
-from grader.model import PartResult, Report, Verdict
+from grader.model import PartResult, Verdict
 from grader.points import written
-from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
-from grader.settings import Settings
 from grader.suite.selection import Selection
+from grader.verification.grading import Grader
 from grader.verification.labels import disagreements, labelled, read_label
+from grader.verification.mutation import graded, mutations
 from grader.verification.near_misses import NearMiss, Recording
 from grader.verification.problem import Problem
 
 NEAR_MISS = 0.01
 """Numbers that are one per cent too large have to cost something."""
-
-
-@dataclass(frozen=True)
-class Grader:
-    """Grades submissions of one assignment, all with one fork server."""
-
-    course: Course
-    assignment: Assignment
-    settings: Settings
-    progress: Callable[[str], None]
-
-    def grade(self, folder: Path, part: str | None = None, **changes: object) -> Report:
-        """Grade a folder. Raises UsageError, GraderError."""
-        return pipeline.grade(
-            folder,
-            assignment=self.assignment.name,
-            parts=None if part is None else [part],
-            settings=replace(self.settings, **changes),  # type: ignore[arg-type] # as Settings says
-        )
-
-
-def grader_of(
-    course: Course, assignment: Assignment, server: ForkServer, progress: Callable[[str], None]
-) -> Grader:
-    """Return what grades submissions of an assignment of a course."""
-    settings = Settings(courses=Courses((course,)), launch=lambda plan: launch(plan, server))
-    return Grader(course, assignment, settings, progress)
 
 
 def check_reference(grader: Grader) -> Iterator[Problem]:
@@ -132,6 +99,24 @@ def _account(part: PartResult) -> str:
     why = "; ".join(f"{test.verdict.value} {test.name}: {test.message}" for test in failed[:2])
     paid = f"{written(part.points)} of {written(part.max_points)}"
     return f"found {part.verdict.value}, {paid}: {why or part.message}"
+
+
+def check_mutants(grader: Grader) -> Iterator[Problem]:
+    """Check that every small mistake in the reference is found, or said to be none.
+
+    The course's equivalent.toml says why a mutant that no test finds is as right as the reference.
+    """
+    file = grader.course.mutation / "equivalent.toml"
+    explained = reasons(file.read_text()) if file.is_file() else {}
+    found = list(mutations(grader.assignment))
+    for number, mutation in enumerate(found, 1):
+        grader.progress(f"mutants: {number} of {len(found)}, {mutation.file}")
+        for row in unexplained([graded(grader, mutation)], explained):
+            yield Problem(
+                f"{row.file}:{row.line}",
+                f"no test finds {row.before!r} changed to {row.after!r}; add one that does, or "
+                f"say in {file} why it is as right: '{row.key}' = \"...\"",
+            )
 
 
 GRADED_CHECKS: dict[str, Callable[[Grader], Iterator[Problem]]] = {

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from grader.course import Course
 from grader.errors import GraderError
 from grader.runner.fork_server import ForkServer
-from grader.verification.graded_checks import GRADED_CHECKS, grader_of
+from grader.verification.graded_checks import GRADED_CHECKS, check_mutants
+from grader.verification.grading import grader_of
 from grader.verification.problem import Problem
 from grader.verification.static_checks import STATIC_CHECKS
 
@@ -21,12 +22,18 @@ class Checked:
 
 
 def verify(
-    course: Course, name: str, *, is_quick: bool, progress: Callable[[str], None]
+    course: Course,
+    name: str,
+    *,
+    is_quick: bool = False,
+    with_mutants: bool = False,
+    progress: Callable[[str], None] = lambda text: None,
 ) -> Iterator[Checked]:
     """Yield each check of an assignment as soon as it is done.
 
-    is_quick: start no ranks. progress: is told what is being graded. An assignment.toml that
-    cannot be read is the only check then. Raises UsageError for an assignment that is not there.
+    is_quick: start no ranks. with_mutants: grade every small mistake in the reference.
+    progress: is told what is being graded. An assignment.toml that cannot be read is the only check
+    then. Raises UsageError for an assignment that is not there.
     """
     try:
         assignment = course.load(name)
@@ -40,7 +47,8 @@ def verify(
         return
     with ForkServer(assignment.needs) as server:
         grader = grader_of(course, assignment, server, progress)
-        for check, find_by_grading in GRADED_CHECKS.items():
+        checks = {**GRADED_CHECKS, **({"mutants": check_mutants} if with_mutants else {})}
+        for check, find_by_grading in checks.items():
             progress(f"{check}: starting")
             try:
                 problems = list(find_by_grading(grader))

@@ -27,9 +27,9 @@ def change(file, old, new):
     file.write_text(text.replace(old, new))
 
 
-def found(root, *, is_quick=True):
+def found(root, *, is_quick=True, with_mutants=False):
     """Return what is wrong, a line each: check, subject, text."""
-    checked = list(verify(Course.read(root), "sums", is_quick=is_quick, progress=lambda text: None))
+    checked = list(verify(Course.read(root), "sums", is_quick=is_quick, with_mutants=with_mutants))
     return [
         f"{each.check}: {problem.subject}: {problem.text}"
         for each in checked
@@ -39,7 +39,7 @@ def found(root, *, is_quick=True):
 
 def test_a_new_assignment_is_right(root):
     """It grades at once, and its labels are what they say."""
-    assert found(root, is_quick=False) == []
+    assert found(root, is_quick=False, with_mutants=True) == []
 
 
 @pytest.mark.parametrize(
@@ -97,6 +97,19 @@ def test_hidden_tests_in_what_students_get_are_found(root):
     assert "hidden_cases.py: a hidden test lies in what students get" in told
     assert "test_sum.py: students get it, and it holds a line of hidden_sum.py" in told
     assert "hidden_sum.py: its tests pay 10 points, assignment.toml says 0" in told
+
+
+def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root):
+    """With the key under which to say why it need not be found."""
+    reference = root / "reference/sums/my_sum.py"
+    change(reference, "    # end of solution", "    arrived.clear()\n    # end of solution")
+    told = [each for each in found(root, is_quick=False, with_mutants=True)]
+    assert [each.partition(": ")[0] for each in told] == ["mutants"]
+    assert "no test finds 'arrived.clear()' changed to 'pass'" in told[0]
+    key = told[0].partition("as right: '")[2].partition("'")[0]
+    (root / "tests/mutation").mkdir()
+    (root / "tests/mutation/equivalent.toml").write_text(f"'{key}' = 'nobody looks at it again'\n")
+    assert found(root, is_quick=False, with_mutants=True) == []
 
 
 def test_an_assignment_without_wrong_submissions_shows_nothing(root):

@@ -10,6 +10,7 @@ from grader.api import (
     assert_every_rank,
     assert_messages_matter,
     assert_only_point_to_point,
+    assert_requests_completed,
     assert_unchanged,
     case_context,
     every_message_fault,
@@ -86,9 +87,17 @@ def test_works_when_no_message_is_buffered(run):
         assert_sums(case, outcome)
 
 
-@points(1, requires=test_sums_come_from_messages)
+@points(0.5, requires=test_sums_come_from_messages)
 def test_nothing_but_point_to_point_calls(run):
     """Arrays travel in point-to-point messages, not in collectives."""
     for case, outcome in run(3, CASES):
         with case_context(case, outcome):
             assert_only_point_to_point(outcome.trace)
+
+
+@points(0.5, requires=test_sums_come_from_messages)
+def test_every_request_is_completed(run):
+    """Every request is completed by a wait or a successful test."""
+    for case, outcome in run(3, CASES):
+        with case_context(case, outcome):
+            assert_requests_completed(outcome.trace)

@@ -1,0 +1,44 @@
+"""Grades submissions of one assignment, one after the other, with one fork server."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader import pipeline
+from grader.assignment import Assignment
+from grader.course import Course
+from grader.courses import Courses
+from grader.model import Report
+from grader.runner.fork_server import ForkServer
+from grader.runner.launch import launch
+from grader.settings import Settings
+
+
+@dataclass(frozen=True)
+class Grader:
+    """Grades submissions of one assignment, all with one fork server."""
+
+    course: Course
+    assignment: Assignment
+    settings: Settings
+    progress: Callable[[str], None]
+
+    def grade(self, folder: Path, *parts: str, **changes: object) -> Report:
+        """Grade a folder, all parts of it or these. Raises UsageError, GraderError."""
+        return pipeline.grade(
+            folder,
+            assignment=self.assignment.name,
+            parts=parts or None,
+            settings=replace(self.settings, **changes),  # type: ignore[arg-type] # as Settings says
+        )
+
+
+def grader_of(
+    course: Course,
+    assignment: Assignment,
+    server: ForkServer,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Grader:
+    """Return what grades submissions of an assignment of a course."""
+    settings = Settings(courses=Courses((course,)), launch=lambda plan: launch(plan, server))
+    return Grader(course, assignment, settings, progress)
