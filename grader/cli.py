@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grader import __version__, pipeline
+from grader import __version__, pipeline, tracing
 from grader import assignment as assignments
 from grader.arguments import Command, parser, selecting
 from grader.authoring import catalogue, template
@@ -23,9 +23,12 @@ from grader.model import Report
 from grader.opening import open_submission
 from grader.report import json_report, junit, markdown, terminal
 from grader.report.ended import ended
+from grader.report.files import require_writable, unwritten
 from grader.report.live import Live
 from grader.report.page import Page
 from grader.report.safe_text import disarm, one_line
+from grader.report.trace_json import trace_json
+from grader.report.trace_page import trace_page
 from grader.runner import intake_stream, journal, place, protections
 from grader.runner.journal import Journal
 from grader.secret import course_secret, secret_beside_ranks
@@ -65,7 +68,7 @@ class _PrintVersions(argparse.Action):
 
 
 def _check(options: argparse.Namespace) -> int:
-    _require_writable(options)
+    require_writable([options.json, options.junit, options.markdown])
     live = _live(options)
     sealed = _is_sealed()
     settings = Settings(
@@ -113,7 +116,7 @@ def _run(options: argparse.Namespace) -> int:
     from grader.container import sealed_door
 
     folder = _named(options)
-    _require_writable(options)
+    require_writable([options.json, options.junit, options.markdown])
     live = _live(options)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()
@@ -178,18 +181,6 @@ def _named(options: argparse.Namespace) -> Path:
     return path
 
 
-def _require_writable(options: argparse.Namespace) -> None:
-    """Raise UsageError for a report that could not be written once all is graded."""
-    wanted = [options.junit, options.markdown]
-    wanted += [Path(options.json)] if options.json not in (None, "-") else []
-    for file in filter(None, wanted):
-        if file.is_dir() or not os.access(file.parent, os.W_OK | os.X_OK):
-            raise UsageError(
-                f"{file} cannot be written; expected a file in a folder that exists and that you "
-                "may write to"
-            )
-
-
 def _data_folder(options: argparse.Namespace) -> Path | None:
     folder = options.data or os.environ.get("GRADER_DATA")
     return Path(folder) if folder else None
@@ -206,7 +197,7 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
         (options.markdown, markdown.render),
         (Path(options.json) if options.json not in (None, "-") else None, json_report.render),
     )
-    unwritten = [_unwritten(file, render(report)) for file, render in asked if file is not None]
+    unwritten = [unwritten(file, render(report)) for file, render in asked if file is not None]
     if options.json == "-":
         print(json_report.render(report))
     else:
@@ -225,15 +216,6 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
     if options.min_score is not None and report.score is not None and not report.review:
         return 0 if report.score >= options.min_score else 1
     return report.exit_code
-
-
-def _unwritten(file: Path, text: str) -> str:
-    """Write a report; return why that was not possible, if so."""
-    try:
-        file.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        return f"{file} cannot be written: {error.strerror}"
-    return ""
 
 
 def _live(options: argparse.Namespace) -> Live:
@@ -272,6 +254,22 @@ def _open(options: argparse.Namespace) -> int:
     return end.exit_code
 
 
+def _trace(options: argparse.Namespace) -> int:
+    """Show what the ranks of a part have called; return 0 once it is shown, whatever it is."""
+    require_writable([options.json])
+    live = _live(options)
+    traced = tracing.trace(options, _is_sealed(), Data(_data_folder(options)), live.progress)
+    live.close()
+    data = trace_json(traced) if options.json else ""
+    problem = unwritten(Path(options.json), data) if options.json not in (None, "-") else ""
+    colour, width = _look(sys.stdout.isatty(), options)
+    page = Page(colour, options.plain, width, verbose=False)
+    print(data if options.json == "-" else trace_page(traced, page, options.limit, options.by_time))
+    if problem:
+        raise GraderError(problem)
+    return 0
+
+
 def _list(options: argparse.Namespace) -> int:
     print(catalogue.listing(options.prices, is_page=options.markdown), end="")
     return 0
@@ -292,6 +290,7 @@ _COMMANDS = {
     "run": _run,
     "selftest": _selftest,
     "open": _open,
+    "trace": _trace,
     "list": _list,
     "template": _template,
 }
