@@ -147,7 +147,7 @@ def _add_trace_options(command: argparse.ArgumentParser) -> None:
     )
     _add_data_option(command)
     command.add_argument("--json", metavar="FILE", help="write it as JSON; - prints that alone")
-    command.add_argument("--plain", action="store_true", help="no colour, only ASCII")
+    command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
     command.set_defaults(verbose=False)
 
 

@@ -9,7 +9,7 @@ from grader.errors import GraderError, UsageError
 from grader.model import Outcome, PartResult, RunFailure, Verdict
 from grader.report.traced import Traced, TracedCase
 from grader.runner.journal import Journal, Step
-from grader.runner.plan import CaseCall, CaseTrace, Launched, Plan
+from grader.runner.plan import MOST_CALLS, CaseCall, CaseTrace, Launched, Plan
 from grader.secret import secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.selection import Selection
@@ -46,22 +46,25 @@ def trace(
     )
     report = pipeline.grade(options.submission, assignment=options.assignment, settings=settings)
     (graded,) = report.parts
-    if seen.chosen is None:
+    chosen = _chosen(seen, graded)
+    if chosen is None:
         raise _nothing_to_show(graded, seen.cases, options.case)
+    found = seen.kept[chosen.number]
     return Traced(
         assignment=report.assignment,
         part=graded.name,
         submission=report.submission,
         tests=graded.tests,
         cases=tuple(seen.cases),
-        chosen=seen.chosen,
-        trace=seen.trace.trace,
-        began_ns=seen.trace.began_ns,
+        chosen=chosen,
+        trace=found.trace,
+        began_ns=found.began_ns,
+        num_others=found.num_others,
     )
 
 
 class _Seen:
-    """The cases of a part, as they come; the calls of one of them, which is all that is kept."""
+    """The cases of a part, as they come, and the calls of those that may be shown."""
 
     def __init__(self, part: str, wanted: int | None) -> None:
         self._part = part
@@ -69,8 +72,8 @@ class _Seen:
         self._step: Step | None = None
         self._num_launches = 0
         self.cases: list[TracedCase] = []
-        self.chosen: TracedCase | None = None
-        self.trace = _NOTHING
+        self.kept: dict[int, CaseTrace] = {}
+        """By the number of the case."""
 
     def started(self, step: Step) -> None:
         """Take note of the test in progress."""
@@ -88,8 +91,8 @@ class _Seen:
         for index, found in enumerate(traces):
             case = self._case(plan.cases[index], plan, found, _failure_of(launched, index))
             self.cases.append(case)
-            if self._is_better(case):
-                self.chosen, self.trace = case, found
+            if self._may_be_shown(case):
+                self.kept[case.number] = found
 
     def _case(
         self, call: CaseCall, plan: Plan, found: CaseTrace, failure: RunFailure | None
@@ -107,18 +110,29 @@ class _Seen:
             is_altered=call.altered_message is not None,
         )
 
-    def _is_better(self, case: TracedCase) -> bool:
-        """Return whether this case is to be shown in place of the one chosen so far."""
+    def _may_be_shown(self, case: TracedCase) -> bool:
         if self._wanted is not None:
             return case.number == self._wanted
-        return self.chosen is None or _interest(case) > _interest(self.chosen)
+        kept = [each for each in self.cases if each.number in self.kept]
+        if not any(each.num_calls for each in kept) and case.num_calls:
+            return True
+        has_room = sum(each.num_calls for each in kept) + case.num_calls <= MOST_CALLS
+        return has_room and (not kept or _is_failure(case))
 
 
-def _interest(case: TracedCase) -> int:
+def _is_failure(case: TracedCase) -> bool:
     # With a message altered, what fails may be due to that.
-    if case.failure is not None and not case.is_altered:
-        return 2
-    return 1 if case.num_calls else 0
+    return case.failure is not None and not case.is_altered
+
+
+def _chosen(seen: _Seen, part: PartResult) -> TracedCase | None:
+    """Return the case to show: one that has failed a test, else one that failed, or with calls."""
+    kept = [case for case in seen.cases if case.number in seen.kept]
+    # What was asked for comes after what it requires.
+    failed = [case for test in reversed(part.tests) for case in kept if case.ends(test)]
+    others = [case for case in kept if _is_failure(case)]
+    with_calls = [case for case in kept if case.num_calls]
+    return next(iter([*failed, *others, *with_calls, *kept]), None)
 
 
 def _failure_of(launched: Launched, index: int) -> RunFailure | None:

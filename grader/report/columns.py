@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from grader.report.layout import abridged, num_columns, padded
 from grader.report.safe_text import visible
 
-_FEWEST = 6
-"""Columns of the terminal that a column is never cut below."""
+_FEWEST_OF_TEXT, _FEWEST = 8, 4
+"""Columns of the terminal: text is not cut below the first before numbers are, nothing below the
+second."""
 _GAP = "  "
 
 
@@ -17,13 +18,13 @@ class Column:
 
     title: str
     is_number: bool = False
-    """Stands at the right, and is not cut."""
+    """Stands at the right, and is cut last: then it is beyond all that can be."""
     is_cut_at_start: bool = False
     """Of a long cell the end says more, as of a file with its line."""
 
 
 def aligned(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return the head and one line a row, of at most `width` columns unless it is very narrow.
+    """Return the head and one line a row, of at most `width` columns; 6 a column are enough.
 
     rows: each with one text a column, of any origin: what shows nothing is made visible.
     """
@@ -36,14 +37,15 @@ def aligned(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int
 
 
 def _fitting(columns: Sequence[Column], table: Sequence[Sequence[str]], width: int) -> list[int]:
-    """Return the widths of the columns: text is cut where it is longest until all fit."""
+    """Return the widths of the columns: the longest are cut, numbers after all text."""
     widths = [max(num_columns(row[index]) for row in table) for index in range(len(columns))]
     texts = [index for index, column in enumerate(columns) if not column.is_number]
-    while sum(widths) + len(_GAP) * (len(widths) - 1) > width:
-        longest = max(texts, key=lambda index: widths[index], default=None)
-        if longest is None or widths[longest] <= _FEWEST:
-            break
-        widths[longest] -= 1
+    for cut, fewest in ((texts, _FEWEST_OF_TEXT), (range(len(columns)), _FEWEST)):
+        while sum(widths) + len(_GAP) * (len(widths) - 1) > width:
+            longest = max(cut, key=lambda index: widths[index], default=None)
+            if longest is None or widths[longest] <= fewest:
+                break
+            widths[longest] -= 1
     return widths
 
 
@@ -51,6 +53,7 @@ def _line(columns: Sequence[Column], row: Sequence[str], widths: Sequence[int]) 
     cells = []
     for column, cell, width in zip(columns, row, widths, strict=True):
         if column.is_number:
+            cell = abridged(cell, width)
             cells.append(" " * (width - num_columns(cell)) + cell)
         else:
             cut = end_of(cell, width) if column.is_cut_at_start else abridged(cell, width)

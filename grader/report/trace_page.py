@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from grader.model import TestResult, Verdict
+from grader.model import Verdict
 from grader.report.columns import Column, aligned
 from grader.report.losses import told
 from grader.report.page import BOLD, DIM, INDENT, Page
@@ -21,12 +21,15 @@ from grader.report.trace_summary import (
 from grader.report.trace_table import Labels, by_rank, by_time, count_text
 from grader.report.traced import Traced, TracedCase
 
+_MIN_WIDTH = 60
+
 
 def trace_page(traced: Traced, page: Page, limit: int, is_by_time: bool) -> str:
-    """Return the page in lines that fit its width.
+    """Return the page in lines that fit its width, taken as 60 where it is less.
 
     limit: rows of each rank, 0 for all of its calls. is_by_time: one table of all ranks.
     """
+    page = replace(page, width=max(page.width, _MIN_WIDTH))
     trace = traced.trace
     rows = [rows_of(rank, seen, traced.began_ns) for rank, seen in enumerate(trace.ranks)]
     labels = Labels(rows)
@@ -42,14 +45,20 @@ def trace_page(traced: Traced, page: Page, limit: int, is_by_time: bool) -> str:
             else by_rank(page, trace, rows, labels, limit),
         ]
     else:
-        lost = any(seen.truncated for seen in trace.ranks)
-        blocks.append(page.paragraph(_LOST if lost else _NOTHING, first=""))
+        blocks.append(page.paragraph(_why_empty(traced), first=""))
     blocks += [_reason(page, traced.chosen), _tests(page, traced), _others(page, traced)]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-_NOTHING = "No call of MPI or torch.distributed was made by what was handed in."
-_LOST = "The calls of this case were too many to be kept."
+def _why_empty(traced: Traced) -> str:
+    if any(seen.truncated for seen in traced.trace.ranks):
+        return "The calls of this case were too many to be kept."
+    if not traced.num_others:
+        return "No call of MPI or torch.distributed was made."
+    return (
+        "No call of MPI or torch.distributed was made in what the rules of this part are about; "
+        f"outside of it there were {traced.num_others:,}, which are not shown."
+    )
 
 
 def _head(page: Page, traced: Traced) -> list[str]:
@@ -65,7 +74,7 @@ def _head(page: Page, traced: Traced) -> list[str]:
 
 def _launch_text(case: TracedCase) -> str:
     ranks = "1 rank" if case.ranks == 1 else f"{case.ranks} ranks"
-    text = f"launch {case.launch}: {ranks}, for the test {case.test.removeprefix('test_')}"
+    text = f"launch {case.launch}: {ranks}, started by {case.test.removeprefix('test_')}"
     return f"{text}, on our {case.stand_in}" if case.stand_in else text
 
 
@@ -177,22 +186,19 @@ def _reason(page: Page, case: TracedCase) -> list[str]:
 
 
 def _tests(page: Page, traced: Traced) -> list[str]:
-    """Return what became of the tests; a reason that stands above is not told again."""
-    failure = traced.chosen.failure
+    """Return what became of the tests; of one that a case has ended, which case that was."""
     lines = []
     for test in traced.tests:
-        lines += page.paragraph(_verdict_text(test), first=f"{page.sign(test.verdict)} ")
-        is_known = failure is not None and failure.message in test.message
-        if test.verdict is not Verdict.ACCEPTED and not is_known:
+        text = f"{test.verdict.value} {test.name.removeprefix('test_')}"
+        case = next((case for case in traced.cases if case.ends(test)), None)
+        if case is not None:
+            text += f": case {case.number} says why"
+        lines += page.paragraph(one_line(text), first=f"{page.sign(test.verdict)} ")
+        if test.verdict is not Verdict.ACCEPTED and case is None:
             message, clauses = told(test.message)
-            for text in (message, *clauses):
-                lines += page.paragraph(text, first=INDENT * 2)
+            for each in (message, *clauses):
+                lines += page.paragraph(each, first=INDENT * 2)
     return lines
-
-
-def _verdict_text(test: TestResult) -> str:
-    where = f" ({one_line(test.where)})" if test.where else ""
-    return f"{test.verdict.value} {test.name.removeprefix('test_')}{where}"
 
 
 def _others(page: Page, traced: Traced) -> list[str]:
@@ -201,18 +207,25 @@ def _others(page: Page, traced: Traced) -> list[str]:
     if not others:
         return []
     lines = page.paragraph("Other cases, each shown by --case and its number:", first="")
-    columns = [*_numbers("case", "calls"), Column(""), Column("")]
+    columns = [
+        *_numbers("case", "calls"),
+        Column("label", is_cut_at_start=True),
+        Column("ended by"),
+    ]
+    cells = [
+        [
+            str(case.number),
+            count_text(case.num_calls),
+            one_line(case.label),
+            case.failure.verdict.value if case.failure else "",
+        ]
+        for case in others
+    ]
+    head, *rest = aligned(columns, cells, page.width - len(INDENT))
+    told = iter(rest)
+    lines.append(page.paint(f"{INDENT}{head}", DIM))
     for _, found in groupby(others, key=lambda case: case.launch):
         cases = list(found)
-        cells = [
-            [
-                str(case.number),
-                count_text(case.num_calls),
-                one_line(case.label),
-                case.failure.verdict.value if case.failure else "",
-            ]
-            for case in cases
-        ]
-        lines += ["", *page.paragraph(_launch_text(cases[0]), first="")]
-        lines += map(disarm, aligned(columns, cells, page.width))
+        lines += page.paragraph(_launch_text(cases[0]), first="")
+        lines += (f"{INDENT}{next(told)}" for _ in cases)
     return lines

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeGuard
 
 from grader.judge.functions import COLLECTIVES, ROOTED_COLLECTIVES
 from grader.judge.situation import PROBES
@@ -93,19 +94,20 @@ def rows_of(rank: int, seen: RankTrace, began_ns: int) -> list[Row]:
 
 
 def _completed_by(calls: Sequence[Call], by_sequence: Mapping[int, Call]) -> dict[int, int]:
-    """Return by the sequence of a request that of the wait or test which has completed it."""
+    """Return by the sequence of a request that of the wait or test which has completed it.
+
+    That is the last one to ask for it before it was complete.
+    """
     found = {}
     for call in calls:
         for sequence in call.waits_for:
             request = by_sequence.get(sequence)
-            if request is None or not _is_request(request):
-                continue
-            if call.entered_ns <= request.completed_ns <= (call.left_ns or request.completed_ns):
+            if _is_request(request) and call.entered_ns <= request.completed_ns:
                 found[sequence] = call.sequence
     return found
 
 
-def _is_request(call: Call | None) -> bool:
+def _is_request(call: Call | None) -> TypeGuard[Call]:
     return call is not None and call.creates_request
 
 

@@ -10,9 +10,7 @@ from grader.report.trace_fold import Block, blocks_of
 from grader.report.trace_rows import Row, State, peer_text, tag_text
 from grader.trace.calls import RankTrace, Trace
 
-_NUMBER = Column("#", is_number=True)
-_MS = Column("ms", is_number=True)
-_RANK = Column("rank", is_number=True)
+_MS, _RANK, _NUMBER = (Column(title, is_number=True) for title in ("ms", "rank", "#"))
 _REST = (
     Column("call"),
     Column("peer"),
@@ -22,6 +20,8 @@ _REST = (
     Column("line", is_cut_at_start=True),
     Column("state"),
 )
+_OF_ONE_RANK = (_NUMBER, _MS, *_REST)
+_OF_ALL_RANKS = (_MS, _RANK, _NUMBER, *_REST)
 _COLOURS = {
     State.WAITING: (BOLD, RED),
     State.ERROR: (BOLD, RED),
@@ -85,11 +85,13 @@ def by_rank(
 
     Of more rows the first and the last are shown.
     """
+    shown = [_shortened(_folded(own) if limit else list(own), limit) for own in rows]
+    tables = _tables(page, shown, labels, _OF_ONE_RANK)
     lines: list[str] = []
-    for rank, own in enumerate(rows):
-        lines += ["", _heading(page, rank, trace.ranks[rank], labels)]
-        shown = _shortened(_folded(own) if limit else list(own), limit)
-        lines += _table(page, shown, labels, is_of_one_rank=True)
+    for rank, table in enumerate(tables):
+        heading = _heading(rank, trace.ranks[rank], labels)
+        lines += ["", *(page.paint(line, BOLD) for line in page.paragraph(heading, first=""))]
+        lines += table
     return lines[1:]
 
 
@@ -102,18 +104,18 @@ def by_time(page: Page, rows: Sequence[Sequence[Row]], labels: Labels, limit: in
         shown += [entry for entry in entries if isinstance(entry, Row)]
         left_out += [f"rank {rank}: {entry}" for entry in entries if isinstance(entry, str)]
     shown.sort(key=lambda row: (row.began_ms, row.rank, row.number))
-    lines = _table(page, shown, labels, is_of_one_rank=False)
+    (lines,) = _tables(page, [shown], labels, _OF_ALL_RANKS)
     return [*lines, *(line for text in left_out for line in page.paragraph(text))]
 
 
-def _heading(page: Page, rank: int, seen: RankTrace, labels: Labels) -> str:
+def _heading(rank: int, seen: RankTrace, labels: Labels) -> str:
     number = len(seen.calls)
     told = [f"{number:,} call{'' if number == 1 else 's'}" if number else "no calls"]
     if number and labels.file:
         told.append(f"lines of {one_line(labels.file)}")
     if seen.truncated:
         told.append("others were lost, because there were too many")
-    return f"{page.paint(f'rank {rank}', BOLD)}: {', '.join(told)}"
+    return f"rank {rank}: {', '.join(told)}"
 
 
 def _folded(rows: Sequence[Row]) -> list[Row | str]:
@@ -145,37 +147,41 @@ def _shortened(entries: Sequence[Row | str], limit: int) -> list[Row | str]:
     return [*before, f"... {what} left out; --limit 0 shows all", *after]
 
 
-def _table(
-    page: Page, entries: Sequence[Row | str], labels: Labels, *, is_of_one_rank: bool
-) -> list[str]:
-    rows = [entry for entry in entries if isinstance(entry, Row)]
-    if not rows:
-        return []
-    columns = (_NUMBER, _MS, *_REST) if is_of_one_rank else (_MS, _RANK, _NUMBER, *_REST)
-    cells = [_cells(row, labels, is_of_one_rank=is_of_one_rank) for row in rows]
-    head, *told = aligned(columns, cells, page.width)
-    lines, rest = [page.paint(head, DIM)], iter(zip(rows, told, strict=True))
-    for entry in entries:
-        if isinstance(entry, str):
-            lines += [page.paint(line, DIM) for line in page.paragraph(entry, first=" " * 6)]
-        else:
-            row, line = next(rest)
-            lines.append(page.paint(disarm(line), *_COLOURS.get(row.state, ())))
-    return lines
+def _tables(
+    page: Page, tables: Sequence[Sequence[Row | str]], labels: Labels, columns: Sequence[Column]
+) -> list[list[str]]:
+    """Return the lines of each table; all have the same columns, so that they can be compared."""
+    rows = [entry for table in tables for entry in table if isinstance(entry, Row)]
+    cells = [_cells(row, labels) for row in rows]
+    head, *told = aligned(columns, [[each[c.title] for c in columns] for each in cells], page.width)
+    lines_of_rows = iter(told)
+    found = []
+    for table in tables:
+        lines = [page.paint(head, DIM)] if table else []
+        for entry in table:
+            if isinstance(entry, str):
+                lines += [page.paint(line, DIM) for line in page.paragraph(entry, first=" " * 6)]
+            else:
+                line = disarm(next(lines_of_rows))
+                lines.append(page.paint(line, *_COLOURS.get(entry.state, ())))
+        found.append(lines)
+    return found
 
 
-def _cells(row: Row, labels: Labels, *, is_of_one_rank: bool) -> list[str]:
-    number, ms = str(row.number), ms_text(row.began_ms)
-    return [
-        *([number, ms] if is_of_one_rank else [ms, str(row.rank), number]),
-        row.name,
-        peer_text(row),
-        tag_text(row),
-        count_text(row.num_bytes),
-        labels.communicator(row) if labels.has_several else "",
-        labels.place(row),
-        state_text(row),
-    ]
+def _cells(row: Row, labels: Labels) -> dict[str, str]:
+    """Return what stands in the columns of each title."""
+    return {
+        "ms": ms_text(row.began_ms),
+        "rank": str(row.rank),
+        "#": str(row.number),
+        "call": row.name,
+        "peer": peer_text(row),
+        "tag": tag_text(row),
+        "bytes": count_text(row.num_bytes),
+        "comm": labels.communicator(row) if labels.has_several else "",
+        "line": labels.place(row),
+        "state": state_text(row),
+    }
 
 
 def state_text(row: Row) -> str:

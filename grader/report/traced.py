@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from grader.model import RunFailure, TestResult
+from grader.suite.continuation import ranks_text
 from grader.trace.calls import Trace
 
 
@@ -26,6 +27,14 @@ class TracedCase:
     is_altered: bool = False
     """One of its messages, or every one, was changed on its way: what fails may be due to that."""
 
+    def ends(self, test: TestResult) -> bool:
+        """Return whether that this case has no outcome is what a test was failed for."""
+        start = f"{ranks_text(self.ranks)}, {self.label}: "
+        return self.failure is not None and test.message in (
+            self.failure.message,
+            f"{start}{self.failure.message}",
+        )
+
 
 @dataclass(frozen=True)
 class Traced:
@@ -42,3 +51,5 @@ class Traced:
     """Of the chosen case: the calls of the student's code."""
     began_ns: int
     """When its inputs were handed out, on the clock of the calls."""
+    num_others: int = 0
+    """Calls outside of the student's phase."""

@@ -36,11 +36,13 @@ class CaseTraces:
         began_ns, self._began_ns = self._began_ns, None
         if began_ns is None or not self._most_calls:
             return
-        seen = self._read().of_phases(self._phases)
+        everything = self._read()
+        seen = everything.of_phases(self._phases)
+        num_others = everything.num_calls - seen.num_calls
         self._num_calls += seen.num_calls
         if self._num_calls > self._most_calls:
             seen = _without_calls(seen)
-        self.kept.append(CaseTrace(began_ns, name_lower_case(seen)))
+        self.kept.append(CaseTrace(began_ns, name_lower_case(seen), num_others))
 
 
 def _without_calls(trace: Trace) -> Trace:

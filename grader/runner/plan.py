@@ -80,6 +80,8 @@ class CaseTrace:
     """When its inputs were handed out, on the clock of the calls."""
     trace: Trace
     """The calls of the student's phase, as far as they went."""
+    num_others: int = 0
+    """How many calls were made outside of that phase: ours, and those that no rule is about."""
 
 
 @dataclass(frozen=True)
