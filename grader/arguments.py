@@ -130,7 +130,12 @@ def _add_trace_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--only", metavar="TEST", help="what this test starts (default: the first with ranks)"
     )
-    command.add_argument("--ranks", metavar="N", type=_positive, help="run only on so many ranks")
+    command.add_argument(
+        "--ranks",
+        metavar="N",
+        type=_positive,
+        help="run only on so many ranks; without --only: all tests that do",
+    )
     command.add_argument(
         "--case",
         metavar="N",

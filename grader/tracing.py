@@ -38,7 +38,8 @@ def trace(
     settings = Settings(
         secret=secret_beside_ranks(is_sealed=False),
         parts=(options.part,),
-        selection=Selection(only, options.ranks, first_with_ranks=not only),
+        # The first test may be about other numbers of ranks than the one asked for.
+        selection=Selection(only, options.ranks, first_with_ranks=not only and not options.ranks),
         progress=progress,
         journal=Journal(on_started=seen.started),
         on_launched=seen.launched,
@@ -54,7 +55,7 @@ def trace(
         assignment=report.assignment,
         part=graded.name,
         submission=report.submission,
-        tests=graded.tests,
+        tests=tuple(test for test in graded.tests if only or test.verdict is not Verdict.SKIPPED),
         cases=tuple(seen.cases),
         chosen=chosen,
         trace=found.trace,
