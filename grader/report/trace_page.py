@@ -8,7 +8,7 @@ from grader.model import Verdict
 from grader.report.columns import Column, aligned
 from grader.report.losses import told
 from grader.report.page import BOLD, DIM, INDENT, Page
-from grader.report.safe_text import disarm, one_line
+from grader.report.safe_text import one_line
 from grader.report.trace_rows import Row, number_runs, rows_of
 from grader.report.trace_summary import (
     Edge,
@@ -22,6 +22,7 @@ from grader.report.trace_table import Labels, by_rank, by_time, count_text
 from grader.report.traced import Traced, TracedCase
 
 _MIN_WIDTH = 60
+"""Three figures of any length leave room for words beside them."""
 
 
 def trace_page(traced: Traced, page: Page, limit: int, is_by_time: bool) -> str:
@@ -115,7 +116,7 @@ def _ranks(page: Page, summaries: Sequence[RankSummary]) -> list[str]:
 
 def _lines(page: Page, columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
     head, *rest = aligned(columns, cells, page.width)
-    return [page.paint(head, DIM), *map(disarm, rest)]
+    return [page.paint(head, DIM), *rest]
 
 
 def _edges(page: Page, edges: Sequence[Edge], num_ranks: int) -> list[str]:
@@ -216,7 +217,7 @@ def _others(page: Page, traced: Traced) -> list[str]:
         [
             str(case.number),
             count_text(case.num_calls),
-            one_line(case.label),
+            case.label,
             case.failure.verdict.value if case.failure else "",
         ]
         for case in others

@@ -5,7 +5,7 @@ from itertools import chain
 
 from grader.report.columns import Column, aligned
 from grader.report.page import BOLD, DIM, RED, YELLOW, Page
-from grader.report.safe_text import disarm, one_line
+from grader.report.safe_text import one_line
 from grader.report.trace_fold import Block, blocks_of
 from grader.report.trace_rows import Row, State, peer_text, tag_text
 from grader.trace.calls import RankTrace, Trace
@@ -162,7 +162,7 @@ def _tables(
             if isinstance(entry, str):
                 lines += [page.paint(line, DIM) for line in page.paragraph(entry, first=" " * 6)]
             else:
-                line = disarm(next(lines_of_rows))
+                line = next(lines_of_rows)
                 lines.append(page.paint(line, *_COLOURS.get(entry.state, ())))
         found.append(lines)
     return found

@@ -43,6 +43,19 @@ def test_the_figures_come_first():
     assert at < lines.index("rank 0: 9 calls, lines of ring.py")
 
 
+def test_what_a_rank_sends_itself_or_only_probes_is_not_received():
+    """Nor sent: the figures are of messages between ranks."""
+    run = Run(2)
+    run.send(0, 0)
+    run.recv(0, 0)
+    run.send(1, 0)
+    run.call(0, "Mprobe", peer=1, tag=0, matched_source=1, completed_ns=1)
+    run.recv(0, 1)
+    lines = words(lines_of(traced(run.trace())))
+    assert ["rank", "calls", "sent", "bytes", "received", "bytes"] in lines
+    assert ["0", "4", "1", "8"] in lines and ["1", "1", "1", "8"] in lines
+
+
 @pytest.mark.parametrize(
     ("pairs", "text"),
     [
@@ -244,7 +257,9 @@ def test_no_text_is_active_or_wider_than_the_page(text, is_by_time):
         cases=(a_case(1, label=text, failure=failure),),
         chosen=a_case(2, label=text, failure=failure, num_calls=2**62),
     )
-    for line in lines_of(shown, is_by_time=is_by_time):
+    lines = lines_of(shown, is_by_time=is_by_time)
+    assert any("9.2e+18" in line for line in lines)
+    for line in lines:
         assert_no_command(line)
         assert num_columns(line) <= 80, line
 
