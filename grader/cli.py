@@ -197,7 +197,7 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
         (options.markdown, markdown.render),
         (Path(options.json) if options.json not in (None, "-") else None, json_report.render),
     )
-    unwritten = [unwritten(file, render(report)) for file, render in asked if file is not None]
+    problems = [unwritten(file, render(report)) for file, render in asked if file is not None]
     if options.json == "-":
         print(json_report.render(report))
     else:
@@ -211,7 +211,7 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
                 verbose=options.verbose,
             )
         )
-    for problem in filter(None, unwritten):
+    for problem in filter(None, problems):
         raise GraderError(problem)
     if options.min_score is not None and report.score is not None and not report.review:
         return 0 if report.score >= options.min_score else 1

@@ -51,11 +51,12 @@ def trace(
     if chosen is None:
         raise _nothing_to_show(graded, seen.cases, options.case)
     found = seen.kept[chosen.number]
+    run = tuple(test for test in graded.tests if test.verdict is not Verdict.SKIPPED)
     return Traced(
         assignment=report.assignment,
         part=graded.name,
         submission=report.submission,
-        tests=tuple(test for test in graded.tests if only or test.verdict is not Verdict.SKIPPED),
+        tests=graded.tests if only else run or graded.tests,
         cases=tuple(seen.cases),
         chosen=chosen,
         trace=found.trace,

@@ -63,6 +63,17 @@ def test_the_example_of_the_page():
     assert without_times(done.stdout) == without_times(shown)
 
 
+def test_the_case_that_failed_the_test_is_shown():
+    """Not the first that fails, which another test has started ranks for."""
+    done = grade_trace(WRONG_SIDE, "--part", "ring_allreduce", "--only", "three_processes")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "mpi_sgd, ring_allreduce, case 2 of 20: length 240, np.add, float64"
+    assert lines[2] == "launch 2: 3 ranks, started by results_come_from_the_messages"
+    assert "✗ DEADLOCK three_processes: case 2 says why" in lines
+    assert ["1", "12", "length", "240,", "np.add,", "float64", "DEADLOCK"] in map(str.split, lines)
+
+
 def test_a_part_on_torch_distributed_as_json(tmp_path):
     """Its collectives, as a program calls them; a report on the screen as well."""
     file = tmp_path / "trace.json"
@@ -81,16 +92,17 @@ def test_a_part_on_torch_distributed_as_json(tmp_path):
 
 def test_a_case_can_be_chosen_and_shown_by_time():
     """By its number in the list, which then has the others; JSON alone on the screen."""
-    options = (*RING, "--case", "20", "--limit", "5", "--by-time")
-    done = grade_trace(*options)
+    asked = (*RING, "--only", "three_processes", "--ranks", "3")
+    done = grade_trace(*asked, "--case", "2", "--limit", "5", "--by-time")
     assert done.returncode == 0, done.stderr
-    assert "case 20 of 36: 40 calls in a row, length 240" in done.stdout
-    assert "rank 0: ... #5 to #719 left out; --limit 0 shows all" in done.stdout
-    numbers = [int(found) for found in re.findall(r"^ +(\d+) +[\d,]+  \S", done.stdout, re.M)]
-    assert [n for n in numbers if n != 20][-1] == 36
-    missing = grade_trace(*RING, "--case", "99")
+    assert re.match(r"mpi_sgd, ring_allreduce, case 2 of \d+: ", done.stdout)
+    assert "rank 0: ... #5 to #11 left out; --limit 0 shows all" in done.stdout
+    listed = done.stdout.partition("Other cases")[2]
+    numbers = [int(found) for found in re.findall(r"^ +(\d+) +\d+  \S", listed, re.M)]
+    assert numbers == [1, *range(3, len(numbers) + 2)]
+    missing = grade_trace(*asked, "--case", "99")
     assert (missing.returncode, missing.stdout) == (2, "")
-    assert "there is no case 99: ring_allreduce has put 36 to ranks" in missing.stderr
+    assert "there is no case 99: ring_allreduce has put " in missing.stderr
 
 
 @pytest.mark.parametrize(
