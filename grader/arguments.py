@@ -14,7 +14,7 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
-    commands_by_name: check, run, selftest, open, list, template, new and verify.
+    commands_by_name: check, run, selftest, open, trace, list, template, new and verify.
     print_versions: what --version does.
     """
     whole = argparse.ArgumentParser(
@@ -36,6 +36,9 @@ def parser(
     for command in (check, run):
         _add_grading_options(command)
     _add_open_options(commands.add_parser("open", help="run the tests in the open, to debug with"))
+    _add_trace_options(
+        commands.add_parser("trace", help="show every MPI and torch.distributed call of a case")
+    )
     listing = commands.add_parser("list", help="list the assignments and their parts")
     listing.add_argument("--markdown", action="store_true", help="the page docs/assignments.md")
     listing.add_argument(
@@ -93,6 +96,12 @@ def _score(text: str) -> float:
     return number
 
 
+def _limit(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number from 0 on, found {text!r}")
+    return int(text)
+
+
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
@@ -137,6 +146,50 @@ def _add_open_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("options", metavar="-- OPTION", nargs="*", help="further ones of pytest")
 
 
+def _add_trace_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("submission", metavar="DIR", type=Path)
+    command.add_argument(
+        "--part", metavar="NAME", required=True, help="the part whose ranks to see"
+    )
+    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
+    command.add_argument(
+        "--only", metavar="TEST", help="what this test starts (default: the first with ranks)"
+    )
+    command.add_argument(
+        "--ranks",
+        metavar="N",
+        type=_positive,
+        help="run only on so many ranks; without --only: all tests that do",
+    )
+    command.add_argument(
+        "--case",
+        metavar="N",
+        type=_positive,
+        help="the one to show (default: the first that fails, else the first with calls)",
+    )
+    command.add_argument("--by-time", action="store_true", help="all ranks in one table")
+    command.add_argument(
+        "--limit",
+        metavar="N",
+        type=_limit,
+        default=40,
+        help="rows of each rank (default: 40); 0 for all calls, repetitions too",
+    )
+    _add_data_option(command)
+    command.add_argument("--json", metavar="FILE", help="write it as JSON; - prints that alone")
+    command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
+    command.set_defaults(verbose=False)
+
+
+def _add_data_option(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--data",
+        metavar="FOLDER",
+        type=Path,
+        help="holds the files of MNIST or CIFAR-10 (default: GRADER_DATA, else bundled digits)",
+    )
+
+
 def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("submission", metavar="DIR", type=Path, nargs="?")
     command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
@@ -148,12 +201,7 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fail-fast", action="store_true", help="run nothing after the first test that fails"
     )
-    command.add_argument(
-        "--data",
-        metavar="FOLDER",
-        type=Path,
-        help="holds the files of MNIST or CIFAR-10 (default: GRADER_DATA, else bundled digits)",
-    )
+    _add_data_option(command)
     command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
     command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
     command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")

@@ -2,10 +2,8 @@
 
 import _thread
 import argparse
-import contextlib
 import io
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,27 +11,28 @@ from pathlib import Path
 
 from grader import __version__, pipeline, versions
 from grader.arguments import Command, parser, selecting
-from grader.commands import authors
-from grader.commands.context import courses_of, is_sealed
+from grader.commands import authors, looking
+from grader.commands.context import (
+    courses_of,
+    data_folder,
+    is_sealed,
+    live_view,
+    look,
+    say,
+    say_visibly,
+)
 from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.model import Report
-from grader.opening import open_submission
 from grader.report import json_report, junit, markdown, terminal
-from grader.report.ended import ended
-from grader.report.live import Live
-from grader.report.page import Page
-from grader.report.safe_text import disarm, one_line
+from grader.report.files import require_writable, unwritten
 from grader.runner import intake_stream, journal, place, protections
 from grader.runner.journal import Journal
 from grader.secret import course_secret, secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.inputs import PUBLIC_SECRET
 from grader.suite.selection import Selection
-
-_DEFAULT_WIDTH = 80
-_MAX_WIDTH = 100
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -64,8 +63,8 @@ class _PrintVersions(argparse.Action):
 
 
 def _check(options: argparse.Namespace) -> int:
-    _require_writable(options)
-    live = _live(options)
+    require_writable([options.json, options.junit, options.markdown])
+    live = live_view(options, verbose=options.verbose)
     sealed = is_sealed(os.environ)
     settings = Settings(
         courses=courses_of(options),
@@ -76,7 +75,7 @@ def _check(options: argparse.Namespace) -> int:
         selection=_selection(options),
         progress=live.progress,
         journal=Journal(on_finished=lambda each: live.finished(each.step.part, each.result)),
-        data=Data(_data_folder(options)),
+        data=Data(data_folder(options)),
         shows_hidden=options.show_hidden,
         place=place.from_environment(os.environ),
     )
@@ -99,8 +98,8 @@ def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
         secret=secret or settings.secret,
         flags_are_ours=True,
         # Each in a line of its own: what is shown of it, and how, is the client's business.
-        progress=_say_visibly,
-        journal=Journal(resume, _say),
+        progress=say_visibly,
+        journal=Journal(resume, say),
         notes=resume.notes,
     )
     origin = str(options.submission or "the submission")
@@ -113,8 +112,8 @@ def _run(options: argparse.Namespace) -> int:
     from grader.container import sealed_door
 
     folder = _named(options)
-    _require_writable(options)
-    live = _live(options)
+    require_writable([options.json, options.junit, options.markdown])
+    live = live_view(options, verbose=options.verbose)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()
     data = sealed_door.grade_in_container(
@@ -125,7 +124,7 @@ def _run(options: argparse.Namespace) -> int:
         ranks_image=options.ranks_image if options.isolation == "two-containers" else None,
         assignment=options.assignment,
         options=[*selecting(options), "--", str(folder)],
-        data=_data_folder(options),
+        data=data_folder(options),
         on_progress=live.progress,
         on_finished=lambda each: live.finished(each.step.part, each.result),
         secret=b"" if secret == PUBLIC_SECRET else secret,
@@ -175,23 +174,6 @@ def _named(options: argparse.Namespace) -> Path:
     return path
 
 
-def _require_writable(options: argparse.Namespace) -> None:
-    """Raise UsageError for a report that could not be written once all is graded."""
-    wanted = [options.junit, options.markdown]
-    wanted += [Path(options.json)] if options.json not in (None, "-") else []
-    for file in filter(None, wanted):
-        if file.is_dir() or not os.access(file.parent, os.W_OK | os.X_OK):
-            raise UsageError(
-                f"{file} cannot be written; expected a file in a folder that exists and that you "
-                "may write to"
-            )
-
-
-def _data_folder(options: argparse.Namespace) -> Path | None:
-    folder = options.data or os.environ.get("GRADER_DATA")
-    return Path(folder) if folder else None
-
-
 def _finish(report: Report, options: argparse.Namespace) -> int:
     """Write and show what was asked for; return the exit code.
 
@@ -203,11 +185,11 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
         (options.markdown, markdown.render),
         (Path(options.json) if options.json not in (None, "-") else None, json_report.render),
     )
-    unwritten = [_unwritten(file, render(report)) for file, render in asked if file is not None]
+    problems = [unwritten(file, render(report)) for file, render in asked if file is not None]
     if options.json == "-":
         print(json_report.render(report))
     else:
-        colour, width = _look(sys.stdout.isatty(), options)
+        colour, width = look(sys.stdout.isatty(), options)
         print(
             terminal.render(
                 report,
@@ -217,63 +199,19 @@ def _finish(report: Report, options: argparse.Namespace) -> int:
                 verbose=options.verbose,
             )
         )
-    for problem in filter(None, unwritten):
+    for problem in filter(None, problems):
         raise GraderError(problem)
     if options.min_score is not None and report.score is not None and not report.review:
         return 0 if report.score >= options.min_score else 1
     return report.exit_code
 
 
-def _unwritten(file: Path, text: str) -> str:
-    """Write a report; return why that was not possible, if so."""
-    try:
-        file.write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        return f"{file} cannot be written: {error.strerror}"
-    return ""
-
-
-def _live(options: argparse.Namespace) -> Live:
-    """Return what shows a run that is still going on."""
-    is_terminal = sys.stderr.isatty()
-    colour, width = _look(is_terminal, options)
-    page = Page(colour, options.plain, width, options.verbose)
-    return Live(page, lambda text: _say(text, end=""), is_terminal=is_terminal)
-
-
-def _look(is_terminal: bool, options: argparse.Namespace) -> tuple[bool, int]:
-    """Return whether there is colour, and how many columns."""
-    colour = is_terminal and not options.plain and not os.environ.get("NO_COLOR")
-    columns = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
-    return colour, min(columns, _MAX_WIDTH) if is_terminal else _DEFAULT_WIDTH
-
-
-def _say_visibly(line: str) -> None:
-    """Say what may repeat a student's words: the log of a CI runner must not obey it."""
-    _say(disarm(one_line(line)))
-
-
-def _say(line: str, end: str = "\n") -> None:
-    """Say something beside the report; what nobody can be told is not worth failing for."""
-    with contextlib.suppress(OSError):
-        print(line, end=end, file=sys.stderr, flush=True)
-
-
-def _open(options: argparse.Namespace) -> int:
-    """Run tests in the open; return 0 if all hold, 1 if one does not. No mark comes of it."""
-    colour, width = _look(sys.stdout.isatty(), options)
-    end = open_submission(options, courses_of(options), colour=colour)
-    if end.failure is not None:
-        page = Page(colour, options.plain, width, verbose=True)
-        print("\n".join(ended(page, end.test, end.failure)))
-    return end.exit_code
-
-
 _COMMANDS = {
     "check": _check,
     "run": _run,
     "selftest": _selftest,
-    "open": _open,
+    "open": looking.open_tests,
+    "trace": looking.show_trace,
     "list": authors.list_assignments,
     "template": authors.write_template,
     "new": authors.write_new,

@@ -242,4 +242,13 @@ def _material(settings: Settings) -> list[Path]:
 
 def _launcher(settings: Settings, server: ForkServer) -> Callable[[Plan], Launched]:
     uids = run_uids()
-    return lambda plan: launch(plan, server, uid=next(uids) if settings.sealed else None)
+
+    def start(plan: Plan) -> Launched:
+        uid = next(uids) if settings.sealed else None
+        if settings.on_launched is None:
+            return launch(plan, server, uid=uid)
+        launched = launch(replace(plan, keeps_traces=True), server, uid=uid)
+        settings.on_launched(plan, launched)
+        return launched
+
+    return start

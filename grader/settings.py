@@ -37,6 +37,8 @@ class Settings:
     """The assignment was found out from the files, for want of its name."""
     launch: Callable[[Plan], Launched] | None = None
     """How plans are put to ranks; None for a fork server of this grading's own."""
+    on_launched: Callable[[Plan, Launched], None] | None = None
+    """Is told what came of each launch, with the traces of its cases; None where nobody asks."""
     place: Place = field(default_factory=Here)
     """Where the ranks run."""
     shows_hidden: bool = False

@@ -1,10 +1,20 @@
-"""What every command asks of its options and its environment."""
+"""What commands ask of their options and their environment, and how they speak beside a report."""
 
 import argparse
+import contextlib
 import os
+import shutil
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from grader.courses import Courses, find_courses
+from grader.report.live import Live
+from grader.report.page import Page
+from grader.report.safe_text import disarm, one_line
+
+_DEFAULT_WIDTH = 80
+_MAX_WIDTH = 100
 
 
 def courses_of(options: argparse.Namespace) -> Courses:
@@ -15,3 +25,35 @@ def courses_of(options: argparse.Namespace) -> Courses:
 def is_sealed(environment: Mapping[str, str]) -> bool:
     """Return whether we are in the container that grades: ranks are users of their own."""
     return environment.get("GRADER_SEALED") == "1" and os.geteuid() == 0
+
+
+def data_folder(options: argparse.Namespace) -> Path | None:
+    """Return the folder with data files that was named, if one was."""
+    folder = options.data or os.environ.get("GRADER_DATA")
+    return Path(folder) if folder else None
+
+
+def look(is_terminal: bool, options: argparse.Namespace) -> tuple[bool, int]:
+    """Return whether there is colour, and how many columns."""
+    colour = is_terminal and not options.plain and not os.environ.get("NO_COLOR")
+    columns = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
+    return colour, min(columns, _MAX_WIDTH) if is_terminal else _DEFAULT_WIDTH
+
+
+def live_view(options: argparse.Namespace, *, verbose: bool = False) -> Live:
+    """Return what shows a run that is still going on."""
+    is_terminal = sys.stderr.isatty()
+    colour, width = look(is_terminal, options)
+    page = Page(colour, options.plain, width, verbose)
+    return Live(page, lambda text: say(text, end=""), is_terminal=is_terminal)
+
+
+def say(line: str, end: str = "\n") -> None:
+    """Say something beside the report; what nobody can be told is not worth failing for."""
+    with contextlib.suppress(OSError):
+        print(line, end=end, file=sys.stderr, flush=True)
+
+
+def say_visibly(line: str) -> None:
+    """Say what may repeat a student's words: the log of a CI runner must not obey it."""
+    say(disarm(one_line(line)))

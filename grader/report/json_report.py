@@ -6,25 +6,23 @@ obeys what a submission put in.
 """
 
 import json
-import re
 from typing import Any
 
 from grader.errors import GraderError
 from grader.model import PartResult, Report
 from grader.report import reading
+from grader.report.json_text import dump
+from grader.report.json_text import valid as _text
 from grader.report.losses import worst_verdict
 from grader.report.safe_text import one_line
 
 SCHEMA_VERSION = 4
-_COMMAND = re.compile("[<>&]|#(?=#)")
-"""What ends a script in a page, and what begins a command to a CI runner: only in strings."""
 _UNREADABLE = "the grading gave a report that cannot be read"
 
 
 def render(report: Report) -> str:
     """Return the report as JSON; the keys always come in the same order."""
-    text = json.dumps(_report(report), indent=2, allow_nan=False)
-    return _COMMAND.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return dump(_report(report))
 
 
 def parse(text: str | bytes) -> Report:
@@ -126,11 +124,6 @@ def _part(part: PartResult) -> dict[str, Any]:
             "num_launches": part.num_launches,
         },
     }
-
-
-def _text(text: str) -> str:
-    """Return the text without lone surrogates, which are no valid JSON: shown as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _number(number: float, num_decimals: int = 9) -> float:

@@ -73,17 +73,21 @@ class Journal:
         resume: Resume | None = None,
         write: Callable[[str], None] = lambda line: None,
         on_finished: Callable[[Finished], None] = lambda finished: None,
+        on_started: Callable[[Step], None] = lambda step: None,
     ) -> None:
         """write: takes each line, of at most MAX_LINE_NUM_BYTES, ASCII and without its end.
 
-        on_finished: is told what became of a test, for whoever watches here.
+        on_finished, on_started: are told what became of a test, and which one is in progress, for
+        whoever watches here.
         """
         self._resume = resume or Resume()
         self._write = write
         self._on_finished = on_finished
+        self._on_started = on_started
 
     def started(self, step: Step) -> None:
         """Say that a test is in progress."""
+        self._on_started(step)
         self._say({"started": dataclasses.asdict(step)})
 
     def finished(self, finished: Finished) -> None:

@@ -11,6 +11,7 @@ from grader.judge.lower_case import name_lower_case
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import answers
 from grader.runner.case_time import CaseTime
+from grader.runner.case_traces import CaseTraces
 from grader.runner.connections import Connections
 from grader.runner.fork_server import ForkServer, RunLost
 from grader.runner.machine import free_port
@@ -104,8 +105,10 @@ def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
         except RunEnded as ended:
             failure = run.outputs.with_last_words(ended.failure)
             is_starved = ended.is_starved
+            run.traces.end()
         tails = tuple(run.outputs.tail(rank) for rank in range(plan.ranks))
-        return Launched(tuple(outcomes), failure, tails, run.refusals(), is_starved=is_starved)
+        refusals, traces = run.refusals(), run.traces.kept
+        return Launched(tuple(outcomes), failure, tails, refusals, is_starved, traces)
 
 
 class _Run:
@@ -159,6 +162,8 @@ class _Run:
         )
         phases = self._student_calls.phases
         self._witnesses = Witnesses(self._files, phases=phases, is_mpi=self._is_mpi)
+        kept = plan.most_calls if plan.keeps_traces else 0
+        self.traces = CaseTraces(self._watch.trace, phases, most_calls=kept)
 
     def answer(self, case: CaseCall) -> Outcome | RunFailure:
         """Put one case to all ranks; return what they answer, or why the answer is refused.
@@ -182,6 +187,7 @@ class _Run:
         self._watch.begin_case()
         self.outputs.begin_case()
         started_s = time.monotonic()
+        self.traces.begin()
         self._student_has_run = True
         for rank, inputs in enumerate(case.inputs):
             arrays = {k: v for k, v in inputs.items() if isinstance(v, np.ndarray)}
@@ -192,6 +198,7 @@ class _Run:
         # Only ranks that are nothing but processes of one machine are asked to start more of them.
         is_alone = self._plan.world == "alone"
         num_processes, at_once = self._sandbox.attendance() if is_alone else (None, None)
+        self.traces.end()
         trace = self._watch.trace()
         doubts = self._witnesses.doubts(trace)
         results = []

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from grader.model import AlteredMessage, Array, Outcome, RunFailure, Text
+from grader.trace.calls import Trace
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,20 @@ class Plan:
     """How many calls of the cases may be kept; a case that makes more has no outcome."""
     guarded: bool = True
     """Refuse ways around MPI and torch; not where we try out ourselves what a rank may do."""
+    keeps_traces: bool = False
+    """Bring back what was seen of every case, also of one that has no outcome."""
+
+
+@dataclass(frozen=True)
+class CaseTrace:
+    """What was seen of one case, whatever came of it."""
+
+    began_ns: int
+    """When its inputs were handed out, on the clock of the calls."""
+    trace: Trace
+    """The calls of the student's phase, as far as they went."""
+    num_others: int = 0
+    """How many calls were made outside of that phase: ours, and those that no rule is about."""
 
 
 @dataclass(frozen=True)
@@ -83,3 +98,5 @@ class Launched:
     """What the guard refused to ranks, a sentence for each of them, whatever came of it."""
     is_starved: bool = False
     """It failed by the clock, before its last case was given its time."""
+    traces: Sequence[CaseTrace] = ()
+    """Of each case that was begun, in order, where the plan asks for them."""

@@ -8,6 +8,8 @@ import pytest
 from grader.suite.mode import function_of, required_by
 
 _PREFIX = "test_"
+_RUN = "run"
+"""The fixture that a test starts ranks by."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +22,13 @@ class Selection:
     """The only number of ranks to run on; None for all."""
     fail_fast: bool = False
     """Run nothing after the first test that does not hold."""
+    first_with_ranks: bool = False
+    """Run no test but the first that starts ranks, and what it requires."""
 
     @property
     def is_whole(self) -> bool:
         """Return whether every test is run on every number of ranks."""
-        return not self.only and self.ranks is None
+        return not self.only and self.ranks is None and not self.first_with_ranks
 
     @property
     def is_mark(self) -> bool:
@@ -48,11 +52,20 @@ class Selection:
 
     def _with_required(self, items: Sequence[pytest.Item]) -> set[str]:
         required = {function_of(item): required_by(item) for item in items}
-        wanted = set(required) & set(self.full_names) if self.only else set(required)
+        wanted = self._asked_for(items)
         # What is required stands above: one pass from below finds all of it.
         for name in reversed(required):
             wanted |= set(required[name]) if name in wanted else set()
         return wanted
+
+    def _asked_for(self, items: Sequence[pytest.Item]) -> set[str]:
+        names = set(map(function_of, items))
+        if self.only:
+            return names & set(self.full_names)
+        starting = [
+            function_of(item) for item in items if _RUN in getattr(item, "fixturenames", ())
+        ]
+        return set(starting[:1]) if self.first_with_ranks else names
 
     def _suits(self, item: pytest.Item) -> bool:
         callspec = getattr(item, "callspec", None)

@@ -60,6 +60,7 @@ def run(
     support: Mapping[str, str] | None = None,
     guarded: bool = True,
     most_calls: int = MOST_CALLS,
+    keeps_traces: bool = False,
 ) -> Launched:
     """Launch a submission whose file `work.py` is `source`; files: others beside it.
 
@@ -79,6 +80,7 @@ def run(
         limits=limits or Limits(),
         guarded=guarded,
         most_calls=most_calls,
+        keeps_traces=keeps_traces,
     )
     if server is not None:
         return launch(plan, server, uid=uid)

@@ -686,6 +686,20 @@ def test_only_the_tests_asked_for_are_run_with_those_they_require(tmp_path):
     assert (found.tests, found.test_names) == ((), ("test_first", "test_second", "test_third"))
 
 
+def test_the_first_test_that_starts_ranks_can_be_all_that_is_run(tmp_path):
+    """Before it one that starts none is left out."""
+    body = f"""
+        @points(1)
+        def test_of_text():
+            pass
+        {SELECTED.strip()}
+    """
+    selection = Selection(first_with_ranks=True)
+    assert not selection.is_mark
+    tests, launches = grade(tmp_path, body, selection=selection)
+    assert (list(tests), launches) == (["first"], 2)
+
+
 def test_only_the_number_of_ranks_asked_for_is_launched(tmp_path):
     """Tests that need another are not run."""
     launched = []

@@ -1,0 +1,49 @@
+"""The commands that look closer at a submission, of which no mark comes: open, trace."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from grader import tracing
+from grader.commands.context import courses_of, data_folder, is_sealed, live_view, look
+from grader.data import Data
+from grader.errors import GraderError
+from grader.opening import open_submission
+from grader.report.ended import ended
+from grader.report.files import require_writable, unwritten
+from grader.report.page import Page
+from grader.report.trace_json import trace_json
+from grader.report.trace_page import trace_page
+
+
+def open_tests(options: argparse.Namespace) -> int:
+    """Run tests in the open; return 0 if all hold, 1 if one does not."""
+    colour, width = look(sys.stdout.isatty(), options)
+    end = open_submission(options, courses_of(options), colour=colour)
+    if end.failure is not None:
+        page = Page(colour, options.plain, width, verbose=True)
+        print("\n".join(ended(page, end.test, end.failure)))
+    return end.exit_code
+
+
+def show_trace(options: argparse.Namespace) -> int:
+    """Show what the ranks of a part have called; return 0 once it is shown, whatever it is."""
+    require_writable([options.json])
+    live = live_view(options)
+    traced = tracing.trace(
+        options,
+        courses_of(options),
+        is_sealed=is_sealed(os.environ),
+        data=Data(data_folder(options)),
+        progress=live.progress,
+    )
+    live.close()
+    data = trace_json(traced) if options.json else ""
+    problem = unwritten(Path(options.json), data) if options.json not in (None, "-") else ""
+    colour, width = look(sys.stdout.isatty(), options)
+    page = Page(colour, options.plain, width, verbose=False)
+    print(data if options.json == "-" else trace_page(traced, page, options.limit, options.by_time))
+    if problem:
+        raise GraderError(problem)
+    return 0

@@ -1,0 +1,29 @@
+"""Reports in files of the user's: whether they can be written there, and writing them."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from grader.errors import UsageError
+
+
+def require_writable(files: Iterable[str | Path | None]) -> None:
+    """Raise UsageError for a report that could not be written once all is graded.
+
+    files: None and `-`, which is no file, are left out.
+    """
+    for file in (Path(each) for each in files if each not in (None, "-")):
+        if file.is_dir() or not os.access(file.parent, os.W_OK | os.X_OK):
+            raise UsageError(
+                f"{file} cannot be written; expected a file in a folder that exists and that you "
+                "may write to"
+            )
+
+
+def unwritten(file: Path, text: str) -> str:
+    """Write a report; return why that was not possible, if so."""
+    try:
+        file.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        return f"{file} cannot be written: {error.strerror}"
+    return ""

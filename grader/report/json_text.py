@@ -1,0 +1,30 @@
+"""JSON that no viewer obeys: ASCII, and nothing in it that a web page or a CI runner looks for."""
+
+import json
+import re
+from typing import Any
+
+_COMMAND = re.compile("[<>&]|#(?=#)")
+"""What ends a script in a page, and what begins a command to a CI runner: only in strings."""
+
+
+def dump(data: Any) -> str:
+    """Return the data as JSON; the keys come in the order of the data.
+
+    Texts may hold anything, see `valid`.
+    """
+    text = json.dumps(_valid(data), indent=2, allow_nan=False)
+    return _COMMAND.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def valid(text: str) -> str:
+    """Return the text without lone surrogates, which are no valid JSON: shown as escapes."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _valid(data: Any) -> Any:
+    if isinstance(data, str):
+        return valid(data)
+    if isinstance(data, dict):
+        return {key: _valid(value) for key, value in data.items()}
+    return [_valid(value) for value in data] if isinstance(data, list) else data

@@ -1,0 +1,232 @@
+"""What `grade trace` prints: the figures, the calls, how the case ended, and the other cases."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from grader.model import Verdict
+from grader.report.columns import Column, aligned
+from grader.report.losses import told
+from grader.report.page import BOLD, DIM, INDENT, Page
+from grader.report.safe_text import one_line
+from grader.report.trace_rows import Row, number_runs, rows_of
+from grader.report.trace_summary import (
+    Edge,
+    Messages,
+    RankSummary,
+    collectives_of,
+    edges_of,
+    ranks_of,
+)
+from grader.report.trace_table import Labels, by_rank, by_time, count_text
+from grader.report.traced import Traced, TracedCase
+
+_MIN_WIDTH = 60
+"""Three figures of any length leave room for words beside them."""
+
+
+def trace_page(traced: Traced, page: Page, limit: int, is_by_time: bool) -> str:
+    """Return the page in lines that fit its width, taken as 60 where it is less.
+
+    limit: rows of each rank, 0 for all of its calls. is_by_time: one table of all ranks.
+    """
+    page = replace(page, width=max(page.width, _MIN_WIDTH))
+    trace = traced.trace
+    rows = [rows_of(rank, seen, traced.began_ns) for rank, seen in enumerate(trace.ranks)]
+    labels = Labels(rows)
+    blocks = [_head(page, traced)]
+    if any(rows):
+        blocks += [
+            _ranks(page, ranks_of(trace, rows)),
+            _edges(page, edges_of(trace), len(rows)),
+            _collectives(page, rows),
+            _communicators(page, labels),
+            by_time(page, rows, labels, limit)
+            if is_by_time
+            else by_rank(page, trace, rows, labels, limit),
+        ]
+    else:
+        blocks.append(page.paragraph(_why_empty(traced), first=""))
+    blocks += [_reason(page, traced.chosen), _tests(page, traced), _others(page, traced)]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _why_empty(traced: Traced) -> str:
+    if any(seen.truncated for seen in traced.trace.ranks):
+        return "The calls of this case were too many to be kept."
+    if not traced.num_others:
+        return "No call of MPI or torch.distributed was made."
+    return (
+        "No call of MPI or torch.distributed was made in what the rules of this part are about; "
+        f"outside of it there were {traced.num_others:,}, which are not shown."
+    )
+
+
+def _head(page: Page, traced: Traced) -> list[str]:
+    case = traced.chosen
+    title = (
+        f"{traced.assignment}, {traced.part}, case {case.number} of {len(traced.cases)}: "
+        f"{one_line(case.label)}"
+    )
+    lines = [page.paint(line, BOLD) for line in page.paragraph(one_line(title), first="")]
+    lines += page.paragraph(one_line(traced.submission), first="")
+    return lines + page.paragraph(_launch_text(case), first="")
+
+
+def _launch_text(case: TracedCase) -> str:
+    ranks = "1 rank" if case.ranks == 1 else f"{case.ranks} ranks"
+    text = f"launch {case.launch}: {ranks}, started by {case.test.removeprefix('test_')}"
+    return f"{text}, on our {case.stand_in}" if case.stand_in else text
+
+
+def _numbers(*titles: str) -> list[Column]:
+    return [Column(title, is_number=True) for title in titles]
+
+
+def _figures(messages: Messages) -> list[str]:
+    if not messages.number:
+        return ["", "", ""]
+    figures = (messages.number, messages.num_bytes, messages.largest_num_bytes)
+    return [count_text(figure) for figure in figures]
+
+
+def _ranks(page: Page, summaries: Sequence[RankSummary]) -> list[str]:
+    """Return the figures of each rank; ranks with the same ones are told together."""
+    grouped: dict[RankSummary, list[int]] = {}
+    for each in summaries:
+        grouped.setdefault(replace(each, rank=-1), []).append(each.rank)
+    columns = [
+        Column("rank"),
+        *_numbers("calls", "sent", "bytes", "received", "bytes", "collectives", "bytes"),
+        *_numbers("not completed"),
+    ]
+    cells = [
+        [
+            number_runs(ranks, sign=""),
+            count_text(each.num_calls),
+            *_figures(each.sent)[:2],
+            *_figures(each.received)[:2],
+            *_figures(each.collectives)[:2],
+            count_text(each.num_unfinished) if each.num_unfinished else "",
+        ]
+        for each, ranks in grouped.items()
+    ]
+    return _lines(page, columns, cells)
+
+
+def _lines(page: Page, columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
+    head, *rest = aligned(columns, cells, page.width)
+    return [page.paint(head, DIM), *rest]
+
+
+def _edges(page: Page, edges: Sequence[Edge], num_ranks: int) -> list[str]:
+    """Return the figures of each pair of ranks; pairs with the same ones are told together."""
+    grouped: dict[Messages, list[tuple[int, int]]] = {}
+    for each in edges:
+        grouped.setdefault(each.messages, []).append((each.source, each.destination))
+    if not grouped:
+        return []
+    columns = _numbers("messages", "bytes", "largest")
+    head, *rest = aligned(columns, [_figures(each) for each in grouped], page.width)
+    lines = [page.paint(f"{head}  from -> to", DIM)]
+    for figures, pairs in zip(rest, grouped.values(), strict=True):
+        lines += page.paragraph(_pairs_text(pairs, num_ranks), first=f"{figures}{INDENT}")
+    return lines
+
+
+def _pairs_text(pairs: Sequence[tuple[int, int]], num_ranks: int) -> str:
+    """Return pairs of ranks in words where these are shorter, else as `0 -> 1, 1 -> 2`."""
+    ranks, found = range(num_ranks), set(pairs)
+    if num_ranks > 2:
+        patterns = {
+            "each rank -> every other": {(a, b) for a in ranks for b in ranks if a != b},
+            "each rank -> the next": {(rank, (rank + 1) % num_ranks) for rank in ranks},
+            "each rank -> the one before": {(rank, (rank - 1) % num_ranks) for rank in ranks},
+        }
+        for rank in ranks:
+            others = set(ranks) - {rank}
+            patterns[f"{rank} -> every other"] = {(rank, other) for other in others}
+            patterns[f"every other -> {rank}"] = {(other, rank) for other in others}
+        for text, pattern in patterns.items():
+            if found == pattern:
+                return text
+    return ", ".join(f"{source} -> {destination}" for source, destination in pairs)
+
+
+def _collectives(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
+    grouped: dict[tuple[str, Messages], list[int]] = {}
+    for each in collectives_of(rows):
+        grouped.setdefault((each.name, each.calls), []).append(each.rank)
+    if not grouped:
+        return []
+    columns = [Column("collective"), *_numbers("calls", "bytes", "largest"), Column("rank")]
+    cells = [
+        [name, *_figures(calls), number_runs(ranks, sign="")]
+        for (name, calls), ranks in grouped.items()
+    ]
+    return _lines(page, columns, cells)
+
+
+def _communicators(page: Page, labels: Labels) -> list[str]:
+    """Return what the names in the column `comm` stand for, where there is such a column."""
+    if not labels.has_several:
+        return []
+    each = (f"{label} of {size} processes" for label, size in labels.communicators().items())
+    return page.paragraph(f"communicators: {', '.join(each)}", first="")
+
+
+def _reason(page: Page, case: TracedCase) -> list[str]:
+    """Return why a case has no outcome, in the words of a grading."""
+    if case.failure is None:
+        return []
+    message, clauses = told(case.failure.message)
+    lines = [page.verdict(case.failure.verdict), *page.paragraph(message)]
+    for clause in clauses:
+        lines += page.paragraph(clause, first=INDENT * 2, later=INDENT * 3)
+    return lines
+
+
+def _tests(page: Page, traced: Traced) -> list[str]:
+    """Return what became of the tests; of one that a case has ended, which case that was."""
+    lines = []
+    for test in traced.tests:
+        text = f"{test.verdict.value} {test.name.removeprefix('test_')}"
+        case = next((case for case in traced.cases if case.ends(test)), None)
+        if case is not None:
+            text += f": case {case.number} says why"
+        lines += page.paragraph(one_line(text), first=f"{page.sign(test.verdict)} ")
+        if test.verdict is not Verdict.ACCEPTED and case is None:
+            message, clauses = told(test.message)
+            for each in (message, *clauses):
+                lines += page.paragraph(each, first=INDENT * 2)
+    return lines
+
+
+def _others(page: Page, traced: Traced) -> list[str]:
+    """Return all cases but the chosen one, by launch."""
+    others = [case for case in traced.cases if case != traced.chosen]
+    if not others:
+        return []
+    lines = page.paragraph("Other cases, each shown by --case and its number:", first="")
+    columns = [
+        *_numbers("case", "calls"),
+        Column("label", is_cut_at_start=True),
+        Column("ended by"),
+    ]
+    cells = [
+        [
+            str(case.number),
+            count_text(case.num_calls),
+            case.label,
+            case.failure.verdict.value if case.failure else "",
+        ]
+        for case in others
+    ]
+    head, *rest = aligned(columns, cells, page.width - len(INDENT))
+    told = iter(rest)
+    lines.append(page.paint(f"{INDENT}{head}", DIM))
+    for _, found in groupby(others, key=lambda case: case.launch):
+        cases = list(found)
+        lines += page.paragraph(_launch_text(cases[0]), first="")
+        lines += (f"{INDENT}{next(told)}" for _ in cases)
+    return lines

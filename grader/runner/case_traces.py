@@ -1,0 +1,50 @@
+"""Keeps what was seen of the cases of a run, for whoever wants to look at the calls themselves."""
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from grader.judge.lower_case import name_lower_case
+from grader.runner.plan import CaseTrace
+from grader.trace.calls import Trace
+
+
+class CaseTraces:
+    """The traces of one run's cases, also of the one that ends it."""
+
+    def __init__(
+        self, read: Callable[[], Trace], phases: Collection[int], *, most_calls: int
+    ) -> None:
+        """read: returns all calls since the case began. phases: those of the student's calls.
+
+        most_calls: how many to keep of all cases together; with 0 nothing is read or kept.
+        """
+        self._read = read
+        self._phases = phases
+        self._most_calls = most_calls
+        self._num_calls = 0
+        self._began_ns: int | None = None
+        """None while no case is in progress."""
+        self.kept: list[CaseTrace] = []
+
+    def begin(self) -> None:
+        """Note that the inputs of a case are handed out now."""
+        self._began_ns = time.monotonic_ns()
+
+    def end(self) -> None:
+        """Keep the calls that were made since; nothing where no case is in progress."""
+        began_ns, self._began_ns = self._began_ns, None
+        if began_ns is None or not self._most_calls:
+            return
+        everything = self._read()
+        seen = everything.of_phases(self._phases)
+        num_others = everything.num_calls - seen.num_calls
+        self._num_calls += seen.num_calls
+        if self._num_calls > self._most_calls:
+            seen = _without_calls(seen)
+        self.kept.append(CaseTrace(began_ns, name_lower_case(seen), num_others))
+
+
+def _without_calls(trace: Trace) -> Trace:
+    ranks = (replace(seen, calls=(), truncated=True) for seen in trace.ranks)
+    return replace(trace, ranks=tuple(ranks))

@@ -1,0 +1,165 @@
+"""Grades some tests of a part to see what its ranks call, and keeps the calls of one case."""
+
+import argparse
+from collections.abc import Callable
+
+from grader import pipeline
+from grader.courses import Courses
+from grader.data import Data
+from grader.errors import GraderError, UsageError
+from grader.model import Outcome, PartResult, RunFailure, Verdict
+from grader.report.traced import Traced, TracedCase
+from grader.runner.journal import Journal, Step
+from grader.runner.plan import MOST_CALLS, CaseCall, CaseTrace, Launched, Plan
+from grader.secret import secret_beside_ranks
+from grader.settings import Settings
+from grader.suite.selection import Selection
+from grader.trace.calls import Trace
+
+_NOTHING = CaseTrace(0, Trace(()))
+
+
+def trace(
+    options: argparse.Namespace,
+    courses: Courses,
+    *,
+    is_sealed: bool,
+    data: Data,
+    progress: Callable[[str], None],
+) -> Traced:
+    """Run a test of a part as `grade check` does; return its cases, and the calls of one of them.
+
+    options: of the command line. Without --case it is the first case that fails, else the first
+    with any call. data: the images that inputs may be made of. progress: is told how far it is.
+    Raises UsageError where the grading would be sealed, where nothing was put to ranks, and for a
+    number that no case has, GraderError where the grader fails.
+    """
+    if is_sealed:
+        raise UsageError(
+            "`grade trace` shows what a sealed grading keeps to itself; run it where the code is "
+            "written, outside of the container"
+        )
+    seen = _Seen(options.part, options.case)
+    only = (options.only,) if options.only else ()
+    settings = Settings(
+        courses=courses,
+        secret=secret_beside_ranks(is_sealed=False),
+        parts=(options.part,),
+        # The first test may be about other numbers of ranks than the one asked for.
+        selection=Selection(only, options.ranks, first_with_ranks=not only and not options.ranks),
+        progress=progress,
+        journal=Journal(on_started=seen.started),
+        on_launched=seen.launched,
+        data=data,
+    )
+    report = pipeline.grade(options.submission, assignment=options.assignment, settings=settings)
+    (graded,) = report.parts
+    chosen = _chosen(seen, graded)
+    if chosen is None:
+        raise _nothing_to_show(graded, seen.cases, options.case)
+    found = seen.kept[chosen.number]
+    run = tuple(test for test in graded.tests if test.verdict is not Verdict.SKIPPED)
+    return Traced(
+        assignment=report.assignment,
+        part=graded.name,
+        submission=report.submission,
+        tests=graded.tests if only else run or graded.tests,
+        cases=tuple(seen.cases),
+        chosen=chosen,
+        trace=found.trace,
+        began_ns=found.began_ns,
+        num_others=found.num_others,
+    )
+
+
+class _Seen:
+    """The cases of a part, as they come, and the calls of those that may be shown."""
+
+    def __init__(self, part: str, wanted: int | None) -> None:
+        self._part = part
+        self._wanted = wanted
+        self._step: Step | None = None
+        self._num_launches = 0
+        self.cases: list[TracedCase] = []
+        self.kept: dict[int, CaseTrace] = {}
+        """By the number of the case."""
+
+    def started(self, step: Step) -> None:
+        """Take note of the test in progress."""
+        self._step = step
+
+    def launched(self, plan: Plan, launched: Launched) -> None:
+        """Take over the cases of a launch; of a part below, which is graded on the way, none."""
+        if self._step is None or self._step.part != self._part:
+            return
+        self._num_launches += 1
+        traces = list(launched.traces)
+        if launched.failure is not None and len(traces) == len(launched.outcomes):
+            # It has ended between two cases: the next one has no call.
+            traces.append(_NOTHING)
+        for index, found in enumerate(traces):
+            case = self._case(plan.cases[index], plan, found, _failure_of(launched, index))
+            self.cases.append(case)
+            if self._may_be_shown(case):
+                self.kept[case.number] = found
+
+    def _case(
+        self, call: CaseCall, plan: Plan, found: CaseTrace, failure: RunFailure | None
+    ) -> TracedCase:
+        assert self._step is not None
+        return TracedCase(
+            number=len(self.cases) + 1,
+            launch=self._num_launches,
+            test=self._step.test,
+            ranks=plan.ranks,
+            label=call.label,
+            num_calls=found.trace.num_calls,
+            failure=failure,
+            stand_in=self._step.replaced,
+            is_altered=call.altered_message is not None,
+        )
+
+    def _may_be_shown(self, case: TracedCase) -> bool:
+        if self._wanted is not None:
+            return case.number == self._wanted
+        kept = [each for each in self.cases if each.number in self.kept]
+        if not any(each.num_calls for each in kept) and case.num_calls:
+            return True
+        has_room = sum(each.num_calls for each in kept) + case.num_calls <= MOST_CALLS
+        return has_room and (not kept or _is_failure(case))
+
+
+def _is_failure(case: TracedCase) -> bool:
+    # With a message altered, what fails may be due to that.
+    return case.failure is not None and not case.is_altered
+
+
+def _chosen(seen: _Seen, part: PartResult) -> TracedCase | None:
+    """Return the case to show: one that has failed a test, else one that failed, or with calls."""
+    kept = [case for case in seen.cases if case.number in seen.kept]
+    # What was asked for comes after what it requires.
+    failed = [case for test in reversed(part.tests) for case in kept if case.ends(test)]
+    others = [case for case in kept if _is_failure(case)]
+    with_calls = [case for case in kept if case.num_calls]
+    return next(iter([*failed, *others, *with_calls, *kept]), None)
+
+
+def _failure_of(launched: Launched, index: int) -> RunFailure | None:
+    """Return why a case of a launch has no outcome."""
+    if index == len(launched.outcomes):
+        return launched.failure
+    outcome = launched.outcomes[index]
+    return None if isinstance(outcome, Outcome) else outcome
+
+
+def _nothing_to_show(part: PartResult, cases: list[TracedCase], number: int | None) -> GraderError:
+    """Return the error about a trace that is not there."""
+    if cases:
+        return UsageError(
+            f"there is no case {number}: {part.name} has put {len(cases)} to ranks, which are "
+            "numbered from 1; leave --case out to see them listed"
+        )
+    if part.verdict is Verdict.JUDGE_ERROR and part.message:
+        return GraderError(f"{part.name} could not be graded: {part.message}")
+    why = part.message or "no test of it runs so; another --only or --ranks may"
+    return UsageError(f"nothing of {part.name} was put to ranks: {why}")

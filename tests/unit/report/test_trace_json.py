@@ -1,0 +1,83 @@
+"""The trace as JSON: what docs/trace.md says, with all calls, and harmless wherever it is shown."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from unit.judge.build import Run
+
+from grader.report.trace_json import trace_json
+
+from . import hostile
+from .harmless import assert_no_command
+from .traces import DEADLOCK, exchange, traced
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "trace.md"
+
+
+def data_of(shown) -> dict:
+    return json.loads(trace_json(shown))
+
+
+def test_all_calls_are_there():
+    """However many; their numbers are those of the table."""
+    data = data_of(traced(exchange(50).trace()))
+    assert [len(rank["calls"]) for rank in data["ranks"]] == [150, 150]
+    send, receive, wait = data["ranks"][0]["calls"][:3]
+    assert (send["number"], send["call"], send["peer"], send["completed_by"]) == (1, "Isend", 1, 3)
+    assert (receive["peer"], receive["matched_source"], receive["line"]) == (1, 1, 14)
+    assert (wait["waits_for"], wait["completes"], wait["peer"]) == ([1, 2], [1, 2], None)
+    assert data["edges"][0] == {
+        "source": 0,
+        "destination": 1,
+        "number": 50,
+        "num_bytes": 400,
+        "largest_num_bytes": 8,
+    }
+
+
+def test_cases_say_what_ended_them():
+    """Null and nothing for those that have an outcome."""
+    data = data_of(traced(exchange().trace(), DEADLOCK))
+    assert data["case"] == 2
+    ended = [(case["number"], case["verdict"], case["message"]) for case in data["cases"]]
+    assert ended == [
+        (1, None, ""),
+        (2, "DEADLOCK", DEADLOCK.message),
+        (3, "DEADLOCK", DEADLOCK.message),
+    ]
+
+
+def test_the_page_names_every_key_in_its_order():
+    """One table for each object, under a heading that says where it stands."""
+    run = exchange()
+    run.call(0, "Barrier")
+    data = data_of(traced(run.trace()))
+    rank = data["ranks"][0]
+    tables = {
+        "The object": data,
+        "`tests[]`": data["tests"][0],
+        "`cases[]`": data["cases"][0],
+        "`communicators[]`": data["communicators"][0],
+        "`ranks[]`": rank,
+        "`ranks[].calls[]`": rank["calls"][0],
+        "`edges[]`": data["edges"][0],
+        "`collectives[]`": data["collectives"][0],
+        "`sent`, `received`, `collectives` of a rank": rank["sent"],
+    }
+    sections = re.split(r"^### ", PAGE.read_text(), flags=re.MULTILINE)[1:]
+    told = {each.partition("\n")[0]: re.findall(r"^\| `(\w+)`", each, re.M) for each in sections}
+    assert told == {heading: list(found) for heading, found in tables.items()}
+
+
+@pytest.mark.parametrize("text", hostile.TEXTS, ids=range(len(hostile.TEXTS)))
+def test_no_text_is_active(text):
+    """Neither on a web page nor in the log of a CI runner."""
+    run = Run(1)
+    run.call(0, text, file=text, made_by=text)
+    told = trace_json(traced(run.trace(), submission=text))
+    assert told.isascii() and "<" not in told
+    for line in told.split("\n"):
+        assert_no_command(line)
+    json.loads(told)

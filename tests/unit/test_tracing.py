@@ -1,0 +1,138 @@
+"""The command `grade trace`, from a folder to a table."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+import pytest
+
+from grader.data import Data
+from grader.errors import UsageError
+from grader.report.layout import num_columns
+from grader.tracing import trace
+
+ROOT = Path(__file__).resolve().parents[2]
+SUBMISSIONS = Path("tests", "submissions")
+WRONG_SIDE = SUBMISSIONS / "deadlock" / "mpi_sgd" / "ring_receives_from_the_wrong_side"
+RING = "reference/mpi_sgd", "--part", "ring_allreduce"
+PAGE = ROOT / "docs" / "trace.md"
+EXAMPLE = re.compile(r"^\$ grade trace (.*)\n((?:.*\n)*?)```$", re.MULTILINE)
+
+
+def grade_trace(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "trace", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1"},
+        timeout=120,
+    )
+    assert all(num_columns(line) <= 80 for line in done.stdout.splitlines())
+    return done
+
+
+def without_times(text: str) -> list[list[str]]:
+    """Return the words of each line, but those that differ from run to run."""
+    return [re.sub(r"\d+\.\d\d", "T", line).split() for line in text.splitlines()]
+
+
+def test_a_right_ring_on_three_ranks():
+    """Each rank's calls, those that repeat once, and nothing left under way."""
+    done = grade_trace(*RING, "--only", "three_processes", "--ranks", "3", "--plain")
+    assert done.returncode == 0, done.stderr
+    lines = without_times(done.stdout)
+    assert ["0-2", "12", "4", "2,560", "4", "2,560"] in lines
+    assert ["4", "2,560", "640", "each", "rank", "->", "the", "next"] in lines
+    assert ["1", "T", "Irecv", "from", "2", "0", "(any)", "640", "38", "done", "in", "#3"] in lines
+    assert ["#1-3", "again,", "once", "more:", "up", "to", "#6", "at", "T", "ms"] in lines
+    assert ["+", "ACCEPTED", "three_processes"] in lines
+    assert "still waiting" not in done.stdout and "never completed" not in done.stdout
+
+
+def test_the_example_of_the_page():
+    """A deadlocking ring: word for word, but for the times."""
+    command, shown = EXAMPLE.search(PAGE.read_text()).groups()
+    done = grade_trace(*command.split())
+    assert done.returncode == 0, done.stderr
+    assert str(WRONG_SIDE) in command and "still waiting" in shown
+    assert without_times(done.stdout) == without_times(shown)
+
+
+def test_the_case_that_failed_the_test_is_shown():
+    """Not the first that fails, which another test has started ranks for."""
+    done = grade_trace(WRONG_SIDE, "--part", "ring_allreduce", "--only", "three_processes")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "mpi_sgd, ring_allreduce, case 2 of 20: length 240, np.add, float64"
+    assert lines[2] == "launch 2: 3 ranks, started by results_come_from_the_messages"
+    assert "✗ DEADLOCK three_processes: case 2 says why" in lines
+    assert ["1", "12", "length", "240,", "np.add,", "float64", "DEADLOCK"] in map(str.split, lines)
+
+
+def test_a_part_on_torch_distributed_as_json(tmp_path):
+    """Its collectives, as a program calls them; a report on the screen as well."""
+    file = tmp_path / "trace.json"
+    done = grade_trace("reference/vgg_ddp", "--part", "allreduce", "--json", file)
+    assert done.returncode == 0, done.stderr
+    assert "vgg_ddp, allreduce, case 2 of 3: 2 iterations" in done.stdout
+    data = json.loads(file.read_text())
+    assert data["case"] == 2 and data["communicators"] == [{"name": "world", "size": 4}]
+    for rank in data["ranks"]:
+        assert rank["num_calls"] == len(rank["calls"]) == 52
+        assert {call["call"] for call in rank["calls"]} == {"all_reduce"}
+        assert {call["state"] for call in rank["calls"]} == {"completed"}
+        assert {call["file"] for call in rank["calls"]} == {"main.py"}
+    assert [each["number"] for each in data["collectives"]] == [52] * 4
+
+
+def test_a_case_can_be_chosen_and_shown_by_time():
+    """By its number in the list, which then has the others; JSON alone on the screen."""
+    asked = (*RING, "--only", "three_processes", "--ranks", "3")
+    done = grade_trace(*asked, "--case", "2", "--limit", "5", "--by-time")
+    assert done.returncode == 0, done.stderr
+    assert re.match(r"mpi_sgd, ring_allreduce, case 2 of \d+: ", done.stdout)
+    assert "rank 0: ... #5 to #11 left out; --limit 0 shows all" in done.stdout
+    listed = done.stdout.partition("Other cases")[2]
+    numbers = [int(found) for found in re.findall(r"^ +(\d+) +\d+  \S", listed, re.M)]
+    assert numbers == [1, *range(3, len(numbers) + 2)]
+    missing = grade_trace(*asked, "--case", "99")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "there is no case 99: ring_allreduce has put " in missing.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["reference/mpi_sgd", "--part", "ring"], "mpi_sgd has no part 'ring'; did you mean ring_"),
+        (["reference/mpi_sgd"], "the following arguments are required: --part"),
+        ([*RING, "--limit", "-1"], "expected a number from 0 on, found '-1'"),
+        ([*RING, "--json", "none/x.json"], "none/x.json cannot be written; expected a file in a"),
+        ([*RING, "--only", "three"], "no test is called test_three in ring_allreduce; did you mea"),
+        ([*RING, "--ranks", "11"], "nothing of ring_allreduce was put to ranks: not run: only 11 "),
+    ],
+)
+def test_what_cannot_be_traced_is_bad_usage(arguments, sentence):
+    """Exit code 2, a sentence, and nothing on the screen."""
+    done = grade_trace(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert sentence in done.stderr
+
+
+def test_a_part_that_was_not_handed_in_says_so(tmp_path):
+    """Nothing is started then."""
+    (tmp_path / "my_naive_allreduce.py").write_text("")
+    done = grade_trace(tmp_path, "--part", "ring_allreduce")
+    assert done.returncode == 2
+    assert "nothing of ring_allreduce was put to ranks: my_ring_allreduce.py was" in done.stderr
+
+
+def test_nothing_is_shown_where_a_grading_would_be_sealed():
+    """Before anything is read."""
+    options = Namespace(submission=Path("/nowhere"), part="ring_allreduce")
+    with pytest.raises(UsageError, match="shows what a sealed grading keeps to itself; run it"):
+        trace(options, is_sealed=True, data=Data(), progress=lambda text: None)
