@@ -11,9 +11,10 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.trace import generate, prototypes
 
-_SOURCE = Path(__file__).resolve().parent
+_FOLDER = Path(__file__).resolve().parent
+_SOURCE = _FOLDER / "interposer"
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-Wall", "-Wextra", "-Wno-deprecated-declarations")
-# --as-needed: mpicc asks for libmpi, which must not be linked (library.h says why).
+# --as-needed: mpicc asks for libmpi, which must not be linked (interposer/library.h says why).
 _LINK = ("-shared", "-pthread", "-ftls-model=initial-exec", "-Wl,--as-needed", "-Wl,-z,defs")
 _EXPORTS = "{ global: MPI_*; MPIX_*; grader_guard; grader_progress; local: *; };\n"
 _LINK_CHECK = """\
@@ -100,7 +101,7 @@ def _loadable(path: Path) -> Path:
 
 def _digest(compiler: str, header: str) -> str:
     """Return what tells this interposer from others: all that goes into making it."""
-    ours = [*_sources("*.[ch]"), *(_SOURCE / f"{name}.py" for name in _GENERATORS)]
+    ours = [*_sources("*.[ch]"), *(_FOLDER / f"{name}.py" for name in _GENERATORS)]
     parts = [_run([compiler, "--version"]), header, *(path.read_text() for path in ours)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 

@@ -48,7 +48,7 @@ def test_each_file_that_ranks_are_given_is_in_the_digest(root, assignment, file)
     [
         "grader/judge/values.py",
         "grader/rank/harness.py",
-        "grader/trace/guard.c",
+        "grader/trace/interposer/guard.c",
         "tests/suites/mpi_sgd/assignment.toml",
         "tests/suites/mpi_sgd/stand_ins/my_ring_allreduce.py",
         "tests/suites/mpi_sgd/weights.npz",

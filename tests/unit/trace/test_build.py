@@ -13,7 +13,7 @@ import pytest
 from grader.errors import GraderError
 from grader.trace import build, generate, prototypes
 
-_SOURCE = Path(build.__file__).parent
+_SOURCE = Path(build.__file__).parent / "interposer"
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,10 @@ def test_our_sources_compile_without_a_warning(tmp_path, functions):
     by_hand = generate.hand_written(path.read_text() for path in _SOURCE.glob("*.c"))
     (tmp_path / "functions.h").write_text(generate.functions_header(functions))
     (tmp_path / "wrappers.c").write_text(generate.wrappers(functions, by_hand))
-    warnings = ("-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wno-deprecated-declarations")
+    warnings = (
+        *("-Wall", "-Wextra", "-Wshadow", "-Wmissing-prototypes", "-Werror"),
+        "-Wno-deprecated-declarations",
+    )
     sources = [*map(str, sorted(_SOURCE.glob("*.c"))), str(tmp_path / "wrappers.c")]
     mpicc = Path(sys.executable).parent / "mpicc"
     command = [mpicc, "-std=gnu11", "-O1", *warnings, f"-I{tmp_path}", f"-I{_SOURCE}"]
