@@ -1,4 +1,4 @@
-/* Describes calls. */
+/* Fills in what is known of a call, by the kind of call. */
 #include "details.h"
 
 #include "pickles.h"

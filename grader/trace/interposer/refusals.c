@@ -1,4 +1,6 @@
 /*
+ * Tells who asks for what the guard watches, and answers them.
+ *
  * Who asks is read off the Python stack. The standard library and the harness do what others ask
  * of them; the first frame of anybody else decides. Installed packages load what they need;
  * anything else is the submission. Some things are refused wherever the submission is on the stack.
