@@ -15,9 +15,8 @@ enum { COMPILED_HEADER_NUM_BYTES = 16 };
 /* Whether a file that is not the submission's holds these bytes, and no others after its header. */
 static bool is_held_by(const char *file, long header_num_bytes, struct bytes bytes)
 {
-    FILE *opened = bytes.start && file[0] == '/' && owner_of(file) != SUBMISSION
-                       ? fopen(file, "rbe")
-                       : NULL;
+    FILE *opened =
+        bytes.start && file[0] == '/' && owner_of(file) != SUBMISSION ? fopen(file, "rbe") : NULL;
     if (!opened)
         return false;
     size_t number = (size_t)bytes.number;

@@ -14,9 +14,9 @@
 #define NO_PEER INT_MIN /* in place of a rank: no MPI library gives that number a meaning */
 
 struct communicator {
-    int64_t id;    /* 0 is MPI_COMM_WORLD */
-    int size;      /* all processes in it; of an intercommunicator, both sides */
-    int own_rank;  /* within the communicator */
+    int64_t id;   /* 0 is MPI_COMM_WORLD */
+    int size;     /* all processes in it; of an intercommunicator, both sides */
+    int own_rank; /* within the communicator */
     int own_world_rank;
     int num_peers; /* those that a rank argument can name: of an intercommunicator, the others */
     int *peers;    /* their world ranks */

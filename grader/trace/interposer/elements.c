@@ -29,12 +29,23 @@ static bool is_among(const char *name, const char *const names[])
 /* By its name, since the same type has several handles. Complex numbers are two elements. */
 static struct element element_of_predefined(MPI_Datatype datatype)
 {
-    static const char *const floats[] = {
-        "MPI_FLOAT", "MPI_REAL", "MPI_REAL4", "MPI_COMPLEX", "MPI_COMPLEX8", "MPI_C_COMPLEX",
-        "MPI_C_FLOAT_COMPLEX", "MPI_CXX_FLOAT_COMPLEX", NULL};
-    static const char *const doubles[] = {
-        "MPI_DOUBLE", "MPI_DOUBLE_PRECISION", "MPI_REAL8", "MPI_DOUBLE_COMPLEX", "MPI_COMPLEX16",
-        "MPI_C_DOUBLE_COMPLEX", "MPI_CXX_DOUBLE_COMPLEX", NULL};
+    static const char *const floats[] = {"MPI_FLOAT",
+                                         "MPI_REAL",
+                                         "MPI_REAL4",
+                                         "MPI_COMPLEX",
+                                         "MPI_COMPLEX8",
+                                         "MPI_C_COMPLEX",
+                                         "MPI_C_FLOAT_COMPLEX",
+                                         "MPI_CXX_FLOAT_COMPLEX",
+                                         NULL};
+    static const char *const doubles[] = {"MPI_DOUBLE",
+                                          "MPI_DOUBLE_PRECISION",
+                                          "MPI_REAL8",
+                                          "MPI_DOUBLE_COMPLEX",
+                                          "MPI_COMPLEX16",
+                                          "MPI_C_DOUBLE_COMPLEX",
+                                          "MPI_CXX_DOUBLE_COMPLEX",
+                                          NULL};
     char name[MPI_MAX_OBJECT_NAME + 1] = "";
     int length = 0;
     MPI_Count num_bytes = 0;

@@ -9,8 +9,7 @@
  * break. Returns 0, or -1 where it cannot work.
  */
 __attribute__((visibility("default"))) int grader_guard(int trace_fd, const char *own,
-                                                        const char *support,
-                                                        const char *installed,
+                                                        const char *support, const char *installed,
                                                         const char *standard);
 
 #endif

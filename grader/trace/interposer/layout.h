@@ -69,14 +69,14 @@ struct header {
     /* Written by the judge between cases: which sends of the student's phase leave altered. */
     _Atomic uint64_t altered_send;          /* 1 for the first; 0: none; ALTER_EVERY_SEND */
     _Atomic uint64_t altered_min_num_bytes; /* at least 1: shorter sends are not counted */
-    _Atomic uint64_t altered_position; /* which of its elements, as a part of 2^64 */
+    _Atomic uint64_t altered_position;      /* which of its elements, as a part of 2^64 */
     /* Counted by the interposer, set back by the judge. */
     _Atomic uint64_t num_counted_sends;
     _Atomic uint64_t num_altered_sends;
     _Atomic uint64_t num_unalterable_sends;
 
     /* Written by the interposer. */
-    uint64_t is_monitored;        /* 1: the counters below hold what MPI itself has counted */
+    uint64_t is_monitored;       /* 1: the counters below hold what MPI itself has counted */
     _Atomic uint64_t num_nested; /* calls by functions that MPI called, which leave no record */
 };
 

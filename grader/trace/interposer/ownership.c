@@ -18,8 +18,7 @@ static struct {
 #define PROBES "probes.py"
 #define FROZEN "<frozen "
 
-bool know_folders(const char *own, const char *support, const char *installed,
-                  const char *standard)
+bool know_folders(const char *own, const char *support, const char *installed, const char *standard)
 {
     known.own = strdup(own);
     known.support = strdup(support);

@@ -23,8 +23,8 @@ static int persistent_send(send_init_function *init, uint32_t function, uint32_t
                            const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
                            MPI_Comm comm, MPI_Request *request)
 {
-    struct details details = message(function, IS_SEND | CREATES_REQUEST | flags, buf, count,
-                                     datatype, dest, tag, comm);
+    struct details details =
+        message(function, IS_SEND | CREATES_REQUEST | flags, buf, count, datatype, dest, tag, comm);
     uint64_t call = begin_init(&details);
     struct payload sent = persistent_payload(&details);
     int error = init(sent.buffer, sent.count, sent.datatype, dest, tag, comm, request);
@@ -42,8 +42,7 @@ int MPI_Send_init(const void *buf, int count, MPI_Datatype datatype, int dest, i
     need_library();
     bool waits = sends_are_synchronous();
     return persistent_send(waits ? real.Ssend_init : real.Send_init, NAME_Send_init,
-                           waits ? SYNCHRONOUS : 0, buf, count, datatype, dest, tag, comm,
-                           request);
+                           waits ? SYNCHRONOUS : 0, buf, count, datatype, dest, tag, comm, request);
 }
 
 int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
@@ -52,8 +51,7 @@ int MPI_Rsend_init(const void *buf, int count, MPI_Datatype datatype, int dest, 
     need_library();
     bool waits = sends_are_synchronous();
     return persistent_send(waits ? real.Ssend_init : real.Rsend_init, NAME_Rsend_init,
-                           waits ? SYNCHRONOUS : 0, buf, count, datatype, dest, tag, comm,
-                           request);
+                           waits ? SYNCHRONOUS : 0, buf, count, datatype, dest, tag, comm, request);
 }
 
 int MPI_Ssend_init(const void *buf, int count, MPI_Datatype datatype, int dest, int tag,

@@ -22,6 +22,8 @@ enum { SHORT_BINBYTES = 'C', BINBYTES = 'B', BINBYTES8 = 0x8e, BYTEARRAY8 = 0x96
 
 static enum argument argument_of(unsigned char opcode)
 {
+    /* Many on a line, so that one sees which opcodes have an argument in common. */
+    /* clang-format off */
     switch (opcode) {
     case 'K': case 'h': case 'q': case 0x80: case 0x82:
         return ARGUMENT_1_BYTE;
@@ -49,6 +51,7 @@ static enum argument argument_of(unsigned char opcode)
     default:
         return ARGUMENT_UNKNOWN;
     }
+    /* clang-format on */
 }
 
 /* The place that is read next; at NULL once the bytes have turned out to be no pickle. */
@@ -147,8 +150,8 @@ static void skip_pickle(struct reader *reader)
  */
 static size_t before_elements(const unsigned char *block, size_t num_bytes)
 {
-    static const unsigned char magic[] = {0x80, 2, 0x8a, 10, 'l', 0xfc, 0x9c, 'F', 0xf9, ' ', 'j',
-                                          0xa8, 'P', 0x19, '.'};
+    static const unsigned char magic[] = {0x80, 2,   0x8a, 10,   'l', 0xfc, 0x9c, 'F',
+                                          0xf9, ' ', 'j',  0xa8, 'P', 0x19, '.'};
     enum { NUM_PICKLES = 5, COUNT_NUM_BYTES = 8 };
     if (num_bytes < sizeof magic || memcmp(block, magic, sizeof magic) != 0)
         return 0;

@@ -19,7 +19,7 @@ bool is_pickle(const void *bytes, int64_t num_bytes);
 /* Where the numbers of a pickle lie, of which any may change and the pickle stays loadable. */
 struct pickled_numbers {
     size_t begin;
-    size_t num_bytes;    /* 0: there are none */
+    size_t num_bytes;       /* 0: there are none */
     bool is_one_big_endian; /* a Python float: one double, its first byte the highest */
 };
 

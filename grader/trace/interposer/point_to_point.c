@@ -80,8 +80,8 @@ static int nonblocking_send(isend_function *send, uint32_t function, uint32_t fl
                             const void *buf, int count, MPI_Datatype datatype, int dest, int tag,
                             MPI_Comm comm, MPI_Request *request)
 {
-    struct details details = message(function, IS_SEND | CREATES_REQUEST | flags, buf, count,
-                                     datatype, dest, tag, comm);
+    struct details details =
+        message(function, IS_SEND | CREATES_REQUEST | flags, buf, count, datatype, dest, tag, comm);
     uint64_t call = begin_call(&details, NOTHING_WAITED);
     struct payload sent = payload_of(call, buf, count, datatype, comm);
     int error = send(sent.buffer, sent.count, sent.datatype, dest, tag, comm, request);
@@ -107,9 +107,8 @@ int MPI_Irsend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
 {
     need_library();
     bool waits = sends_are_synchronous();
-    return nonblocking_send(waits ? real.Issend : real.Irsend, NAME_Irsend,
-                            waits ? SYNCHRONOUS : 0, buf, count, datatype, dest, tag, comm,
-                            request);
+    return nonblocking_send(waits ? real.Issend : real.Irsend, NAME_Irsend, waits ? SYNCHRONOUS : 0,
+                            buf, count, datatype, dest, tag, comm, request);
 }
 
 int MPI_Issend(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm,
@@ -131,8 +130,8 @@ int MPI_Ibsend(const void *buf, int count, MPI_Datatype datatype, int dest, int 
 int MPI_Irecv(void *buf, int count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm,
               MPI_Request *request)
 {
-    struct details details = message(NAME_Irecv, IS_RECEIVE | CREATES_REQUEST, NULL, count,
-                                     datatype, source, tag, comm);
+    struct details details =
+        message(NAME_Irecv, IS_RECEIVE | CREATES_REQUEST, NULL, count, datatype, source, tag, comm);
     uint64_t call = begin_call(&details, NOTHING_WAITED);
     int error = real.Irecv(buf, count, datatype, source, tag, comm, request);
     if (error == MPI_SUCCESS)

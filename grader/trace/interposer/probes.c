@@ -54,8 +54,8 @@ int MPI_Iprobe(int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status
     uint64_t begun_ns = now_ns();
     int error = real.Iprobe(source, tag, comm, flag, status);
     bool is_found = error == MPI_SUCCESS && *flag;
-    uint64_t call = record_poll(&details, NOTHING_WAITED, begun_ns,
-                                is_found ? POLL_FOUND : POLL_EMPTY, error);
+    uint64_t call =
+        record_poll(&details, NOTHING_WAITED, begun_ns, is_found ? POLL_FOUND : POLL_EMPTY, error);
     if (is_found)
         mark_matched(call, communicator_of(comm), status);
     return error;
@@ -73,8 +73,8 @@ int MPI_Improbe(int source, int tag, MPI_Comm comm, int *flag, MPI_Message *mess
     uint64_t begun_ns = now_ns();
     int error = real.Improbe(source, tag, comm, flag, message, status);
     bool is_found = error == MPI_SUCCESS && *flag;
-    uint64_t call = record_poll(&details, NOTHING_WAITED, begun_ns,
-                                is_found ? POLL_FOUND : POLL_EMPTY, error);
+    uint64_t call =
+        record_poll(&details, NOTHING_WAITED, begun_ns, is_found ? POLL_FOUND : POLL_EMPTY, error);
     if (is_found) {
         mark_matched(call, communicator_of(comm), status);
         track_message(*message, comm, status);
@@ -87,8 +87,8 @@ int MPI_Mrecv(void *buf, int count, MPI_Datatype datatype, MPI_Message *message_
 {
     need_library();
     MPI_Status own;
-    struct details details = message(NAME_Mrecv, IS_RECEIVE, NULL, count, datatype, NO_PEER,
-                                     MPI_ANY_TAG, MPI_COMM_NULL);
+    struct details details =
+        message(NAME_Mrecv, IS_RECEIVE, NULL, count, datatype, NO_PEER, MPI_ANY_TAG, MPI_COMM_NULL);
     if (is_attached())
         take_message(*message_, &details);
     uint64_t call = begin_call(&details, NOTHING_WAITED);

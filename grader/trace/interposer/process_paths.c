@@ -5,10 +5,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <linux/magic.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -22,9 +22,8 @@ static bool is_inside_process(const char *path)
 {
     if (begins_with(path, "/dev/fd/"))
         return true;
-    return begins_with(path, "/proc/") &&
-           (ends_with(path, "/mem") || ends_with(path, "maps") || strstr(path, "/fd/") ||
-            strstr(path, "/map_files"));
+    return begins_with(path, "/proc/") && (ends_with(path, "/mem") || ends_with(path, "maps") ||
+                                           strstr(path, "/fd/") || strstr(path, "/map_files"));
 }
 
 /* Whether a path does so once its links are followed: all, or all but the last, for fd/3 is one. */

@@ -23,7 +23,7 @@ struct python_functions {
     object *(*frame_below)(object *); /* new reference */
     object *(*code_of)(object *);     /* new reference */
     int (*line_number)(object *);
-    int (*last_instruction)(object *); /* since 3.11; NULL before */
+    int (*last_instruction)(object *);            /* since 3.11; NULL before */
     object *(*attribute)(object *, const char *); /* new reference */
     object *(*value_of)(object *, const char *);  /* new reference */
     object *(*item)(object *, ptrdiff_t);         /* borrowed */

@@ -137,4 +137,3 @@ int refuse_indirectly(const char *what)
     struct asker asker = find_asker(false);
     return asker.owner == SUBMISSION ? refuse(&asker, what) : 0;
 }
-

@@ -58,8 +58,8 @@ uint64_t begin_start(const MPI_Request *where, uint32_t function, uint64_t first
         return NOT_RECORDED;
     struct details details = request->details;
     details.function = function;
-    uint64_t sequence = first == NOT_RECORDED ? begin_call(&details, NOTHING_WAITED)
-                                              : also_begin(first, &details);
+    uint64_t sequence =
+        first == NOT_RECORDED ? begin_call(&details, NOTHING_WAITED) : also_begin(first, &details);
     request->sequence = sequence;
     if (details.flags & IS_SEND)
         fill_copy(sequence, &details, request->copy);

@@ -43,10 +43,9 @@ typedef int exchange_function(const void *, int, MPI_Datatype, int, int, void *,
                               int, int, MPI_Comm, MPI_Status *);
 
 /* An exchange whose send waits for its receive: it stays safe, since both are posted. */
-static int synchronous_exchange(const void *sendbuf, int sendcount, MPI_Datatype sendtype,
-                                int dest, int sendtag, void *recvbuf, int recvcount,
-                                MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm,
-                                MPI_Status *status)
+static int synchronous_exchange(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
+                                int sendtag, void *recvbuf, int recvcount, MPI_Datatype recvtype,
+                                int source, int recvtag, MPI_Comm comm, MPI_Status *status)
 {
     MPI_Request send, receive;
     int error = real.Irecv(recvbuf, recvcount, recvtype, source, recvtag, comm, &receive);
@@ -126,13 +125,13 @@ int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, 
         status = &own;
     const struct payload *sent = &exchange.sent;
     exchange_function *send_and_receive = waits ? synchronous_exchange : real.Sendrecv;
-    int error =
-        sent->copy ? send_and_receive(sent->buffer, sent->count, sent->datatype, dest, sendtag,
-                                      buf, count, datatype, source, recvtag, comm, status)
-        : waits    ? synchronous_replace(buf, count, datatype, dest, sendtag, source, recvtag,
-                                         comm, status)
-                   : real.Sendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
-                                           comm, status);
+    int error = sent->copy
+                    ? send_and_receive(sent->buffer, sent->count, sent->datatype, dest, sendtag,
+                                       buf, count, datatype, source, recvtag, comm, status)
+                : waits ? synchronous_replace(buf, count, datatype, dest, sendtag, source, recvtag,
+                                              comm, status)
+                        : real.Sendrecv_replace(buf, count, datatype, dest, sendtag, source,
+                                                recvtag, comm, status);
     free(sent->copy);
     if (error == MPI_SUCCESS)
         complete_exchange(&exchange, status);
@@ -178,18 +177,18 @@ int MPI_Isendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest,
     struct exchange exchange = {
         message(NAME_Isendrecv_replace, IS_SEND | CREATES_REQUEST, buf, count, datatype, dest,
                 sendtag, comm),
-        message(NAME_Isendrecv_replace, IS_RECEIVE | CREATES_REQUEST, NULL, count, datatype,
-                source, recvtag, comm),
+        message(NAME_Isendrecv_replace, IS_RECEIVE | CREATES_REQUEST, NULL, count, datatype, source,
+                recvtag, comm),
         {0},
         {0},
     };
     begin_exchange(&exchange);
     const struct payload *sent = &exchange.sent;
-    int error = sent->copy ? real.Isendrecv(sent->buffer, sent->count, sent->datatype, dest,
-                                            sendtag, buf, count, datatype, source, recvtag, comm,
-                                            request)
-                           : real.Isendrecv_replace(buf, count, datatype, dest, sendtag, source,
-                                                    recvtag, comm, request);
+    int error = sent->copy
+                    ? real.Isendrecv(sent->buffer, sent->count, sent->datatype, dest, sendtag, buf,
+                                     count, datatype, source, recvtag, comm, request)
+                    : real.Isendrecv_replace(buf, count, datatype, dest, sendtag, source, recvtag,
+                                             comm, request);
     track_posted_exchange(request, &exchange, error);
     end_exchange(&exchange, error);
     return error;

@@ -48,8 +48,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
     record_test(NAME_Testall, &taken, begun_ns, *flag, error);
     for (int i = 0; i < count && *flag; i++)
         if (has_completed(&taken, (size_t)i, requests[i], error))
-            settle(&taken, (size_t)i, &array[i],
-                   error == MPI_SUCCESS ? error : array[i].MPI_ERROR);
+            settle(&taken, (size_t)i, &array[i], error == MPI_SUCCESS ? error : array[i].MPI_ERROR);
     put_back(&taken);
     free(ours.allocated);
     return error;

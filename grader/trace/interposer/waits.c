@@ -46,8 +46,7 @@ int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
     int error = real.Waitall(count, requests, array);
     for (int i = 0; i < count; i++)
         if (has_completed(&taken, (size_t)i, requests[i], error))
-            settle(&taken, (size_t)i, &array[i],
-                   error == MPI_SUCCESS ? error : array[i].MPI_ERROR);
+            settle(&taken, (size_t)i, &array[i], error == MPI_SUCCESS ? error : array[i].MPI_ERROR);
     put_back(&taken);
     free(ours.allocated);
     end_call(call, error);
