@@ -69,6 +69,7 @@ check: .venv/.ready-to-develop
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/clang-format --dry-run --Werror grader/trace/interposer/*.[ch]
+	$(BIN)/python tests/sizes.py
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	PYTHONPATH=tests/suites $(BIN)/lint-imports --config tests/suites/.importlinter
