@@ -6,6 +6,7 @@ UndefinedBehaviorSanitizer ends the rank, with its report among what the rank ha
 
 import functools
 import os
+import shutil
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -45,6 +46,11 @@ def pytest_configure() -> None:
         "GRADER_SANITIZER": str(build.sanitizer()),
     }
     fork_server._environment = functools.partial(_checked, fork_server._environment)
+
+
+def pytest_unconfigure() -> None:
+    """Leave nothing behind."""
+    shutil.rmtree(_FOLDER)
 
 
 def _checked(environment) -> dict[str, str]:
