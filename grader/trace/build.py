@@ -6,15 +6,21 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.errors import GraderError
 from grader.trace import generate, prototypes
 
-_SOURCE = Path(__file__).resolve().parent
+_FOLDER = Path(__file__).resolve().parent
+_SOURCE = _FOLDER / "interposer"
 _COMPILE = ("-std=gnu11", "-O2", "-fPIC", "-Wall", "-Wextra", "-Wno-deprecated-declarations")
-# --as-needed: mpicc asks for libmpi, which must not be linked (library.h says why).
+# --as-needed: mpicc asks for libmpi, which must not be linked (interposer/library.h says why).
 _LINK = ("-shared", "-pthread", "-ftls-model=initial-exec", "-Wl,--as-needed", "-Wl,-z,defs")
+_SANITIZE = (
+    *("-O1", "-g", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all"),
+    "-fsanitize=address,undefined,float-cast-overflow",
+)
 _EXPORTS = "{ global: MPI_*; MPIX_*; grader_guard; grader_progress; local: *; };\n"
 _LINK_CHECK = """\
 #include "functions.h"
@@ -54,12 +60,27 @@ def library() -> Path:
     return path
 
 
-def build(target: Path) -> None:
-    """Compile the interposer to the given file; raises GraderError like `library`."""
+def build(target: Path, *, sanitized: bool = False) -> None:
+    """Compile the interposer to the given file; raises GraderError like `library`.
+
+    sanitized: with AddressSanitizer and UndefinedBehaviorSanitizer in it, for tests; programs have
+    to preload `sanitizer()` in front of it.
+    """
     _refuse_other_systems()
     compiler = _compiler()
     header = _run([compiler, "-E", str(_SOURCE / "headers.h")])
-    _compile(compiler, header, target.resolve())
+    _compile(compiler, header, target.resolve(), _SANITIZE if sanitized else ())
+
+
+def sanitizer() -> Path:
+    """Return AddressSanitizer's library; raises GraderError where the compiler has none."""
+    found = Path(_run([_compiler(), "-print-file-name=libasan.so"]).strip())
+    if not found.is_absolute():
+        raise GraderError(
+            f"{_compiler()} found no libasan.so, which is loaded before an interposer that checks "
+            "itself: build it with gcc (Debian: apt install gcc)"
+        )
+    return found
 
 
 def _refuse_other_systems() -> None:
@@ -100,7 +121,7 @@ def _loadable(path: Path) -> Path:
 
 def _digest(compiler: str, header: str) -> str:
     """Return what tells this interposer from others: all that goes into making it."""
-    ours = [*_sources("*.[ch]"), *(_SOURCE / f"{name}.py" for name in _GENERATORS)]
+    ours = [*_sources("*.[ch]"), *(_FOLDER / f"{name}.py" for name in _GENERATORS)]
     parts = [_run([compiler, "--version"]), header, *(path.read_text() for path in ours)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
@@ -112,7 +133,7 @@ def _sources(pattern: str) -> list[Path]:
     return sorted(_SOURCE.glob(pattern))
 
 
-def _compile(compiler: str, header: str, target: Path) -> None:
+def _compile(compiler: str, header: str, target: Path, options: Sequence[str] = ()) -> None:
     functions = prototypes.functions(header)
     by_hand = generate.hand_written(path.read_text() for path in _sources("*.c"))
     with tempfile.TemporaryDirectory(prefix="grader-interposer-") as name:
@@ -127,7 +148,8 @@ def _compile(compiler: str, header: str, target: Path) -> None:
         sources = [str(path) for path in (*_sources("*.c"), folder / "wrappers.c")]
         exports = f"-Wl,--version-script={folder / 'exports'}"
         made = folder / "interposer.so"
-        _run([compiler, *_COMPILE, *include, *_LINK, exports, *sources, "-o", str(made), "-ldl"])
+        flags = (*_COMPILE, *options, *include, *_LINK, exports)
+        _run([compiler, *flags, *sources, "-o", str(made), "-ldl"])
         # Beside the target first, so that nobody ever loads half a library.
         with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as copy:
             copy.write(made.read_bytes())

@@ -1,4 +1,4 @@
-"""The memory between judge and rank, as layout.h describes it to the interposer."""
+"""The memory between judge and rank, as interposer/layout.h describes it to the interposer."""
 
 from enum import IntFlag
 from typing import Any

@@ -45,7 +45,7 @@ def test_each_file_that_ranks_are_given_is_in_the_courses_digest(root, name, fil
     [
         ("grader/judge/values.py", True),
         ("grader/rank/harness.py", True),
-        ("grader/trace/guard.c", True),
+        ("grader/trace/interposer/guard.c", True),
         ("tests/suites/mpi_sgd/assignment.toml", False),
         ("tests/suites/mpi_sgd/stand_ins/my_ring_allreduce.py", False),
         ("tests/suites/mpi_sgd/weights.npz", False),

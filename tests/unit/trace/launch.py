@@ -83,10 +83,12 @@ class Launch:
         self._listener.listen(ranks)
         self._listener.settimeout(0.1)
         mpirun = shutil.which("mpirun", path=Path(sys.executable).parent) or "mpirun"
+        # What has to be loaded first, where `-p tests.sanitized` has set it.
+        preloaded = ":".join(filter(None, (os.environ.get("GRADER_SANITIZER"), str(interposer))))
         with (self._folder / "output").open("w") as output:
             self._mpirun = subprocess.Popen(
                 [
-                    *(mpirun, *self._options, "-n", str(ranks), "-x", f"LD_PRELOAD={interposer}"),
+                    *(mpirun, *self._options, "-n", str(ranks), "-x", f"LD_PRELOAD={preloaded}"),
                     *(sys.executable, "-I", str(self._folder / "prelude.py"), str(socket_path)),
                     str(self.program),
                 ],

@@ -13,7 +13,7 @@ import pytest
 from grader.errors import GraderError
 from grader.trace import build, generate, prototypes
 
-_SOURCE = Path(build.__file__).parent
+_SOURCE = Path(build.__file__).parent / "interposer"
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +71,28 @@ def test_the_interposer_needs_no_mpi_library(interposer):
     assert not any("mpi" in name for name in needed)
 
 
+def test_an_interposer_that_checks_itself(monkeypatch, tmp_path):
+    """It needs the sanitizer, which has to be loaded first; without gcc there is none."""
+    target = tmp_path / "sanitized.so"
+    build.build(target, sanitized=True)
+    command = ["readelf", "--dynamic", str(target)]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert re.search(r"\(NEEDED\).*libasan", shown)
+    assert build.sanitizer().is_file()
+    monkeypatch.setattr(build, "_run", lambda command: "libasan.so\n")
+    with pytest.raises(GraderError, match=r"found no libasan\.so"):
+        build.sanitizer()
+
+
 def test_our_sources_compile_without_a_warning(tmp_path, functions):
     """Also with warnings that the build itself does not ask for."""
     by_hand = generate.hand_written(path.read_text() for path in _SOURCE.glob("*.c"))
     (tmp_path / "functions.h").write_text(generate.functions_header(functions))
     (tmp_path / "wrappers.c").write_text(generate.wrappers(functions, by_hand))
-    warnings = ("-Wall", "-Wextra", "-Wshadow", "-Werror", "-Wno-deprecated-declarations")
+    warnings = (
+        *("-Wall", "-Wextra", "-Wshadow", "-Wmissing-prototypes", "-Werror"),
+        "-Wno-deprecated-declarations",
+    )
     sources = [*map(str, sorted(_SOURCE.glob("*.c"))), str(tmp_path / "wrappers.c")]
     mpicc = Path(sys.executable).parent / "mpicc"
     command = [mpicc, "-std=gnu11", "-O1", *warnings, f"-I{tmp_path}", f"-I{_SOURCE}"]

@@ -8,7 +8,7 @@ import pytest
 
 from grader.trace import build, calls, layout
 
-_SOURCE = Path(build.__file__).parent
+_SOURCE = Path(build.__file__).parent / "interposer"
 _NUMBERS = (
     *("HEADER_NUM_BYTES", "REFUSAL_AT", "COUNTERS_AT"),
     *("MAX_COUNTED_PEERS", "NUM_COUNTED_PHASES"),

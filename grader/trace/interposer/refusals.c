@@ -1,0 +1,139 @@
+/*
+ * Tells who asks for what the guard watches, and answers them.
+ *
+ * Who asks is read off the Python stack. The standard library and the harness do what others ask
+ * of them; the first frame of anybody else decides. Installed packages load what they need;
+ * anything else is the submission. Some things are refused wherever the submission is on the stack.
+ */
+#define _GNU_SOURCE
+#include "refusals.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "layout.h"
+#include "location.h"
+#include "ownership.h"
+#include "python.h"
+#include "text.h"
+#include "trace_memory.h"
+
+static struct refusal *noted;
+
+bool attach_refusals(int trace_fd)
+{
+    char *page = mmap(NULL, HEADER_NUM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, trace_fd, 0);
+    if (page == MAP_FAILED)
+        return false;
+    noted = (struct refusal *)(page + REFUSAL_AT);
+    return true;
+}
+
+/* ---- who asks ---- */
+
+struct asker {
+    enum owner owner;
+    char file[PATH_MAX];
+    int line;
+    bool is_module; /* the code of a whole file, which runs when it is imported */
+};
+
+static bool is_import_machinery(const char *file)
+{
+    return begins_with(file, "<frozen importlib");
+}
+
+static void look_at(object *frame, struct asker *asker)
+{
+    object *code = python.code_of(frame);
+    object *file = python.attribute(code, "co_filename"), *name = python.attribute(code, "co_name");
+    char said[PATH_MAX];
+    copy_text(name, said);
+    asker->is_module = strcmp(said, "<module>") == 0;
+    copy_text(file, asker->file);
+    asker->line = python.line_number(frame);
+    asker->owner = owner_of(asker->file);
+    if (file)
+        python.drop_reference(file);
+    if (name)
+        python.drop_reference(name);
+    python.drop_reference(code);
+}
+
+/*
+ * Finds who wants something: the innermost frame that does not act for another one. Whether
+ * installed packages act for others, too, depends on what is asked for; while one is imported it
+ * acts for itself.
+ */
+static struct asker find_asker(bool packages_decide)
+{
+    struct asker asker = {.owner = SUBMISSION};
+    object *frame = python.current_frame();
+    if (frame)
+        python.take_reference(frame);
+    bool is_package = false; /* the last frame was the whole file of an installed package */
+    while (frame) {
+        look_at(frame, &asker);
+        object *below = NULL;
+        bool is_imported = is_package && is_import_machinery(asker.file);
+        if (is_imported)
+            asker.owner = PACKAGE;
+        is_package = asker.owner == PACKAGE && asker.is_module;
+        bool decides = is_imported || asker.owner == SUBMISSION || asker.owner == SUPPORT ||
+                       (asker.owner == PACKAGE && packages_decide);
+        if (!decides)
+            below = python.frame_below(frame);
+        python.drop_reference(frame);
+        frame = below;
+    }
+    /* A stack of nothing but the standard library: a thread or callback that somebody set up. */
+    if (asker.owner == STANDARD)
+        asker.owner = SUBMISSION;
+    return asker;
+}
+
+/* ---- refusing ---- */
+
+/* Notes a refusal for the judge, and writes it in words to text, of TEXT_NUM_BYTES. */
+static void note(const char *file, int line, const char *what, char *text)
+{
+    const char *slash = strrchr(file, '/');
+    snprintf(text, TEXT_NUM_BYTES, "%.100s:%d %s", slash ? slash + 1 : file, line, what);
+    if (atomic_fetch_add(&noted->number, 1) == 0)
+        snprintf(noted->first, sizeof noted->first, "%s", text);
+}
+
+bool refuses_call(const char *what)
+{
+    if (!knows_own_files())
+        return false;
+    char text[TEXT_NUM_BYTES];
+    struct location location = python_location();
+    note(name_at(location.file), location.line, what, text);
+    return true;
+}
+
+static int refuse(const struct asker *asker, const char *what)
+{
+    char text[TEXT_NUM_BYTES], said[TEXT_NUM_BYTES + 64];
+    note(asker->file, asker->line, what, text);
+    snprintf(said, sizeof said, "%s; submissions talk through mpi4py or torch only", text);
+    python.set_error(*python.permission_error, said);
+    return -1;
+}
+
+/* For what only a submission does by itself: packages load what they need. */
+int refuse_submission(const char *what)
+{
+    struct asker asker = find_asker(true);
+    return asker.owner == SUBMISSION ? refuse(&asker, what) : 0;
+}
+
+/* For what a submission does not do by way of a package either. */
+int refuse_indirectly(const char *what)
+{
+    struct asker asker = find_asker(false);
+    return asker.owner == SUBMISSION ? refuse(&asker, what) : 0;
+}

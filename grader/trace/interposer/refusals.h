@@ -1,0 +1,30 @@
+/*
+ * Finds out who asks for something, and refuses it to the submission: with a note for the judge.
+ *
+ * The guard's files refuse what Python code does; wrappers refuse MPI calls.
+ */
+#ifndef GRADER_REFUSALS_H
+#define GRADER_REFUSALS_H
+
+#include <stdbool.h>
+
+enum { TEXT_NUM_BYTES = 512 };
+
+/* Maps the part of the trace memory where refusals are noted; returns false where it cannot. */
+bool attach_refusals(int trace_fd);
+
+/*
+ * For what only a submission does by itself: packages load what they need. what: as `starts another
+ * program`. Returns what an audit hook returns: 0, or -1 with Python's error set.
+ */
+int refuse_submission(const char *what);
+/* The same for what a submission does not do by way of a package either. */
+int refuse_indirectly(const char *what);
+
+/*
+ * Whether the call of an MPI function that the program makes now is refused, because the guard is
+ * there. what: as `calls Comm_spawn`.
+ */
+bool refuses_call(const char *what);
+
+#endif

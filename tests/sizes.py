@@ -1,0 +1,46 @@
+"""Names each module that is too long to be read in one go; `make check` runs it."""
+
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FOLDERS = ("grader", "reference", "tests/suites")
+ENDINGS = (".c", ".h", ".py")
+MOST_LINES = 300
+_PROBES = "the judge sends the probes of a suite to the ranks as one file"
+LONGER = {
+    "grader/runner/launch.py": "what is told of a run, and how it is ended, is still in one class",
+    "tests/suites/federated/probes.py": _PROBES,
+    "tests/suites/lenet_eyeriss/probes.py": _PROBES,
+    "tests/suites/mpi_sgd/probes.py": _PROBES,
+    "tests/suites/vgg_ddp/probes.py": _PROBES,
+}
+"""Modules that may be longer, and why."""
+
+
+def complaints(root, longer):
+    """Return a sentence for each module that is too long, and each exception that is not needed."""
+    lines = {
+        path.relative_to(root).as_posix(): len(path.read_text().splitlines())
+        for folder in FOLDERS
+        for path in sorted((root / folder).rglob("*"))
+        if path.suffix in ENDINGS
+    }
+    too_long = {name for name, number in lines.items() if number > MOST_LINES}
+    return [
+        *(
+            f"{name} has {lines[name]} lines, {MOST_LINES} are the most: "
+            "split it by what it is about"
+            for name in sorted(too_long - longer)
+        ),
+        *(
+            f"{name} is not too long any more, or not there: "
+            "take it out of LONGER in tests/sizes.py"
+            for name in sorted(longer - too_long)
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    found = complaints(ROOT, LONGER.keys())
+    sys.exit("\n".join(found) if found else 0)

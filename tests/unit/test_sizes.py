@@ -1,0 +1,35 @@
+"""What `make check` says of modules that are too long."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+SIZES = runpy.run_path(str(Path(__file__).parents[1] / "sizes.py"))
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A project with one module of the longest that is allowed, and one too long."""
+    for folder in SIZES["FOLDERS"]:
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "grader/short.py").write_text("\n" * 300)
+    (tmp_path / "grader/long.c").write_text("\n" * 301)
+    (tmp_path / "grader/data.json").write_text("\n" * 999)
+    return tmp_path
+
+
+def test_a_module_that_is_too_long_is_named(root):
+    """With its length, the most there may be, and what to do."""
+    assert SIZES["complaints"](root, set()) == [
+        "grader/long.c has 301 lines, 300 are the most: split it by what it is about"
+    ]
+    assert SIZES["complaints"](root, {"grader/long.c"}) == []
+
+
+def test_an_exception_that_is_not_needed_is_named(root):
+    """Else the list would go on allowing what nobody needs."""
+    assert SIZES["complaints"](root, {"grader/long.c", "grader/short.py"}) == [
+        "grader/short.py is not too long any more, or not there: "
+        "take it out of LONGER in tests/sizes.py"
+    ]
