@@ -145,6 +145,23 @@ def support_paths(assignment: Assignment) -> dict[str, Path]:
     return found
 
 
+def probe_sources(assignment: Assignment) -> dict[str, str]:
+    """Return the text of the rank-side code by module, `__init__` first: of probes.py or probes/.
+
+    Raises GraderError where there is neither, or both.
+    """
+    file, folder = assignment.folder / "probes.py", assignment.folder / "probes"
+    first = folder / "__init__.py"
+    if file.is_file() == first.is_file():
+        found = "both" if file.is_file() else "neither"
+        raise GraderError(
+            f"{assignment.name} has its probes either in probes.py or in probes/__init__.py and "
+            f"modules beside it; found {found} in {assignment.folder}"
+        )
+    paths = [file] if file.is_file() else [first, *sorted({*folder.glob("*.py")} - {first})]
+    return {"__init__" if path == file else path.stem: path.read_text() for path in paths}
+
+
 def shared_support(assignment: Assignment) -> dict[str, Path]:
     """Return the support files that are not the assignment's own, with where they lie."""
     own = REFERENCES / assignment.name

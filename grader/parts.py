@@ -93,7 +93,7 @@ def _grade_once(
         part=part.name,
         entry=part.entry,
         world=part.world,
-        probes=(assignment.folder / "probes.py").read_text(),
+        probes=assignments.probe_sources(assignment),
         limits=Limits(case_s=part.case_time_limit_s),
         submission={**files, **(stand_in or {})},
         support={

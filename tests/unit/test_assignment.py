@@ -133,3 +133,31 @@ def test_a_file_that_is_not_right_is_one_sentence(suites, content):
     with pytest.raises(GraderError, match=r"assignment\.toml of it is not right") as error:
         assignments.load("it", suites)
     assert "\n" not in str(error.value)
+
+
+def test_probes_are_one_file_or_a_package(suites):
+    """Each module by its name, what is the package itself first; bytecode is none of them."""
+    found, folder = assignments.load("it", suites), suites / "it"
+    (folder / "probes.py").write_text("one")
+    assert assignments.probe_sources(found) == {"__init__": "one"}
+    (folder / "probes.py").rename(folder / "moved")
+    (folder / "probes" / "__pycache__").mkdir(parents=True)
+    for name in ("training", "__init__", "Arrays"):
+        (folder / "probes" / f"{name}.py").write_text(f"text of {name}")
+    assert list(assignments.probe_sources(found).items()) == [
+        (name, f"text of {name}") for name in ("__init__", "Arrays", "training")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [((), "neither"), (("probes.py", "probes/__init__.py"), "both"), (("probes/x.py",), "neither")],
+)
+def test_probes_that_are_not_one_of_the_two_are_told(suites, files, found):
+    """With what they are to be."""
+    for file in files:
+        (suites / "it" / file).parent.mkdir(exist_ok=True)
+        (suites / "it" / file).touch()
+    told = f"it has its probes either in probes.py or in probes/__init__.py .* found {found} in "
+    with pytest.raises(GraderError, match=told):
+        assignments.probe_sources(assignments.load("it", suites))
