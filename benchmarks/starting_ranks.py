@@ -90,7 +90,7 @@ def _forked(server: ForkServer, world: str) -> None:
     plan = Plan(
         ranks=RANKS,
         cases=(case,),
-        probes=PROBES,
+        probes={"__init__": PROBES},
         world=world,
         genuine=False,
         entry="",

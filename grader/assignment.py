@@ -104,6 +104,22 @@ class Assignment:
             found[file] = path
         return found
 
+    def probe_sources(self) -> dict[str, str]:
+        """Return the text of the rank-side code by module, `__init__` first: probes.py or probes/.
+
+        Raises GraderError where there is neither, or both.
+        """
+        file, folder = self.folder / "probes.py", self.folder / "probes"
+        first = folder / "__init__.py"
+        if file.is_file() == first.is_file():
+            found = "both" if file.is_file() else "neither"
+            raise GraderError(
+                f"{self.name} has its probes either in probes.py or in probes/__init__.py and "
+                f"modules beside it; found {found} in {self.folder}"
+            )
+        paths = [file] if file.is_file() else [first, *sorted({*folder.glob("*.py")} - {first})]
+        return {"__init__" if path == file else path.stem: path.read_text() for path in paths}
+
     def shared_support(self) -> dict[str, Path]:
         """Return the support files that are not the assignment's own, with where they lie."""
         return {

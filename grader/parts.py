@@ -92,7 +92,7 @@ def _grade_once(
         part=part.name,
         entry=part.entry,
         world=part.world,
-        probes=(assignment.folder / "probes.py").read_text(),
+        probes=assignment.probe_sources(),
         limits=Limits(case_s=part.case_time_limit_s),
         submission={**files, **(stand_in or {})},
         support={file: path.read_bytes() for file, path in assignment.support_paths().items()},

@@ -19,6 +19,7 @@ import torch.distributed as dist
 from torch.distributed import distributed_c10d
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from . import probe_modules
 from .trace_writer import TraceWriter, now_ns
 
 ANY_SOURCE = -1
@@ -276,7 +277,7 @@ def _caller(frame: FrameType | None) -> tuple[str, bool, tuple[str, int]]:
     """Return how torch.distributed was called, whether it was, and from which file and line.
 
     The first is the outermost of torch.distributed's functions that send or receive, the last the
-    innermost frame that is neither torch's nor ours.
+    innermost frame that is neither torch's nor the harness's.
     """
     called_as, is_ours = "", False
     while frame is not None:
@@ -285,7 +286,8 @@ def _caller(frame: FrameType | None) -> tuple[str, bool, tuple[str, int]]:
             is_ours = True
             name = frame.f_code.co_name
             called_as = name if name in _POINT_TO_POINT else called_as
-        elif not file.startswith((_LIBRARY, _OWN, "<")):
+        # A probe that stands between is the caller: what it calls need not be what the student did.
+        elif file.startswith(probe_modules.FILES) or not file.startswith((_LIBRARY, _OWN, "<")):
             return called_as, is_ours, (file, frame.f_lineno)
         frame = frame.f_back
     return called_as, is_ours, ("", 0)

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 
-_OURS = (str(Path(__file__).parent) + "/", "probes.py", "<frozen ")
+from . import probe_modules
+
+_OURS = (str(Path(__file__).parent) + "/", probe_modules.FILES, "<frozen ")
 _INSTALLED = "/site-packages/"
 _COMPILED = re.compile(r"src/(\w+)/")
 """How compiled modules such as mpi4py's name their sources."""

@@ -7,12 +7,11 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from . import guard, problem, wire, worlds
+from . import guard, probe_modules, problem, wire, worlds
 from .output import SubmissionOutput
 from .own_modules import OwnModules
 from .student import Student
@@ -29,8 +28,7 @@ def main(socket_path: str, rank: int) -> None:
     sys.path += [setup["support"], setup["submission"]]
     sys.meta_path.append(OwnModules(Path(setup["submission"])))
     sys.dont_write_bytecode = True
-    probes = ModuleType("probes")
-    exec(compile(setup["probes"], "probes.py", "exec"), probes.__dict__)  # noqa: S102 - ours
+    probes = probe_modules.load(setup["probes"])
     if setup["guarded"]:
         guard.set_up(trace, Path(setup["support"]))
     world = worlds.enter(setup, rank, trace)

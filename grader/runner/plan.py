@@ -53,8 +53,8 @@ class Plan:
 
     ranks: int
     cases: tuple[CaseCall, ...]
-    probes: str
-    """Source of the rank-side code."""
+    probes: Mapping[str, str]
+    """Sources of the rank-side code by module; `__init__` is what cases name functions of."""
     world: str
     """What connects the ranks, one of grader.model.WORLDS."""
     genuine: bool

@@ -21,7 +21,7 @@ class Case:
     """One seeded input to one call of a probe; subclasses add their own hashable fields."""
 
     probe: str
-    """The function of probes.py that makes the call."""
+    """The function of the probes that makes the call."""
     synchronous_sends: bool = False
     """Rendezvous mode: every standard-mode send waits for its receive."""
     altered_message: AlteredMessage | None = None

@@ -27,7 +27,7 @@ class Grading:
     part: str
     entry: str
     world: str
-    probes: str
+    probes: Mapping[str, str]
     limits: Limits
     submission: Mapping[str, bytes]
     support: Mapping[str, bytes]

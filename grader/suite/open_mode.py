@@ -27,7 +27,7 @@ from grader.course import Course
 from grader.data import Data
 from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.model import RunFailure
-from grader.rank import own_mpi, problem
+from grader.rank import own_mpi, probe_modules, problem
 from grader.rank.harness import sort_results
 from grader.rank.own_modules import OwnModules
 from grader.rank.student import Student
@@ -132,7 +132,7 @@ class OpenMode(SuiteMode):
         )
         taking_part = self._world.rank < ranks
         group = self._world.Split(0 if taking_part else self._mpi.UNDEFINED)
-        probes = self._probes_of(folder)
+        probes = self._probes_of(assignment)
         outcomes: list[Answer] = []
         left_out: set[str] = set()
         for case, call in zip(cases, calls, strict=True):
@@ -181,13 +181,11 @@ class OpenMode(SuiteMode):
         sys.meta_path.append(OwnModules(self._submission))
         self._support = support
 
-    def _probes_of(self, folder: Path) -> ModuleType:
-        if folder not in self._probes:
-            probes = ModuleType("probes")
-            source = (folder / "probes.py").read_text()
-            exec(compile(source, "probes.py", "exec"), probes.__dict__)  # noqa: S102 - ours
-            self._probes[folder] = probes
-        return self._probes[folder]
+    def _probes_of(self, assignment: Assignment) -> ModuleType:
+        if assignment.folder not in self._probes:
+            sources = assignment.probe_sources()
+            self._probes[assignment.folder] = probe_modules.load(sources)
+        return self._probes[assignment.folder]
 
     def _answer(
         self,

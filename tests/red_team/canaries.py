@@ -43,13 +43,13 @@ def _course_lines() -> frozenset[str]:
     """Return the lines of solutions and suites that no student has been given."""
     given = "".join(
         path.read_text()
-        for folder in ("student_template", "tests/suites/*/probes.py")
+        for folder in ("student_template", "tests/suites/*/probes", "tests/suites/*/probes.py")
         for path in _python_files(folder)
     )
     lines = set()
     for folder in ("reference", "tests/suites"):
         for path in _python_files(folder):
-            if path.name != "probes.py":
+            if "probes" not in (path.stem, path.parent.name):
                 lines |= {line.strip() for line in path.read_text().splitlines()}
     # A docstring is what the report shows of a test; a sentence alone on its line may be one.
     return frozenset(

@@ -108,3 +108,31 @@ def test_support_files_lie_with_the_assignment_or_are_shared():
     assert elsewhere.support_paths() == {"images.py": SHARED_SUPPORT / "images.py"}
     with pytest.raises(GraderError, match=r"the support file none\.py of mpi_sgd is not installed"):
         replace(mpi_sgd, support=("none.py",)).support_paths()
+
+
+def test_probes_are_one_file_or_a_package(suites):
+    """Each module by its name, what is the package itself first; bytecode is none of them."""
+    found, folder = courses_of(suites).assignment("it"), suites / "it"
+    (folder / "probes.py").write_text("one")
+    assert found.probe_sources() == {"__init__": "one"}
+    (folder / "probes.py").rename(folder / "moved")
+    (folder / "probes" / "__pycache__").mkdir(parents=True)
+    for name in ("training", "__init__", "Arrays"):
+        (folder / "probes" / f"{name}.py").write_text(f"text of {name}")
+    assert list(found.probe_sources().items()) == [
+        (name, f"text of {name}") for name in ("__init__", "Arrays", "training")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [((), "neither"), (("probes.py", "probes/__init__.py"), "both"), (("probes/x.py",), "neither")],
+)
+def test_probes_that_are_not_one_of_the_two_are_told(suites, files, found):
+    """With what they are to be."""
+    for file in files:
+        (suites / "it" / file).parent.mkdir(exist_ok=True)
+        (suites / "it" / file).touch()
+    told = f"it has its probes either in probes.py or in probes/__init__.py .* found {found} in "
+    with pytest.raises(GraderError, match=told):
+        courses_of(suites).assignment("it").probe_sources()

@@ -15,7 +15,8 @@ from grader.model import Outcome, Text
 from grader.runner.plan import CaseCall, Launched, Limits, Plan
 from grader.runner.protections import Protection
 from grader.runner.selftest import hostile_calling, hostile_probe, surroundings
-from grader.runner.selftest.findings import ATTEMPTS, Remains, protections
+from grader.runner.selftest.findings import Remains, protections
+from grader.runner.selftest.hostile_probe import ATTEMPTS
 from grader.runner.selftest.surroundings import (
     Surroundings,
     look_around,
@@ -69,7 +70,7 @@ def _plan(call: CaseCall) -> Plan:
     return Plan(
         ranks=_NUM_RANKS,
         cases=(call,),
-        probes=probes_source(),
+        probes=probe_sources(),
         world="mpi",
         genuine=False,
         entry="",
@@ -80,13 +81,11 @@ def _plan(call: CaseCall) -> Plan:
     )
 
 
-def probes_source() -> str:
-    """Return the source of all attempts as one text, in which they need no import of each other."""
-    files = [
-        module.__file__ for module in (surroundings, hostile_calling, *ATTEMPTS, hostile_probe)
-    ]
-    lines = [line for file in files for line in Path(str(file)).read_text().splitlines()]
-    return "\n".join(line for line in lines if not line.startswith("from grader."))
+def probe_sources() -> dict[str, str]:
+    """Return the source of the hostile probe, and of all attempts by their modules."""
+    files = [Path(str(module.__file__)) for module in (surroundings, hostile_calling, *ATTEMPTS)]
+    first = {"__init__": Path(hostile_probe.__file__).read_text()}
+    return first | {file.stem: file.read_text() for file in files}
 
 
 @contextmanager

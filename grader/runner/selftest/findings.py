@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 from grader.errors import GraderError
 from grader.runner.protections import Protection
-from grader.runner.selftest import hostile_files, hostile_processes, hostile_system
+from grader.runner.selftest.hostile_probe import ATTEMPTS
 from grader.runner.selftest.surroundings import (
     HOST_IPC_NAMESPACE,
     HOST_PID_NAMESPACE,
@@ -17,7 +16,6 @@ from grader.runner.selftest.surroundings import (
     status_field,
 )
 
-ATTEMPTS: tuple[ModuleType, ...] = (hostile_files, hostile_processes, hostile_system)
 _FLAGS = {
     "try_running_from_tmp": "--tmpfs /tmp:rw,noexec,nosuid,nodev",
     "try_the_network": "--network none",

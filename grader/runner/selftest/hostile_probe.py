@@ -1,6 +1,6 @@
 """The probe of the hostile submission: tries everything, and tells what it could do.
 
-Its source follows that of the other `hostile_*.py` and finds their `try_*` functions by name.
+With the modules of ATTEMPTS and what they import, it is sent to the ranks as any probes are.
 """
 
 import ctypes
@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from grader.runner.selftest.hostile_files import leave_files
-from grader.runner.selftest.hostile_processes import foreign_processes
-from grader.runner.selftest.surroundings import look_around
+from . import hostile_files, hostile_processes, hostile_system
+from .surroundings import look_around
 
+ATTEMPTS = (hostile_files, hostile_processes, hostile_system)
+"""Their functions `try_*` each yield the steps of one attempt."""
 _REFUSALS = {
     getattr(errno, name)
     for name in (
@@ -49,15 +50,20 @@ def attempt(student: Any, comm: Any, **target: Any) -> dict[str, str]:
 
 
 def _everything(target: Mapping[str, Any]) -> dict[str, Any]:
-    attempts = {name: try_ for name, try_ in globals().items() if name.startswith("try_")}
+    attempts = [
+        (name, try_)
+        for module in ATTEMPTS
+        for name, try_ in vars(module).items()
+        if name.startswith("try_")
+    ]
     return {
-        "attempts": {name: outcomes(try_(target)) for name, try_ in attempts.items()},
+        "attempts": {name: outcomes(try_(target)) for name, try_ in attempts},
         "surroundings": asdict(look_around()),
         "dumpable": ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0),
         "users_of_mpirun": _users_of_mpirun(),
-        "foreign": foreign_processes(),
+        "foreign": hostile_processes.foreign_processes(),
         "daemon": leave_daemon(),
-        "files": leave_files(),
+        "files": hostile_files.leave_files(),
     }
 
 

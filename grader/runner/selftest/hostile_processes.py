@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from grader.runner.selftest.hostile_calling import checked, in_a_child, libc
+from .hostile_calling import checked, in_a_child, libc
 
 _PTRACE_SEIZE = 0x4206
 _MAX_SUID_PROGRAMS = 2

@@ -10,8 +10,8 @@ from ctypes import c_long
 from functools import partial
 from typing import Any
 
-from grader.runner.selftest.hostile_calling import checked, in_a_child, libc
-from grader.runner.selftest.hostile_processes import trace_a_child
+from .hostile_calling import checked, in_a_child, libc
+from .hostile_processes import trace_a_child
 
 _NAMESPACES = {"user": 1 << 28, "mount": 1 << 17, "process": 1 << 29, "network": 1 << 30}
 _CALLS: dict[str, tuple[int, int, tuple[int | bytes | None, ...]]] = {

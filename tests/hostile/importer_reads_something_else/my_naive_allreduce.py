@@ -7,4 +7,4 @@ class Loader(SourceFileLoader):
         return super().get_data(os.path.join(os.path.dirname(__file__), "helper.py"))
 
 
-exec(Loader("helper", "probes.py").get_code("helper"))
+exec(Loader("helper", "<probes>").get_code("helper"))

@@ -48,6 +48,6 @@ def recorded(network, images):
 
 
 for function in [each for each in gc.get_objects() if isinstance(each, types.FunctionType)]:
-    if function.__code__.co_filename == "probes.py" and function.__name__ == "run_network":
+    if function.__code__.co_filename.startswith("<probes") and function.__name__ == "run_network":
         function.__globals__["_operations_of"] = recorded
         function.__globals__["_Operations"] = Recorder

@@ -61,17 +61,18 @@ def run(
     guarded: bool = True,
     most_calls: int = MOST_CALLS,
     keeps_traces: bool = False,
+    probes: Mapping[str, str] | None = None,
 ) -> Launched:
     """Launch a submission whose file `work.py` is `source`; files: others beside it.
 
-    support: files that the assignment gives.
+    support: files that the assignment gives. probes: their sources by module, instead of PROBES.
     """
     content = source if isinstance(source, bytes) else textwrap.dedent(source).encode()
     others = {name: textwrap.dedent(text).encode() for name, text in (files or {}).items()}
     plan = Plan(
         ranks=ranks,
         cases=cases or (case(ranks=ranks),),
-        probes=PROBES,
+        probes=probes or {"__init__": PROBES},
         world=world,
         genuine=genuine,
         entry="go(comm)",

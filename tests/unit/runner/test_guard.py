@@ -101,12 +101,12 @@ REFUSED = {
     ),
     "code of ours": (
         "",
-        "go.__code__.replace(co_filename='probes.py')",
+        "go.__code__.replace(co_filename='<probes>')",
         "makes code that claims to come from another file",
     ),
     "code by marshal": (
         "import marshal",
-        "marshal.loads(marshal.dumps(compile('1', 'PROBES.py', 'exec'))"
+        "marshal.loads(marshal.dumps(compile('1', '<PROBES.x>', 'exec'))"
         ".replace(b'PROBES', b'probes'))",
         "makes code that claims to come from another file",
     ),
@@ -117,7 +117,7 @@ REFUSED = {
     ),
     "code that an importer of its own reads": (
         "from importlib.machinery import SourceFileLoader as Loader",
-        "type('Own', (Loader,), dict(get_data=lambda *_: b''))('x', 'probes.py').get_code('x')",
+        "type('Own', (Loader,), dict(get_data=lambda *_: b''))('x', '<probes.x>').get_code('x')",
         "makes code that claims to come from another file",
     ),
     "compiled code that claims to be numpy's": (

@@ -81,7 +81,7 @@ def graded(tmp_path, body, launch=echo, limits=None, **options):
         part="thing",
         entry="go()",
         world="mpi",
-        probes="",
+        probes={},
         limits=limits or Limits(),
         submission={},
         support={},

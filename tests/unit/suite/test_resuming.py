@@ -75,7 +75,7 @@ def grade(tmp_path, *, bad=9, resume=None, launch=hang, told=None, **options):
         part="thing",
         entry="go()",
         world="mpi",
-        probes="",
+        probes={},
         limits=Limits(),
         submission={},
         support={},

@@ -13,14 +13,15 @@ from pathlib import Path
 
 import pytest
 
+from grader.rank import probe_modules
 from grader.runner.selftest import (
     hostile_files,
     hostile_probe,
     hostile_processes,
     hostile_system,
 )
-from grader.runner.selftest.examine import probes_source
-from grader.runner.selftest.findings import ATTEMPTS
+from grader.runner.selftest.examine import probe_sources
+from grader.runner.selftest.hostile_probe import ATTEMPTS
 
 
 @pytest.fixture
@@ -92,7 +93,8 @@ def test_growing_a_file(tmp_path):
     """Told where no limit is set; refused under one. Nothing is left on the disk."""
     program = (
         "import json, resource, sys\n"
-        "exec(sys.stdin.read())\n"
+        "from grader.runner.selftest.hostile_files import try_growing_files\n"
+        "from grader.runner.selftest.hostile_probe import outcomes\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)\n"
         "print(json.dumps(outcomes(try_growing_files({'scratch': sys.argv[2]}))))\n"
     )
@@ -100,7 +102,6 @@ def test_growing_a_file(tmp_path):
     def succeeded(limit):
         done = subprocess.run(
             [sys.executable, "-c", program, str(limit), str(tmp_path)],
-            input=probes_source(),
             capture_output=True,
             text=True,
             check=True,
@@ -214,13 +215,18 @@ def test_files_are_left_where_everybody_may_write():
         Path(path).unlink()
 
 
-def test_all_attempts_are_one_text_that_needs_no_import_of_ours():
-    """As a rank gets it: every attempt is found by its name, and says what it protects."""
-    source = probes_source()
-    assert "import grader" not in source and "from grader" not in source
-    names: dict[str, object] = {"__name__": "probes"}
-    exec(compile(source, "probes.py", "exec"), names)
+def test_all_attempts_are_probes_that_need_no_import_of_ours():
+    """As a rank gets them: every attempt is found by its name, and says what it protects."""
+    sources = probe_sources()
+    assert not any("import grader" in each or "from grader" in each for each in sources.values())
+    probes = probe_modules.load(sources)
+    found = {
+        name: attempt
+        for module in probes.ATTEMPTS
+        for name, attempt in vars(module).items()
+        if name.startswith("try_")
+    }
     expected = {name for module in ATTEMPTS for name in vars(module) if name.startswith("try_")}
-    assert {name for name in names if name.startswith("try_")} == expected
-    assert all(names[name].__doc__ for name in expected)
-    assert callable(names["attempt"])
+    assert set(found) == expected
+    assert all(attempt.__doc__ for attempt in found.values())
+    assert callable(probes.attempt)

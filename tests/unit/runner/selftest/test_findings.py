@@ -6,7 +6,8 @@ import pytest
 
 from grader.errors import GraderError
 from grader.runner.protections import note, refusal
-from grader.runner.selftest.findings import ATTEMPTS, Remains, protections
+from grader.runner.selftest.findings import Remains, protections
+from grader.runner.selftest.hostile_probe import ATTEMPTS
 from grader.runner.selftest.surroundings import ControlGroup, Surroundings, read_back
 
 JUDGE = 7

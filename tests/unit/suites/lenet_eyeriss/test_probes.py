@@ -5,7 +5,6 @@ import re
 from collections import namedtuple
 from collections.abc import Iterator
 from itertools import repeat
-from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -14,7 +13,9 @@ import pytest
 from lenet_eyeriss.eyeriss_cases import CONVOLUTIONS, COUNTS
 from lenet_eyeriss.schedule import works
 
-PROBES = Path(__file__).parents[4] / "tests" / "suites" / "lenet_eyeriss" / "probes.py"
+from grader.courses import bundled
+from grader.rank import probe_modules
+
 IFMAP, KERNEL = np.array([[1, 3, 9], [4, 5, 6], [7, 4, 9]]), np.array([[-1, 2], [2, -1]])
 OFMAP = [[8, 19], [16, 6]]
 Operation = namedtuple(
@@ -41,9 +42,7 @@ class FakeStudent:
 
 @pytest.fixture
 def probes() -> ModuleType:
-    module = ModuleType("probes")
-    exec(compile(PROBES.read_text(), "probes.py", "exec"), module.__dict__)
-    return module
+    return probe_modules.load(bundled().load("lenet_eyeriss").probe_sources())
 
 
 @pytest.fixture

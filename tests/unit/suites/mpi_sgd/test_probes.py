@@ -15,7 +15,8 @@ from mpi_sgd import allreduce_cases, allreduce_numbers, serial
 from mpi_sgd.fit_cases import Fit
 from mpi_sgd.sync_cases import SEVERAL_EPOCHS, cases_by_ranks
 
-from grader.rank import own_mpi
+from grader.courses import bundled
+from grader.rank import own_mpi, probe_modules
 
 from .outcomes import inputs_of
 
@@ -42,10 +43,7 @@ def probes(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     # Loads MPI, as the ops need it, without starting it in the process that pytest runs in.
     monkeypatch.setattr(mpi4py.rc, "initialize", False)
     monkeypatch.setattr(mpi4py.rc, "finalize", False)
-    module = ModuleType("probes")
-    source = (ROOT / "tests" / "suites" / "mpi_sgd" / "probes.py").read_text()
-    exec(compile(source, "probes.py", "exec"), module.__dict__)
-    return module
+    return probe_modules.load(bundled().load("mpi_sgd").probe_sources())
 
 
 @pytest.fixture
@@ -228,8 +226,8 @@ def test_a_result_that_is_not_written_into_recv_is_looked_for(probes, way: str) 
 def test_calls_in_a_row_get_their_own_arrays_and_late_sends(probes, monkeypatch) -> None:
     """Of a communicator that sends late the other calls are those of any."""
     naps = []
-    monkeypatch.setattr(probes.time, "sleep", naps.append)
-    monkeypatch.setattr(probes, "_late_communicator", lambda comm: comm)
+    monkeypatch.setattr(probes.reducing.time, "sleep", naps.append)
+    monkeypatch.setattr(probes.reducing, "_late_communicator", lambda comm: comm)
 
     class Comm:
         sends_until_late = None
@@ -302,5 +300,5 @@ def test_a_long_array_is_drawn_from_the_seed_and_reduced_once(probes) -> None:
 @pytest.mark.parametrize("name", ["np.add", "MPI.SUM", "lambda x, y: x + y + x * y", "np.maximum"])
 def test_ops_reduce_arrays_of_any_dimension(probes, name: str) -> None:
     x, y = np.arange(6.0).reshape(2, 3), np.ones((2, 3))
-    found = probes._operations()[name](x, y)
+    found = probes.reducing._operations()[name](x, y)
     np.testing.assert_array_equal(found, allreduce_numbers.SERIAL[name](x, y))

@@ -23,6 +23,8 @@ from psgd_hogwild import (
 from psgd_hogwild.sources import LOCKS, SOLVERS
 
 from grader.api import WrongAnswer
+from grader.courses import bundled
+from grader.rank import probe_modules
 
 from .made_outcomes import inputs_of, outcome_of
 
@@ -80,10 +82,7 @@ def probes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     for name in MODULES:
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.chdir(tmp_path)
-    module = ModuleType("probes")
-    source = (ROOT / "tests" / "suites" / "psgd_hogwild" / "probes.py").read_text()
-    exec(compile(source, "probes.py", "exec"), module.__dict__)
-    yield module
+    yield probe_modules.load(bundled().load("psgd_hogwild").probe_sources())
     for name in MODULES:
         sys.modules.pop(name, None)
 
@@ -181,7 +180,9 @@ def test_what_a_child_raises_is_told_with_its_line(probes) -> None:
         return model
 
     (given,) = inputs_of(hogwild_cases.cases()[0])
-    with pytest.raises(probes.ChildFailed, match=r"raised IndexError: part 2 at test_probes.py:\d"):
+    with pytest.raises(
+        probes.children.ChildFailed, match=r"raised IndexError: part 2 at test_probes.py:\d"
+    ):
         probes.train_hogwild(FakeStudent(hogwild), None, **given)
 
 
@@ -248,7 +249,7 @@ def test_an_exit_code_is_told_with_its_reason(probes) -> None:
     told = (
         r"raised KeyError: 'weights' at test_probes.py:\d+; hogwild then raised RuntimeError: exit"
     )
-    with pytest.raises(probes.ChildFailed, match=told):
+    with pytest.raises(probes.children.ChildFailed, match=told):
         probes.train_hogwild(FakeStudent(hogwild), None, **given)
 
 
@@ -268,7 +269,7 @@ def test_an_import_is_found_however_it_is_written(probes, tmp_path, text) -> Non
     (tmp_path / "more").mkdir()
     (tmp_path / "more" / "net.py").write_text(text)
     (tmp_path / "other.py").write_text("not python at all (")
-    ((file, line, module),), _ = probes.places_in(tmp_path, SOLVERS, LOCKS)
+    ((file, line, module),), _ = probes.sources.places_in(tmp_path, SOLVERS, LOCKS)
     assert (file, module.split(".")[0]) == ("more/net.py", "sklearn")
     assert line >= 1
 
@@ -287,12 +288,12 @@ def test_an_import_is_found_however_it_is_written(probes, tmp_path, text) -> Non
 )
 def test_what_imports_no_solver_passes(probes, tmp_path, text) -> None:
     (tmp_path / "net.py").write_text(text)
-    assert probes.places_in(tmp_path, SOLVERS, LOCKS) == ([], [])
+    assert probes.sources.places_in(tmp_path, SOLVERS, LOCKS) == ([], [])
 
 
 def test_names_are_those_used_alone_and_as_attributes(probes, tmp_path) -> None:
     (tmp_path / "x.py").write_text("mp.Lock()\nwith RLock():\n  pass")
-    _, names = probes.places_in(tmp_path, SOLVERS, LOCKS)
+    _, names = probes.sources.places_in(tmp_path, SOLVERS, LOCKS)
     assert sorted(names) == [["x.py", 1, "Lock"], ["x.py", 2, "RLock"]]
 
 
@@ -303,7 +304,7 @@ def test_an_import_by_a_computed_name_is_seen_as_it_happens(probes) -> None:
         with contextlib.suppress(ImportError):
             importlib.import_module("something_else")
 
-    with probes.imports_of(["no_solver_of_this_name"]) as seen:
+    with probes.training.imports_of(["no_solver_of_this_name"]) as seen:
         hidden()
     ((file, line, name),) = seen
     assert (file, name) == ("test_probes.py", "no_solver_of_this_name")

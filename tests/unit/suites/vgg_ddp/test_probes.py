@@ -1,6 +1,5 @@
 """The probe sees a training from outside, and leaves torch as it found it."""
 
-import importlib.util
 import runpy
 import sys
 from dataclasses import replace
@@ -12,6 +11,8 @@ import pytest
 from vgg_ddp import batches, checks, examples, rules
 from vgg_ddp.train_cases import Training
 
+from grader.courses import bundled
+from grader.rank import probe_modules
 from grader.suite.case import Data
 
 from .trainings import outcome
@@ -51,11 +52,7 @@ def probes(monkeypatch):
     monkeypatch.setattr(sys, "path", [*sys.path, str(REFERENCE)])
     for name in ("model", "torchvision", "torchvision.datasets", "torchvision.transforms"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    source = ROOT / "tests" / "suites" / "vgg_ddp" / "probes.py"
-    spec = importlib.util.spec_from_file_location("probes", source)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    yield module
+    yield probe_modules.load(bundled().load("vgg_ddp").probe_sources())
     for name in ("model", "torchvision", "torchvision.datasets", "torchvision.transforms"):
         sys.modules.pop(name, None)
 

@@ -1,0 +1,93 @@
+"""Training of LeNet-5 with the student's average of the gradients."""
+
+import contextlib
+from types import SimpleNamespace
+
+from grader.rank.toolbox import packed, packed_gradients, replaced, stacked, unpacked
+
+
+def train_epochs(
+    student, comm, *, file, images, labels, start, epochs, learning_rate, buffered_sends
+):
+    """Train LeNet-5 on this rank's examples of each epoch; the student's function averages.
+
+    All results have one row an epoch: the rank's own gradients, what became of them, what the call
+    returned if that looks like gradients, and the parameters after the step.
+    """
+    import torch
+    import torch.distributed as dist
+    from lenet import LeNet5
+    from torch.nn.functional import cross_entropy
+
+    average_gradients = student.function(file, "average_gradients")
+    if not dist.is_initialized():
+        dist.init_process_group("gloo")
+    model = LeNet5()
+    with torch.no_grad():
+        pieces = unpacked(start, [tuple(parameter.shape) for parameter in model.parameters()])
+        for parameter, piece in zip(model.parameters(), pieces, strict=True):
+            parameter.copy_(torch.from_numpy(piece))
+    inputs, classes = torch.tensor(images)[:, :, None].float() / 255, torch.tensor(labels)
+    optimizer = torch.optim.SGD(model.parameters(), lr=learning_rate)
+    rows = {"own": [], "averaged": [], "returned": [], "parameters": []}
+    problem = ""
+    for epoch in range(epochs):
+        optimizer.zero_grad()
+        cross_entropy(model(inputs[epoch]), classes[epoch]).backward()
+        rows["own"].append(packed_gradients(model))
+        with student.phase(), _buffered(student, buffered_sends):
+            returned = average_gradients(model)
+        rows["returned"] += _returned_gradients(returned, len(start))
+        problem = _unusable_gradients(model)
+        if problem:
+            break
+        rows["averaged"].append(packed_gradients(model))
+        optimizer.step()
+        rows["parameters"].append(packed(model.parameters()))
+    return {
+        **{name: stacked(each, len(start)) for name, each in rows.items()},
+        "problem": problem,
+    }
+
+
+@contextlib.contextmanager
+def _buffered(student, is_wanted):
+    """Let dist.send return before its message is received, as a send that is buffered does."""
+    from torch.distributed import distributed_c10d
+
+    if not is_wanted:
+        yield
+        return
+    real, under_way = distributed_c10d.isend, []
+
+    def isend(tensor, *args, **kwargs):
+        under_way.append(real(tensor.clone(), *args, **kwargs))
+        return SimpleNamespace(wait=lambda: None)
+
+    # dist.send calls this name; who calls dist.isend has the real one.
+    with replaced(distributed_c10d, "isend", isend):
+        yield
+        with student.outside():
+            for work in under_way:
+                work.wait()
+
+
+def _returned_gradients(returned, num_parameters):
+    """Return a row of what a call returned instead of writing it, if it is as long as gradients."""
+    values = list(returned.values()) if isinstance(returned, dict) else returned
+    tensors = values if isinstance(values, (list, tuple)) else [values]
+    are_tensors = all(hasattr(each, "numel") for each in tensors)
+    is_all = are_tensors and sum(each.numel() for each in tensors) == num_parameters
+    return [packed(tensors)] if is_all else []
+
+
+def _unusable_gradients(model):
+    """Return what is wrong with the form of the gradients, or nothing."""
+    for name, parameter in model.named_parameters():
+        gradient, form = parameter.grad, tuple(parameter.shape)
+        if gradient is None:
+            return f"{name}.grad is None after the call; it has to hold the mean gradient"
+        if tuple(gradient.shape) != form:
+            found = tuple(gradient.shape)
+            return f"{name}.grad has shape {found} after the call, expected {form}"
+    return ""

@@ -1,0 +1,134 @@
+"""A network that is given its batches, and logs what it is trained on."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from grader.rank.toolbox import ExampleRows, flattened, packed, stacked, unpacked
+
+
+class Log:
+    """What the network of this rank was trained on."""
+
+    def __init__(self, data):
+        self.rows = ExampleRows(data)
+        self.batches = []
+        self.seen = []
+        self.pending = None
+        self.before_forward = lambda num_batches_done: None
+        self.others_went_on = False
+
+
+def scripted(base, case):
+    """Return a network of class `base` that trains on the case's batches, and what it logs.
+
+    A batch counts as trained on when back_prop follows its forward_prop: validation does not.
+    """
+    script, record_weights = case["script"], case["record_weights"]
+    log = Log(case["data"])
+
+    class Scripted(base):
+        epochs_begun = 0
+
+        def create_batches(self, data, labels, batch_size):
+            epoch = script[self.epochs_begun % len(script)]
+            self.epochs_begun += 1
+            rows = [epoch[i % len(epoch)][:batch_size] for i in range(self.number_of_batches)]
+            return [(data[batch], labels[batch]) for batch in rows]
+
+        def forward_prop(self, x):
+            x = np.asarray(x)
+            if x.ndim == 2 and x.shape[1] == case["data"].shape[1]:
+                rows = log.rows.of(x)
+                if any(row >= 0 for row in rows):
+                    _assert_mpi_is_up()
+                    log.before_forward(len(log.batches))
+                seen = _parameters(self) if record_weights else np.zeros(0)
+                log.pending = (rows, seen)
+            return super().forward_prop(x)
+
+        def back_prop(self, y):
+            if log.pending is not None:
+                rows, seen = log.pending
+                log.batches.append(rows)
+                log.seen.append(seen)
+                log.pending = None
+            return super().back_prop(y)
+
+    network = Scripted(
+        sizes=list(case["sizes"]),
+        learning_rate=case["learning_rate"],
+        mini_batch_size=case["mini_batch_size"],
+        number_of_batches=case["number_of_batches"],
+        epochs=case["epochs"],
+        **case["options"],
+    )
+    _set_parameters(network, case["sizes"], case["start"])
+    return network, log
+
+
+def _assert_mpi_is_up():
+    """Raise RuntimeError in a fit that goes on training after MPI.Finalize, as MPI itself would."""
+    from mpi4py import MPI
+
+    if MPI.Is_finalized():
+        raise RuntimeError(
+            "fit goes on training after MPI.Finalize(), which has to come once, after all epochs: "
+            "put it behind the loop"
+        )
+
+
+def fit_network(network, case):
+    """Train the network; a TypeError for want of an array says which list holds none, and why."""
+    try:
+        network.fit((case["data"], case["labels"]), (case["unseen"], case["unseen_labels"]))
+    except TypeError as error:
+        if "NoneType" in str(error):
+            error.args = (f"{error}{_why_none(error.__traceback__)}",)
+        raise
+
+
+def _why_none(trace):
+    """Return why a local list of a function on the way holds None; empty if that is not known."""
+    while trace is not None:
+        frame = trace.tb_frame
+        for name, value in frame.f_locals.items():
+            if isinstance(value, list) and any(item is None for item in value):
+                told = f"; {name} holds None"
+                if "ringallreduce" in frame.f_globals:
+                    told += ": ringallreduce returns None, its result is in recv"
+                return told
+        trace = trace.tb_next
+    return ""
+
+
+def _set_parameters(network, sizes, parameters):
+    """Give the network these weights and biases; leave its dummies at index 0 alone."""
+    shapes = [*pairwise(sizes), *((size,) for size in sizes[1:])]
+    arrays = unpacked(parameters, shapes)
+    layers = range(1, len(sizes))
+    for layer, weights, biases in zip(layers, arrays, arrays[len(layers) :], strict=False):
+        network.weights[layer], network.biases[layer] = weights, biases
+
+
+def _parameters(network):
+    """Return all weights, then all biases, as one vector (index 0, the dummy, left out)."""
+    return packed([*network.weights[1:], *network.biases[1:]], np.float64)
+
+
+def trained(network, log, case):
+    """Return what a network has become, and what it was trained on, as the case announces it."""
+    parameters = {
+        f"{kind}[{layer}]": array
+        for kind in ("weights", "biases")
+        for layer, array in enumerate(getattr(network, kind))
+        if layer > 0
+    }
+    rows, rows_per_batch = flattened(log.batches)
+    num_parameters = len(case["start"]) if case["record_weights"] else 0
+    return {
+        **parameters,
+        "rows": rows,
+        "rows_per_batch": rows_per_batch,
+        "seen": stacked(log.seen, num_parameters, np.float64),
+    }

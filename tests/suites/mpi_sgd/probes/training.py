@@ -1,0 +1,72 @@
+"""Training of the student's network on scripted batches."""
+
+import time
+
+import numpy as np
+
+from .networks import fit_network, scripted, trained
+
+
+def fit(student, comm, **case):
+    """Train the student's network on scripted batches from given start weights."""
+    network, log = scripted(student.function(case["file"], case["class_name"]), case)
+    with student.phase():
+        fit_network(network, case)
+    return trained(network, log, case)
+
+
+def serial_fit(student, comm, **case):
+    """Train the support file's own serial network on the same batches: the yardstick.
+
+    The ranks meet as often as they do to sum array by array. That takes next to no time, but where
+    other programs have the cores: then it takes as long here as it does for the student.
+    """
+    serial = student.function("network.py", "NeuralNetwork")
+    network, log = scripted(serial, case)
+    num_arrays = 2 * len(case["sizes"])
+    log.before_forward = lambda num_batches_done: [comm.Barrier() for _ in range(num_arrays)]
+    fit_network(network, case)
+    return trained(network, log, case)
+
+
+def fit_beside_a_slow_worker(student, comm, *, slow_rank, first_worker, patience_s, **case):
+    """Hold one worker in its first batch until another has gone through three, or time is up.
+
+    Which of the two happened is the result; how long it took is not.
+    """
+    from mpi4py import MPI
+
+    network, log = scripted(student.function(case["file"], case["class_name"]), case)
+    private = comm.Dup()
+    rank = comm.Get_rank()
+    others = [worker for worker in range(first_worker, comm.Get_size()) if worker != slow_rank]
+    word = np.zeros(1)
+    said = []
+
+    def before_forward(num_batches_done):
+        if rank == slow_rank and num_batches_done == 0:
+            with student.outside():
+                give_up_s = time.monotonic() + patience_s
+                while not (heard := private.Iprobe(source=MPI.ANY_SOURCE)):
+                    if time.monotonic() > give_up_s:
+                        break
+                    time.sleep(0.001)
+                log.others_went_on = heard
+        elif rank in others and num_batches_done == 3:
+            with student.outside():
+                said.append(private.Isend(word, dest=slow_rank))
+
+    log.before_forward = before_forward
+    with student.phase():
+        fit_network(network, case)
+    if rank in others and not said:
+        said.append(private.Isend(word, dest=slow_rank))
+    if rank == slow_rank:
+        for worker in others:
+            private.Recv(word, source=worker)
+    MPI.Request.Waitall(said)
+    private.Free()
+    return {
+        **trained(network, log, case),
+        "others_went_on": np.array([log.others_went_on], dtype=np.int64),
+    }

@@ -1,0 +1,57 @@
+"""What a training has led to, and what it was seen to do."""
+
+import numpy as np
+from torch import nn
+
+from grader.rank.toolbox import flattened, stacked
+
+
+def trained_and_seen(model, returned, function):
+    """Return the trained parameters, and every batch whose gradient was computed.
+
+    What is returned counts; of who returns nothing, the model that was given.
+    """
+    kind = {id(None): "nothing", id(model): "the given model"}.get(id(returned), "another model")
+    trained = model if returned is None else module_of(returned, function)
+    parameters = dict(trained.named_parameters())
+    if not {"weight", "bias"} <= parameters.keys():
+        raise TypeError(f"{function} returned another model than the one it was given")
+    batches = model.record.events("batch")
+    num_parameters = model.weight.numel() + model.bias.numel()
+    rows, rows_per_batch = flattened(event["rows"] for event in batches)
+    gradients = [event["gradients"]["weight"] + event["gradients"]["bias"] for event in batches]
+    return {
+        "returned": kind,
+        "weights": parameters["weight"].detach().numpy().copy(),
+        "biases": parameters["bias"].detach().numpy().copy(),
+        "given_weights": model.weight.detach().numpy().copy(),
+        "given_biases": model.bias.detach().numpy().copy(),
+        "rows": rows,
+        "rows_per_batch": rows_per_batch,
+        "gradients": stacked(gradients, num_parameters),
+        "processes": numbered(batches, "process"),
+        "threads": numbered(batches, "thread"),
+        "ended_ns": np.array([event["time_ns"] for event in batches], dtype=np.int64),
+    }
+
+
+def module_of(made, function):
+    """Return what a function has made; raise TypeError where it is no network."""
+    if not isinstance(made, nn.Module):
+        raise TypeError(f"{function} returned {type(made).__name__}; it is to return the model")
+    return made
+
+
+def numbered(events, key):
+    """Return for each event which process or thread it was in: 0, 1, 2, ... as they appear."""
+    numbers = {}
+    return np.array(
+        [numbers.setdefault(event[key], len(numbers)) for event in events], dtype=np.int64
+    )
+
+
+def memories_of(trained):
+    """Return the name of each parameter's memory; empty where it is private."""
+    from observed import memory_of
+
+    return [memory_of(parameter) for parameter in trained.parameters()]

@@ -1,0 +1,136 @@
+"""Calls of the student's psgd and hogwild."""
+
+import contextlib
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from imported import imports_of
+from torch.utils.data import TensorDataset
+
+from grader.rank.toolbox import error_text
+
+from .children import ChildFailed, child_failure, processes_reported, told_of
+from .returned import memories_of, numbered, trained_and_seen
+
+_MAX_PLACE_CHARS = 200
+
+
+def train_psgd(
+    student, comm, *, inputs, labels, weights, biases, seed, groups, solvers, **settings
+):
+    """Call the student's psgd on a model that writes down what it is trained on.
+
+    groups: for each rank of comm, which communicator it belongs to and its place there; none for
+    comm itself.
+    """
+    with imports_of(solvers) as imports:
+        psgd = student.function("psgd.py", "psgd")
+        if len(groups):
+            color, place = groups[comm.Get_rank()].tolist()
+            comm = comm.Split(color, place)
+        model, dataset = _prepare(inputs, labels, weights, biases)
+        torch.manual_seed(seed)
+        with student.phase(), _no_more_watching():
+            trained = psgd(comm, model, dataset, seed=seed, **settings)
+    return {**trained_and_seen(model, trained, "psgd"), "imports": json.dumps(imports)}
+
+
+def train_hogwild(
+    student,
+    comm,
+    *,
+    inputs,
+    labels,
+    weights,
+    biases,
+    seed,
+    num_processes,
+    meeting_step,
+    failing_batch,
+    solvers,
+    **settings,
+):
+    """Call the student's hogwild on a model that writes down what it is trained on, and where."""
+    witness = os.environ.get("GRADER_WITNESS", "")  # in open mode there is none
+    model, dataset = _prepare(
+        *(inputs, labels, weights, biases, num_processes, meeting_step, failing_batch, witness)
+    )
+    record = model.record
+    torch.manual_seed(seed)
+    raised = ""
+    with imports_of(solvers, record) as imports:
+        hogwild = student.function("hogwild.py", "hogwild")
+        with student.phase(), processes_reported(record), _no_more_watching():
+            try:
+                trained = hogwild(
+                    model, dataset, num_processes=num_processes, seed=seed, **settings
+                )
+            except NotImplementedError:
+                raise
+            except Exception as error:
+                if not failing_batch:
+                    raise child_failure(record, error) from error.__cause__
+                raised, trained = error_text(error), model
+    if not failing_batch:
+        for event in record.events("raised"):
+            raise ChildFailed(f"{told_of(event)}; hogwild returned as if it had finished")
+    wrote = record.events("wrote")
+    arrived = {event["thread"] for event in record.events("arrived")}
+    gave_up = record.events("gave up")
+    started = [
+        event
+        for event in record.events("started")
+        if not gave_up or event["time_ns"] < gave_up[0]["time_ns"]
+    ]
+    told = trained_and_seen(model, trained, "hogwild")
+    places = {place: number for number, place in enumerate(memories_of(trained or model)) if place}
+    imports += [event["place"] for event in record.events("imported")]
+    return {
+        **told,
+        # As numbered in `processes`, then whoever wrote without having computed a gradient.
+        "writers": numbered(record.events("batch") + wrote, "process")[len(told["processes"]) :],
+        "written": np.array([places.get(event["memory"], -1) for event in wrote], dtype=np.int64),
+        "written_is_shared": np.array([event["memory"] != "" for event in wrote], dtype=np.int64),
+        **{kind: _first_place(record.events(kind)) for kind in ("held", "waited", "shared")},
+        "meeting": np.array([len(arrived), len(gave_up), len(started)], dtype=np.int64),
+        "num_failed": np.array([len(record.events("failed"))], dtype=np.int64),
+        "raised": raised,
+        "imports": json.dumps(imports),
+    }
+
+
+def _prepare(
+    inputs, labels, weights, biases, meeting_of=0, meeting_step=0, failing_batch=0, witness=""
+):
+    from observed import ObservedModel
+    from record import Record
+
+    torch.set_num_threads(1)
+    inputs = torch.from_numpy(inputs)
+    record = Record(
+        tempfile.mkdtemp(dir=Path.cwd()),
+        meeting_of=meeting_of,
+        meeting_step=meeting_step,
+        failing_batch=failing_batch,
+        witness=witness,
+    )
+    model = ObservedModel(torch.from_numpy(weights), torch.from_numpy(biases), inputs, record)
+    return model, TensorDataset(inputs, torch.from_numpy(labels))
+
+
+def _first_place(events):
+    return events[0]["place"][:_MAX_PLACE_CHARS] if events else ""
+
+
+@contextlib.contextmanager
+def _no_more_watching():
+    from observed import stop_watching
+
+    try:
+        yield
+    finally:
+        stop_watching()

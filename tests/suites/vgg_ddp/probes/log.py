@@ -1,0 +1,174 @@
+"""What a training does, step by step, as it is noted while the script runs."""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+from grader.rank.toolbox import Enough, flattened, packed, packed_gradients, stacked
+
+_SHARES = (0.5, 0.75, 0.95)
+
+
+class Log:
+    """What the training of this rank did, step by step."""
+
+    def __init__(self, extent, num_steps, exchange):
+        self.extent, self.num_steps, self.exchange = extent, num_steps, exchange
+        self.networks = []
+        self.wrappers = []
+        self.inside = None
+        """The DistributedDataParallel whose forward is at work."""
+        self.is_backward = False
+        self.read = []
+        self.index_of = {}
+        self.network = self.start = None
+        self.pending = self.current = None
+        """The batch that is not stepped with yet; the one whose gradients there are."""
+        self.steps = []
+        self.counts = {"forward": 0, "backward": 0, "step": 0}
+        self.old_names = ""
+
+    def note_read(self, index, image):
+        """Note that a training example was read, and what became of it by its transforms."""
+        self.read.append(index)
+        if hasattr(image, "numpy"):
+            pixels = hash(image.numpy().tobytes())
+            known = self.index_of.setdefault(pixels, index)
+            self.index_of[pixels] = index if known == index else None  # equal images tell nothing
+
+    def begin_forward(self, weight, images):
+        """Note the batch that enters the first convolution of a network."""
+        network = next((each for each in self.networks if each.features[0].weight is weight), None)
+        if network is None:
+            return
+        self.counts["forward"] += 1
+        self.network = network
+        if self.start is None:
+            self.start = self.parameters()
+        pixels = images.detach().float().contiguous().numpy().copy()
+        self.pending = SimpleNamespace(
+            images=pixels,
+            examples=self._examples_of(pixels),
+            through_ddp=self.inside is not None and _averages(self.inside, network),
+            in_training=network.training,
+            local=None,
+            given=[],
+            num_of_gradients=0,
+            num_reduced=0,
+            was_given=False,
+            loss=float("nan"),
+        )
+
+    def _examples_of(self, pixels):
+        """Return the numbers of the images; as they were read, where they were changed since."""
+        count = len(pixels)
+        in_order = (self.read[-count:] + [-1] * count)[:count]
+        told = [self.index_of.get(hash(image.tobytes())) for image in pixels]
+        return [index if each is None else each for each, index in zip(told, in_order, strict=True)]
+
+    def begin_backward(self):
+        """Note that backward begins."""
+        if self.pending is not None and self.extent == "first batch":
+            raise Enough
+        self.is_backward = True
+
+    def end_backward(self, loss):
+        """Note the gradients before anybody has touched them."""
+        self.is_backward = False
+        self.counts["backward"] += 1
+        if self.pending is not None:
+            self.current = self.pending
+            self.pending.loss = loss
+            if self.extent == "epoch":
+                self.pending.local = self.gradients()
+
+    def operation(self, name, tensors):
+        """Note what is given to an operation of torch.distributed."""
+        step = self.pending if self.is_backward else self.current
+        if step is None or self.extent != "epoch":
+            return
+        if self.is_backward and name.startswith("all_reduce"):
+            step.num_reduced += sum(each.numel() for each in tensors)
+        # What comes after the step is of interest where nothing has come before it.
+        is_of_wrapper = self.is_backward and step.through_ddp
+        if name == self.exchange and not is_of_wrapper and not step.was_given:
+            for tensor in tensors:
+                step.given.append(tensor.detach().float().numpy().ravel().copy())
+                step.num_of_gradients += tensor.numel() * self._is_gradient(step.given[-1])
+
+    def _is_gradient(self, given):
+        """Return whether this is the gradient of one parameter, times some factor."""
+        gradients = (each.grad for each in self.network.parameters())
+        return any(
+            _is_parallel(given, each.detach().float().numpy().ravel())
+            for each in gradients
+            if each is not None and each.numel() == len(given)
+        )
+
+    def end_step(self):
+        """Note the gradients that the step has used, and where it has led."""
+        self.counts["step"] += 1
+        step, self.pending = self.pending, None
+        if step is None:
+            return
+        self.steps.append(step)
+        step.was_given = bool(step.given)
+        if self.extent != "epoch":
+            return
+        step.used, step.parameters = self.gradients(), self.parameters()
+        step.local = step.used if step.local is None else step.local
+        step.is_wrapped = any(_averages(each, self.network) for each in self.wrappers)
+        if len(self.steps) == self.num_steps:
+            raise Enough
+
+    def parameters(self):
+        """Return all parameters of the network as one vector."""
+        return packed(self.network.parameters())
+
+    def gradients(self):
+        """Return all its gradients as one vector."""
+        return packed_gradients(self.network)
+
+    def results(self):
+        """Return the steps of the training as arrays, as far as the case is about them."""
+        steps, start = self.steps, np.zeros(0) if self.start is None else self.start
+        if self.extent == "first batch" and self.pending is not None:
+            steps = [self.pending]
+        examples, batch_sizes = flattened(step.examples for step in steps)
+        found = {
+            "start": start.astype(np.float32),
+            "examples": examples,
+            "batch_sizes": batch_sizes,
+            "counts": np.array(list(self.counts.values()), dtype=np.int64),
+        }
+        if self.extent != "epoch":
+            return found
+        images = [step.images for step in steps] or [np.zeros((0, 3, 32, 32))]
+        found["images"] = np.concatenate(images).astype(np.float32)
+        for name in ("local", "used", "parameters"):
+            found[name] = stacked([getattr(step, name) for step in steps], len(start))
+        for name in ("through_ddp", "is_wrapped", "in_training", "num_reduced"):
+            found[name] = np.array([getattr(step, name) for step in steps], dtype=np.int64)
+        given = [[step.num_of_gradients, *_spread(step.given)] for step in steps]
+        found["given"] = stacked(given, 2 + len(_SHARES), np.float64)
+        return {**found, "old_names": self.old_names}
+
+
+def _spread(vectors):
+    """Return how many numbers there are, and which sizes these shares of them do not exceed."""
+    sizes = np.abs(np.concatenate(vectors)) if vectors else np.zeros(0)
+    return [len(sizes), *(np.quantile(sizes, _SHARES) if len(sizes) else [0.0] * len(_SHARES))]
+
+
+def _is_parallel(one, other):
+    product = float(np.linalg.norm(one)) * float(np.linalg.norm(other))
+    return product > 0 and abs(float(one @ other)) > 0.9999 * product
+
+
+def _averages(wrapper, network):
+    """Return whether a wrapper has the reducer of DistributedDataParallel, over this network."""
+    import torch
+
+    reducer = getattr(wrapper, "reducer", None)
+    is_genuine = type(reducer) is torch._C._distributed_c10d.Reducer
+    return is_genuine and any(each is network for each in wrapper.modules())

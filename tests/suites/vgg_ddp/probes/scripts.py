@@ -1,0 +1,53 @@
+"""Runs of the student's scripts, from start to as far as a case is about."""
+
+import contextlib
+
+import numpy as np
+
+from grader.rank.toolbox import Enough, copied_output
+
+from .log import Log
+from .watching import watched
+
+_MAX_NUM_CHARS = 20_000
+
+
+def train(
+    student, comm, *, file, takes_flags, extent, num_steps, phase, exchange, seed, first_channels,
+    **data,
+):  # fmt: skip
+    """Run the student's script once, as a node of its own, and return what its training did.
+
+    extent: `first batch` ends it before the first backward, `epoch` after `num_steps` steps, and
+    `program` lets it come to its own end. phase: where calls count, `all` of the script or
+    `between` the begin of backward and the step, but for what DistributedDataParallel sends in
+    backward. exchange: the operation whose contents are looked at.
+    """
+    flags = ["--master-ip", comm.address, "--num-nodes", str(comm.size), "--rank", str(comm.rank)]
+    log = Log(extent, num_steps, exchange)
+    comm.on_operation(log.operation)
+    with watched(student, log, data, phase, seed + comm.rank, first_channels):
+        _run(student, file, flags if takes_flags else [])
+    return log.results()
+
+
+def print_losses(student, comm, *, file, seed, num_examples, **data):
+    """Run the student's script on one node to its end; return its losses and what it printed."""
+    images, labels = data["train_images"], data["train_labels"]
+    data["train_images"] = np.resize(images, (num_examples, *images.shape[1:]))
+    # Its number in two pixels that no transform cuts off: so no two examples are equal.
+    data["train_images"][:, 0, 15, 15:17] = (
+        np.arange(num_examples, dtype="<u2").view(np.uint8).reshape(-1, 2)
+    )
+    data["train_labels"] = np.resize(labels, num_examples)
+    log = Log("program", 0, "")
+    with watched(student, log, data, "all", seed, 1), copied_output() as printed:
+        _run(student, file, [])
+    losses = np.array([step.loss for step in log.steps], dtype=np.float64)
+    return {**log.results(), "losses": losses, "printed": "".join(printed)[:_MAX_NUM_CHARS]}
+
+
+def _run(student, file, flags):
+    """Run the script, until the case has seen enough of it."""
+    with contextlib.suppress(Enough):
+        student.script(file, *flags)

@@ -1,0 +1,155 @@
+"""Gives a script the judge's images, and notes each batch, backward and step of its training."""
+
+import contextlib
+import functools
+import inspect
+import logging
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+from grader.rank.toolbox import replaced, seed_everything
+
+
+@contextlib.contextmanager
+def watched(student, log, data, phase, seed, first_channels):
+    """Give the script the judge's images and a narrow network, and note what it does with them.
+
+    seed: of this rank alone, so that a program which seeds nothing gets what it would get anywhere.
+    """
+    import model
+    import torch
+    import torchvision
+
+    seed_everything(seed)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(replaced(model, "FIRST_CHANNELS", first_channels))
+        stack.enter_context(replaced(torchvision.datasets, "given", SimpleNamespace(**data)))
+        # What basicConfig sets up belongs to this run: the next one may have a stream of its own.
+        stack.enter_context(replaced(logging.root, "handlers", []))
+        stack.enter_context(replaced(logging.root, "level", logging.WARNING))
+        _put_small_machine_in_place(stack, torch)
+        _watch_data(stack, torch, torchvision.datasets.CIFAR10, log)
+        _watch_training(stack, torch, model.VGG, log)
+        _watch_steps(stack, torch, student, phase, log)
+        yield
+
+
+def _put_small_machine_in_place(stack, torch):
+    """Keep loaders in this process and torch in one thread."""
+    data_loader = torch.utils.data.DataLoader
+    begin = data_loader.__init__
+    form = inspect.signature(begin)
+
+    @functools.wraps(begin)
+    def in_this_process(*arguments, **options):
+        bound = form.bind(*arguments, **options)
+        for name in ("pin_memory", "timeout", "multiprocessing_context", "prefetch_factor"):
+            bound.arguments.pop(name, None)
+        bound.arguments |= {"num_workers": 0, "persistent_workers": False}
+        begin(*bound.args, **bound.kwargs)
+
+    stack.enter_context(replaced(data_loader, "__init__", in_this_process))
+    for name in ("set_num_threads", "set_num_interop_threads"):
+        stack.enter_context(replaced(torch, name, lambda number: None))
+
+
+def _watch_data(stack, torch, dataset, log):
+    """Note the training examples that are read, and names of an old torch."""
+    read = dataset.__getitem__
+
+    @functools.wraps(read)
+    def noted(self, index):
+        found = read(self, index)
+        if self.train:
+            log.note_read(int(index), found[0])
+        return found
+
+    class OldReduceOp:
+        def __getattr__(self, name):
+            caller = sys._getframe(1)
+            place = f"{Path(caller.f_code.co_filename).name}:{caller.f_lineno}"
+            log.old_names = f"dist.reduce_op.{name} at {place}"
+            return getattr(torch.distributed.ReduceOp, name)
+
+    stack.enter_context(replaced(dataset, "__getitem__", noted))
+    stack.enter_context(replaced(torch.distributed, "reduce_op", OldReduceOp()))
+
+
+def _watch_training(stack, torch, vgg, log):
+    """Note each network and wrapper that is made, and each batch that enters a network."""
+    ddp = torch.nn.parallel.DistributedDataParallel
+    functional = torch.nn.functional
+
+    def kept(function, made):
+        @functools.wraps(function)
+        def begin(self, *arguments, **options):
+            function(self, *arguments, **options)
+            made.append(self)
+
+        return begin
+
+    forward, convolve = ddp.forward, functional.conv2d
+
+    @functools.wraps(forward)
+    def within(self, *arguments, **options):
+        outer, log.inside = log.inside, self
+        try:
+            return forward(self, *arguments, **options)
+        finally:
+            log.inside = outer
+
+    def convolved(image, weight, *arguments, **options):
+        # A look at some scores without gradients is no training, and leaves no trace.
+        if torch.is_grad_enabled():
+            log.begin_forward(weight, image)
+        return convolve(image, weight, *arguments, **options)
+
+    for owner, name, value in (
+        (vgg, "__init__", kept(vgg.__init__, log.networks)),
+        (vgg, "__setstate__", kept(vgg.__setstate__, log.networks)),  # by copy.deepcopy
+        (ddp, "__init__", kept(ddp.__init__, log.wrappers)),
+        (ddp, "forward", within),
+        (functional, "conv2d", convolved),
+    ):
+        stack.enter_context(replaced(owner, name, value))
+
+
+def _watch_steps(stack, torch, student, phase, log):
+    """Note each backward and step; let the calls count that the rules of the part are about."""
+    from torch.optim.optimizer import (
+        register_optimizer_step_post_hook,
+        register_optimizer_step_pre_hook,
+    )
+
+    def mark(level):
+        if phase == "between":
+            student.mark_phase(level)
+
+    def watched(differentiate):
+        @functools.wraps(differentiate)
+        def differentiated(*arguments, **options):
+            log.begin_backward()
+            mark(int(not (log.pending is not None and log.pending.through_ddp)))
+            # The first argument, which backward calls `tensors` and grad `outputs`.
+            named = next((each for each in ("tensors", "outputs") if each in options), None)
+            tensors = options.pop(named) if named else arguments[0]
+            tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
+            result = differentiate(tensors, *arguments[0 if named else 1 :], **options)
+            log.end_backward(float(tensors[0].detach().sum()))
+            mark(1)
+            return result
+
+        return differentiated
+
+    def end_step(*_):
+        mark(0)
+        log.end_step()
+
+    stack.callback(student.mark_phase, 0)
+    student.mark_phase(int(phase == "all"))
+    stack.callback(register_optimizer_step_pre_hook(lambda *_: mark(0)).remove)
+    stack.callback(register_optimizer_step_post_hook(end_step).remove)
+    for name in ("backward", "grad"):
+        value = watched(getattr(torch.autograd, name))
+        stack.enter_context(replaced(torch.autograd, name, value))
