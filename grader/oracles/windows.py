@@ -15,12 +15,20 @@ _IMAGES_HINT = "give a batch of images, of one image as images[None]"
 
 
 def conv2d(
-    inputs: Values, weight: Values, bias: Values | None = None, *, stride: int = 1, padding: int = 0
+    inputs: Values,
+    weight: Values,
+    bias: Values | None = None,
+    *,
+    stride: int = 1,
+    padding: int = 0,
+    is_first: bool = False,
 ) -> Pass:
     """Correlate images with kernels; torch.nn.functional.conv2d.
 
     inputs: (batch, channels, height, width). weight: (outputs, channels, rows, columns). bias:
     (outputs,). stride: in both directions. padding: so many zeros at each side of an image.
+    is_first: of a network's layers, so that nobody needs the gradient at the inputs: an empty array
+    stands for it, which saves a quarter of the time of a small network.
     Returns outputs (batch, outputs, ...), and the way back to inputs, weight, and bias if given.
     Each is one matrix product an image, of the kernels with all they see (Chellapilla, Puri and
     Simard 2006, section 4). Raises ValueError for shapes that do not fit.
@@ -56,14 +64,15 @@ def conv2d(
         assert_upstream("conv2d", upstream, outputs)
         flat = upstream.reshape(batch, num_outputs, rows * columns)
         at_weight = (flat @ matrices.transpose(0, 2, 1)).sum(axis=0).reshape(weight.shape)
+        at_parameters = (at_weight,) if bias is None else (at_weight, flat.sum(axis=(0, 2)))
+        if is_first:
+            return np.zeros(0, upstream.dtype), *at_parameters
         at_seen = (kernels.T @ flat).reshape(seen.shape)
         at_padded = np.zeros(padded.shape, at_seen.dtype)
         for place, view in enumerate(_views("conv2d", at_padded, size, stride)):
             view += at_seen[:, :, place]
         at_inputs = at_padded[:, :, padding : padding + height, padding : padding + width]
-        if bias is None:
-            return at_inputs, at_weight
-        return at_inputs, at_weight, flat.sum(axis=(0, 2))
+        return at_inputs, *at_parameters
 
     return outputs, backward
 

@@ -32,6 +32,18 @@ def test_convolution(images, weight, options, has_bias, dtype):
     )
 
 
+@pytest.mark.parametrize("has_bias", [True, False])
+def test_a_first_convolution_leaves_out_the_gradient_at_its_inputs(has_bias):
+    """The others are the same."""
+    arrays = normal((3, 2, 6, 6), (4, 2, 3, 3), *([4] if has_bias else []))
+    (outputs, backward), (same, shorter) = conv2d(*arrays), conv2d(*arrays, is_first=True)
+    np.testing.assert_array_equal(outputs, same)
+    at_inputs, *at_parameters = shorter(outputs)
+    assert at_inputs.shape == (0,)
+    for found, expected in zip(at_parameters, backward(outputs)[1:], strict=True):
+        np.testing.assert_array_equal(found, expected)
+
+
 POOLINGS = [
     ((2, 3, 8, 6), {"size": 2}),
     ((2, 1, 7, 9), {"size": 2}),
