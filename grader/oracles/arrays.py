@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-Values = NDArray[np.floating[Any]]
-Labels = NDArray[np.integer[Any]]
+Values = NDArray[Any]
+"""Floating-point numbers. Of which precision is for the suite to say, in types of its own."""
+
+Labels = NDArray[Any]
+"""Whole numbers."""
 
 Backward = Callable[[Values], tuple[Values, ...]]
 """From the gradient at a layer's outputs to those at its inputs and at each of its parameters."""
@@ -34,11 +36,12 @@ def assert_shape(what: str, array: NDArray[Any], axes: tuple[int | str, ...], hi
     what: whose shape it is. axes: lengths, and names for axes of any length. hint: how to mend it.
     Raises ValueError with both shapes.
     """
-    if len(axes) == array.ndim and all(
-        length == wanted or isinstance(wanted, str)
-        for length, wanted in zip(array.shape, axes, strict=True)
-    ):
-        return
+    if len(axes) == array.ndim:
+        for length, wanted in zip(array.shape, axes, strict=True):
+            if length != wanted and not isinstance(wanted, str):
+                break
+        else:
+            return
     expected = f"({', '.join(map(str, axes))}{',' * (len(axes) == 1)})"
     raise ValueError(f"{what}: shape {array.shape} found, expected {expected}; {hint}")
 

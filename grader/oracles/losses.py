@@ -22,14 +22,13 @@ def cross_entropy(scores: Values, labels: Labels) -> tuple[float, Values]:
     assert_shape(
         "cross_entropy, labels", labels, scores.shape[:1], "there is a label for each example"
     )
-    num_classes = scores.shape[1]
-    _assert_labels(labels, num_classes)
+    is_label = labels[:, np.newaxis] == np.arange(scores.shape[1])
+    _assert_labels(labels, is_label)
     shifted = scores - scores.max(axis=1, keepdims=True)
     log_probabilities = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    rows, number = np.arange(len(labels)), max(len(labels), 1)
-    at_scores = np.exp(log_probabilities)
-    at_scores[rows, labels] -= 1
-    return float(-log_probabilities[rows, labels].sum() / number), at_scores / number
+    number = max(len(labels), 1)
+    at_scores = (np.exp(log_probabilities) - is_label) / number
+    return float(-log_probabilities[is_label].sum() / number), at_scores
 
 
 def half_squared_error(outputs: Values, targets: Values) -> tuple[float, Values]:
@@ -46,14 +45,15 @@ def half_squared_error(outputs: Values, targets: Values) -> tuple[float, Values]
     return float(0.5 * np.sum(at_outputs**2)), at_outputs
 
 
-def _assert_labels(labels: NDArray[Any], num_classes: int) -> None:
+def _assert_labels(labels: NDArray[Any], is_label: NDArray[np.bool_]) -> None:
+    """Assert that labels are whole numbers, and that each is a class."""
     if labels.dtype.kind not in "iu":
         raise ValueError(
             f"cross_entropy, labels: {labels.dtype} found, expected whole numbers; of one-hot rows "
             "they are rows.argmax(axis=1)"
         )
-    if len(labels) and not 0 <= labels.min() <= labels.max() < num_classes:
+    if np.count_nonzero(is_label) != len(labels):
         raise ValueError(
             f"cross_entropy, labels: {labels.min()} to {labels.max()} found, expected 0 to "
-            f"{num_classes - 1}, one less than the scores have columns; classes count from 0"
+            f"{is_label.shape[1] - 1}, one less than the scores have columns; classes count from 0"
         )

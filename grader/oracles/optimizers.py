@@ -32,7 +32,7 @@ class SGD:
         Raises ValueError for a gradient of another shape.
         """
         slope = _slope(parameters, gradient, self.weight_decay)
-        velocity = self.momentum * velocity + slope
+        velocity = self.momentum * velocity + slope if self.momentum else slope
         direction = slope + self.momentum * velocity if self.nesterov else velocity
         return parameters - self.learning_rate * direction, velocity
 
