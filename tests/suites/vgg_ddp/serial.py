@@ -93,7 +93,8 @@ def ends_of_steps(
 
 
 def _layers() -> list[Layer]:
-    found, position = [], 0
+    found: list[Layer] = []
+    position = 0
     for group in _GROUPS:
         for _ in group:
             conv, norm = (f"features.{position + i}" for i in (0, 1))
