@@ -31,7 +31,7 @@ def conv2d(
     stands for it, which saves a quarter of the time of a small network.
     Returns outputs (batch, outputs, ...), and the way back to inputs, weight, and bias if given.
     Each is one matrix product an image, of the kernels with all they see (Chellapilla, Puri and
-    Simard 2006, section 4). Raises ValueError for shapes that do not fit.
+    Simard 2006). Raises ValueError for shapes that do not fit.
     """
     _assert_images("conv2d", inputs)
     assert_shape(
