@@ -7,14 +7,7 @@ ROOT = Path(__file__).parent.parent
 FOLDERS = ("grader", "reference", "tests/suites")
 ENDINGS = (".c", ".h", ".py")
 MOST_LINES = 300
-_PROBES = "the judge sends the probes of a suite to the ranks as one file"
-LONGER = {
-    "grader/runner/launch.py": "what is told of a run, and how it is ended, is still in one class",
-    "tests/suites/federated/probes.py": _PROBES,
-    "tests/suites/lenet_eyeriss/probes.py": _PROBES,
-    "tests/suites/mpi_sgd/probes.py": _PROBES,
-    "tests/suites/vgg_ddp/probes.py": _PROBES,
-}
+LONGER: dict[str, str] = {}
 """Modules that may be longer, and why."""
 
 

@@ -1,4 +1,4 @@
-"""What the authors of suites write with: the one import of a suite.
+"""What the authors of suites write with: the one import of a suite, but for its oracle.
 
 A suite says what a part is called with (`Case`), asks for outcomes (`run`, a fixture), and compares
 them with an oracle or with a rule. What its checks raise becomes the verdict of a test.
@@ -30,6 +30,9 @@ Time
 Words
     `call_name`, `call_site`, `listed`, `ranks_text`; `arrival_text`: a message that was read before
     it had arrived.
+
+Oracles
+    `grader.oracles`, which a suite may import as well: layers, losses and optimizers in numpy.
 
 Errors: a check raises one of the verdicts above; `GraderError` is the grader's own failure, which
 costs nobody points.

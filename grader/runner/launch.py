@@ -1,48 +1,21 @@
 """One mpirun from start to end: its ranks go through the cases in lockstep."""
 
-import time
 from contextlib import ExitStack
 from dataclasses import replace
 
-import numpy as np
-
 from grader.errors import GraderError, LaunchError
-from grader.judge.lower_case import name_lower_case
 from grader.model import Outcome, RunFailure, Verdict
-from grader.runner import answers
-from grader.runner.case_time import CaseTime
-from grader.runner.case_traces import CaseTraces
 from grader.runner.connections import Connections
 from grader.runner.fork_server import ForkServer, RunLost
-from grader.runner.machine import free_port
-from grader.runner.outputs import Outputs
-from grader.runner.plan import CaseCall, Launched, Plan
+from grader.runner.plan import Launched, Plan
 from grader.runner.quiet import wait_until_quiet
 from grader.runner.rank_files import RankFiles
+from grader.runner.running import Run, RunEnded
 from grader.runner.sandbox import Sandbox
-from grader.runner.student_calls import StudentCalls
-from grader.runner.trouble import crash_after_return, failure_of, wait_for_the_end
-from grader.runner.watch import Watch
-from grader.runner.wire import Frame
-from grader.runner.witnesses import Witnesses
 from grader.runner.zygote.descriptors import interrupt_waits
-from grader.trace import layout
 
-_TICK_S = 0.05
-_SETTLE_S = 2.0
-"""How long the other ranks may take to show what they know after one has failed."""
-_SETTLED_S = 0.3
 _PATIENCE_S = 60.0
 """How long a run that the machine gave too little waits for a better moment."""
-
-
-class RunEnded(Exception):
-    """The run is over before its last case was answered."""
-
-    def __init__(self, failure: RunFailure, *, is_starved: bool = False) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-        self.is_starved = is_starved
 
 
 def launch(plan: Plan, server: ForkServer, *, uid: int | None = None) -> Launched:
@@ -95,7 +68,7 @@ def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
         connections = Connections(sandbox.socket_path, plan.ranks, sandbox.ranks_uid)
         stack.callback(connections.close)
         sandbox.start(plan.ranks, under_mpirun=plan.world.startswith("mpi"))
-        run = _Run(plan, sandbox, connections, files)
+        run = Run(plan, sandbox, connections, files)
         outcomes: list[Outcome | RunFailure] = []
         failure, is_starved = None, False
         try:
@@ -109,201 +82,3 @@ def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
         tails = tuple(run.outputs.tail(rank) for rank in range(plan.ranks))
         refusals, traces = run.refusals(), run.traces.kept
         return Launched(tuple(outcomes), failure, tails, refusals, is_starved, traces)
-
-
-class _Run:
-    """The judge's side of one run."""
-
-    def __init__(
-        self, plan: Plan, sandbox: Sandbox, connections: Connections, files: list[RankFiles]
-    ) -> None:
-        self._plan = plan
-        self._sandbox = sandbox
-        self._connections = connections
-        self._files = files
-        self.outputs = Outputs(files, sandbox.folder)
-        self._student_has_run = False
-        self._most_calls = plan.most_calls
-        self._is_mpi = plan.world.startswith("mpi")
-        self._student_calls = StudentCalls(genuine=plan.genuine, is_mpi=self._is_mpi)
-
-    def begin(self) -> None:
-        """Meet every rank and tell it what it needs.
-
-        Raises LaunchError when one does not come.
-        """
-        plan = self._plan
-        deadline_s = time.monotonic() + plan.limits.start_s
-        try:
-            self._connections.accept_all(deadline_s, lambda: self._sandbox.ended() is None)
-        except LaunchError as error:
-            raise LaunchError(f"{error}. {self._sandbox.log()}".strip()) from None
-        submission = self._sandbox.submission
-        setup = {
-            "probes": plan.probes,
-            "ranks": plan.ranks,
-            "world": plan.world,
-            "genuine": plan.genuine,
-            "guarded": plan.guarded,
-            "layout": layout.described(),
-            "port": free_port(),
-            "submission": str(submission),
-            "support": str(self._sandbox.folder / "support"),
-        }
-        for rank, rank_files in enumerate(self._files):
-            self._connections.pass_descriptors(rank, rank_files.descriptors)
-            self._connections.send(rank, "setup", setup)
-        self._watch = Watch(
-            self._files,
-            self._sandbox,
-            plan.limits,
-            # But in a program that begins and ends MPI itself: see the worlds of a rank.
-            makes_progress=not (self._is_mpi and plan.genuine),
-        )
-        phases = self._student_calls.phases
-        self._witnesses = Witnesses(self._files, phases=phases, is_mpi=self._is_mpi)
-        kept = plan.most_calls if plan.keeps_traces else 0
-        self.traces = CaseTraces(self._watch.trace, phases, most_calls=kept)
-
-    def answer(self, case: CaseCall) -> Outcome | RunFailure:
-        """Put one case to all ranks; return what they answer, or why the answer is refused.
-
-        Raises RunEnded when they do not answer.
-        """
-        for rank in range(self._plan.ranks):
-            self._connections.send(rank, "case", {"probe": case.probe})
-        self._collect("ready")
-        if not self._student_has_run:
-            self._check_interposer()
-        for rank_files in self._files:
-            rank_files.trace.set_synchronous_sends(case.synchronous_sends)
-            rank_files.trace.alter_nothing()
-        altered = case.altered_message
-        if altered is not None:
-            self._files[altered.rank].trace.alter_sends(
-                altered.number, min_num_bytes=altered.min_num_bytes, position=altered.position
-            )
-        self._witnesses.begin_case()
-        self._watch.begin_case()
-        self.outputs.begin_case()
-        started_s = time.monotonic()
-        self.traces.begin()
-        self._student_has_run = True
-        for rank, inputs in enumerate(case.inputs):
-            arrays = {k: v for k, v in inputs.items() if isinstance(v, np.ndarray)}
-            values = {k: v for k, v in inputs.items() if k not in arrays}
-            # Not before the clock runs: what a rank has, it can begin to work on.
-            self._connections.send(rank, "go", {"values": values}, arrays)
-        frames, finished_s = self._collect("result")
-        # Only ranks that are nothing but processes of one machine are asked to start more of them.
-        is_alone = self._plan.world == "alone"
-        num_processes, at_once = self._sandbox.attendance() if is_alone else (None, None)
-        self.traces.end()
-        trace = self._watch.trace()
-        doubts = self._witnesses.doubts(trace)
-        results = []
-        for rank, expected in enumerate(case.expected):
-            result, problem = answers.refuse(rank, expected, frames[rank])
-            if problem:
-                told = self.outputs.without_our_paths(problem)
-                return RunFailure(Verdict.WRONG_ANSWER, told)
-            results.append(result)
-        judged = replace(self._student_calls.of(trace), doubts=doubts)
-        if judged.num_calls > self._most_calls:
-            return answers.failure_of_many_calls(judged)
-        self._most_calls -= judged.num_calls
-        return Outcome(
-            label=case.label,
-            ranks=self._plan.ranks,
-            inputs=case.inputs,
-            results=tuple(results),
-            trace=name_lower_case(judged),
-            wall_time_s=finished_s - started_s,
-            num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
-            num_processes=num_processes,
-            num_processes_at_once=at_once,
-        )
-
-    def _check_interposer(self) -> None:
-        """Refuse to grade when a preload failed: it does so silently."""
-        if self._plan.genuine or self._plan.world == "alone":
-            return
-        for rank, rank_files in enumerate(self._files):
-            if not rank_files.trace.snapshot().attached:
-                raise GraderError(
-                    f"the interposer is not active in rank {rank}: no call would be seen"
-                )
-
-    def _collect(self, kind: str) -> tuple[dict[int, Frame], float]:
-        """Wait for one frame of `kind` from each rank; return them and when the last arrived."""
-        answers_by_rank: dict[int, Frame] = {}
-        returned: set[int] = set()
-        troubled: dict[int, Frame] = {}
-        finished_s = started_s = time.monotonic()
-        denied_before_s = self._sandbox.denied_s()
-        settle_until_s = 0.0
-        limits = self._plan.limits
-        # To get ready is our own work, which a busy machine may delay.
-        limit_s = limits.case_s if kind == "result" else limits.start_s
-        while len(answers_by_rank) < self._plan.ranks:
-            for rank, frame in self._connections.poll(_TICK_S):
-                # Our harness says once that the call is over, and always before it sends a result.
-                # The time is the result's: when to say so, a rank could choose.
-                if frame.kind == "finished" and kind == "result" and rank not in returned:
-                    returned.add(rank)
-                elif (
-                    frame.kind == kind
-                    and rank not in answers_by_rank
-                    and (kind != "result" or rank in returned)
-                ):
-                    answers_by_rank[rank] = frame
-                    finished_s = time.monotonic()
-                elif rank not in troubled:
-                    troubled[rank] = frame
-                    settle_until_s = settle_until_s or time.monotonic() + _SETTLE_S
-            now_s = time.monotonic()
-            gone = frozenset(returned | set(answers_by_rank) | set(troubled))
-            if troubled:
-                settled = len(gone) == self._plan.ranks or self._watch.still_s(gone) > _SETTLED_S
-                if settled or now_s > settle_until_s:
-                    raise RunEnded(self._failure_of(troubled, returned))
-                continue
-            failure = self._watch.look(gone)
-            lasted = CaseTime(now_s - started_s, self._sandbox.denied_s() - denied_before_s)
-            if lasted.is_up(limit_s):
-                denied_s = self._sandbox.denied_s(up_to_now=True) - denied_before_s
-                lasted = CaseTime(now_s - started_s, denied_s)
-            is_up = failure is None and lasted.is_up(limit_s)
-            if is_up:
-                failure = self._watch.out_of_time(gone, lasted, limit_s)
-            if failure is not None and not self._student_has_run:
-                raise LaunchError(f"the ranks did not get ready: {failure.message}")
-            if failure is not None:
-                raise RunEnded(failure, is_starved=is_up and lasted.is_starved(limit_s))
-        return answers_by_rank, finished_s
-
-    def _failure_of(self, troubled: dict[int, Frame], returned: set[int]) -> RunFailure:
-        """Return why the run cannot go on, from what its ranks last said."""
-        if not self._student_has_run:
-            rank = min(troubled)
-            printed = f"{self.outputs.tail(rank)}\n{self._sandbox.log()}".strip()
-            raise LaunchError(f"rank {rank} ended while starting. {printed}")
-        wait_for_the_end(troubled, self._sandbox)
-        excess = self._watch.excess()
-        if excess is not None:
-            return excess
-        trace = self._watch.trace()
-        crash = crash_after_return(returned & set(troubled), self._sandbox, trace)
-        return crash or failure_of(
-            troubled,
-            self._files,
-            self._sandbox,
-            self._plan.entry,
-            outputs=self.outputs,
-            trace=trace,
-        )
-
-    def refusals(self) -> tuple[str, ...]:
-        """Return what was refused to the ranks, each in one sentence, whatever came of it."""
-        found = enumerate(rank_files.trace.refusal() for rank_files in self._files)
-        return tuple(answers.refusal_text(rank, refusal) for rank, refusal in found if refusal)

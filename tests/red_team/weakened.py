@@ -40,7 +40,7 @@ NO_SELFTEST = Change(
     "pipeline.py", "    protections = examine(settings.launch)\n", "    protections = ()\n"
 )
 """Which would refuse to grade with most of these."""
-NO_GUARD = Change("runner/launch.py", '"guarded": plan.guarded,', '"guarded": False,')
+NO_GUARD = Change("runner/running.py", '"guarded": plan.guarded,', '"guarded": False,')
 """Which stops many attacks before they reach what is weakened behind it."""
 NO_CAUSALITY = (
     Change(
@@ -188,7 +188,7 @@ WEAKENINGS = (
         (
             NO_GUARD,
             Change(
-                "runner/launch.py",
+                "runner/running.py",
                 "replace(self._student_calls.of(trace), doubts=doubts)",
                 "replace(self._student_calls.of(trace), doubts=())",
             ),
@@ -199,7 +199,11 @@ WEAKENINGS = (
     ),
     Weakening(
         "believes how many processes there were",
-        (Change("runner/launch.py", 'is_alone = self._plan.world == "alone"', "is_alone = False"),),
+        (
+            Change(
+                "runner/running.py", 'is_alone = self._plan.world == "alone"', "is_alone = False"
+            ),
+        ),
         ("processes_only_in_the_record",),
         "points and deserves",
     ),

@@ -7,6 +7,8 @@ went, array by array.
 
 import numpy as np
 
+from grader.oracles import unpacked
+
 from . import lenet
 
 DEVIATION = 0.02
@@ -28,7 +30,8 @@ def misfits(
     noise: how far rounding alone may take each number off.
     """
     got, wanted, rounded = (
-        lenet.unpacked(np.broadcast_to(each, found.shape)) for each in (found, expected, noise)
+        unpacked(np.broadcast_to(each, found.shape), lenet.SHAPES)
+        for each in (found, expected, noise)
     )
     return tuple(
         name
@@ -45,7 +48,7 @@ def rounding(model: lenet.Vector) -> lenet.Vector:
 
 def difference_text(found: lenet.Vector, expected: lenet.Vector) -> str:
     """Return the number that differs most, by name: `fc1.bias[7] is 0.1, expected 0.2`."""
-    got, wanted = lenet.unpacked(found), lenet.unpacked(expected)
+    got, wanted = (unpacked(each, lenet.SHAPES) for each in (found, expected))
     name = max(lenet.SHAPES, key=lambda each: np.abs(got[each] - wanted[each]).max(initial=0.0))
     apart = np.abs(got[name] - wanted[name])
     index = np.unravel_index(int(apart.argmax()), apart.shape)

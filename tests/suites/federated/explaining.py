@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from grader.oracles import unpacked
+
 from . import lenet
 from .differences import DEVIATION, misfits
 
@@ -171,7 +173,7 @@ def _combined(columns: Sequence[lenet.Vector], parts: Sequence[float]) -> lenet.
 def _only(vector: lenet.Vector, names: Sequence[str]) -> lenet.Vector:
     if len(names) == len(lenet.SHAPES):
         return vector
-    arrays = lenet.unpacked(vector)
+    arrays = unpacked(vector, lenet.SHAPES)
     return np.concatenate([arrays[name].ravel() for name in names])
 
 

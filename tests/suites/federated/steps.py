@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grader.api import WrongAnswer
+from grader.oracles import Adam
 
 from . import lenet
 from .differences import fits, rounding
@@ -98,21 +99,18 @@ class Steps:
         return self._left[rank]
 
     def is_adam(self, rank: int) -> bool:
-        """Return whether the steps are those of Adam (Kingma and Ba 2015) with the mean gradient.
+        """Return whether the steps are those of Adam with the mean gradient.
 
-        Of whatever learning rate. Betas 0.9 and 0.999, epsilon 1e-8, as torch has them.
+        Of whatever learning rate, all else as torch has it.
         """
         steps = self.of(rank)
         if len(steps) < self.number - 1 or not steps:
             return False
-        first, second = np.zeros(lenet.NUM_PARAMETERS), np.zeros(lenet.NUM_PARAMETERS)
+        moments = None
         for step in steps:
             gradient = np.mean(list(self.gradients(step.number).values()), axis=0)
-            power = step.number + 1
-            first = 0.9 * first + 0.1 * gradient
-            second = 0.999 * second + 0.001 * gradient**2
-            way = (first / (1 - 0.9**power)) / (np.sqrt(second / (1 - 0.999**power)) + 1e-8)
-            if _cosine(step.before - step.after, way) < _ALIKE:
+            expected, moments = Adam().step(step.before, gradient, moments)
+            if _cosine(step.before - step.after, step.before - expected) < _ALIKE:
                 return False
         return True
 

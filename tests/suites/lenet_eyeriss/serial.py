@@ -1,14 +1,29 @@
-"""The oracle of the training: LeNet-5 in numpy and float64, one process, written apart from torch.
+"""The oracle of the training: LeNet-5 in float64, one process, written apart from torch.
 
 Parameters travel as one packed vector in the order of `SHAPES`, which is that of the model's
 parameters(): weights before biases, layer by layer.
 """
 
-from itertools import pairwise
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
+
+from grader.oracles import (
+    SGD,
+    avg_pool2d,
+    conv2d,
+    element_name,
+    flatten,
+    layer,
+    linear,
+    loss_and_gradient,
+    num_elements,
+    packed,
+    slices,
+    tanh,
+    unpacked,
+)
 
 Vector = NDArray[np.float64]
 
@@ -24,21 +39,30 @@ SHAPES = {
     "output.weight": (10, 84),
     "output.bias": (10,),
 }
-NUM_PARAMETERS = sum(prod(shape) for shape in SHAPES.values())
+NUM_PARAMETERS = num_elements(SHAPES)
 
-_ENDS = np.cumsum([0, *(prod(shape) for shape in SHAPES.values())])
-SLICES = {
-    name: slice(int(start), int(end))
-    for name, (start, end) in zip(SHAPES, pairwise(_ENDS), strict=True)
-}
+SLICES = slices(SHAPES)
 """Where each parameter lies in a packed vector."""
+
+_LAYERS = (
+    layer(conv2d, "c1.weight", "c1.bias", padding=2, is_first=True),
+    layer(tanh),
+    layer(avg_pool2d, size=2),
+    layer(conv2d, "c3.weight", "c3.bias"),
+    layer(tanh),
+    layer(avg_pool2d, size=2),
+    layer(conv2d, "c5.weight", "c5.bias"),
+    layer(tanh),
+    layer(flatten),
+    layer(linear, "f6.weight", "f6.bias"),
+    layer(tanh),
+    layer(linear, "output.weight", "output.bias"),
+)
 
 
 def name_at(index: int) -> str:
     """Return how a student knows one element of a packed vector, such as `c3.bias[7]`."""
-    name = next(name for name, where in SLICES.items() if where.start <= index < where.stop)
-    place = np.unravel_index(index - SLICES[name].start, SHAPES[name])
-    return f"{name}[{', '.join(str(int(i)) for i in place)}]"
+    return element_name(index, SHAPES)
 
 
 def start_parameters(random: np.random.Generator) -> NDArray[np.float32]:
@@ -56,34 +80,9 @@ def gradient(parameters: Vector, pixels: Vector, labels: NDArray[np.int64]) -> V
 
     pixels: (batch, 28, 28), 0 to 255. labels: (batch,), 0 to 9.
     """
-    weights = {name: parameters[SLICES[name]].reshape(shape) for name, shape in SHAPES.items()}
-    padded = np.pad(pixels / 255, ((0, 0), (2, 2), (2, 2)))[:, None]
-
-    c1 = np.tanh(_convolved(padded, weights["c1.weight"], weights["c1.bias"]))
-    s2 = _pooled(c1)
-    c3 = np.tanh(_convolved(s2, weights["c3.weight"], weights["c3.bias"]))
-    s4 = _pooled(c3)
-    c5 = np.tanh(_convolved(s4, weights["c5.weight"], weights["c5.bias"]))[:, :, 0, 0]
-    f6 = np.tanh(c5 @ weights["f6.weight"].T + weights["f6.bias"])
-    outputs = f6 @ weights["output.weight"].T + weights["output.bias"]
-
-    likelihoods = np.exp(outputs - outputs.max(axis=1, keepdims=True))
-    likelihoods /= likelihoods.sum(axis=1, keepdims=True)
-    error = (likelihoods - np.eye(10)[labels]) / len(labels)
-
-    found = {"output.weight": error.T @ f6, "output.bias": error.sum(axis=0)}
-    error = (error @ weights["output.weight"]) * (1 - f6**2)
-    found |= {"f6.weight": error.T @ c5, "f6.bias": error.sum(axis=0)}
-    error = ((error @ weights["f6.weight"]) * (1 - c5**2))[:, :, None, None]
-    for layer, inputs, below in (("c5", s4, c3), ("c3", s2, c1), ("c1", padded, None)):
-        kernel = weights[f"{layer}.weight"]
-        found[f"{layer}.weight"] = np.tensordot(
-            error, _windows(inputs, kernel), ((0, 2, 3), (0, 2, 3))
-        )
-        found[f"{layer}.bias"] = error.sum(axis=(0, 2, 3))
-        if below is not None:
-            error = _unpooled(_convolved_back(error, kernel)) * (1 - below**2)
-    return np.concatenate([found[name].ravel() for name in SHAPES])
+    images = pixels[:, np.newaxis] / 255
+    _, found = loss_and_gradient(_LAYERS, unpacked(parameters, SHAPES), images, labels)
+    return packed(found, SHAPES)
 
 
 def train(
@@ -93,42 +92,8 @@ def train(
 
     pixels: (epochs, batch, 28, 28). labels: (epochs, batch).
     """
-    parameters, rows = start.astype(np.float64), []
+    sgd, parameters, rows = SGD(learning_rate), start.astype(np.float64), []
     for images, classes in zip(pixels, labels, strict=True):
-        parameters = parameters - learning_rate * gradient(parameters, images, classes)
+        parameters, _ = sgd.step(parameters, gradient(parameters, images, classes))
         rows.append(parameters)
     return np.array(rows)
-
-
-def _windows(inputs: Vector, kernel: Vector) -> Vector:
-    """Return what the kernel sees: (batch, channel, row, column, kernel row, kernel column)."""
-    return np.lib.stride_tricks.sliding_window_view(inputs, kernel.shape[2:], axis=(2, 3))
-
-
-def _convolved(inputs: Vector, kernel: Vector, bias: Vector) -> Vector:
-    windows = _windows(inputs, kernel)
-    return (
-        np.tensordot(windows, kernel, ((1, 4, 5), (1, 2, 3))).transpose(0, 3, 1, 2)
-        + (bias[:, None, None])
-    )
-
-
-def _convolved_back(error: Vector, kernel: Vector) -> Vector:
-    """Return the gradient at a convolution's inputs: an error goes back to what its window saw."""
-    batch, _, height, width = error.shape
-    _, channels, num_rows, num_taps = kernel.shape
-    inputs = np.zeros((batch, channels, height + num_rows - 1, width + num_taps - 1))
-    for r in range(num_rows):
-        for s in range(num_taps):
-            share = np.einsum("bohw,oi->bihw", error, kernel[:, :, r, s])
-            inputs[:, :, r : r + height, s : s + width] += share
-    return inputs
-
-
-def _pooled(maps: Vector) -> Vector:
-    batch, channels, height, width = maps.shape
-    return maps.reshape(batch, channels, height // 2, 2, width // 2, 2).mean(axis=(3, 5))
-
-
-def _unpooled(error: Vector) -> Vector:
-    return error.repeat(2, axis=2).repeat(2, axis=3) / 4

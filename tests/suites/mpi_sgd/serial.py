@@ -4,10 +4,23 @@ Parameters travel as one packed vector: weights of layer 1, 2, ..., then biases 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+from grader import oracles
+from grader.oracles import (
+    Layer,
+    Pass,
+    half_squared_error,
+    layer,
+    linear,
+    loss_and_gradient,
+    num_elements,
+    sigmoid,
+)
 
 Vector = NDArray[np.float64]
 
@@ -21,44 +34,27 @@ def shapes(sizes: Sequence[int]) -> dict[str, tuple[int, ...]]:
 
 def num_parameters(sizes: Sequence[int]) -> int:
     """Return how many numbers a packed vector has."""
-    return sum(int(np.prod(shape)) for shape in shapes(sizes).values())
+    return num_elements(shapes(sizes))
 
 
 def unpacked(packed: Vector, sizes: Sequence[int]) -> dict[str, Vector]:
     """Return the arrays of a packed vector by name."""
-    arrays, start = {}, 0
-    for name, shape in shapes(sizes).items():
-        end = start + int(np.prod(shape))
-        arrays[name] = packed[start:end].reshape(shape)
-        start = end
-    return arrays
+    return oracles.unpacked(packed, shapes(sizes))
 
 
 def packed(arrays: Mapping[str, Vector], sizes: Sequence[int]) -> Vector:
     """Return the packed vector of arrays by name."""
-    return np.concatenate([np.ravel(arrays[name]) for name in shapes(sizes)])
-
-
-def loss(parameters: Vector, sizes: Sequence[int], inputs: Vector, labels: Vector) -> float:
-    """Return half the squared distance of the outputs from the labels, summed over the batch."""
-    return float(0.5 * np.sum((_outputs(parameters, sizes, inputs)[-1] - labels) ** 2))
+    return oracles.packed(arrays, shapes(sizes))
 
 
 def gradient(parameters: Vector, sizes: Sequence[int], inputs: Vector, labels: Vector) -> Vector:
-    """Return the packed gradient of loss().
+    """Return the packed gradient of half the squared distance of the outputs from the labels.
 
-    inputs: (batch, sizes[0]); labels: (batch, sizes[-1]). Error back-propagation as in Rumelhart,
-    Hinton and Williams (1986), from the outputs alone: for y = sigmoid(z), dy/dz = y (1 - y).
+    inputs: (batch, sizes[0]); labels: (batch, sizes[-1]). It is summed over the batch.
     """
+    layers = _layers(len(sizes) - 1)
     arrays = unpacked(parameters, sizes)
-    outputs = _outputs(parameters, sizes, inputs)
-    found: dict[str, Vector] = {}
-    upstream = outputs[-1] - labels
-    for layer in range(len(sizes) - 1, 0, -1):
-        at_sums = upstream * outputs[layer] * (1 - outputs[layer])
-        found[f"weights[{layer}]"] = np.einsum("bi,bj->ij", outputs[layer - 1], at_sums)
-        found[f"biases[{layer}]"] = at_sums.sum(axis=0)
-        upstream = at_sums @ arrays[f"weights[{layer}]"].T
+    _, found = loss_and_gradient(layers, arrays, inputs, labels, loss=half_squared_error)
     return packed(found, sizes)
 
 
@@ -82,11 +78,20 @@ def train(
     return parameters
 
 
-def _outputs(parameters: Vector, sizes: Sequence[int], inputs: Vector) -> list[Vector]:
-    """Return what every layer puts out, the inputs first; shapes (batch, sizes[i])."""
-    arrays = unpacked(parameters, sizes)
-    outputs = [inputs]
-    for layer in range(1, len(sizes)):
-        sums = outputs[-1] @ arrays[f"weights[{layer}]"] + arrays[f"biases[{layer}]"]
-        outputs.append(1 / (1 + np.exp(-sums)))
-    return outputs
+@cache
+def _layers(number: int) -> tuple[Layer, ...]:
+    found: list[Layer] = []
+    for i in range(1, number + 1):
+        found += [layer(_dense, f"weights[{i}]", f"biases[{i}]"), layer(sigmoid)]
+    return tuple(found)
+
+
+def _dense(inputs: Vector, weights: Vector, biases: Vector) -> Pass:
+    """Return inputs times weights, plus biases: here weights are (inputs, outputs)."""
+    outputs, backward = linear(inputs, weights.T, biases)
+
+    def transposed(upstream: Vector) -> tuple[Vector, ...]:
+        at_inputs, at_weights, at_biases = backward(upstream)
+        return at_inputs, at_weights.T, at_biases
+
+    return outputs, transposed

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from grader.api import Outcome, WrongAnswer
 
-from . import gradients, layers, serial
+from . import gradients, serial
 from .steps import examples_of, num_steps, told, wrong_factor
 from .train_cases import Training
 
@@ -197,16 +197,8 @@ def _own_gradients(of: _SameOutcome) -> list[list[NDArray[Any]]]:
         batches = zip(np.split(images, ends[:-1]), np.split(labels, ends[:-1]), strict=True)
         found.append(
             [
-                _gradient(start, *batch, of.case.first_channels)
+                serial.gradient(start.astype(np.float64), *batch, of.case.first_channels)
                 for start, batch in zip(starts, batches, strict=True)
             ]
         )
     return found
-
-
-def _gradient(
-    start: NDArray[Any], images: NDArray[Any], labels: NDArray[Any], first_channels: int
-) -> NDArray[Any]:
-    named = serial.unpacked(start.astype(np.float64), first_channels)
-    _, gradient = layers.loss_and_gradient(named, images, labels)
-    return serial.packed(gradient, first_channels)

@@ -152,7 +152,7 @@ def assert_sgd_steps(case: Training, outcome: Outcome) -> None:
     """
     num_steps(case, outcome)
     seen = list(zip(outcome["start"], outcome["parameters"], outcome["used"], strict=True))
-    ends = [serial.sgd(*each) for each in seen]
+    ends = [serial.ends_of_steps(*each) for each in seen]
     for rank, each in enumerate(seen):
         if not (np.abs(np.array(ends[rank]) - each[1]) <= _STEP_TOLERANCE).all():
             instead = seen_instead(*each, tolerance=_STEP_TOLERANCE)

@@ -1,13 +1,15 @@
 """Which optimizer explains the steps of a rank that are not those asked for."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from grader.api import listed
+from grader.oracles import SGD, Values
 
-from .serial import LEARNING_RATE, MOMENTUM, WEIGHT_DECAY, Values, sgd
+from .serial import OPTIMIZER, ends_of_steps
 
 _RELATIVE = 1e-2
 """An option of the optimizer is taken for the asked one up to this part of it."""
@@ -33,40 +35,41 @@ def seen_instead(
     sizes = np.abs(moved[0][large])
     if sizes.size and 0 < sizes.std() <= _ADAM_SPREAD * sizes.mean():
         return f"every number moves by {sizes.mean():.2g}: these are Adam's steps, not SGD's"
-    for nesterov, options in ((True, {}), (False, _fitted(moved, before, gradients))):
-        ends = np.array(sgd(start, reached, gradients, nesterov=nesterov, **options))
+    for sgd in (replace(OPTIMIZER, nesterov=True), _fitted(moved, before, gradients)):
+        ends = np.array(ends_of_steps(start, reached, gradients, sgd))
         if (np.abs(ends - before[1:]) <= tolerance).all():
-            how = "with Nesterov's momentum" if nesterov else _worded(options)
+            how = "with Nesterov's momentum" if sgd.nesterov else _worded(sgd)
             return f"these are steps {how}"
     return ""
 
 
-def _fitted(moved: Values, before: Values, gradients: NDArray[Any]) -> dict[str, float]:
-    """Return the options of SGD that come closest, by least squares.
+def _fitted(moved: Values, before: Values, gradients: NDArray[Any]) -> SGD:
+    """Return SGD with the options that come closest, by least squares.
 
     The first step has no history, and tells rate and decay; the second one tells the momentum.
     """
     columns = np.array([gradients[0], before[0]], dtype=np.float64).T
     rate, decayed = np.linalg.lstsq(columns, moved[0], rcond=None)[0]
     if rate == 0:
-        return {}
-    decay = 0.0 if abs(decayed / rate) < _RELATIVE * WEIGHT_DECAY else decayed / rate
-    found = {"learning_rate": float(rate), "weight_decay": float(decay)}
+        return OPTIMIZER
+    is_decayed = abs(decayed / rate) >= _RELATIVE * OPTIMIZER.weight_decay
+    decay = float(decayed / rate) if is_decayed else 0.0
+    found = replace(OPTIMIZER, learning_rate=float(rate), weight_decay=decay)
     if len(moved) > 1:
         fresh = rate * (gradients[1] + decay * before[1])
         momentum = float((moved[1] - fresh) @ moved[0] / (moved[0] @ moved[0]))
-        found["momentum"] = 0.0 if abs(momentum) < _RELATIVE * MOMENTUM else momentum
+        has_momentum = abs(momentum) >= _RELATIVE * OPTIMIZER.momentum
+        found = replace(found, momentum=momentum if has_momentum else 0.0)
     return found
 
 
-def _worded(options: dict[str, float]) -> str:
+def _worded(sgd: SGD) -> str:
     """Return the options that differ from those asked for."""
-    asked = {"learning_rate": LEARNING_RATE, "momentum": MOMENTUM, "weight_decay": WEIGHT_DECAY}
-    differing = {
-        name.replace("_", " "): options[name]
-        for name in asked
-        if name in options and abs(options[name] - asked[name]) > _RELATIVE * asked[name]
-    }
+    differing: dict[str, float] = {}
+    for name in ("learning_rate", "momentum", "weight_decay"):
+        value, asked = getattr(sgd, name), getattr(OPTIMIZER, name)
+        if abs(value - asked) > _RELATIVE * asked:
+            differing[name.replace("_", " ")] = value
     missing = [name for name, value in differing.items() if value == 0]
     others = [f"{name} {value:.2g}" for name, value in differing.items() if value != 0]
     words = [f"without {' and '.join(missing)}"] if missing else []

@@ -8,6 +8,7 @@ from federated import lenet
 from federated.training_cases import Trained, Training
 
 from grader.model import Outcome
+from grader.oracles import SGD
 from grader.suite.case import Data
 from grader.trace.calls import Trace
 
@@ -110,13 +111,14 @@ def federated(
     examples = trained(case, [Rank() for _ in range(num_clients + 1)])
     ranks = [Rank() for _ in range(num_clients + 1)]
     server, clients = ranks[0], ranks[1:]
-    optimizers = [lenet.MomentumSGD() for _ in clients]
+    sgd = SGD(lenet.LEARNING_RATE, lenet.MOMENTUM)
+    velocities: list[lenet.Vector | float] = [0.0 for _ in clients]
     for number in range(5):
         for client, rank in enumerate(clients):
             if sends_back or number == 0:
                 rank.model = server.model
             if not keeps_momentum:
-                optimizers[client] = lenet.MomentumSGD()
+                velocities[client] = 0.0
             mine = np.flatnonzero(examples.client_of == client)
             mine = rows(client, np.random.default_rng(number).permutation(mine))
             for begin in range(0, len(mine), 32):
@@ -124,7 +126,8 @@ def federated(
                 rank.batches.append(batch)
                 rank.seen.append(np.asarray(rank.model, dtype=np.float32))
                 seen = rank.seen[-1].astype(np.float64)
-                after = optimizers[client].step(seen, examples.gradient(seen, batch))
+                gradient = examples.gradient(seen, batch)
+                after, velocities[client] = sgd.step(seen, gradient, velocities[client])
                 rank.model = after.astype(np.float32)
         models = [rank.model for rank in clients]
         average = aggregated or weighted

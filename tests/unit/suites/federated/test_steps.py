@@ -8,6 +8,7 @@ from federated.slices import assert_epochs, assert_only, assert_slice_sizes, ass
 from federated.training_cases import Training
 
 from grader.judge.findings import WrongAnswer
+from grader.oracles import packed, unpacked
 
 from .runs import START, data_parallel
 
@@ -46,9 +47,9 @@ def total(gradients):
 
 
 def biases_alone(rank, gradients):
-    arrays = lenet.unpacked(total(gradients) / 2)
-    own = lenet.unpacked(gradients[rank])
-    return lenet.packed({**arrays, "fc2.bias": own["fc2.bias"]})
+    arrays = unpacked(total(gradients) / 2, lenet.SHAPES)
+    own = unpacked(gradients[rank], lenet.SHAPES)
+    return packed({**arrays, "fc2.bias": own["fc2.bias"]}, lenet.SHAPES)
 
 
 def test_the_mean_of_all_gradients_is_right():

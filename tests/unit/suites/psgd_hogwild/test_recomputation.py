@@ -69,12 +69,14 @@ def test_other_parameters_give_another_output():
     [
         (LAYERS, []),
         ([Layer(CONVOLUTION, (2, 4, 12, 12))], [np.zeros((4, 1, 5, 5))]),
+        ([Layer(CONVOLUTION, (2, 1, 28, 28))], [np.zeros((1, 1, 29, 29))]),
+        ([Layer(CONVOLUTION, (2, 1 << 14, 28, 28))], [np.zeros((1 << 14, 1, 1, 1))]),
         ([Layer(MAX_POOL, (2, 1, 27, 20))], []),
         ([Layer(RELU, (2, 1, 4, 4))], []),
         ([Layer(RELU, ())], []),
     ],
 )
 def test_what_does_not_fit_is_said(found, parameters):
-    """Missing parameters, strides, overlapping pools and shapes that are not so."""
+    """Missing parameters, strides, what would fill the memory, pools and shapes that are not so."""
     with pytest.raises(NotRecomputable):
         output_of(IMAGES, found, parameters)

@@ -1,5 +1,7 @@
 """Trainings made by hand: right ones pass every check, each mistake fails its own."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from vgg_ddp import batches, checks, rules, serial
@@ -156,11 +158,11 @@ def test_a_forgotten_weight_decay_is_told():
 
 def stepped(**options):
     """Return an outcome of three steps by SGD with other options."""
-    results = right(2, num_steps=3)
+    results, sgd = right(2, num_steps=3), replace(serial.OPTIMIZER, **options)
     for each in results:
         for step in range(3):
             reached = each["parameters"][:step]
-            ends = serial.sgd(each["start"], reached, each["used"][: step + 1], **options)
+            ends = serial.ends_of_steps(each["start"], reached, each["used"][: step + 1], sgd)
             each["parameters"][step] = ends[-1]
     return outcome(case(), results)
 

@@ -4,15 +4,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from vgg_ddp import layers, serial
+from vgg_ddp import serial
 from vgg_ddp.train_cases import Training
 
 from grader.model import Outcome
+from grader.oracles import packed
 from grader.suite.case import Case
 from grader.trace.calls import RankTrace, Trace
 
 FIRST_CHANNELS = 1
-LABELS = np.random.default_rng(2).integers(layers.NUM_CLASSES, size=384)
+LABELS = np.random.default_rng(2).integers(serial.NUM_CLASSES, size=384)
 SILENT = RankTrace(
     rank=0,
     calls=(),
@@ -58,12 +59,12 @@ def spread(vector: np.ndarray[Any, Any]) -> list[float]:
 
 def start(seed: int = 0) -> np.ndarray[Any, Any]:
     """Return packed parameters such as a new network has."""
-    random = np.random.default_rng(seed)
+    random, shapes = np.random.default_rng(seed), serial.shapes(FIRST_CHANNELS)
     named = {
         name: np.ones(shape) if len(shape) == 1 else random.normal(size=shape) / shape[1] ** 0.5
-        for name, shape in layers.shapes(FIRST_CHANNELS).items()
+        for name, shape in shapes.items()
     }
-    return serial.packed(named, FIRST_CHANNELS).astype(np.float32)
+    return packed(named, shapes).astype(np.float32)
 
 
 def right(ranks: int, num_steps: int = 1, batch_size: int = 6) -> list[dict[str, Any]]:
@@ -74,20 +75,14 @@ def right(ranks: int, num_steps: int = 1, batch_size: int = 6) -> list[dict[str,
     examples = np.arange(ranks * num_steps * batch_size).reshape(num_steps, ranks, batch_size)
     before, reached, used, local = start(), [], [], []
     for step in range(num_steps):
-        named = serial.unpacked(before.astype(np.float64), FIRST_CHANNELS)
-        own = [
-            serial.packed(
-                layers.loss_and_gradient(named, images[rank, step], LABELS[examples[step, rank]])[
-                    1
-                ],
-                FIRST_CHANNELS,
-            )
-            for rank in range(ranks)
-        ]
+        wide = before.astype(np.float64)
+        batches = [(images[rank, step], LABELS[examples[step, rank]]) for rank in range(ranks)]
+        own = [serial.gradient(wide, *batch, FIRST_CHANNELS) for batch in batches]
         local.append(np.array(own, dtype=np.float32))
         used.append(np.mean(local[-1].astype(np.float64), axis=0).astype(np.float32))
         history = np.array([start(), *reached], dtype=np.float32)
-        before = serial.sgd(history[0], history[1:], np.array(used))[-1].astype(np.float32)
+        ends = serial.ends_of_steps(history[0], history[1:], np.array(used))
+        before = ends[-1].astype(np.float32)
         reached.append(before)
     return [
         {

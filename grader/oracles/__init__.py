@@ -1,0 +1,84 @@
+"""Oracles of training in numpy: layers with their gradients, losses, optimizers.
+
+They know no assignment, use nothing but numpy, and give what torch gives: options, names of
+parameters and orders of axes are torch's. A suite says which layers a network has:
+
+    LAYERS = (
+        layer(conv2d, "conv1.weight", "conv1.bias", padding=2),
+        layer(relu),
+        layer(max_pool2d, size=2),
+        layer(flatten),
+        layer(linear, "fc.weight", "fc.bias"),
+    )
+    loss, gradient = loss_and_gradient(LAYERS, parameters, images, labels)
+
+Layers
+    Called by themselves they return their outputs and the way back, a function:
+    `outputs, backward = linear(inputs, weight, bias)`, then
+    `at_inputs, at_weight, at_bias = backward(at_outputs)`; at_x is the gradient of the loss at x.
+    `conv2d`, `max_pool2d`, `avg_pool2d`, `linear`, `batch_norm` (in training), `flatten`, `relu`,
+    `tanh`, `sigmoid`, `softmax`.
+Losses
+    `cross_entropy` (mean), `half_squared_error` (sum): the loss, and its gradient at the outputs.
+Networks
+    `layer`, a `Layer`; `outputs_of`, `loss_and_gradient` of a sequence of them.
+Optimizers
+    `SGD`, `Adam` (with `Moments`): `step` returns the parameters and what the next step needs.
+Packing
+    `packed`, `unpacked`, `num_elements`, `slices`, `element_name`: parameters as one vector.
+Types
+    `Values`, `Labels`, `Shapes`; `Pass`, what a layer returns, and `Backward`, its way back.
+
+All is computed in the floating-point type of what goes in: float64 for an oracle that is to be
+closer to the truth than a submission, float32 for one that computes as torch does.
+
+Errors: ValueError says in a sentence what was found and what was expected, for shapes, dtypes,
+labels and names that do not fit.
+"""
+
+from grader.oracles.arrays import Backward, Labels, Pass, Values
+from grader.oracles.layers import batch_norm, flatten, linear, relu, sigmoid, softmax, tanh
+from grader.oracles.losses import cross_entropy, half_squared_error
+from grader.oracles.networks import Layer, layer, loss_and_gradient, outputs_of
+from grader.oracles.optimizers import SGD, Adam, Moments
+from grader.oracles.packing import (
+    Shapes,
+    element_name,
+    num_elements,
+    packed,
+    slices,
+    unpacked,
+)
+from grader.oracles.windows import avg_pool2d, conv2d, max_pool2d
+
+__all__ = [
+    "SGD",
+    "Adam",
+    "Backward",
+    "Labels",
+    "Layer",
+    "Moments",
+    "Pass",
+    "Shapes",
+    "Values",
+    "avg_pool2d",
+    "batch_norm",
+    "conv2d",
+    "cross_entropy",
+    "element_name",
+    "flatten",
+    "half_squared_error",
+    "layer",
+    "linear",
+    "loss_and_gradient",
+    "max_pool2d",
+    "num_elements",
+    "outputs_of",
+    "packed",
+    "relu",
+    "sigmoid",
+    "slices",
+    "softmax",
+    "tanh",
+    "unpacked",
+]
