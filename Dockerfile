@@ -1,5 +1,6 @@
-# Three images: `grade` for the course, `grade-student` without solutions and hidden tests, and
-# `grade-ranks`, where submitted code runs when the judge has a container of its own.
+# Four images: `grade` for the course, `grade-student` without solutions and hidden tests,
+# `grade-ranks`, where submitted code runs when the judge has a container of its own, and
+# `grade-engine`, without any course, from which `grade build` makes the images of other courses.
 # Build with `make image`.
 
 ARG BASE=debian:bookworm-slim
@@ -43,12 +44,8 @@ RUN mkdir /opt/interposer \
     && /opt/venv/bin/python -m grader.trace.build /opt/interposer/interposer.so
 
 # Everything a student must not read: only root may enter.
-FROM python AS course
+FROM python AS engine
 COPY grader /layout/opt/grader/grader
-COPY course.toml /layout/opt/grader/
-COPY tests/suites /layout/opt/grader/tests/suites
-COPY student_template /layout/opt/grader/student_template
-COPY reference /layout/opt/grader/reference
 COPY requirements.lock /layout/opt/grader/
 RUN mkdir -p /layout/usr/local/bin \
     && printf '%s\n' '#!/opt/venv/bin/python -I' 'import os, sys' \
@@ -57,11 +54,19 @@ RUN mkdir -p /layout/usr/local/bin \
         '    sys.exit(3)' \
         'sys.path.insert(0, "/opt/grader")' 'from grader.__main__ import main' 'main()' \
         >/layout/usr/local/bin/grade \
-    # Not what students are given: Python would run such bytecode in place of what they change.
-    && python3 -m compileall -q -s /layout --invalidation-mode unchecked-hash \
-        /layout/opt/grader/grader /layout/opt/grader/reference /layout/opt/grader/tests \
+    && python3 -m compileall -q -s /layout --invalidation-mode unchecked-hash /layout/opt/grader \
     && chmod -R u=rwX,go= /layout/opt/grader \
     && chmod 0755 /layout/usr/local/bin/grade
+
+FROM engine AS course
+COPY course.toml /layout/opt/grader/
+COPY tests/suites /layout/opt/grader/tests/suites
+COPY student_template /layout/opt/grader/student_template
+COPY reference /layout/opt/grader/reference
+# Not what students are given: Python would run such bytecode in place of what they change.
+RUN python3 -m compileall -q -s /layout --invalidation-mode unchecked-hash \
+        /layout/opt/grader/reference /layout/opt/grader/tests \
+    && chmod -R u=rwX,go= /layout/opt/grader
 
 FROM course AS student
 RUN cd /layout/opt/grader \
@@ -100,6 +105,10 @@ WORKDIR /
 ENTRYPOINT ["tini", "-s", "--", "/opt/venv/bin/python", "-I", "-S", "/opt/ranks/zygote/__main__.py"]
 CMD ["--listen", "/ranks", "/opt/venv/lib/python3.11/site-packages", "/opt/ranks/rank"]
 LABEL grader.edition="ranks"
+
+FROM runtime AS grade-engine
+COPY --from=engine /layout /
+LABEL grader.edition="engine"
 
 FROM runtime AS grade-student
 COPY --from=student /layout /

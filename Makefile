@@ -104,6 +104,7 @@ image: setup wheelhouse
 	$(BUILD) --target grade --tag grade .
 	$(BUILD) --target grade-student --tag grade-student .
 	$(BUILD) --target grade-ranks --tag grade-ranks .
+	$(BUILD) --target grade-engine --tag grade-engine .
 
 # For `grade run --engine podman`, and for the tests of it.
 podman-images: image

@@ -14,7 +14,8 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
-    commands_by_name: check, run, selftest, open, trace, list, template, new and verify.
+    commands_by_name: check, run, selftest, open, trace, list, template, new,
+    verify and build.
     print_versions: what --version does.
     """
     whole = argparse.ArgumentParser(
@@ -49,6 +50,15 @@ def parser(
     write.add_argument("output", metavar="FOLDER", type=Path)
     new = commands.add_parser("new", help="write a new assignment, which grades at once")
     new.add_argument("name", metavar="NAME", help="as of a Python package: halo_exchange")
+    build = commands.add_parser("build", help="build the image of a course, and its students'")
+    build.add_argument("--tag", metavar="NAME", help="of the image (default: the course's name)")
+    build.add_argument(
+        "--from",
+        dest="base",
+        metavar="IMAGE",
+        default="grade-engine",
+        help="the engine's image (default: grade-engine)",
+    )
     verify = commands.add_parser("verify", help="check assignments as their authors mean them")
     verify.add_argument(
         "assignments", metavar="ASSIGNMENT", nargs="*", help="default: all of the course"

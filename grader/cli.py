@@ -133,6 +133,12 @@ def _run(options: argparse.Namespace) -> int:
     return _finish(json_report.parse(data), options)
 
 
+def _build(options: argparse.Namespace) -> int:
+    from grader.commands import building  # as for `run`
+
+    return building.build_images(options)
+
+
 def _selftest(options: argparse.Namespace) -> int:
     """Try it in this container, else in one that is started as for a grading."""
     is_here = is_sealed(os.environ)
@@ -216,4 +222,5 @@ _COMMANDS = {
     "template": authors.write_template,
     "new": authors.write_new,
     "verify": authors.verify_assignments,
+    "build": _build,
 }

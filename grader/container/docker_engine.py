@@ -1,5 +1,6 @@
 """Docker as the sealed door needs it."""
 
+import io
 import socket
 import threading
 from contextlib import suppress
@@ -38,6 +39,24 @@ class DockerEngine:
         """Return the daemon. Raises GraderError when none answers."""
         with clear_sentences():
             return cls(docker.from_env().api)
+
+    def build(self, context: bytes, tag: str) -> None:
+        """Build an image from a tar with its Dockerfile and files.
+
+        Raises GraderError with what the daemon says when it cannot.
+        """
+        with clear_sentences():
+            lines = self._api.build(
+                fileobj=io.BytesIO(context),
+                custom_context=True,
+                tag=tag,
+                rm=True,
+                forcerm=True,
+                decode=True,
+            )
+            for line in lines:
+                if "error" in line:
+                    raise GraderError(f"the image {tag} could not be built: {line['error']}")
 
     def create(self, plan: ContainerPlan) -> str:
         """Make a container that gets nothing but what the plan names, and keeps nothing."""

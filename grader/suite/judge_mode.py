@@ -12,7 +12,7 @@ from grader.model import Outcome, RunFailure, TestResult, Verdict
 from grader.runner.journal import Finished, Step
 from grader.runner.plan import MOST_CALLS, Launched, Plan
 from grader.suite.case import Case
-from grader.suite.continuation import Answers, LaunchBudget, out_of_time
+from grader.suite.continuation import Answers, LaunchBudget, out_of_time, ranks_text
 from grader.suite.grading import Grading, Position
 from grader.suite.inputs import case_calls
 from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch, never_run
@@ -61,7 +61,7 @@ class JudgeMode(SuiteMode):
         grading = self._grading
         if grading.selection.ranks not in (None, ranks):
             self._left_out.add(function_of(item))
-            why = f"only {grading.selection.ranks} ranks were asked for"
+            why = f"--ranks asks for {ranks_text(grading.selection.ranks)} only"
             return never_run(cases, ranks, why)
         of_call = LaunchBudget.of(grading.limits.case_s)
         budget = self._budgets.setdefault(cases[0].call, of_call)

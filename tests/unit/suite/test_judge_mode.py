@@ -711,7 +711,7 @@ def test_only_the_number_of_ranks_asked_for_is_launched(tmp_path):
     tests, _ = grade(tmp_path, SELECTED, launch, selection=Selection(ranks=3))
     assert set(launched) == {3}
     assert tests["first"].verdict is Verdict.ACCEPTED
-    assert tests["third"].message == "not run: only 3 ranks were asked for"
+    assert tests["third"].message == "not run: --ranks asks for 3 ranks only"
 
 
 def test_what_is_left_out_decides_nothing(tmp_path):
@@ -731,7 +731,7 @@ def test_what_is_left_out_decides_nothing(tmp_path):
     """
     tests, _ = grade(tmp_path, body, selection=Selection(ranks=3))
     assert list(tests) == ["four", "more"]
-    assert tests["four"].message == "not run: only 3 ranks were asked for"
+    assert tests["four"].message == "not run: --ranks asks for 3 ranks only"
     assert tests["more"].verdict is Verdict.ACCEPTED
 
 
@@ -758,7 +758,7 @@ def test_what_found_no_answers_because_nobody_asked_ranks_says_why(tmp_path):
                 not_run("even the plainest sum fails")
     """
     tests, _ = grade(tmp_path, body, selection=Selection(ranks=3))
-    assert tests["any"].message == "not run: only 3 ranks were asked for"
+    assert tests["any"].message == "not run: --ranks asks for 3 ranks only"
 
 
 def test_fail_fast_runs_nothing_after_the_first_failure(tmp_path):

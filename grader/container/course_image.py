@@ -1,0 +1,82 @@
+"""The images of a course: an engine image and, on top of it, what the course holds."""
+
+import io
+import tarfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+from grader.course import FILE, Course
+from grader.errors import GraderError
+
+IN_IMAGE = PurePosixPath("/opt/course")
+HIDDEN = ("hidden", "test_hidden")
+"""How the names of files begin that no student gets."""
+
+_ROOT_ALONE = 0o600
+"""A submission runs as another user: it may read nothing of the course."""
+
+Files = Mapping[PurePosixPath, Path]
+
+
+def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Path]:
+    """Return the files of an edition of a course, by their paths in it.
+
+    That for students has no references and nothing whose name says that it is hidden. Raises
+    GraderError for a folder of the course that does not lie in it.
+    """
+    folders = [course.suites, course.templates]
+    folders += [] if is_for_students else [course.references]
+    found = {PurePosixPath(FILE): course.root / FILE}
+    for folder in folders:
+        for path in _files(folder):
+            try:
+                relative = path.relative_to(course.root)
+            except ValueError:
+                raise GraderError(f"{path} does not lie in the course {course.root}") from None
+            if not (is_for_students and is_hidden(relative)):
+                found[PurePosixPath(relative.as_posix())] = path
+    return found
+
+
+def is_hidden(path: Path) -> bool:
+    """Return whether a file, or a folder it is in, is one that no student gets."""
+    return any(name.startswith(HIDDEN) for name in path.parts)
+
+
+def build_context(base: str, files: Files, labels: Mapping[str, str]) -> bytes:
+    """Return the tar that an image is built from: its Dockerfile, and the files of the course.
+
+    base: the engine image. labels: what the image says of itself.
+    """
+    lines = [f"FROM {base}", f"COPY course {IN_IMAGE}", f"ENV GRADER_COURSE={IN_IMAGE}"]
+    lines += [f'LABEL {name}="{value}"' for name, value in labels.items()]
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        _add(tar, "Dockerfile", "\n".join(lines).encode())
+        made: set[PurePosixPath] = set()
+        for relative, path in sorted(files.items()):
+            name = "course" / relative
+            for folder in reversed(name.parents[:-1]):
+                if folder not in made:
+                    made.add(folder)
+                    _add_folder(tar, str(folder))
+            _add(tar, str(name), path.read_bytes())
+    return buffer.getvalue()
+
+
+def _add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(content), _ROOT_ALONE
+    tar.addfile(entry, io.BytesIO(content))
+
+
+def _add_folder(tar: tarfile.TarFile, name: str) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.type, entry.mode = tarfile.DIRTYPE, 0o700
+    tar.addfile(entry)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc":
+            yield path

@@ -1,0 +1,122 @@
+"""A course from outside of this repository, in images made by `grade build`."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import docker
+import pytest
+from docker.errors import DockerException, ImageNotFound
+
+from grader.authoring import skeleton
+
+ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 300
+
+
+def grade(*arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "grader", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+
+
+def run(image, folder, *command):
+    return subprocess.run(
+        [
+            *("docker", "run", "--rm", "--network", "none"),
+            *("-v", f"{folder}:/submission:ro", image, *command),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+
+
+def contents(image):
+    """Return the paths of all files that an image holds of its course."""
+    client = docker.from_env()
+    listing = client.containers.run(
+        image, entrypoint=["find", "/opt/course", "-type", "f", "-printf", "%m %P\\n"], remove=True
+    )
+    return dict(reversed(line.split(" ", 1)) for line in listing.decode().splitlines())
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    """Return a course with one assignment and a hidden test, and have its images made."""
+    try:
+        docker.from_env().images.get("grade-engine")
+    except (DockerException, ImageNotFound):
+        pytest.skip("there is no image grade-engine: `make image` builds it")
+    root = tmp_path_factory.mktemp("outside") / "course"
+    skeleton.write(root, "sums")
+    suites = root / "tests/suites/sums"
+    hidden = (
+        "@points(3)\n"
+        "def test_many_ranks(run):\n"
+        '    """Five ranks, which no visible test has, get the sum that they all add up to."""\n'
+        "    for case, outcome in run(5, CASES):\n"
+        "        assert_sums(case, outcome)\n"
+    )
+    (suites / "hidden_sum.py").write_text(
+        "from grader.api import part, points\n\n"
+        "from .test_sum import CASES, assert_sums\n\n"
+        'pytestmark = [part("sum")]\n\n\n' + hidden
+    )
+    toml = suites / "assignment.toml"
+    toml.write_text(toml.read_text().replace("points = 10\n", "points = 10\nhidden_points = 3\n"))
+    done = grade("--course", root, "build", "--tag", "grader-test-course")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["grader-test-course", "grader-test-course-student"]
+    yield root
+    for image in done.stdout.split():
+        docker.from_env().images.remove(image, force=True)
+
+
+def test_the_course_image_grades_with_hidden_tests(course):
+    """By nothing but what lies in the image; no bundled assignment is there."""
+    done = run("grader-test-course", course / "reference/sums")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Score 13 of 13" in done.stdout
+    listed = run("grader-test-course", course, "list").stdout
+    assert listed.startswith("sums: A sum over ranks")
+    assert "mpi_sgd" not in listed
+
+
+def test_only_root_reads_the_course_in_its_image(course):
+    assert set(contents("grader-test-course").values()) == {"600"}
+
+
+def test_the_student_image_has_no_solution_and_no_hidden_test(course):
+    """It grades all the same, and says what is missing."""
+    files = contents("grader-test-course-student")
+    assert "student_template/sums/my_sum.py" in files
+    assert not any("hidden" in name or name.startswith("reference/") for name in files)
+    done = run("grader-test-course-student", course / "reference/sums")
+    assert "Score 10 of 10" in done.stdout
+    assert "3 further points are graded by hidden tests" in done.stdout
+
+
+def test_hidden_lines_in_what_students_get_stop_the_build(course):
+    """Nothing is built then."""
+    leak = course / "student_template/sums/HANDOUT.md"
+    before = leak.read_text()
+    leak.write_text(before + "    for case, outcome in run(5, CASES):\n")
+    done = grade("--course", course, "build", "--tag", "grader-test-leak")
+    leak.write_text(before)
+    assert done.returncode == 3
+    assert "students get it, and it holds a line of hidden_sum.py" in done.stderr
+    with pytest.raises(ImageNotFound):
+        docker.from_env().images.get("grader-test-leak")
+
+
+def test_an_engine_image_that_is_not_there_is_told(course):
+    done = grade("--course", course, "build", "--from", "no-such-engine")
+    assert done.returncode == 3
+    assert "no-such-engine" in done.stderr
+    assert done.stderr.count("\n") < 5
