@@ -84,7 +84,8 @@ def jobs() -> Iterator[Job]:
 def _decides(name: str) -> tuple[str, ...]:
     """Return the digest of the suites of an assignment and of the engine's parts that judge."""
     whole = hashlib.sha256()
-    for folder in (ROOT / "tests" / "suites" / name, ROOT / "grader" / "judge"):
+    engine = ROOT / "grader"
+    for folder in (ROOT / "tests" / "suites" / name, engine / "judge", engine / "oracles"):
         for file in sorted(folder.rglob("*.py")):
             whole.update(file.read_bytes())
     return (whole.hexdigest(),)

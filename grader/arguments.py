@@ -21,7 +21,7 @@ def parser(
     whole = argparse.ArgumentParser(
         prog="grade", description="Mark a distributed machine-learning assignment."
     )
-    _add_course_option(whole)
+    _add_course_option(whole, "course_before")
     whole.add_argument("--version", action=print_versions, nargs=0, help="what would grade")
     commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
     check = commands.add_parser("check", help="grade a folder here, without Docker")
@@ -84,14 +84,15 @@ def selecting(options: argparse.Namespace) -> list[str]:
     return found + (["--show-hidden"] if options.show_hidden else [])
 
 
-def _add_course_option(command: argparse.ArgumentParser) -> None:
+def _add_course_option(command: argparse.ArgumentParser, name: str = "course") -> None:
     """Add --course, which counts before the name of a command and after it."""
     command.add_argument(
         "--course",
+        dest=name,
         metavar="FOLDER",
         type=Path,
         action="append",
-        default=argparse.SUPPRESS,
+        default=[],
         help="a course to grade by, beside the bundled one (default: GRADER_COURSE)",
     )
 

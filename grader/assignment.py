@@ -121,9 +121,14 @@ class Assignment:
         return {"__init__" if path == file else path.stem: path.read_text() for path in paths}
 
     def shared_support(self) -> dict[str, Path]:
-        """Return the support files that are not the assignment's own, with where they lie."""
+        """Return the support files that are not the reference's, with where they lie.
+
+        They come with the engine, or lie in the template alone. Raises GraderError when one is not
+        installed.
+        """
+        installed = self.support_paths()
         return {
-            file: SHARED_SUPPORT / file
+            file: SHARED_SUPPORT / file if (SHARED_SUPPORT / file).is_file() else installed[file]
             for file in self.support
             if not (self.reference / file).is_file()
         }

@@ -18,9 +18,11 @@ from grader.commands.context import (
     is_sealed,
     live_view,
     look,
+    named_courses,
     say,
     say_visibly,
 )
+from grader.course import Course
 from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
@@ -130,7 +132,23 @@ def _run(options: argparse.Namespace) -> int:
         secret=b"" if secret == PUBLIC_SECRET else secret,
     )
     live.close()
-    return _finish(json_report.parse(data), options)
+    report = json_report.parse(data)
+    _require_own_course(report, options)
+    return _finish(report, options)
+
+
+def _require_own_course(report: Report, options: argparse.Namespace) -> None:
+    """Raise GraderError for a mark by another course than those that --course names."""
+    named = [Course.read(folder) for folder in named_courses(options)]
+    if named and report.versions.course not in [course.name for course in named]:
+        raise GraderError(
+            f"the image {options.image!r} graded by its own course {report.versions.course}, not by "
+            f"{named[0].name}; name the image of that with --image, which `grade build` makes"
+        )
+    for course in named:
+        found = (report.versions.course, report.versions.course_digest)
+        if course.name == found[0] and course.digest() != found[1]:
+            say(f"the image {options.image!r} holds another version of the course {course.name}")
 
 
 def _build(options: argparse.Namespace) -> int:

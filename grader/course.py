@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -26,7 +27,10 @@ Name = Annotated[
 ]
 Folder = Annotated[
     str,
-    Meta(pattern=r"\A[^/\x00-\x1f][^\x00-\x1f]*\Z", description="a folder in the course"),
+    Meta(
+        pattern=r"\A[^/\\.\x00-\x1f][^/\\\x00-\x1f]*(/[^/\\.\x00-\x1f][^/\\\x00-\x1f]*)*\Z|\A\.\Z",
+        description="a folder in the course such as tests/suites, or . for the course itself",
+    ),
 ]
 
 
@@ -118,6 +122,18 @@ class Course:
         """Read all of them. Raises GraderError when a file is not right."""
         return [self.load(name) for name in self.names()]
 
+    def readable(self) -> list[Assignment]:
+        """Read those whose files are right."""
+        found = []
+        for name in self.names():
+            with suppress(GraderError):
+                found.append(self.load(name))
+        return found
+
+    def folders(self) -> tuple[Path, ...]:
+        """Return the course's own folders, of which no submission may read any."""
+        return (self.root, self.suites, self.references, self.submissions, self.mutation)
+
     def digest(self) -> str:
         """Return the SHA-256 over everything of the course that decides a mark.
 
@@ -132,13 +148,10 @@ class Course:
 
     def _support_files(self) -> Iterator[tuple[str, Path]]:
         """Yield the files that each assignment gives to the ranks, wherever they are installed."""
-        for name in self.names():
-            try:
-                found = self.load(name).support_paths()
-            except GraderError:  # which says so to whoever wants to be graded by it
-                continue
-            for file, path in found.items():
-                yield f"support/{name}/{file}", path
+        for found in self.readable():
+            with suppress(GraderError):  # which says so to whoever wants to be graded by it
+                for file, path in found.support_paths().items():
+                    yield f"support/{found.name}/{file}", path
 
 
 def source_files(folder: Path) -> Iterator[tuple[str, Path]]:

@@ -24,6 +24,10 @@ class Courses:
         """Read all assignments. Raises GraderError where a file is not right."""
         return [found for course in self.courses for found in course.assignments()]
 
+    def readable(self) -> list[Assignment]:
+        """Read those assignments whose files are right."""
+        return [found for course in self.courses for found in course.readable()]
+
     def assignment(self, name: str) -> Assignment:
         """Read the assignment called `NAME`, or `COURSE/NAME` where several have one.
 

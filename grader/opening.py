@@ -29,12 +29,11 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder; an open session runs the files as they lie there")
     submission = intake.read(folder, courses.wanted(assignment))
-    known = courses.assignments()
     if assignment is None:
-        found = recognise(submission, known)
+        found = recognise(submission, courses.assignments())
     else:
         found = courses.assignment(assignment)
-        require_likely(submission, found, known)
+        require_likely(submission, found, courses.readable())
     end = run_openly(
         OpenOrder(
             suites=_suites(found, options.part or [], set(submission.files)),

@@ -14,7 +14,7 @@ from grader.model import PartResult, Report, Verdict
 from grader.parts import GradedPart, grade_part, with_hidden_tests
 from grader.points import total, written
 from grader.progress import PartProgress
-from grader.recognition import recognise, require_likely
+from grader.recognition import full_name, recognise, require_likely
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.runner.machine import check_machine
@@ -58,12 +58,13 @@ def grade_as(submission: Submission, name: str | None, settings: Settings) -> Re
 
     Raises UsageError when its files are those of no assignment, or of several.
     """
-    known = settings.courses.assignments()
     if name is not None:
         named = settings.courses.assignment(name)
-        require_likely(submission, named, known)
+        # A draft beside it that is not right yet is nobody's business here.
+        require_likely(submission, named, settings.courses.readable())
         return grade_submission(submission, named, settings)
     settings = replace(settings, is_recognised=True)
+    known = settings.courses.assignments()
     return grade_submission(submission, recognise(submission, known), settings)
 
 
@@ -104,7 +105,7 @@ def _protected(settings: Settings) -> Settings:
 def _grade_all(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
     started_s, started_at = time.monotonic(), datetime.now(UTC)
     selected = [part for part in assignment.parts if _is_selected(part, assignment, settings)]
-    without = [part for part in selected if not (assignment.folder / part.hidden_suite).is_file()]
+    without = [part for part in selected if not _has_hidden(part, assignment, settings)]
     if settings.shows_hidden and len(without) == len(selected):
         raise UsageError(
             f"there are no hidden tests of {assignment.name} here to show: only the course has them"
@@ -156,6 +157,10 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
         ),
         is_recognised=settings.is_recognised,
     )
+
+
+def _has_hidden(part: Part, assignment: Assignment, settings: Settings) -> bool:
+    return settings.grades_hidden and (assignment.folder / part.hidden_suite).is_file()
 
 
 _NO_MARK = "not all tests were run (--only, --ranks or --fail-fast), so this is no mark"
@@ -225,8 +230,9 @@ def _is_selected(part: Part, assignment: Assignment, settings: Settings) -> bool
 
 def _elsewhere(part: str, assignment: Assignment, settings: Settings) -> str:
     """Return which other assignments have a part of that name, and how this one was chosen."""
-    known = settings.courses.assignments()
-    others = [each.name for each in known if part in (other.name for other in each.parts)]
+    known = settings.courses.readable()
+    having = [each for each in known if part in (other.name for other in each.parts)]
+    others = [full_name(each, known) for each in having]
     if not others:
         return ""
     how = ", which was recognised by the files" if settings.is_recognised else ""
@@ -236,7 +242,7 @@ def _elsewhere(part: str, assignment: Assignment, settings: Settings) -> str:
 def _material(settings: Settings) -> list[Path]:
     """Return folders that no submission may read: ours, and what the courses solve and test by."""
     courses = settings.courses.courses
-    own = [folder for each in courses for folder in (each.root, each.suites, each.references)]
+    own = [folder for each in courses for folder in each.folders()]
     return [Path(__file__).resolve().parent, *own]
 
 

@@ -20,15 +20,16 @@ def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment
     """
     if not known:
         raise GraderError("no assignment is installed")
-    scores = {each.name: _score(submission, each) for each in known}
-    best = max(scores.values())
-    found = [each for each in known if scores[each.name] == best]
+    scores = [_score(submission, each) for each in known]
+    best = max(scores)
+    found = [each for each, score in zip(known, scores, strict=True) if score == best]
     if not best[0]:
         raise UsageError(_nothing_found(submission, known))
     if len(found) > 1:
+        names = [full_name(each, known) for each in found]
         raise UsageError(
-            f"{submission.origin} may be for {' or '.join(each.name for each in found)}: it holds "
-            f"as many files of each; say which with --assignment {found[0].name}"
+            f"{submission.origin} may be for {' or '.join(names)}: it holds "
+            f"as many files of each; say which with --assignment {names[0]}"
         )
     return found[0]
 
@@ -40,9 +41,9 @@ def require_likely(submission: Submission, named: Assignment, known: Sequence[As
     found = set(submission.found) | set(submission.files)
     tails = found | {path.partition("/")[2] for path in found}
     others = {
-        each.name: sum(any(name in tails for name in names) for names in _asked(each))
+        full_name(each, known): sum(any(name in tails for name in names) for names in _asked(each))
         for each in known
-        if each.name != named.name
+        if each != named
     }
     best = max(others, key=lambda name: others[name], default="")
     if best and others[best]:
@@ -60,6 +61,12 @@ def meant_by(submission: Submission, assignment: Assignment) -> dict[str, str]:
     return meant_files(missing, [path for path in found if not _is_one_of(path, known)])
 
 
+def full_name(assignment: Assignment, known: Sequence[Assignment]) -> str:
+    """Return an assignment's name, behind its course's where several have one of that name."""
+    is_alone = sum(each.name == assignment.name for each in known) < 2
+    return assignment.name if is_alone else f"{assignment.course}/{assignment.name}"
+
+
 def missing_text(submission: Submission, assignment: Assignment, part: Part, file: str) -> str:
     """Return the sentence about a file of a part that was not handed in."""
     names = " or ".join([file, *part.accepted_names.get(file, ())])
@@ -73,17 +80,18 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
     found = submission.found or tuple(submission.files)
     shown = ", ".join(found[:_MAX_FOUND]) or "no file in the root or one folder down"
     more = f" and {len(found) - _MAX_FOUND} more" if len(found) > _MAX_FOUND else ""
-    meant = {each.name: meant_by(submission, each) for each in known}
-    nearest = max(known, key=lambda each: len(meant[each.name]))
-    if meant[nearest.name]:
-        pairs = list(meant[nearest.name].items())
+    meant = [(each, meant_by(submission, each)) for each in known]
+    nearest, names = max(meant, key=lambda pair: len(pair[1]))
+    if names:
+        pairs = list(names.items())
         asked = " ".join(
             f"Did you mean {name} by {path}?" for name, path in sorted(pairs)[:_MAX_MEANT]
         )
-        expected = f"nearest is {nearest.name}, which expects {_listed(nearest.handed_in)}. {asked}"
+        files = _listed(nearest.handed_in)
+        expected = f"nearest is {full_name(nearest, known)}, which expects {files}. {asked}"
     else:
         expected = "expected for example " + " or ".join(
-            f"{each.handed_in[0]} ({each.name})" for each in known
+            f"{each.handed_in[0]} ({full_name(each, known)})" for each in known
         )
     return (
         f"{submission.origin} holds none of the files of any assignment; found {shown}{more}; "

@@ -41,6 +41,8 @@ class Settings:
     """Is told what came of each launch, with the traces of its cases; None where nobody asks."""
     place: Place = field(default_factory=Here)
     """Where the ranks run."""
+    grades_hidden: bool = True
+    """Run hidden tests as well, where they are."""
     shows_hidden: bool = False
     """Tell all about hidden tests; for the course, never for a report that students get."""
     flags_are_ours: bool = False

@@ -30,7 +30,7 @@ _OPTIONS = {
             "handle_segv=0",
         )
     ),
-    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={_FOLDER}/report",
 }
 
 
@@ -70,6 +70,8 @@ def pytest_runtest_call() -> Generator[None]:
         texts = [report.read_text() for report in reports]
         for report in reports:
             report.unlink()
-        errors = [text for text in texts if "ERROR: AddressSanitizer" in text]
+        errors = [
+            text for text in texts if "ERROR: AddressSanitizer" in text or "runtime error:" in text
+        ]
         if errors:
             pytest.fail("\n".join(errors), pytrace=False)

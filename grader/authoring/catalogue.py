@@ -45,7 +45,9 @@ def text(assignments: Sequence[Assignment]) -> str:
     """Return the list for a terminal: each part with its points and files."""
     lines = []
     for found in assignments:
-        lines.append(f"{found.name}: {found.title}")
+        is_alone = sum(each.name == found.name for each in assignments) < 2
+        name = found.name if is_alone else f"{found.course}/{found.name}"
+        lines.append(f"{name}: {found.title}")
         for part in found.parts:
             lines.append(_line(part.name, part.points, ", ".join(part.files)))
         for manual in found.manual:

@@ -56,8 +56,14 @@ def _row(cells: dict[str, str]) -> Row:
 
 
 def reasons(text: str) -> Mapping[str, str]:
-    """Return why survivors need not be found, by their keys, from a TOML table of reasons."""
-    return {key: str(why) for key, why in tomllib.loads(text).items()}
+    """Return why survivors need not be found, by their keys, from a TOML table of reasons.
+
+    Raises GraderError for a text that is no TOML.
+    """
+    try:
+        return {key: str(why) for key, why in tomllib.loads(text).items()}
+    except tomllib.TOMLDecodeError as error:
+        raise GraderError(f"the reasons of equivalent mutants cannot be read: {error}") from None
 
 
 def unexplained(rows: Iterable[Row], reasons_by_key: Mapping[str, str]) -> list[Row]:

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from grader.authoring import catalogue, skeleton, template
-from grader.commands.context import courses_of, is_sealed
-from grader.courses import Courses
+from grader.commands.context import courses_of, is_sealed, named_courses
+from grader.courses import VARIABLE, Courses, bundled_root
 from grader.errors import UsageError
 from grader.report.safe_text import one_line
 from grader.verification.verify import Checked, verify
@@ -32,7 +32,8 @@ def write_template(options: argparse.Namespace) -> int:
 
 def write_new(options: argparse.Namespace) -> int:
     """Write a new assignment into the course that was named, or into the current folder."""
-    folders = getattr(options, "course", [Path()])
+    variable = os.environ.get(VARIABLE, "").split(os.pathsep)
+    folders = named_courses(options) or [Path(each) for each in variable if each] or [Path()]
     if len(folders) > 1:
         raise UsageError("name one --course: the one that the assignment is to be written into")
     for path in skeleton.write(folders[0], options.name):
@@ -63,8 +64,9 @@ def verify_assignments(options: argparse.Namespace) -> int:
 
 
 def _all_named(options: argparse.Namespace, courses: Courses) -> list[str]:
-    """Return the assignments of the courses that were named; where none was, of the first."""
-    chosen = courses.courses[: max(1, len(getattr(options, "course", ())))]
+    """Return the assignments of the courses that were named; where none was, of the bundled one."""
+    own = [course for course in courses.courses if course.root != bundled_root()]
+    chosen = own or list(courses.courses)
     names = [f"{course.name}/{name}" for course in chosen for name in course.names()]
     if not names:
         folders = " or ".join(str(course.suites) for course in chosen)
@@ -87,4 +89,4 @@ def _progress(text: str) -> None:
 
 def _courses_named(options: argparse.Namespace) -> str:
     """Return the options that name courses, to be repeated by the user."""
-    return "".join(f"--course {folder} " for folder in getattr(options, "course", ()))
+    return "".join(f"--course {folder} " for folder in named_courses(options))

@@ -3,7 +3,7 @@
 import argparse
 from collections.abc import Iterator
 
-from grader.commands.context import courses_of, say
+from grader.commands.context import courses_of, named_courses, say
 from grader.container.course_image import build_context, edition
 from grader.container.docker_engine import DockerEngine
 from grader.course import Course
@@ -13,7 +13,7 @@ from grader.verification.static_checks import check_student_edition
 
 def build_images(options: argparse.Namespace) -> int:
     """Build the image of a course, and the one that its students may have."""
-    if len(getattr(options, "course", ())) > 1:
+    if len(named_courses(options)) > 1:
         raise UsageError("name one --course: the one to make images of")
     course = courses_of(options).courses[0]
     refusals = list(_refusals(course))

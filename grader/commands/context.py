@@ -19,7 +19,12 @@ _MAX_WIDTH = 100
 
 def courses_of(options: argparse.Namespace) -> Courses:
     """Return the courses that a command knows. Raises UsageError, GraderError."""
-    return find_courses(getattr(options, "course", ()))
+    return find_courses(named_courses(options))
+
+
+def named_courses(options: argparse.Namespace) -> list[Path]:
+    """Return the folders that --course names, before the command and after it."""
+    return [*options.course_before, *getattr(options, "course", ())]
 
 
 def is_sealed(environment: Mapping[str, str]) -> bool:

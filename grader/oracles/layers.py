@@ -84,7 +84,7 @@ def relu(inputs: Values) -> Pass:
 
     def backward(upstream: Values) -> tuple[Values, ...]:
         assert_upstream("relu", upstream, outputs)
-        return (upstream * (outputs > 0),)
+        return (np.where(outputs > 0, upstream, 0),)
 
     return outputs, backward
 

@@ -99,7 +99,7 @@ def max_pool2d(inputs: Values, *, size: int, stride: int | None = None) -> Pass:
         is_open = np.ones(outputs.shape, dtype=bool)
         at_views = _views("max_pool2d", at_inputs, (size, size), step)
         for view, at_view in zip(views, at_views, strict=True):
-            is_here = is_open & (view == outputs)
+            is_here = is_open & ((view == outputs) | np.isnan(view))
             at_view += upstream * is_here
             is_open &= ~is_here
         return (at_inputs,)

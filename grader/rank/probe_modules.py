@@ -7,7 +7,7 @@ the module that it stands in: those of probes have one that looks among themselv
 
 import builtins
 from collections.abc import Mapping, Sequence
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from . import toolbox
@@ -36,7 +36,8 @@ class _Package:
     """The modules that there are by now."""
 
     def __init__(self, sources: Mapping[str, str]) -> None:
-        self._sources = sources
+        # All of them now: once the guard is there, nobody makes code that has their names.
+        self._codes = {name: _compiled(name, text) for name, text in sources.items()}
         self._modules: dict[str, ModuleType] = {}
         self._import_others = builtins.__import__
         self._builtins = {**vars(builtins), "__import__": self._import}
@@ -45,16 +46,14 @@ class _Package:
         """Return a module, which runs when it is first asked for."""
         if name in self._modules:
             return self._modules[name]
-        if name not in self._sources:
+        if name not in self._codes:
             raise ModuleNotFoundError(f"probes import .{name}, but there is no probes/{name}.py")
-        full_name = _PACKAGE if name == _FIRST else f"{_PACKAGE}.{name}"
-        module = ModuleType(full_name)
+        module = ModuleType(_full_name(name))
         module.__dict__.update(__package__=_PACKAGE, __builtins__=self._builtins)
         # Before it runs: what it imports may ask for it in turn.
         self._modules[name] = module
         try:
-            code = compile(self._sources[name], f"<{full_name}>", "exec", dont_inherit=True)
-            exec(code, module.__dict__)  # noqa: S102 - ours
+            exec(self._codes[name], module.__dict__)  # noqa: S102 - ours
         except BaseException:
             del self._modules[name]
             raise
@@ -71,10 +70,15 @@ class _Package:
         level: int = 0,
     ) -> ModuleType:
         """Do what an import statement in a probe asks for, as Python's own `__import__` does."""
-        if level == 0 and name.partition(".")[0] != "grader":
+        if level == 0 and name.partition(".")[0] not in ("grader", _PACKAGE):
             return self._import_others(name, globals, locals, fromlist or (), level)
         if level == 0 and name == _TOOLBOX and fromlist:
             return toolbox
+        if level == 0 and name.partition(".")[0] == _PACKAGE:
+            raise ImportError(
+                f"probes import {name}, which would be a module of the submission; write: "
+                f"from .{name.partition('.')[2] or 'MODULE'} import NAME"
+            )
         if level == 0:
             raise ImportError(
                 f"probes import {name}; of grader they may only use: from {_TOOLBOX} import NAME"
@@ -90,3 +94,11 @@ class _Package:
             if not hasattr(package, each):
                 setattr(package, each, self.module(each))
         return package
+
+
+def _compiled(name: str, text: str) -> CodeType:
+    return compile(text, f"<{_full_name(name)}>", "exec", dont_inherit=True)
+
+
+def _full_name(name: str) -> str:
+    return _PACKAGE if name == _FIRST else f"{_PACKAGE}.{name}"

@@ -29,13 +29,12 @@ class Enough(BaseException):
 def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
     """Let an attribute of a module, class or object have another value for a while.
 
-    A class that has inherited it inherits it again afterwards. Raises AttributeError where there is
+    What has inherited it inherits it again afterwards. Raises AttributeError where there is
     none of that name.
     """
     before = getattr(owner, name)
-    is_class = isinstance(owner, type)
-    is_inherited = is_class and name not in vars(owner)
-    if is_class and not is_inherited:
+    is_inherited = name not in getattr(owner, "__dict__", (name,))
+    if isinstance(owner, type) and not is_inherited:
         before = vars(owner)[name]  # a static method itself, not the function in it
     setattr(owner, name, value)
     try:

@@ -34,7 +34,9 @@ def inject_faults(
     Raises RunFailed, WrongAnswer: without an alteration, which is the submission's own failure.
     """
     cases: list[Case] = [replace(case, altered_message=message) for message in messages]
-    cases += [replace(case, repetition=number) for number in range(1, len(messages) // 2 + 2)]
+    # Two at least: one alone may be right by luck.
+    num_unaltered = max(2, len(messages) // 2 + 1)
+    cases += [replace(case, repetition=number + 1) for number in range(num_unaltered)]
     cases = shuffled(outcome, cases)
     effects: list[Effect] = []
     if not messages:

@@ -57,7 +57,7 @@ def prices(suite: Path) -> tuple[Price, ...]:
         str(suite),
     ]
     said = io.StringIO()
-    with alone(suite.parent), contextlib.redirect_stdout(said):
+    with alone(suite.parent), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
         code = pytest.main(arguments, plugins=[collected])
     if code != pytest.ExitCode.OK:
         raise GraderError(f"the suite {suite.name} could not be read: {said.getvalue()[-2000:]}")

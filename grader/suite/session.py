@@ -103,5 +103,5 @@ def alone(folder: Path) -> Iterator[None]:
                 os.environ[name] = value
         for name, module in list(sys.modules.items()):
             file = getattr(module, "__file__", None)
-            if file and Path(file).parent == folder:
+            if file and Path(file).is_relative_to(folder):
                 del sys.modules[name]

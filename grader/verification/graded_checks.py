@@ -1,25 +1,27 @@
 """What is checked of an assignment by grading: its reference, its template, its labels."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from grader.authoring.kill_matrix import reasons, unexplained
-from grader.errors import GraderError, UsageError
+from grader.course import Course
+from grader.errors import GraderError, LaunchError, RanksGone
 from grader.model import PartResult, Verdict
 from grader.points import written
-from grader.suite.selection import Selection
 from grader.verification.grading import Grader
 from grader.verification.labels import disagreements, labelled, read_label
 from grader.verification.mutation import graded, mutations
 from grader.verification.near_misses import NearMiss, Recording
 from grader.verification.problem import Problem
 
+EQUIVALENT = "equivalent.toml"
 NEAR_MISS = 0.01
 """Numbers that are one per cent too large have to cost something."""
 
 
 def check_reference(grader: Grader) -> Iterator[Problem]:
     """Check that the solution gets all points of every part, with the hidden tests."""
-    report = grader.grade(grader.assignment.reference, shows_hidden=_has_hidden(grader))
+    hidden = _has_hidden(grader)
+    report = grader.grade(grader.assignment.reference, grades_hidden=hidden, shows_hidden=hidden)
     for part in report.parts:
         if part.points < part.max_points or part.verdict is not Verdict.ACCEPTED:
             yield Problem(f"reference, {part.name}", _account(part))
@@ -45,47 +47,59 @@ def check_labelled(grader: Grader) -> Iterator[Problem]:
         try:
             label = read_label(folder)
             (result,) = grader.grade(folder, label.part).parts
-        except (GraderError, UsageError) as error:
-            yield Problem(subject, str(error))
+        except (LaunchError, RanksGone):
+            raise
+        except GraderError as error:
+            yield from (Problem(subject, str(each)) for each in error.args)
             continue
         yield from (Problem(subject, text) for text in disagreements(label, result))
 
 
 def check_near_misses(grader: Grader) -> Iterator[Problem]:
-    """Check that no part takes numbers for right that are slightly too large.
+    """Check that no test takes numbers for right that are slightly too large.
 
-    One result after the other is made so. What no test looks at is no tolerance: twice too large is
-    not noticed there either.
+    One result after the other is made so. A test that does not notice either when it is twice too
+    large does not look at it. The course's equivalent.toml says which may be so, and why.
     """
     inner = grader.settings.launch
     assert inner is not None
+    explained = _reasons(grader.course)
     for part in grader.assignment.parts:
         grader.progress(f"near misses: {part.name}")
         recording = Recording(inner)
         grader.grade(grader.assignment.reference, part.name, launch=recording.launch)
-
+        unchanged = _noticing(grader, part.name, NearMiss(recording.launch, "", 0))
+        if unchanged:
+            names = ", ".join(sorted(unchanged))
+            yield Problem(part.name, f"not checked, for the reference itself fails {names}")
+            continue
         for name in recording.names():
             near, far = (
-                NearMiss(recording.launch, name, relative) for relative in (NEAR_MISS, 1.0)
+                _noticing(grader, part.name, NearMiss(recording.launch, name, relative))
+                for relative in (NEAR_MISS, 1.0)
             )
-            if not _is_noticed(grader, part.name, near) and _is_noticed(grader, part.name, far):
-                yield Problem(
-                    part.name,
-                    f"{name} may be {NEAR_MISS:.0%} too large, and every test holds: compare it "
-                    "with a smaller tolerance",
-                )
+            for test in sorted(far - near):
+                key = f"near miss: {grader.assignment.name}: {test}: {name}"
+                if not explained.get(key):
+                    yield Problem(
+                        f"{part.name}, {test}",
+                        f"holds where {name} is {NEAR_MISS:.0%} too large, and not where it is "
+                        f"twice too large: compare it with a smaller tolerance, or say in "
+                        f"{grader.course.mutation / EQUIVALENT} why that is right: "
+                        f"'{key}' = \"...\"",
+                    )
 
 
-def _is_noticed(grader: Grader, part: str, near: NearMiss) -> bool:
-    """Return whether some test finds the reference wrong, of which one result is too large."""
-    report = grader.grade(
-        grader.assignment.reference,
-        part,
-        launch=near.launch,
-        selection=Selection(fail_fast=True),
-    )
-    silent = (Verdict.ACCEPTED, Verdict.SKIPPED, Verdict.JUDGE_ERROR)
-    return any(test.verdict not in silent for test in report.parts[0].tests)
+def _noticing(grader: Grader, part: str, near: NearMiss) -> set[str]:
+    """Return the tests that find the reference wrong, or are not run because of one that does."""
+    report = grader.grade(grader.assignment.reference, part, launch=near.launch)
+    return {test.name for test in report.parts[0].tests if test.points < test.max_points}
+
+
+def _reasons(course: Course) -> Mapping[str, str]:
+    """Return why mutants and near misses that no test finds are right, by their keys."""
+    file = course.mutation / EQUIVALENT
+    return reasons(file.read_text()) if file.is_file() else {}
 
 
 def _has_hidden(grader: Grader) -> bool:
@@ -106,12 +120,15 @@ def check_mutants(grader: Grader) -> Iterator[Problem]:
 
     The course's equivalent.toml says why a mutant that no test finds is as right as the reference.
     """
-    file = grader.course.mutation / "equivalent.toml"
-    explained = reasons(file.read_text()) if file.is_file() else {}
+    file, explained = grader.course.mutation / EQUIVALENT, _reasons(grader.course)
     found = list(mutations(grader.assignment))
     for number, mutation in enumerate(found, 1):
         grader.progress(f"mutants: {number} of {len(found)}, {mutation.file}")
-        for row in unexplained([graded(grader, mutation)], explained):
+        row = graded(grader, mutation)
+        if row.verdict == Verdict.JUDGE_ERROR.value:
+            text = f"the suite itself fails where {row.before!r} is {row.after!r}: {row.killed_by}"
+            yield Problem(f"{row.file}:{row.line}", f"{text}; a student would get no mark")
+        if unexplained([row], explained):
             yield Problem(
                 f"{row.file}:{row.line}",
                 f"no test finds {row.before!r} changed to {row.after!r}; add one that does, or "

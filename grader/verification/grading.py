@@ -40,5 +40,10 @@ def grader_of(
     progress: Callable[[str], None] = lambda text: None,
 ) -> Grader:
     """Return what grades submissions of an assignment of a course."""
-    settings = Settings(courses=Courses((course,)), launch=lambda plan: launch(plan, server))
+    settings = Settings(
+        courses=Courses((course,)),
+        launch=lambda plan: launch(plan, server),
+        # What a label says holds for those as well who do not have the hidden tests.
+        grades_hidden=False,
+    )
     return Grader(course, assignment, settings, progress)

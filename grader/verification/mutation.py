@@ -74,4 +74,6 @@ def _first_failure(report: Report) -> tuple[Verdict, str]:
         for test in part.tests:
             if test.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED):
                 return test.verdict, f"{part.name}: {test.name}"
+        if not part.tests:
+            return part.verdict, f"{part.name}: {part.message}"
     return Verdict.ACCEPTED, ""

@@ -1,5 +1,6 @@
 """What can be checked of an assignment without starting ranks."""
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from grader.suite.prices import Price, prices
 from grader.verification.labels import FILE, labelled, read_label
 from grader.verification.problem import Problem
 
-_FEWEST_CHARS = 30
+_FEWEST_CHARS = 20
 """Shorter lines are alike by chance."""
+_TELLING = re.compile(r'def test_|"""\w|[A-Z_0-9]+ = ')
 
 
 def check_suites(course: Course, assignment: Assignment) -> Iterator[Problem]:
@@ -91,12 +93,13 @@ def check_template(course: Course, assignment: Assignment) -> Iterator[Problem]:
 
 
 def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Problem]:
-    """Check that what students get holds no hidden test, neither as a file nor in its lines."""
+    """Check that what students get holds no hidden test, neither as a file nor what it asks."""
     hidden = [file for file in _files(assignment.folder) if _is_hidden(file, assignment.folder)]
     public = [file for file in _files(assignment.folder) if file not in hidden]
     secret_lines = {line: file for file in hidden for line in _telling_lines(file)}
+    names = {file.name for file in hidden} | {part.hidden_suite for part in assignment.parts}
     for file in _files(assignment.template):
-        if _is_hidden(file, assignment.template):
+        if file.name in names or file.name.startswith("test_hidden"):
             yield Problem(str(file), "a hidden test lies in what students get; move it away")
         public.append(file)
     for file in public:
@@ -118,10 +121,12 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _telling_lines(file: Path) -> set[str]:
-    """Return the lines that say something of their own: no imports, marks or short ones."""
+    """Return the lines that say what is asked: names and docstrings of tests, and their cases.
+
+    Loops and calls are alike in all suites.
+    """
     lines = {line.strip() for line in file.read_text(errors="replace").splitlines()}
-    plain = ("from ", "import ", "pytestmark", "#", "@")
-    return {line for line in lines if len(line) >= _FEWEST_CHARS and not line.startswith(plain)}
+    return {line for line in lines if len(line) >= _FEWEST_CHARS and _TELLING.match(line)}
 
 
 def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
@@ -139,9 +144,16 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
             meant = did_you_mean(label.part, tests)
             yield Problem(subject, f"{FILE} names the part {label.part!r}, {meant}which is not one")
             continue
-        for name in {*(label.subject or ()), *(label.failing_tests or ())} - tests[label.part]:
-            meant = did_you_mean(name, tests[label.part])
+        known = tests[label.part]
+        named = {*(label.subject or ()), *(label.failing_tests or ())}
+        for name in sorted(named - known) if known else ():
+            meant = did_you_mean(name, known)
             yield Problem(subject, f"{FILE} names {name}, {meant}which is no test of {label.part}")
+    for folder in sorted(course.submissions.glob("*/*")):
+        if folder.is_dir() and folder.name not in course.names():
+            meant = did_you_mean(folder.name, course.names())
+            text = f"no assignment has this name, so nobody looks there; {meant}rename the folder"
+            yield Problem(folder.relative_to(course.submissions).as_posix(), text)
     verdicts = {folder.parent.parent.name for folder in folders}
     if not verdicts - {"accepted"}:
         text = "no wrong submission shows that the suites find anything; add one"
@@ -149,9 +161,10 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
 
 
 def _tests_of(assignment: Assignment, part: Part) -> set[str]:
+    """Return the tests of a part; none where its suite cannot be read, which another check says."""
     try:
         return {price.test for price in prices(assignment.folder / part.suite)}
-    except GraderError:  # which check_suites tells
+    except GraderError:
         return set()
 
 

@@ -1,15 +1,24 @@
 """A course is any folder with a course.toml; several are looked through together."""
 
+import argparse
 import os
 import shutil
 
 import pytest
 
 from grader import __version__, courses
+from grader.arguments import parser
+from grader.commands.context import courses_of
 from grader.course import Course
 from grader.courses import bundled, bundled_root, find_courses
 from grader.errors import GraderError, UsageError
+from grader.recognition import recognise
+from grader.submission import Submission
 
+COMMANDS = (
+    *("check", "run", "selftest", "open", "trace"),
+    *("list", "template", "new", "verify", "build"),
+)
 TOML = 'name = "{name}"\ntitle = "A course"\nengine = ">=0"\n'
 
 
@@ -135,3 +144,42 @@ def test_wanted_are_the_files_of_all_courses(make):
     found = find_courses([root], {})
     assert {"my_own_sum.py", "my_naive_allreduce.py"} <= set(found.wanted())
     assert "my_naive_allreduce.py" not in found.wanted("mine/mpi_sgd")
+
+
+def test_two_courses_with_one_assignment_are_told_apart_by_files(make):
+    """Each file counts for its own; where all are the same, both are named in full."""
+    root = make("mine", "mpi_sgd")
+    known = find_courses([root], {}).assignments()
+    handed_in = Submission("it", {"my_naive_allreduce.py": b""}, "d")
+    with pytest.raises(UsageError, match="say which with --assignment mine/mpi_sgd"):
+        recognise(handed_in, known)
+    file = root / "tests/suites/mpi_sgd/assignment.toml"
+    file.write_text(file.read_text().replace("my_naive_allreduce.py", "my_own_sum.py"))
+    known = find_courses([root], {}).assignments()
+    assert recognise(handed_in, known).course == bundled().name
+    assert recognise(Submission("it", {"my_own_sum.py": b""}, "d"), known).course == "mine"
+
+
+def test_a_draft_beside_it_keeps_nobody_from_being_graded(make):
+    root = make("mine", "mpi_sgd", "federated")
+    (root / "tests/suites/federated/assignment.toml").write_text("title = ")
+    found = find_courses([root], {})
+    assert found.assignment("mine/mpi_sgd").name == "mpi_sgd"
+    assert "mine" in {each.course for each in found.readable()}
+    with pytest.raises(GraderError, match="is not TOML"):
+        found.assignments()
+
+
+@pytest.mark.parametrize("folder", ["../elsewhere", "/etc", "a/../..", ".git"])
+def test_the_folders_of_a_course_lie_in_it(make, folder):
+    file = make("mine") / "course.toml"
+    file.write_text(file.read_text() + f'references = "{folder}"\n')
+    with pytest.raises(GraderError, match=r"references: found .* expected a folder in the course"):
+        Course.read(file.parent)
+
+
+def test_courses_count_before_the_command_and_after_it(make):
+    one, other = make("one"), make("other")
+    arguments = ["--course", str(one), "list", "--course", str(other)]
+    options = parser(dict.fromkeys(COMMANDS, print), argparse.Action).parse_args(arguments)
+    assert [course.name for course in courses_of(options).courses[:2]] == ["one", "other"]

@@ -29,15 +29,20 @@ static bool is_held_by(const char *file, long header_num_bytes, struct bytes byt
     return is_held;
 }
 
+static const char *const CLAIM = "makes code that claims to come from another file";
+
 static int refuse_code(void)
 {
-    return refuse_submission("makes code that claims to come from another file");
+    return refuse_submission(CLAIM);
 }
 
 int on_code(object *arguments)
 {
     char file[PATH_MAX];
     copy_argument(arguments, 1, file);
+    /* All probes were compiled before the guard was there. */
+    if (is_probes_file(file))
+        return refuse_anybody(CLAIM);
     return owner_of(file) == SUBMISSION ? 0 : refuse_code();
 }
 
@@ -67,7 +72,10 @@ int on_marshal(object *arguments)
         python.drop_reference(compiled);
     if (locals)
         python.drop_reference(locals);
-    return is_held_by(file, COMPILED_HEADER_NUM_BYTES, bytes) ? 0 : refuse_code();
+    if (is_held_by(file, COMPILED_HEADER_NUM_BYTES, bytes))
+        return 0;
+    bool claims_probes = hold_probes_name(bytes.start, (size_t)bytes.number);
+    return claims_probes ? refuse_anybody(CLAIM) : refuse_code();
 }
 
 int on_marshal_file(object *arguments)

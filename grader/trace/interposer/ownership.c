@@ -55,11 +55,16 @@ static bool acts_for_itself(const char *file)
            ends_with(file, "/uuid.py");
 }
 
+bool is_probes_file(const char *file)
+{
+    return begins_with(file, PROBES);
+}
+
 enum owner owner_of(const char *file)
 {
     if (is_in(file, known.own))
         return OURS;
-    if (is_in(file, known.support) || begins_with(file, PROBES))
+    if (is_in(file, known.support) || is_probes_file(file))
         return SUPPORT;
     if (is_in(file, known.installed))
         return PACKAGE;
@@ -103,10 +108,14 @@ static bool hold_one_of(const char *bytes, size_t num_bytes, const char *names)
     return false;
 }
 
+bool hold_probes_name(const char *bytes, size_t num_bytes)
+{
+    return hold(bytes, num_bytes, PROBES, strlen(PROBES));
+}
+
 bool hold_foreign_name(const char *bytes, size_t num_bytes)
 {
-    return hold(bytes, num_bytes, PROBES, strlen(PROBES)) ||
-           hold(bytes, num_bytes, FROZEN, strlen(FROZEN)) ||
+    return hold_probes_name(bytes, num_bytes) || hold(bytes, num_bytes, FROZEN, strlen(FROZEN)) ||
            hold_one_of(bytes, num_bytes, known.own) ||
            hold_one_of(bytes, num_bytes, known.support) ||
            hold_one_of(bytes, num_bytes, known.installed) ||

@@ -20,6 +20,10 @@ bool know_folders(const char *own, const char *support, const char *installed,
 
 enum owner owner_of(const char *file);
 
+/* Whether a file's name is one that only probes have, and whether bytes hold such a name. */
+bool is_probes_file(const char *file);
+bool hold_probes_name(const char *bytes, size_t num_bytes);
+
 /* Whether know_folders has been called, and whether the file is one of the harness. */
 bool knows_own_files(void);
 bool is_own_file(const char *file);

@@ -53,11 +53,10 @@ static bool is_main_of_harness(const void *frame, const char *file)
     return is_own_file(file) && strcmp(slash ? slash + 1 : file, "harness.py") == 0;
 }
 
-/* So begin the file names of all probes. */
 static bool is_of_probes(const void *frame, const char *file)
 {
     (void)frame;
-    return strncmp(file, "<probes", strlen("<probes")) == 0;
+    return is_probes_file(file);
 }
 
 static bool decides_who_calls(const void *frame, const char *file)

@@ -137,3 +137,10 @@ int refuse_indirectly(const char *what)
     struct asker asker = find_asker(false);
     return asker.owner == SUBMISSION ? refuse(&asker, what) : 0;
 }
+
+/* For what nobody does any more once the guard is there: a probe may call what is the student's. */
+int refuse_anybody(const char *what)
+{
+    struct asker asker = find_asker(false);
+    return refuse(&asker, what);
+}

@@ -20,6 +20,8 @@ bool attach_refusals(int trace_fd);
 int refuse_submission(const char *what);
 /* The same for what a submission does not do by way of a package either. */
 int refuse_indirectly(const char *what);
+/* For what nobody does any more once the guard is there. */
+int refuse_anybody(const char *what);
 
 /*
  * Whether the call of an MPI function that the program makes now is refused, because the guard is

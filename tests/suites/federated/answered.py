@@ -20,7 +20,7 @@ def answered(
 ) -> Runs:
     """Yield the ordinary runs that came to an end, by number of ranks in their order.
 
-    Where the first does not, it is begun once more and ended early: a script that fails after its
+    Where none does so far, it is begun once more and ended early: a script that fails after its
     training, or in its last step, has done all before rightly. That is looked at if no other number
     of ranks comes to its end either, and if it has come to sending anything.
     most_gradients: after how many gradients a rank is ended then.
@@ -28,11 +28,11 @@ def answered(
     """
     has_ended = False
     begun: list[Answered] = []
-    for number, (ranks, of_ranks) in enumerate(cases.items()):
+    for ranks, of_ranks in cases.items():
         ended = _ordinary(run(ranks, of_ranks)).holding(_anything)
         yield from ended
         has_ended = has_ended or bool(ended)
-        if not ended and number == 0:
+        if not has_ended and not begun:
             again = replace(of_ranks[0], most_gradients=most_gradients(of_ranks[0]))
             begun = run(ranks, (again,)).holding(_has_given)
     if not has_ended and not begun:

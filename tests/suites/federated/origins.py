@@ -125,11 +125,16 @@ def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check
         for check in held():
             check(altered_case, altered)
 
+    trains_alike = True
+
     def inject(messages: Sequence[MessageFault]) -> Sequence[FaultEffect]:
-        try:
-            return inject_faults(run, outcome.ranks, again, outcome, messages, check_same)
-        except WrongAnswer:
-            return inject_faults(run, outcome.ranks, case, outcome, messages, check_held)
+        nonlocal trains_alike
+        if trains_alike:
+            try:
+                return inject_faults(run, outcome.ranks, again, outcome, messages, check_same)
+            except WrongAnswer:
+                trains_alike = False
+        return inject_faults(run, outcome.ranks, case, outcome, messages, check_held)
 
     return Faults(case, outcome, tuple(_faults(outcome)), inject)
 

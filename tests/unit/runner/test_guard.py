@@ -104,6 +104,11 @@ REFUSED = {
         "go.__code__.replace(co_filename='<probes>')",
         "makes code that claims to come from another file",
     ),
+    "code of probes by way of numpy": (
+        "import numpy",
+        "numpy.vectorize(compile, otypes=[object])('1', '<probes.x>', 'exec')",
+        "makes code that claims to come from another file",
+    ),
     "code by marshal": (
         "import marshal",
         "marshal.loads(marshal.dumps(compile('1', '<PROBES.x>', 'exec'))"
@@ -226,6 +231,17 @@ def test_what_honest_programs_do_is_left_alone(name, server):
     launched = run(LEFT_ALONE[name], ranks=1, server=server, limits=Limits(case_s=60.0))
     assert launched.failure is None, launched.failure
     assert launched.refusals == ()
+
+
+def test_nobody_makes_code_of_probes_also_not_a_probe_that_calls_into_c(server):
+    """What the student hands out is C code then, and the probe the one that asks."""
+    source = """
+    import functools
+    go = functools.partial(dict.fromkeys, map(compile, ["1"], ["<probes.x>"], ["exec"]))
+    """
+    launched = run(source, ranks=1, server=server)
+    assert launched.failure is not None
+    assert "makes code that claims to come from another file" in launched.refusals[0]
 
 
 def test_a_roundabout_name_of_a_file_makes_it_nobody_elses(server):

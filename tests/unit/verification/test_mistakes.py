@@ -14,6 +14,24 @@ PROBES = "tests/suites/sums/probes.py"
 BUG = "tests/submissions/wrong_answer/sums/only_the_neighbour"
 
 
+HIDDEN = '''
+import pytest
+from grader.api import part, points
+
+from .test_sum import CASES, assert_sums
+
+pytestmark = [part("sum"), pytest.mark.mpi]
+
+
+@points(3)
+@pytest.mark.parametrize("ranks", [5, 6])
+def test_many_ranks(run, ranks):
+    """Five and six ranks, which no visible test has, hold the sum."""
+    for case, outcome in run(ranks, CASES):
+        assert_sums(case, outcome)
+'''
+
+
 @pytest.fixture
 def root(tmp_path):
     """Return a course with one assignment as `grade new` writes it."""
@@ -62,7 +80,7 @@ def test_a_new_assignment_is_right(root):
             "reference/sums/my_sum.py",
             "element-wise",
             "exact",
-            "template: .*my_sum.py differs at line 7 .*; write it anew: `grade --course",
+            "template: .*my_sum.py differs at line \\d+ .*; write it anew: `grade --course",
         ),
         (
             f"{BUG}/expected.toml",
@@ -92,9 +110,11 @@ def test_hidden_tests_in_what_students_get_are_found(root):
     """As a file, and as lines that were copied."""
     suite = root / "tests/suites/sums/hidden_sum.py"
     suite.write_text((root / SUITE).read_text().replace("every send waits", "all sends do wait"))
-    (root / "student_template/sums/hidden_cases.py").write_text("")
+    (root / "student_template/sums/hidden_sum.py").write_text("")
+    (root / "student_template/sums/hidden_layer.py").write_text("")  # a network's
     told = "\n".join(found(root))
-    assert "hidden_cases.py: a hidden test lies in what students get" in told
+    assert "hidden_sum.py: a hidden test lies in what students get" in told
+    assert "hidden_layer.py: a hidden test" not in told
     assert "test_sum.py: students get it, and it holds a line of hidden_sum.py" in told
     assert "hidden_sum.py: its tests pay 10 points, assignment.toml says 0" in told
 
@@ -110,6 +130,21 @@ def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root):
     (root / "tests/mutation").mkdir()
     (root / "tests/mutation/equivalent.toml").write_text(f"'{key}' = 'nobody looks at it again'\n")
     assert found(root, is_quick=False, with_mutants=True) == []
+
+
+def test_hidden_tests_of_the_same_shape_are_no_leak(root):
+    """Loops and calls are alike in all suites."""
+    (root / "tests/suites/sums/hidden_sum.py").write_text(HIDDEN)
+    toml = root / TOML
+    toml.write_text(toml.read_text().replace("points = 10\n", "points = 10\nhidden_points = 3\n"))
+    assert found(root) == []
+
+
+def test_labels_that_nobody_would_look_at_are_told(root):
+    (root / "tests/submissions/wrong_answer/sums").rename(
+        root / "tests/submissions/wrong_answer/sum"
+    )
+    assert "wrong_answer/sum: no assignment has this name" in "\n".join(found(root))
 
 
 def test_an_assignment_without_wrong_submissions_shows_nothing(root):

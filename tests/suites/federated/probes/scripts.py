@@ -31,6 +31,8 @@ def train(
         try:
             names = student.script(file)
         except Enough:
+            if most_gradients is None:  # raised by the script itself
+                raise
             names = {"model": log.network}
         except NotImplementedError:
             raise
