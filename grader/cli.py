@@ -142,7 +142,7 @@ def _require_own_course(report: Report, options: argparse.Namespace) -> None:
     named = [Course.read(folder) for folder in named_courses(options)]
     if named and report.versions.course not in [course.name for course in named]:
         raise GraderError(
-            f"the image {options.image!r} graded by its own course {report.versions.course}, not by "
+            f"the image {options.image!r} graded by its course {report.versions.course}, not by "
             f"{named[0].name}; name the image of that with --image, which `grade build` makes"
         )
     for course in named:
