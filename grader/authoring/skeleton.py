@@ -14,6 +14,8 @@ from grader.strict_toml import NAME
 _SKELETON = Path(__file__).parent / "new_assignment"
 _NAME = "example"
 """What the assignment of the skeleton is called."""
+_RENAMED = {"solution": "reference"}
+"""Folders that go by another name here: what students install has no folder called reference."""
 _COURSE = "my-course"
 """What its course is called."""
 
@@ -83,6 +85,7 @@ def _renamed(name: str) -> Iterator[tuple[Path, str]]:
     for file in sorted(_SKELETON.rglob("*")):
         relative = file.relative_to(_SKELETON)
         if file.is_file() and "__pycache__" not in file.parts and relative.name != FILE:
-            parts = (name if part == _NAME else part for part in relative.parts)
+            parts = (_RENAMED.get(part, part) for part in relative.parts)
+            parts = (name if part == _NAME else part for part in parts)
             text = file.read_text().replace(f"assignment {_NAME}", f"assignment {name}")
             yield Path(*parts), text

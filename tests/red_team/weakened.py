@@ -37,7 +37,9 @@ class Weakening:
 
 
 NO_SELFTEST = Change(
-    "pipeline.py", "    protections = examine(settings.launch)\n", "    protections = ()\n"
+    "pipeline.py",
+    "    protections = examine(settings.launch, _material(settings))\n",
+    "    protections = ()\n",
 )
 """Which would refuse to grade with most of these."""
 NO_GUARD = Change("runner/running.py", '"guarded": plan.guarded,', '"guarded": False,')

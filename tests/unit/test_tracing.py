@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.courses import find_courses
 from grader.data import Data
 from grader.errors import UsageError
 from grader.report.layout import num_columns
@@ -135,4 +136,4 @@ def test_nothing_is_shown_where_a_grading_would_be_sealed():
     """Before anything is read."""
     options = Namespace(submission=Path("/nowhere"), part="ring_allreduce")
     with pytest.raises(UsageError, match="shows what a sealed grading keeps to itself; run it"):
-        trace(options, is_sealed=True, data=Data(), progress=lambda text: None)
+        trace(options, find_courses(), is_sealed=True, data=Data(), progress=lambda text: None)

@@ -16,6 +16,7 @@ from grader.trace.calls import Trace
 class Timed:
     purpose: str
     label: str = "timed"
+    synchronous_sends: bool = False
 
 
 def launch(yardstick_s: Sequence[float], student_s: Sequence[float]) -> Launch:
