@@ -48,7 +48,8 @@ def build_context(base: str, files: Files, labels: Mapping[str, str]) -> bytes:
 
     base: the engine image. labels: what the image says of itself.
     """
-    lines = [f"FROM {base}", f"COPY course {IN_IMAGE}", f"ENV GRADER_COURSE={IN_IMAGE}"]
+    lines = [f"FROM {base}", f"COPY course {IN_IMAGE}", f"RUN chmod 0700 {IN_IMAGE}"]
+    lines += [f"ENV GRADER_COURSE={IN_IMAGE}"]
     lines += [f'LABEL {name}="{value}"' for name, value in labels.items()]
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as tar:

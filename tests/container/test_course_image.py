@@ -59,7 +59,7 @@ def course(tmp_path_factory):
     hidden = (
         "@points(3)\n"
         "def test_many_ranks(run):\n"
-        '    """Five ranks, which no visible test has, get the sum that they all add up to."""\n'
+        '    """Five ranks, which no visible test has, get the sum.\n\n    All of them.\n    """\n'
         "    for case, outcome in run(5, CASES):\n"
         "        assert_sums(case, outcome)\n"
     )
@@ -106,7 +106,7 @@ def test_hidden_lines_in_what_students_get_stop_the_build(course):
     """Nothing is built then."""
     leak = course / "student_template/sums/HANDOUT.md"
     before = leak.read_text()
-    leak.write_text(before + "    for case, outcome in run(5, CASES):\n")
+    leak.write_text(f'{before}\n    """Five ranks, which no visible test has, get the sum.\n')
     done = grade("--course", course, "build", "--tag", "grader-test-leak")
     leak.write_text(before)
     assert done.returncode == 3
