@@ -155,7 +155,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "gives every run the same user",
-        (Change("pipeline.py", "uid=next(uids) if", "uid=123456 if"),),
+        (Change("pipeline.py", "uid = next(uids) if", "uid = 123456 if"),),
         ("nproc_cross_container",),
         "the honest control",
         hurts_a_neighbour=True,
