@@ -92,6 +92,12 @@ def test_nothing_of_it_is_to_be_found_by_the_submission():
         import probes  # noqa: F401 - there is none
 
 
+def test_all_modules_are_compiled_before_the_first_runs():
+    """Once a submission is there, nobody makes code in their name."""
+    with pytest.raises(SyntaxError):
+        load(first="x = 1", later="def")
+
+
 def test_what_a_submission_puts_in_place_of_builtins_is_not_asked(monkeypatch):
     """An import of ours is ours."""
     probes = load(
@@ -113,6 +119,8 @@ def test_the_toolbox_is_there_under_the_name_it_has_for_authors():
         ("import grader.api", "import grader.api; of grader .* from grader.rank.toolbox import"),
         ("from grader.rank import problem", "import grader.rank; of grader they may only use"),
         ("import grader.rank.toolbox", "of grader they may only use"),
+        ("import probes.other", "a module of the submission; write: from .other import NAME"),
+        ("from probes import other", "a module of the submission; write: from .MODULE import NAME"),
         ("from .missing import x", r"import .missing, but there is no probes/missing.py"),
         ("from . import missing", r"import .missing, but there is no probes/missing.py"),
         ("from .. import cases", r"import \.\.; all their modules lie side by side"),
