@@ -69,7 +69,7 @@ def test_other_parameters_give_another_output():
     [
         (LAYERS, []),
         ([Layer(CONVOLUTION, (2, 4, 12, 12))], [np.zeros((4, 1, 5, 5))]),
-        ([Layer(CONVOLUTION, (2, 1, 28, 28))], [np.zeros((1, 1, 29, 29))]),
+        ([Layer(CONVOLUTION, (2, 1, 0, 0))], [np.zeros((1, 1, 29, 29))]),
         ([Layer(CONVOLUTION, (2, 1 << 14, 28, 28))], [np.zeros((1 << 14, 1, 1, 1))]),
         ([Layer(MAX_POOL, (2, 1, 27, 20))], []),
         ([Layer(RELU, (2, 1, 4, 4))], []),
