@@ -154,6 +154,11 @@ class Course:
                     yield f"support/{found.name}/{file}", path
 
 
+def is_hidden(path: Path) -> bool:
+    """Return whether a file, by its path in the suites, is one that no student gets."""
+    return any(name.startswith(("hidden", "test_hidden")) for name in path.parts)
+
+
 def source_files(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield the files below a folder by their paths in it, but those that programs have made."""
     for file in folder.rglob("*"):

@@ -5,13 +5,10 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
-from grader.course import FILE, Course
+from grader.course import FILE, Course, is_hidden
 from grader.errors import GraderError
 
 IN_IMAGE = PurePosixPath("/opt/course")
-HIDDEN = ("hidden", "test_hidden")
-"""How the names of files begin that no student gets."""
-
 _ROOT_ALONE = 0o600
 """A submission runs as another user: it may read nothing of the course."""
 
@@ -21,7 +18,7 @@ Files = Mapping[PurePosixPath, Path]
 def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Path]:
     """Return the files of an edition of a course, by their paths in it.
 
-    That for students has no references and nothing whose name says that it is hidden. Raises
+    That for students has no references, and no suite whose name says that it is hidden. Raises
     GraderError for a folder of the course that does not lie in it.
     """
     folders = [course.suites, course.templates]
@@ -33,14 +30,10 @@ def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Pat
                 relative = path.relative_to(course.root)
             except ValueError:
                 raise GraderError(f"{path} does not lie in the course {course.root}") from None
-            if not (is_for_students and is_hidden(relative)):
+            is_suite = folder == course.suites  # a network of a template may have hidden layers
+            if not (is_for_students and is_suite and is_hidden(path.relative_to(folder))):
                 found[PurePosixPath(relative.as_posix())] = path
     return found
-
-
-def is_hidden(path: Path) -> bool:
-    """Return whether a file, or a folder it is in, is one that no student gets."""
-    return any(name.startswith(HIDDEN) for name in path.parts)
 
 
 def build_context(base: str, files: Files, labels: Mapping[str, str]) -> bytes:

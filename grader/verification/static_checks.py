@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grader.assignment import Assignment, Part
 from grader.authoring.template import drift
-from grader.course import Course
+from grader.course import Course, is_hidden
 from grader.errors import GraderError
 from grader.points import total, written
 from grader.spelling import did_you_mean
@@ -94,7 +94,8 @@ def check_template(course: Course, assignment: Assignment) -> Iterator[Problem]:
 
 def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Problem]:
     """Check that what students get holds no hidden test, neither as a file nor what it asks."""
-    hidden = [file for file in _files(assignment.folder) if _is_hidden(file, assignment.folder)]
+    folder = assignment.folder
+    hidden = [file for file in _files(folder) if is_hidden(file.relative_to(folder))]
     public = [file for file in _files(assignment.folder) if file not in hidden]
     secret_lines = {line: file for file in hidden for line in _telling_lines(file)}
     names = {file.name for file in hidden} | {part.hidden_suite for part in assignment.parts}
@@ -106,12 +107,6 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
         for line in sorted(_telling_lines(file) & secret_lines.keys())[:1]:
             source = secret_lines[line].name
             yield Problem(str(file), f"students get it, and it holds a line of {source}: {line!r}")
-
-
-def _is_hidden(file: Path, folder: Path) -> bool:
-    return any(
-        name.startswith(("hidden", "test_hidden")) for name in file.relative_to(folder).parts
-    )
 
 
 def _files(folder: Path) -> list[Path]:
