@@ -98,7 +98,7 @@ LABEL org.opencontainers.image.title="grader" \
 
 FROM runtime AS grade-ranks
 # Of the grader nothing but what the ranks themselves run.
-COPY grader/runner/zygote /opt/ranks/zygote
+COPY grader/zygote /opt/ranks/zygote
 COPY grader/rank /opt/ranks/rank
 RUN python3 -m compileall -q --invalidation-mode unchecked-hash /opt/ranks
 WORKDIR /

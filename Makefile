@@ -86,7 +86,7 @@ test: setup check
 
 # The interposer checks its own memory and arithmetic while ranks call MPI in many ways, are refused
 # things, crash, and are graded.
-SANITIZED := $(wildcard $(addprefix tests/unit/trace/test_,interposer*.py alteration.py \
+SANITIZED := $(wildcard $(addprefix tests/unit/trace/test_,interposer*.py fault_injection.py \
 	monitoring.py)) $(addprefix tests/unit/runner/test_,crashes.py guard.py launch.py phases.py)
 sanitize: setup .venv/.ready-to-develop
 	$(BIN)/python -m pytest -n 2 -p tests.sanitized $(SANITIZED)

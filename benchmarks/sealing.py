@@ -3,7 +3,7 @@
     python benchmarks/sealing.py
 
 Both in the same container of the same flags, in turn. Without: the ranks run as root like the
-judge, with no filter of system calls, no keeper, no selftest. Needs the image of `make image`.
+judge, with no filter of system calls, no supervisor, no selftest. Needs the image of `make image`.
 """
 
 import json
@@ -61,8 +61,8 @@ def _grade(sealed: bool) -> float:
     finally:
         api.remove_container(made["Id"], force=True, v=True)
     assert code == 0, f"exit code {code}: {said[-2000:]!r}"
-    door = json.loads(said)["door"]
-    assert door == ("container" if sealed else "check"), f"graded by the door {door!r}"
+    mode = json.loads(said)["mode"]
+    assert mode == ("container" if sealed else "local"), f"graded in the mode {mode!r}"
     return taken_s
 
 

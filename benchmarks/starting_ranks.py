@@ -16,8 +16,8 @@ import numpy as np
 from grader.model import Array, Outcome
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
+from grader.runner.launch_plan import CaseCall, LaunchPlan
 from grader.runner.machine import mpirun
-from grader.runner.plan import CaseCall, Plan
 
 RANKS = 4
 ROUNDS = 5
@@ -40,17 +40,17 @@ def meet(student, comm):
 
 def main() -> None:
     """Print the median times of both ways, and their ratio."""
-    for words, modules, world in (
+    for words, modules, backend in (
         ("MPI ranks with numpy", ["numpy"], "mpi"),
         ("MPI ranks with torch", ["numpy", "torch"], "mpi"),
         ("gloo processes", ["numpy", "torch"], "torch"),
     ):
         anew_s, forked_s = [], []
         with ForkServer([module for module in modules if module != "numpy"]) as server:
-            _forked(server, world)  # the import, once for a whole grading
+            _forked(server, backend)  # the import, once for a whole grading
             for _ in range(ROUNDS):
-                anew_s.append(_timed(lambda m=modules, w=world: _anew(m, w)))
-                forked_s.append(_timed(lambda w=world, s=server: _forked(s, w)))
+                anew_s.append(_timed(lambda m=modules, w=backend: _anew(m, w)))
+                forked_s.append(_timed(lambda w=backend, s=server: _forked(s, w)))
         anew, forked = statistics.median(anew_s), statistics.median(forked_s)
         print(
             f"{RANKS} {words:21} anew {anew:5.2f} s, forked {forked:5.2f} s, "
@@ -64,11 +64,11 @@ def _timed(act) -> float:
     return time.monotonic() - started_s
 
 
-def _anew(modules: list[str], world: str) -> None:
+def _anew(modules: list[str], backend: str) -> None:
     """Start processes as a student does, with the settings that make Open MPI start fast."""
-    program = "".join(f"import {module}\n" for module in modules) + MEET[world]
+    program = "".join(f"import {module}\n" for module in modules) + MEET[backend]
     rank = [sys.executable, "-c", program]
-    if world == "mpi":
+    if backend == "mpi":
         command = [mpirun(), "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
         command += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm", "-n", str(RANKS)]
         subprocess.run([*command, *rank], check=True)
@@ -85,14 +85,14 @@ def _anew(modules: list[str], world: str) -> None:
         sys.exit("a process failed")
 
 
-def _forked(server: ForkServer, world: str) -> None:
+def _forked(server: ForkServer, backend: str) -> None:
     case = CaseCall("meet", "meet", False, ({},) * RANKS, ({"met": Array("float64", ())},) * RANKS)
-    plan = Plan(
+    plan = LaunchPlan(
         ranks=RANKS,
         cases=(case,),
         probes={"__init__": PROBES},
-        world=world,
-        genuine=False,
+        backend=backend,
+        standalone=False,
         entry="",
         submission={},
         support={},

@@ -25,8 +25,8 @@ class Part:
     """The call that is graded, as the handout writes it."""
     suite: str
     points: float
-    world: str
-    """What connects its ranks, one of grader.model.WORLDS."""
+    backend: str
+    """What connects its ranks, one of grader.model.BACKENDS."""
     case_time_limit_s: float
     builds_on: str | None = None
     stand_in: Mapping[str, str] | None = None

@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from grader import cross_references, strict_toml
-from grader.model import WORLDS
+from grader.model import BACKENDS
 from grader.points import MAX_POINTS
 
 _SEGMENT = r"[^/\\.\x00-\x1f][^/\\\x00-\x1f]*"
@@ -49,7 +49,7 @@ Module = Annotated[
     ),
 ]
 Modules = Annotated[tuple[Module, ...], Meta(description="a list of names of modules")]
-World = Annotated[str, Meta(description=f"one of {', '.join(WORLDS)}")]
+Backend = Annotated[str, Meta(description=f"one of {', '.join(BACKENDS)}")]
 Points = Annotated[
     float,
     Meta(ge=0, le=MAX_POINTS, description=f"a number of points from 0 to {MAX_POINTS}"),
@@ -76,7 +76,7 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     entry: Line
     suite: SuiteFile
     points: Points
-    world: World
+    backend: Backend
     case_time_limit_s: Seconds
     builds_on: Name | None = None
     stand_in: StandIn | None = None

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grader import __version__, pipeline, versions
+from grader import __version__, journal, pipeline, versions
 from grader.arguments import Command, parser, selecting
 from grader.commands import authors, looking
 from grader.commands.context import (
@@ -26,12 +26,14 @@ from grader.course import Course
 from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
+from grader.intake import stream as intake_stream
+from grader.journal import Journal
 from grader.model import Report
 from grader.report import json_report, junit, markdown, terminal
 from grader.report.files import require_writable, unwritten
-from grader.runner import intake_stream, journal, place, protections
-from grader.runner.journal import Journal
+from grader.runner import rank_host
 from grader.secret import course_secret, secret_beside_ranks
+from grader.selftest import protections
 from grader.settings import Settings
 from grader.suite.inputs import PUBLIC_SECRET
 from grader.suite.selection import Selection
@@ -70,7 +72,7 @@ def _check(options: argparse.Namespace) -> int:
     sealed = is_sealed(os.environ)
     settings = Settings(
         courses=courses_of(options),
-        door="container" if sealed else "check",
+        mode="container" if sealed else "check",
         sealed=sealed,
         secret=secret_beside_ranks(is_sealed=sealed),
         parts=options.part,
@@ -79,7 +81,7 @@ def _check(options: argparse.Namespace) -> int:
         journal=Journal(on_finished=lambda each: live.finished(each.step.part, each.result)),
         data=Data(data_folder(options)),
         shows_hidden=options.show_hidden,
-        place=place.from_environment(os.environ),
+        rank_host=rank_host.from_environment(os.environ),
     )
     if options.from_stdin:
         report = _grade_stdin(options, settings)
@@ -110,15 +112,15 @@ def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
 
 
 def _run(options: argparse.Namespace) -> int:
-    # Only this door needs Docker's client, which takes a quarter of a second to import.
-    from grader.container import sealed_door
+    # Only `grade run` needs Docker's client, which takes a quarter of a second to import.
+    from grader.container import sealed_grading
 
     folder = _named(options)
     require_writable([options.json, options.junit, options.markdown])
     live = live_view(options, verbose=options.verbose)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()
-    data = sealed_door.grade_in_container(
+    data = sealed_grading.grade_in_container(
         folder,
         courses=courses_of(options),
         image=options.image,
@@ -161,13 +163,15 @@ def _selftest(options: argparse.Namespace) -> int:
     """Try it in this container, else in one that is started as for a grading."""
     is_here = is_sealed(os.environ)
     if is_here:
-        where = place.from_environment(os.environ)
-        found = pipeline.selftest(Settings(courses=courses_of(options), sealed=True, place=where))
+        where = rank_host.from_environment(os.environ)
+        found = pipeline.selftest(
+            Settings(courses=courses_of(options), sealed=True, rank_host=where)
+        )
     else:
-        from grader.container import sealed_door  # as for `run`
+        from grader.container import sealed_grading  # as for `run`
 
         ranks_image = options.ranks_image if options.isolation == "two-containers" else None
-        data = sealed_door.selftest_in_container(
+        data = sealed_grading.selftest_in_container(
             image=options.image, engine=options.engine, ranks_image=ranks_image
         )
         found = protections.parse(data)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from grader.model import WORLDS
+from grader.model import BACKENDS
 from grader.points import checked
 from grader.spelling import did_you_mean
 from grader.strict_toml import Table, found_text, item_paths, key_path
@@ -63,11 +63,11 @@ def _inexact_points(path: str, table: Table) -> Iterator[str]:
 
 
 def _unknown_world(path: str, part: Table) -> Iterator[str]:
-    world = part.get("world")
-    if world is not None and world not in WORLDS:
+    backend = part.get("backend")
+    if backend is not None and backend not in BACKENDS:
         yield (
-            f"{path}.world: found {found_text(world)}; {did_you_mean(world, WORLDS)}"
-            f"expected one of {', '.join(WORLDS)}"
+            f"{path}.backend: found {found_text(backend)}; {did_you_mean(backend, BACKENDS)}"
+            f"expected one of {', '.join(BACKENDS)}"
         )
 
 

@@ -8,13 +8,13 @@ from typing import Any
 from grader.points import total
 from grader.trace.calls import Trace
 
-WORLDS = ("mpi", "mpi-student", "mpi-script", "torch", "torch-script", "alone")
+BACKENDS = ("mpi", "mpi-student", "mpi-script", "torch", "torch-script", "none")
 """What connects the ranks of a part.
 
 `mpi`: MPI, of which a probe gets a communicator. `mpi-student`: the submission calls MPI.Init and
 MPI.Finalize and uses COMM_WORLD. `mpi-script`: it uses COMM_WORLD and finds MPI initialised.
 `torch`: torch.distributed, with a process group for each case. `torch-script`: the submission calls
-init_process_group. `alone`: nothing."""
+init_process_group. `none`: nothing."""
 
 
 class Verdict(StrEnum):
@@ -87,7 +87,7 @@ class RunFailure:
 
 
 @dataclass(frozen=True)
-class AlteredMessage:
+class MessageFault:
     """What leaves a rank with one element changed, to see which answers depend on it."""
 
     rank: int
@@ -220,7 +220,7 @@ class Report:
     submission: str
     """The folder as the user named it."""
     submission_digest: str
-    door: str
+    mode: str
     """`check` or `container`."""
     parts: tuple[PartResult, ...]
     manual_parts: tuple[ManualPart, ...]

@@ -80,7 +80,7 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
     ]
     if not chosen:
         raise UsageError(f"no file of {found.name} was found, so there is nothing to run")
-    open_to_it = [part for part in chosen if not part.world.startswith(_TORCH)]
+    open_to_it = [part for part in chosen if not part.backend.startswith(_TORCH)]
     if not open_to_it:
         raise UsageError(
             f"{', '.join(part.name for part in chosen)} of {found.name} start processes of "

@@ -10,19 +10,19 @@ from grader.errors import GraderError, RanksGone
 from grader.model import PartResult, TestResult, Verdict
 from grader.points import total, written
 from grader.recognition import missing_text
-from grader.runner.plan import Limits
+from grader.runner.launch_plan import Limits
 from grader.settings import Settings
 from grader.submission import Submission
-from grader.suite.grading import Grading
-from grader.suite.session import Graded, grade_suite
+from grader.suite.part_context import PartContext
+from grader.suite.session import SuiteResult, grade_suite
 
 
 @dataclass(frozen=True)
-class GradedPart:
+class PartOutcome:
     """A part as far as it has been graded, and how to go on."""
 
     result: PartResult
-    grading: Grading | None = None
+    grading: PartContext | None = None
     """None when nothing was handed in."""
     has_ended: bool = False
     """No more runs are worth starting."""
@@ -35,8 +35,8 @@ def grade_part(
     assignment: Assignment,
     part: Part,
     settings: Settings,
-    earlier: Mapping[str, GradedPart],
-) -> GradedPart:
+    earlier: Mapping[str, PartOutcome],
+) -> PartOutcome:
     """Grade one part by its visible tests; again on our version of a part below that has failed.
 
     earlier: the parts that have been graded already.
@@ -64,7 +64,7 @@ def _grade_once(
     part: Part,
     settings: Settings,
     stand_in: Mapping[str, bytes] | None = None,
-) -> GradedPart:
+) -> PartOutcome:
     """Grade one part by its visible tests, once.
 
     stand_in: our version of the part it builds on.
@@ -74,7 +74,7 @@ def _grade_once(
         file for file in part.files if file not in files and file not in (part.stand_in or {})
     ]
     if missing:
-        return GradedPart(
+        return PartOutcome(
             PartResult(
                 name=part.name,
                 title=part.title,
@@ -87,11 +87,11 @@ def _grade_once(
         )
     started_s = time.monotonic()
     assert settings.launch is not None
-    grading = Grading(
+    grading = PartContext(
         assignment=assignment.name,
         part=part.name,
         entry=part.entry,
-        world=part.world,
+        backend=part.backend,
         probes=assignment.probe_sources(),
         limits=Limits(case_s=part.case_time_limit_s),
         submission={**files, **(stand_in or {})},
@@ -114,7 +114,7 @@ def _grade_once(
     )
     if not settings.selection.is_whole:
         result = replace(result, max_points=total(test.max_points for test in found.tests))
-    return GradedPart(
+    return PartOutcome(
         replace(result, notes=(*result.notes, *notes)),
         grading,
         found.has_ended or bool(problem),
@@ -122,7 +122,7 @@ def _grade_once(
     )
 
 
-def _found(suite: Path, grading: Grading, points: float) -> tuple[Graded, str]:
+def _found(suite: Path, grading: PartContext, points: float) -> tuple[SuiteResult, str]:
     """Run a suite; return what it found, and what is wrong with the suite itself.
 
     Raises RanksGone, as then the grading cannot go on here.
@@ -132,7 +132,7 @@ def _found(suite: Path, grading: Grading, points: float) -> tuple[Graded, str]:
     except RanksGone:
         raise
     except GraderError as error:
-        return Graded((), 0, has_ended=True), str(error)
+        return SuiteResult((), 0, has_ended=True), str(error)
     maximum = total(test.max_points for test in found.tests)
     if maximum != points and grading.selection.is_whole:
         return found, (
@@ -142,7 +142,7 @@ def _found(suite: Path, grading: Grading, points: float) -> tuple[Graded, str]:
 
 
 def with_hidden_tests(
-    part: Part, assignment: Assignment, graded: GradedPart, settings: Settings
+    part: Part, assignment: Assignment, graded: PartOutcome, settings: Settings
 ) -> PartResult:
     """Grade the hidden tests of a part on what its visible ones were graded on; add them.
 
@@ -232,8 +232,8 @@ def _grade_again(
     assignment: Assignment,
     part: Part,
     settings: Settings,
-    graded: GradedPart,
-) -> GradedPart:
+    graded: PartOutcome,
+) -> PartOutcome:
     """Grade a part on our version of the one it builds on; keep what that gains."""
     first = graded.result
     stand_in = {

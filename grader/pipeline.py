@@ -11,17 +11,17 @@ from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, Verdict
-from grader.parts import GradedPart, grade_part, with_hidden_tests
+from grader.parts import PartOutcome, grade_part, with_hidden_tests
 from grader.points import total, written
 from grader.progress import PartProgress
 from grader.recognition import full_name, recognise, require_likely
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
+from grader.runner.launch_plan import LaunchPlan, LaunchResult
 from grader.runner.machine import check_machine
-from grader.runner.plan import Launched, Plan
-from grader.runner.protections import Protection, note, refusal
-from grader.runner.selftest.examine import examine
 from grader.runner.users import run_uids
+from grader.selftest.examine import examine
+from grader.selftest.protections import Protection, note, refusal
 from grader.settings import Settings
 from grader.spelling import did_you_mean, nearest
 from grader.submission import Submission
@@ -73,7 +73,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
     check_machine()
     if settings.launch is not None:
         return _grade_all(submission, assignment, settings)
-    with ForkServer(assignment.needs, settings.place) as server:
+    with ForkServer(assignment.needs, settings.rank_host) as server:
         if not settings.sealed:  # where the self-test starts it at once
             server.warm_up()
         settings = replace(settings, launch=_launcher(settings, server))
@@ -83,7 +83,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
 def selftest(settings: Settings) -> tuple[Protection, ...]:
     """Return the protections of a sealed grading here."""
     check_machine()
-    with ForkServer(place=settings.place) as server:
+    with ForkServer(host=settings.rank_host) as server:
         return examine(_launcher(settings, server), _material(settings))
 
 
@@ -110,7 +110,7 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
         raise UsageError(
             f"there are no hidden tests of {assignment.name} here to show: only the course has them"
         )
-    graded: dict[str, GradedPart] = {}
+    graded: dict[str, PartOutcome] = {}
     for number, part in enumerate(selected, 1):
         settings.progress(f"{part.name}: starting")
         progress = PartProgress(part.name, number, len(selected), started_s, settings.progress)
@@ -140,7 +140,7 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
         title=assignment.title,
         submission=submission.origin,
         submission_digest=submission.digest,
-        door=settings.door,
+        mode=settings.mode,
         parts=tuple(results),
         # Who asked for some of the parts does not want to hear of the others.
         manual_parts=manual_parts(assignment, submission, intake_user(settings))
@@ -167,7 +167,7 @@ _NO_MARK = "not all tests were run (--only, --ranks or --fail-fast), so this is 
 
 
 def _shown(
-    parts: Sequence[Part], graded: Mapping[str, GradedPart], selection: Selection
+    parts: Sequence[Part], graded: Mapping[str, PartOutcome], selection: Selection
 ) -> Sequence[Part]:
     """Return the parts to report: with --only, those that have such a test, where any has."""
     if not selection.only or not any(graded[part.name].result.tests for part in parts):
@@ -179,13 +179,13 @@ def _shown(
     ]
 
 
-def _lost_points(graded: GradedPart) -> bool:
+def _lost_points(graded: PartOutcome) -> bool:
     return graded.result.points != graded.result.max_points
 
 
-def _not_graded(part: Part) -> GradedPart:
+def _not_graded(part: Part) -> PartOutcome:
     """Return what --fail-fast makes of a part after one that lost points."""
-    return GradedPart(
+    return PartOutcome(
         PartResult(
             name=part.name,
             title=part.title,
@@ -198,7 +198,7 @@ def _not_graded(part: Part) -> GradedPart:
     )
 
 
-def _require_known_tests(graded: Mapping[str, GradedPart], selection: Selection) -> None:
+def _require_known_tests(graded: Mapping[str, PartOutcome], selection: Selection) -> None:
     """Raise UsageError for a test that was asked for and is in no suite."""
     known = {name for each in graded.values() for name in each.test_names}
     for name in selection.full_names:
@@ -246,10 +246,10 @@ def _material(settings: Settings) -> list[Path]:
     return [Path(__file__).resolve().parent, *own]
 
 
-def _launcher(settings: Settings, server: ForkServer) -> Callable[[Plan], Launched]:
+def _launcher(settings: Settings, server: ForkServer) -> Callable[[LaunchPlan], LaunchResult]:
     uids = run_uids()
 
-    def start(plan: Plan) -> Launched:
+    def start(plan: LaunchPlan) -> LaunchResult:
         uid = next(uids) if settings.sealed else None
         if settings.on_launched is None:
             return launch(plan, server, uid=uid)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from grader.suite.grading import Position
+from grader.suite.part_context import Position
 
 _TELLING_S = 3.0
 """What has taken less says nothing yet of what is left."""

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from grader.courses import Courses, find_courses
 from grader.data import Data
-from grader.runner.journal import Journal
-from grader.runner.place import Here, Place
-from grader.runner.plan import Launched, Plan
-from grader.suite.grading import Position
+from grader.journal import Journal
+from grader.runner.launch_plan import LaunchPlan, LaunchResult
+from grader.runner.rank_host import LocalHost, RankHost
 from grader.suite.inputs import PUBLIC_SECRET
+from grader.suite.part_context import Position
 from grader.suite.selection import Selection
 
 
@@ -19,7 +19,7 @@ class Settings:
 
     courses: Courses = field(default_factory=find_courses)
     """Whose assignments may be graded."""
-    door: str = "check"
+    mode: str = "local"
     sealed: bool = False
     """Run the ranks as users of their own; needs root."""
     secret: bytes = PUBLIC_SECRET
@@ -35,11 +35,11 @@ class Settings:
     """The images that inputs may be made of."""
     is_recognised: bool = False
     """The assignment was found out from the files, for want of its name."""
-    launch: Callable[[Plan], Launched] | None = None
+    launch: Callable[[LaunchPlan], LaunchResult] | None = None
     """How plans are put to ranks; None for a fork server of this grading's own."""
-    on_launched: Callable[[Plan, Launched], None] | None = None
+    on_launched: Callable[[LaunchPlan, LaunchResult], None] | None = None
     """Is told what came of each launch, with the traces of its cases; None where nobody asks."""
-    place: Place = field(default_factory=Here)
+    rank_host: RankHost = field(default_factory=LocalHost)
     """Where the ranks run."""
     grades_hidden: bool = True
     """Run hidden tests as well, where they are."""

@@ -7,10 +7,10 @@ from grader import pipeline
 from grader.courses import Courses
 from grader.data import Data
 from grader.errors import GraderError, UsageError
+from grader.journal import Journal, Step
 from grader.model import Outcome, PartResult, RunFailure, Verdict
 from grader.report.traced import Traced, TracedCase
-from grader.runner.journal import Journal, Step
-from grader.runner.plan import MOST_CALLS, CaseCall, CaseTrace, Launched, Plan
+from grader.runner.launch_plan import MOST_CALLS, CaseCall, CaseTrace, LaunchPlan, LaunchResult
 from grader.secret import secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.selection import Selection
@@ -88,7 +88,7 @@ class _Seen:
         """Take note of the test in progress."""
         self._step = step
 
-    def launched(self, plan: Plan, launched: Launched) -> None:
+    def launched(self, plan: LaunchPlan, launched: LaunchResult) -> None:
         """Take over the cases of a launch; of a part below, which is graded on the way, none."""
         if self._step is None or self._step.part != self._part:
             return
@@ -104,7 +104,7 @@ class _Seen:
                 self.kept[case.number] = found
 
     def _case(
-        self, call: CaseCall, plan: Plan, found: CaseTrace, failure: RunFailure | None
+        self, call: CaseCall, plan: LaunchPlan, found: CaseTrace, failure: RunFailure | None
     ) -> TracedCase:
         assert self._step is not None
         return TracedCase(
@@ -116,7 +116,7 @@ class _Seen:
             num_calls=found.trace.num_calls,
             failure=failure,
             stand_in=self._step.replaced,
-            is_altered=call.altered_message is not None,
+            is_altered=call.message_fault is not None,
         )
 
     def _may_be_shown(self, case: TracedCase) -> bool:
@@ -144,7 +144,7 @@ def _chosen(seen: _Seen, part: PartResult) -> TracedCase | None:
     return next(iter([*failed, *others, *with_calls, *kept]), None)
 
 
-def _failure_of(launched: Launched, index: int) -> RunFailure | None:
+def _failure_of(launched: LaunchResult, index: int) -> RunFailure | None:
     """Return why a case of a launch has no outcome."""
     if index == len(launched.outcomes):
         return launched.failure

@@ -41,18 +41,18 @@ costs nobody points.
 from grader.data import Data
 from grader.errors import GraderError
 from grader.judge import functions
-from grader.judge.alterations import every_message_fault, single_message_faults
 from grader.judge.arrivals import arrival_text
-from grader.judge.causality import Effect as FaultEffect
-from grader.judge.causality import (
+from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.judge.contributions import factor_text, sum_text
+from grader.judge.counting import calls_by_rank, sends_of
+from grader.judge.fault_effects import FaultEffect as FaultEffect
+from grader.judge.fault_effects import (
     assert_answers_follow,
     assert_messages_matter,
     assert_ring_influence,
     assert_some_message_matters,
 )
-from grader.judge.contributions import factor_text, sum_text
-from grader.judge.counting import calls_by_rank, sends_of
-from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.judge.message_faults import every_message_fault, single_message_faults
 from grader.judge.reductions import reduction_communicators
 from grader.judge.traffic import (
     assert_buffers_not_pickles,
@@ -72,14 +72,14 @@ from grader.judge.values import assert_every_rank, assert_unchanged, reduction_t
 from grader.judge.wording import at as call_site
 from grader.judge.wording import listed, ranks_text
 from grader.judge.wording import name_of as call_name
-from grader.model import AlteredMessage as MessageFault
+from grader.model import MessageFault as MessageFault
 from grader.model import Outcome, RunFailure, Verdict
-from grader.suite.altering import inject_faults
 from grader.suite.case import Array, Case, Text
-from grader.suite.launch_view import Launch, RunFailed, holds
+from grader.suite.case_wording import case_context
+from grader.suite.fault_injection import inject_faults
+from grader.suite.launch_results import Launch, RunFailed, holds
 from grader.suite.marks import not_run, part, points
 from grader.suite.timing import assert_time_ratio, same_failures_as
-from grader.suite.wording import case_context
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
 __all__ = [

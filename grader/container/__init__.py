@@ -1,1 +1,1 @@
-"""The sealed door from outside: a container starts, a submission goes in, a report comes out."""
+"""Sealed grading from outside: a container starts, a submission goes in, a report comes out."""

@@ -1,4 +1,4 @@
-"""Docker as the sealed door needs it."""
+"""Docker as sealed grading needs it."""
 
 import io
 import socket

@@ -1,4 +1,4 @@
-"""What the sealed door needs of a container engine, whichever it is."""
+"""What sealed grading needs of a container engine, whichever it is."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""podman as the sealed door needs it: its command line, which needs no service and no root."""
+"""podman as sealed grading needs it: its command line, which needs no service and no root."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The streams of a container of podman's, in the one format that the sealed door reads."""
+"""The streams of a container of podman's, in the one format that sealed grading reads."""
 
 import os
 import select

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from grader.errors import GraderError
-from grader.runner.journal import Finished, Resume, Step, parse
+from grader.journal import Finished, Resume, Step, parse
 
 MAX_CONTAINERS = 4
 """The last of them tries no more tests: it only puts the report together."""

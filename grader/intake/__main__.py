@@ -1,9 +1,9 @@
 """The process that reads: `python -I -S <this file> UID HOW ORIGIN [WANTED...]`.
 
 UID is the user to become, or `-` to stay; HOW is `path` to read the folder or archive ORIGIN,
-`parcel` to check what standard input brings, or `pages` to count the pages of the PDF there (WANTED
-is where the installed packages are). Answers on standard output: READY once it is confined, then a
-parcel.
+`message` to check what standard input brings, or `pages` to count the pages of the PDF there (then
+WANTED is where the installed packages are). Answers on standard output: READY once it is
+confined, then a message.
 """
 
 import importlib
@@ -16,10 +16,10 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from grader import submission as submissions
 from grader.errors import UsageError
-from grader.intake import parcel as parcels
+from grader.intake import submission_codec
 from grader.intake.answer import NOT_CONFINED, OUT_OF_MEMORY, READY
-from grader.intake.confinement import confine
-from grader.intake.parcel import BrokenParcelError, Parcel
+from grader.intake.reader_sandbox import confine
+from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
 
 
 def main() -> None:
@@ -33,29 +33,31 @@ def main() -> None:
     sys.stdout.buffer.flush()
     try:
         found = _read(how, origin, wanted)
-        for piece in parcels.pack(found):
+        for piece in submission_codec.pack(found):
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
 
 
-def _read(how: str, origin: str, wanted: list[str]) -> Parcel:
+def _read(how: str, origin: str, wanted: list[str]) -> SubmissionMessage:
     try:
         if how == "path":
-            return parcels.of_submission(submissions.read(Path(origin), wanted))
+            return submission_codec.of_submission(submissions.read(Path(origin), wanted))
         if how == "pages":
-            return Parcel(notes=(str(_num_pages(origin, sys.stdin.buffer.read(), *wanted)),))
-        sent = parcels.unpack(sys.stdin.buffer.read())
-        return Parcel(sent.files, sent.from_notebooks, sent.notes, sent.found)
-    except BrokenParcelError as error:
-        return Parcel(refusal=f"{origin} did not arrive whole: it holds {error}")
+            return SubmissionMessage(
+                notes=(str(_num_pages(origin, sys.stdin.buffer.read(), *wanted)),)
+            )
+        sent = submission_codec.unpack(sys.stdin.buffer.read())
+        return SubmissionMessage(sent.files, sent.from_notebooks, sent.notes, sent.found)
+    except BrokenMessageError as error:
+        return SubmissionMessage(refusal=f"{origin} did not arrive whole: it holds {error}")
     except UsageError as error:
-        return Parcel(refusal=str(error))
+        return SubmissionMessage(refusal=str(error))
     except MemoryError:
         raise
     except Exception as error:
-        return Parcel(failure=f"{type(error).__name__}: {error}")
+        return SubmissionMessage(failure=f"{type(error).__name__}: {error}")
 
 
 def _num_pages(name: str, content: bytes, packages: str) -> int:

@@ -3,9 +3,9 @@
 import signal
 
 from grader.errors import GraderError, UsageError
-from grader.intake import parcel as parcels
-from grader.intake.confinement import CPU_TIME_S, MEMORY_NUM_BYTES
-from grader.intake.parcel import Parcel
+from grader.intake import submission_codec
+from grader.intake.reader_sandbox import CPU_TIME_S, MEMORY_NUM_BYTES
+from grader.intake.submission_codec import SubmissionMessage
 from grader.submission import Submission
 
 READY = b"grader intake 1\n"
@@ -15,19 +15,19 @@ OUT_OF_MEMORY = 64
 NOT_CONFINED = 65
 """And when it may not give up its rights."""
 DEADLINE_S = 120.0
-MAX_NUM_BYTES = len(READY) + parcels.MAX_NUM_BYTES
+MAX_NUM_BYTES = len(READY) + submission_codec.MAX_NUM_BYTES
 
 
 def submission_in(origin: str, answer: bytes, exit_code: int | None) -> Submission:
     """Return the submission that was read; its digest is computed here.
 
-    Raises as `parcel_in` does.
+    Raises as `message_in` does.
     """
-    found = parcel_in(origin, answer, exit_code)
-    return parcels.submission_of(origin, found)
+    found = message_in(origin, answer, exit_code)
+    return submission_codec.submission_of(origin, found)
 
 
-def parcel_in(origin: str, answer: bytes, exit_code: int | None) -> Parcel:
+def message_in(origin: str, answer: bytes, exit_code: int | None) -> SubmissionMessage:
     """Return what was read.
 
     exit_code: negative for a signal, None when the process did not end in time.
@@ -46,8 +46,8 @@ def parcel_in(origin: str, answer: bytes, exit_code: int | None) -> Parcel:
     if exit_code != 0:
         raise _refusal(origin, _ended(exit_code))
     try:
-        found = parcels.unpack(answer[len(READY) :])
-    except parcels.BrokenParcelError as error:
+        found = submission_codec.unpack(answer[len(READY) :])
+    except submission_codec.BrokenMessageError as error:
         raise _refusal(origin, f"the process that read it answered with {error}") from None
     if found.failure:
         raise GraderError(f"{origin} could not be read: {found.failure}; that is a grader's fault")

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from grader.errors import GraderError, UsageError
-from grader.intake.answer import DEADLINE_S, MAX_NUM_BYTES, parcel_in, submission_in
+from grader.intake.answer import DEADLINE_S, MAX_NUM_BYTES, message_in, submission_in
 from grader.listing import names
 from grader.submission import Submission
 
@@ -40,11 +40,11 @@ def read(path: Path, wanted: Iterable[str], uid: int | None = None) -> Submissio
 
 
 def unpack(data: bytes, origin: str, uid: int | None = None) -> Submission:
-    """Read what a client has sent, a parcel, in a process of its own.
+    """Read what a client has sent, a message, in a process of its own.
 
     uid: who that process is; None where it is who we are. Raises as `read` does.
     """
-    return submission_in(origin, *_asked(uid, ["parcel", origin], data))
+    return submission_in(origin, *_asked(uid, ["message", origin], data))
 
 
 def count_pages(data: bytes, name: str, uid: int | None = None) -> int:
@@ -54,7 +54,7 @@ def count_pages(data: bytes, name: str, uid: int | None = None) -> int:
     can be read, GraderError when no process can be started.
     """
     packages = sysconfig.get_path("purelib")
-    found = parcel_in(name, *_asked(uid, ["pages", name, packages], data))
+    found = message_in(name, *_asked(uid, ["pages", name, packages], data))
     if len(found.notes) != 1 or not (found.notes[0].isascii() and found.notes[0].isdecimal()):
         raise UsageError(f"{name} cannot be read: its pages were not counted")
     return int(found.notes[0][:_MAX_DIGITS])

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from enum import Enum
 from math import isfinite
 
-from grader.judge.findings import BudgetExceeded
+from grader.judge.check_failures import BudgetExceeded
 
 _DOUBT = 2.0
 """A program that has to share its core with one other takes twice as long."""

@@ -46,7 +46,7 @@ class Gathering:
         return self.missing | others
 
 
-class Gatherings:
+class CollectiveMatches:
     """All collective calls of a run, in their order on each communicator."""
 
     def __init__(self, trace: Trace) -> None:

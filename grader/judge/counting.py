@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from grader.judge.findings import NotProven
+from grader.judge.check_failures import NotProven
 from grader.judge.functions import ALL
 from grader.judge.wording import at, name_of
 from grader.trace.calls import PROC_NULL, Call, Trace

@@ -12,7 +12,7 @@ _DATASETS = "torchvision.datasets"
 _TRUNCATED = ("MPI_ERR_TRUNCATE", "MPI_ERR_IN_STATUS", "Received data size doesn't match")
 """How MPI and gloo call a message that is longer than its buffer."""
 _INITS = ("Init", "Init_thread")
-_IMPORT = "/rank/own_mpi.py"
+_IMPORT = "/rank/mpi_shim.py"
 """Where the import of mpi4py initialises MPI, in the trace of a rank."""
 _NOT_CONNECTED = "Pair is not connected"
 """What gloo says of a message to oneself, as of one to a rank that has gone."""

@@ -1,11 +1,11 @@
 """Decides whether a run hangs for ever; if so, says who waits for whom."""
 
-from grader.judge.collectives import Gatherings
+from grader.judge.collectives import CollectiveMatches
 from grader.judge.lower_case import name_lower_case
 from grader.judge.matching import match
-from grader.judge.needs import Need, needs_of
 from grader.judge.reasons import sentence
-from grader.judge.situation import Situation
+from grader.judge.stalled_run import StalledRun
+from grader.judge.wait_conditions import WaitCondition, needs_of
 from grader.trace.calls import Trace
 
 
@@ -33,12 +33,12 @@ def explain_deadlock(
     return sentence(named or situation)
 
 
-def _situation(trace: Trace, returned: frozenset[int], makes_progress: bool) -> Situation | None:
+def _situation(trace: Trace, returned: frozenset[int], makes_progress: bool) -> StalledRun | None:
     """Return what every rank waits for; None where one does not wait, or nobody can tell."""
     ranks = trace.ranks
     finalised = {rank for rank, seen in enumerate(ranks) if seen.finalised}
     gone = frozenset(finalised | (returned & set(range(len(ranks)))))
-    needs: dict[int, tuple[Need, ...]] = {}
+    needs: dict[int, tuple[WaitCondition, ...]] = {}
     for rank, seen in enumerate(ranks):
         if seen.truncated or not seen.attached:
             return None
@@ -51,4 +51,4 @@ def _situation(trace: Trace, returned: frozenset[int], makes_progress: bool) -> 
     if not needs:
         return None
     silent = frozenset(finalised) if makes_progress else gone
-    return Situation(trace, needs, gone, silent, match(trace), Gatherings(trace))
+    return StalledRun(trace, needs, gone, silent, match(trace), CollectiveMatches(trace))

@@ -4,7 +4,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from grader.judge.outstanding import Channel, Key, Posted, has_got, messages_of, receives_of
+from grader.judge.pending_requests import Channel, Key, Posted, has_got, messages_of, receives_of
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, Trace
 
 

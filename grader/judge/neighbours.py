@@ -1,7 +1,7 @@
 """Who talks to whom in a ring."""
 
+from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import assert_not_truncated, messages_sent, sends_of
-from grader.judge.findings import RuleViolation
 from grader.judge.wording import at, ranks_text
 from grader.trace.calls import Call, Trace
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 from grader.judge.collectives import is_collective
 from grader.judge.cycles import cycle_text, shortest_cycle
-from grader.judge.needs import Need, need_text
-from grader.judge.situation import Situation
-from grader.judge.undelivered import undelivered
-from grader.judge.ungathered import ungathered
+from grader.judge.stalled_run import StalledRun
+from grader.judge.unmatched_collectives import ungathered
+from grader.judge.unmatched_messages import undelivered
+from grader.judge.wait_conditions import WaitCondition, need_text
 from grader.judge.wording import at, place_of, ranks_have, ranks_text, signature_of
 from grader.trace.calls import ANY_SOURCE
 
@@ -16,7 +16,7 @@ _MOST_RANKS = 6
 _MOST_ITEMS = 3
 
 
-def sentence(situation: Situation) -> str:
+def sentence(situation: StalledRun) -> str:
     """Return every waiting rank with its call, peer, tag and line, and then the reason."""
     clauses = [
         *_ranks(situation),
@@ -28,7 +28,7 @@ def sentence(situation: Situation) -> str:
     return f"deadlock: {'; '.join(clauses)}"
 
 
-def _ranks(situation: Situation) -> Iterator[str]:
+def _ranks(situation: StalledRun) -> Iterator[str]:
     """Yield what each rank waits in; of many, one for all that wait at the same place."""
     alike: dict[object, list[int]] = defaultdict(list)
     many = len(situation.needs) > _MOST_RANKS
@@ -44,14 +44,14 @@ def _ranks(situation: Situation) -> Iterator[str]:
         yield f"{ranks_text(left)} {'waits' if len(left) == 1 else 'wait'} elsewhere"
 
 
-def _needs_text(situation: Situation, rank: int) -> str:
+def _needs_text(situation: StalledRun, rank: int) -> str:
     stuck = frozenset(call.sequence for call in situation.stuck_calls(rank))
-    needs: Sequence[Need] = situation.needs[rank]
+    needs: Sequence[WaitCondition] = situation.needs[rank]
     texts = [need_text(need, stuck) for need in needs[:_MOST_ITEMS]]
     return " and ".join(texts) + (" and more" if len(needs) > _MOST_ITEMS else "")
 
 
-def _gone(situation: Situation) -> Iterator[str]:
+def _gone(situation: StalledRun) -> Iterator[str]:
     """Yield which ranks that somebody waits for will make no call any more."""
     waited: set[int] = set()
     unfinished: set[int] = set()
@@ -76,7 +76,7 @@ def _gone(situation: Situation) -> Iterator[str]:
         yield f"{ranks_have(waited & finalised - set(half_done))} already left MPI by Finalize"
 
 
-def _cycle(situation: Situation) -> Iterator[str]:
+def _cycle(situation: StalledRun) -> Iterator[str]:
     """Yield the shortest cycle of ranks that wait for each other, if messages are part of it."""
     edges = {rank: situation.waits_for(rank) for rank in situation.needs}
     cycle = shortest_cycle(edges)

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterable
 from typing import Literal
 
+from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import (
     assert_no_doubts,
     assert_not_truncated,
     calls_by_rank,
     messages_sent,
 )
-from grader.judge.findings import RuleViolation
 from grader.judge.functions import (
     ALL,
     BLOCKING_POINT_TO_POINT,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from grader.judge.functions import COLLECTIVES
-from grader.judge.outstanding import has_got
+from grader.judge.pending_requests import has_got
 from grader.judge.wording import at, signature_of
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, Trace
 

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grader.judge.agreement import agreement_text
+from grader.judge.check_failures import WrongAnswer
 from grader.judge.differences import extent_text, first_index, index_text, shortest_different
-from grader.judge.findings import WrongAnswer
 
 __all__ = ["assert_every_rank", "assert_unchanged", "reduction_tolerance", "shortest_different"]
 

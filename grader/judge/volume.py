@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import (
     assert_not_truncated,
     bytes_sent,
@@ -9,7 +10,6 @@ from grader.judge.counting import (
     messages_sent,
     sends_of,
 )
-from grader.judge.findings import RuleViolation
 from grader.trace.calls import Trace
 
 _PICKLE_NUM_BYTES = 512

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from grader.oracles.arrays import Backward, Pass, Values, assert_floating
 from grader.oracles.losses import cross_entropy
 
-Loss = Callable[[Values, Any], tuple[float, Values]]
+Deduction = Callable[[Values, Any], tuple[float, Values]]
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def loss_and_gradient(
     inputs: NDArray[Any],
     targets: NDArray[Any],
     *,
-    loss: Loss = cross_entropy,
+    loss: Deduction = cross_entropy,
 ) -> tuple[float, dict[str, Values]]:
     """Return the loss of a batch, and its gradient: by name, each of the parameter's shape.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import guard, probe_modules, problem, wire, worlds
+from . import backends, guard, probe_modules, problem, wire
 from .output import SubmissionOutput
 from .own_modules import OwnModules
 from .student import Student
@@ -31,18 +31,18 @@ def main(socket_path: str, rank: int) -> None:
     probes = probe_modules.load(setup["probes"])
     if setup["guarded"]:
         guard.set_up(trace, Path(setup["support"]))
-    world = worlds.enter(setup, rank, trace)
-    student = Student(world.mark_phase, leaves_messages=world.leaves_messages)
+    backend = backends.enter(setup, rank, trace)
+    student = Student(backend.mark_phase, leaves_messages=backend.leaves_messages)
     home = Path.cwd()
     while True:
         # Not before the results of the last case have been sent: they are what the call left.
-        world.progress_until_readable(connection)
+        backend.progress_until_readable(connection)
         kind, case, _ = wire.receive(connection)
         if kind == "end":
             os._exit(0)
         probe = getattr(probes, case["probe"])
         os.chdir(home)
-        communicator = world.begin_case()
+        communicator = backend.begin_case()
         wire.send(connection, "ready")
         _, given, arrays = wire.receive(connection)
         arguments = {**given["values"], **arrays}

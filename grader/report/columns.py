@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from grader.report.layout import abridged, num_columns, padded
 from grader.report.safe_text import visible
+from grader.report.text_layout import abridged, num_columns, padded
 
 _FEWEST_OF_TEXT, _FEWEST = 8, 4
 """Columns of the terminal: text is not cut below the first before numbers are, nothing below the

@@ -1,8 +1,8 @@
 """Why an open session was ended, as a student reads it."""
 
 from grader.model import RunFailure
+from grader.report.deductions import told
 from grader.report.evidence import evidence
-from grader.report.losses import told
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import one_line
 

@@ -4,19 +4,19 @@ from collections.abc import Sequence
 
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.points import total
-from grader.report.evidence import Evidence, evidence
-from grader.report.layout import abridged, cut
-from grader.report.losses import (
-    Loss,
+from grader.report.deductions import (
+    Deduction,
     command_again,
-    held,
     losses,
     not_run,
     number_text,
+    passed,
     points_text,
 )
+from grader.report.evidence import Evidence, evidence
 from grader.report.page import BOLD, DIM, INDENT, Page
 from grader.report.safe_text import one_line
+from grader.report.text_layout import abridged, cut
 
 _MAX_TRACEBACK_LINES = 12
 _MAX_OUTPUT_LINES = 5
@@ -40,7 +40,9 @@ def failed_part(page: Page, report: Report, part: PartResult) -> list[str]:
     return _apart(blocks)
 
 
-def _loss(page: Page, loss: Loss, *, is_marked: bool, is_only: bool, index: int) -> list[list[str]]:
+def _loss(
+    page: Page, loss: Deduction, *, is_marked: bool, is_only: bool, index: int
+) -> list[list[str]]:
     """Return why points were lost, which tests that cost, and the evidence."""
     reason = [] if is_only else [f"{INDENT}{page.verdict(loss.verdict)}"]
     message, clauses = loss.told()
@@ -86,7 +88,7 @@ def _evidence(page: Page, pieces: Sequence[Evidence]) -> list[str]:
     return lines
 
 
-def _rest(page: Page, part: PartResult, left_out: Sequence[Loss]) -> list[str]:
+def _rest(page: Page, part: PartResult, left_out: Sequence[Deduction]) -> list[str]:
     """Return what is left to know of the part, in a line each."""
     lines = []
     if left_out:
@@ -99,7 +101,7 @@ def _rest(page: Page, part: PartResult, left_out: Sequence[Loss]) -> list[str]:
         if page.verbose:
             for test in loss.tests:
                 lines += _test(page, test, "not run")
-    holding = held(part)
+    holding = passed(part)
     if holding:
         gained = points_text(total(test.points for test in holding))
         verb = "holds" if len(holding) == 1 else "hold"
@@ -110,7 +112,7 @@ def _rest(page: Page, part: PartResult, left_out: Sequence[Loss]) -> list[str]:
 def held_tests(page: Page, part: PartResult) -> list[str]:
     """Return the tests of a part that hold."""
     return [
-        line for test in held(part) for line in _test(page, test, f"+{number_text(test.points)}")
+        line for test in passed(part) for line in _test(page, test, f"+{number_text(test.points)}")
     ]
 
 

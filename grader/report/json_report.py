@@ -11,12 +11,12 @@ from typing import Any
 from grader.errors import GraderError
 from grader.model import PartResult, Report
 from grader.report import reading
+from grader.report.deductions import worst_verdict
 from grader.report.json_text import dump
 from grader.report.json_text import valid as _text
-from grader.report.losses import worst_verdict
 from grader.report.safe_text import one_line
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 _UNREADABLE = "the grading gave a report that cannot be read"
 
 
@@ -63,7 +63,7 @@ def _report(report: Report) -> dict[str, Any]:
         "is_recognised": report.is_recognised,
         "submission": _text(report.submission),
         "submission_digest": report.submission_digest,
-        "door": report.door,
+        "mode": report.mode,
         "score": None if report.score is None else _number(report.score, 6),
         "max_score": _number(report.max_score, 6),
         "pending_points": _number(report.pending_points, 6),

@@ -7,7 +7,7 @@ test that was not run is skipped. The text is ASCII; what XML cannot hold is sho
 import xml.etree.ElementTree as ET
 
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
-from grader.report.losses import number_text, points_text
+from grader.report.deductions import number_text, points_text
 from grader.report.safe_text import disarm, one_line, visible_lines
 
 _ELEMENTS = {Verdict.JUDGE_ERROR: "error", Verdict.SKIPPED: "skipped"}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from grader.model import TestResult, Verdict
-from grader.report.losses import number_text, told
+from grader.report.deductions import number_text, told
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import disarm, one_line, visible
 

@@ -8,17 +8,17 @@ from collections.abc import Iterator, Sequence
 
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
 from grader.points import total
-from grader.report.evidence import Evidence, evidence
-from grader.report.losses import (
-    Loss,
+from grader.report.deductions import (
+    Deduction,
     command_again,
-    held,
     losses,
     not_run,
     number_text,
+    passed,
     points_text,
     score_sentence,
 )
+from grader.report.evidence import Evidence, evidence
 from grader.report.safe_text import disarm, one_line
 
 _MAX_NUM_BYTES = 900_000
@@ -107,9 +107,9 @@ def _failed_part(report: Report, part: PartResult) -> Iterator[str]:
         if loss.tests:
             yield "\n".join(f"- {_test(test)}" for test in loss.tests)
     yield from (f"{_tests_text(loss)} {escape(loss.message)}" for loss in not_run(part))
-    holding = held(part)
+    holding = passed(part)
     if holding:
-        yield f"{_tests_text(Loss(Verdict.ACCEPTED, '', '', tuple(holding)))} passed"
+        yield f"{_tests_text(Deduction(Verdict.ACCEPTED, '', '', tuple(holding)))} passed"
     if found:
         yield from _evidence(evidence(found[0].detail))
     yield from (f"Note: {escape(note)}" for note in part.notes)
@@ -167,7 +167,7 @@ def _test(test: TestResult) -> str:
     )
 
 
-def _tests_text(loss: Loss) -> str:
+def _tests_text(loss: Deduction) -> str:
     points = points_text(total(test.max_points for test in loss.tests))
     return f"{len(loss.tests)} test{'' if len(loss.tests) == 1 else 's'} ({points})"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.model import Verdict
-from grader.report.layout import abridged, num_columns, padded, wrap
+from grader.report.text_layout import abridged, num_columns, padded, wrap
 
 BOLD, DIM, RED, GREEN, YELLOW, MAGENTA = "1", "2", "31", "32", "33", "35"
 INDENT = "  "

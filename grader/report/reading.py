@@ -20,7 +20,7 @@ def report(data: Data) -> Report:
         title=_get(data, "title", str),
         submission=_get(data, "submission", str),
         submission_digest=_get(data, "submission_digest", str),
-        door=_get(data, "door", str),
+        mode=_get(data, "mode", str),
         parts=tuple(_part(each) for each in _get(data, "parts", list)),
         manual_parts=tuple(_manual_part(each) for each in _get(data, "manual_parts", list)),
         versions=_versions(_get(data, "versions", dict)),

@@ -5,17 +5,17 @@ from itertools import groupby
 
 from grader.model import ManualPart, PartResult, Report, Verdict
 from grader.points import total
+from grader.report.deductions import number_text, points_text, score_sentence
 from grader.report.failed_part import advice, dim, failed_part, held_tests
-from grader.report.layout import num_columns, padded
-from grader.report.losses import number_text, points_text, score_sentence
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import one_line
+from grader.report.text_layout import num_columns, padded
 
 _MIN_WIDTH = 50
 _MAX_NAME_COLUMNS = 24
 _DIGEST_NUM_CHARS = 12
 _BRIEF = (Verdict.NOT_ATTEMPTED, Verdict.ACCEPTED)
-_DOORS = {
+_MODES = {
     "check": "checked here: feedback, not the mark",
     "container": "graded in the container",
 }
@@ -46,13 +46,13 @@ def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bo
 
 def _head(page: Page, report: Report) -> list[str]:
     title = page.paragraph(f"{one_line(report.assignment)}: {one_line(report.title)}", first="")
-    door = _DOORS.get(report.door, one_line(report.door))
+    mode = _MODES.get(report.mode, one_line(report.mode))
     if report.is_recognised:
-        door += "; the assignment was recognised by its files"
+        mode += "; the assignment was recognised by its files"
     return [
         *(page.paint(line, BOLD) for line in title),
         *page.paragraph(one_line(report.submission), first=""),
-        *page.paragraph(door, first=""),
+        *page.paragraph(mode, first=""),
     ]
 
 

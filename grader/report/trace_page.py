@@ -6,7 +6,7 @@ from itertools import groupby
 
 from grader.model import Verdict
 from grader.report.columns import Column, aligned
-from grader.report.losses import told
+from grader.report.deductions import told
 from grader.report.page import BOLD, DIM, INDENT, Page
 from grader.report.safe_text import one_line
 from grader.report.trace_rows import Row, number_runs, rows_of

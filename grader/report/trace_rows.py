@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import TypeGuard
 
 from grader.judge.functions import COLLECTIVES, ROOTED_COLLECTIVES
-from grader.judge.situation import PROBES
+from grader.judge.stalled_run import PROBES
 from grader.judge.wording import name_of, place_of
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call, RankTrace
 

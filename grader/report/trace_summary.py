@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from grader.judge.counting import sends_of
 from grader.judge.functions import COLLECTIVES
-from grader.judge.outstanding import has_got
+from grader.judge.pending_requests import has_got
 from grader.report.trace_rows import Row, State
 from grader.trace.calls import Trace
 

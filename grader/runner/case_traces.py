@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from grader.judge.lower_case import name_lower_case
-from grader.runner.plan import CaseTrace
+from grader.runner.launch_plan import CaseTrace
 from grader.trace.calls import Trace
 
 

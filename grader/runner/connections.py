@@ -13,7 +13,7 @@ import numpy as np
 
 from grader.errors import LaunchError
 from grader.runner.wire import CLOSED, Frame, FrameReader, ProtocolError, encode
-from grader.runner.zygote.descriptors import refuse_descriptors
+from grader.zygote.descriptors import refuse_descriptors
 
 _CHUNK_NUM_BYTES = 1 << 20
 _PEER_CREDENTIALS = struct.Struct("3i")

@@ -19,7 +19,7 @@ from typing import Any
 from grader.errors import GraderError, LaunchError
 from grader.runner.machine import libraries, mpirun
 from grader.runner.marked import kill_marked
-from grader.runner.place import Here, Place, Zygote
+from grader.runner.rank_host import LocalHost, RankHost, Zygote
 from grader.trace import build
 
 _ALWAYS = ("numpy", "mpi4py.MPI")
@@ -44,14 +44,14 @@ class ForkServer:
     Its zygote is started by `warm_up`, or else by the first run.
     """
 
-    def __init__(self, modules: Sequence[str] = (), place: Place | None = None) -> None:
+    def __init__(self, modules: Sequence[str] = (), host: RankHost | None = None) -> None:
         """modules: what the ranks of this assignment import, beside numpy and mpi4py.
 
-        place: where the zygote lives, beside us when left out.
+        host: where the zygote lives, beside us when left out.
         """
         later = [each for module in modules for each in _ALSO.get(module, ())]
         self._modules = (*_ALWAYS, *modules, *later)
-        self._place = place or Here()
+        self._host = host or LocalHost()
         self._zygote: Zygote | None = None
         self._is_ready = False
         self._unread = b""
@@ -60,7 +60,7 @@ class ForkServer:
         self._left = -1
         self._excess: dict[str, Any] | None = None
         self._denied_s = 0.0
-        self._attendance = (0, 0)
+        self._census = (0, 0)
         self._log = ""
         self._mark = secrets.token_hex(16)
 
@@ -70,11 +70,11 @@ class ForkServer:
     @property
     def folder(self) -> Path | None:
         """Return the folder that the ranks see as well; None where they see what we see."""
-        return self._place.folder
+        return self._host.folder
 
-    def require_place(self) -> None:
-        """Raise RanksGone when there is no place any more to start a run in."""
-        self._place.require()
+    def require_host(self) -> None:
+        """Raise RanksGone when no run can be started there any more."""
+        self._host.require()
 
     def warm_up(self) -> None:
         """Have the imports begin, which take seconds, while there is still something else to do.
@@ -151,7 +151,7 @@ class ForkServer:
         self._say({"count": True})
         if not self._wait_for("counted", _COUNT_LIMIT_S):
             raise LaunchError(f"the processes of a run were not counted in {_COUNT_LIMIT_S:.0f} s")
-        return self._attendance
+        return self._census
 
     def end(self) -> None:
         """End every process of the run.
@@ -184,7 +184,7 @@ class ForkServer:
         self.close()
 
     def _start_zygote(self) -> None:
-        self._zygote = self._place.start({**_environment(), _MARK: self._mark}, self._modules)
+        self._zygote = self._host.start({**_environment(), _MARK: self._mark}, self._modules)
         self._unread, self._is_ready = b"", False
 
     def _get_ready(self) -> None:
@@ -200,7 +200,7 @@ class ForkServer:
     def _say(self, message: dict[str, Any]) -> None:
         assert self._zygote is not None
         try:
-            self._zygote.tell(json.dumps(message).encode() + b"\n")
+            self._zygote.send(json.dumps(message).encode() + b"\n")
         except BrokenPipeError:
             raise self._death() from None
 
@@ -219,7 +219,7 @@ class ForkServer:
         """
         if self._zygote is None:
             return False
-        out = self._zygote.said
+        out = self._zygote.stdout
         while select.select([out], [], [], patience_s)[0]:
             data = os.read(out, 1 << 16)
             if not data:
@@ -246,7 +246,7 @@ class ForkServer:
         elif "denied" in message:
             self._denied_s = message["denied"]
         elif "counted" in message:
-            self._attendance = (message["counted"]["seen"], message["counted"]["at_once"])
+            self._census = (message["counted"]["seen"], message["counted"]["at_once"])
         elif "log" in message:
             self._log = message["log"]
         elif "lost" in message:

@@ -7,18 +7,18 @@ from grader.errors import GraderError, LaunchError
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner.connections import Connections
 from grader.runner.fork_server import ForkServer, RunLost
-from grader.runner.plan import Launched, Plan
+from grader.runner.launch_plan import LaunchPlan, LaunchResult
 from grader.runner.quiet import wait_until_quiet
 from grader.runner.rank_files import RankFiles
 from grader.runner.running import Run, RunEnded
 from grader.runner.sandbox import Sandbox
-from grader.runner.zygote.descriptors import interrupt_waits
+from grader.zygote.descriptors import interrupt_waits
 
 _PATIENCE_S = 60.0
 """How long a run that the machine gave too little waits for a better moment."""
 
 
-def launch(plan: Plan, server: ForkServer, *, uid: int | None = None) -> Launched:
+def launch(plan: LaunchPlan, server: ForkServer, *, uid: int | None = None) -> LaunchResult:
     """Start the ranks, put every case to them, end them.
 
     A run that ends by the clock because others had the machine is repeated when they have less.
@@ -38,7 +38,7 @@ def launch(plan: Plan, server: ForkServer, *, uid: int | None = None) -> Launche
     return replace(launched, failure=replace(launched.failure, verdict=Verdict.JUDGE_ERROR))
 
 
-def _launch(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
+def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None) -> LaunchResult:
     try:
         return _launch_once(plan, server, uid)
     except LaunchError:
@@ -46,17 +46,17 @@ def _launch(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
     try:
         return _launch_once(plan, server, uid)
     except RunLost as error:
-        server.require_place()
+        server.require_host()
         raise GraderError(f"a run was lost twice in a row: {error}") from None
     except LaunchError as error:
-        server.require_place()
+        server.require_host()
         raise GraderError(
             f"{plan.ranks} ranks could not be started, twice in a row: {error}; "
             "this is the machine's fault, not the submission's"
         ) from None
 
 
-def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
+def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None) -> LaunchResult:
     with ExitStack() as stack:
         interrupt_waits()
         stack.callback(interrupt_waits, 0)
@@ -67,7 +67,7 @@ def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
         sandbox.fill(submission=plan.submission, support=plan.support)
         connections = Connections(sandbox.socket_path, plan.ranks, sandbox.ranks_uid)
         stack.callback(connections.close)
-        sandbox.start(plan.ranks, under_mpirun=plan.world.startswith("mpi"))
+        sandbox.start(plan.ranks, under_mpirun=plan.backend.startswith("mpi"))
         run = Run(plan, sandbox, connections, files)
         outcomes: list[Outcome | RunFailure] = []
         failure, is_starved = None, False
@@ -81,4 +81,4 @@ def _launch_once(plan: Plan, server: ForkServer, uid: int | None) -> Launched:
             run.traces.end()
         tails = tuple(run.outputs.tail(rank) for rank in range(plan.ranks))
         refusals, traces = run.refusals(), run.traces.kept
-        return Launched(tuple(outcomes), failure, tails, refusals, is_starved, traces)
+        return LaunchResult(tuple(outcomes), failure, tails, refusals, is_starved, traces)

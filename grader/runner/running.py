@@ -12,16 +12,16 @@ from grader.runner import answers
 from grader.runner.case_time import CaseTime
 from grader.runner.case_traces import CaseTraces
 from grader.runner.connections import Connections
+from grader.runner.cross_check import CrossCheck
+from grader.runner.failure_diagnosis import crash_after_return, diagnose, wait_for_the_end
+from grader.runner.launch_plan import CaseCall, LaunchPlan
 from grader.runner.machine import free_port
 from grader.runner.outputs import Outputs
-from grader.runner.plan import CaseCall, Plan
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
 from grader.runner.student_calls import StudentCalls
-from grader.runner.trouble import crash_after_return, failure_of, wait_for_the_end
 from grader.runner.watch import Watch
 from grader.runner.wire import Frame
-from grader.runner.witnesses import Witnesses
 from grader.trace import layout
 
 _TICK_S = 0.05
@@ -43,7 +43,7 @@ class Run:
     """The judge's side of one run."""
 
     def __init__(
-        self, plan: Plan, sandbox: Sandbox, connections: Connections, files: list[RankFiles]
+        self, plan: LaunchPlan, sandbox: Sandbox, connections: Connections, files: list[RankFiles]
     ) -> None:
         self._plan = plan
         self._sandbox = sandbox
@@ -52,8 +52,8 @@ class Run:
         self.outputs = Outputs(files, sandbox.folder)
         self._student_has_run = False
         self._most_calls = plan.most_calls
-        self._is_mpi = plan.world.startswith("mpi")
-        self._student_calls = StudentCalls(genuine=plan.genuine, is_mpi=self._is_mpi)
+        self._is_mpi = plan.backend.startswith("mpi")
+        self._student_calls = StudentCalls(standalone=plan.standalone, is_mpi=self._is_mpi)
 
     def begin(self) -> None:
         """Meet every rank and tell it what it needs.
@@ -70,8 +70,8 @@ class Run:
         setup = {
             "probes": plan.probes,
             "ranks": plan.ranks,
-            "world": plan.world,
-            "genuine": plan.genuine,
+            "backend": plan.backend,
+            "standalone": plan.standalone,
             "guarded": plan.guarded,
             "layout": layout.described(),
             "port": free_port(),
@@ -85,11 +85,11 @@ class Run:
             self._files,
             self._sandbox,
             plan.limits,
-            # But in a program that begins and ends MPI itself: see the worlds of a rank.
-            makes_progress=not (self._is_mpi and plan.genuine),
+            # But in a program that begins and ends MPI itself: see the backends of a rank.
+            makes_progress=not (self._is_mpi and plan.standalone),
         )
         phases = self._student_calls.phases
-        self._witnesses = Witnesses(self._files, phases=phases, is_mpi=self._is_mpi)
+        self._cross_check = CrossCheck(self._files, phases=phases, is_mpi=self._is_mpi)
         kept = plan.most_calls if plan.keeps_traces else 0
         self.traces = CaseTraces(self._watch.trace, phases, most_calls=kept)
 
@@ -106,12 +106,12 @@ class Run:
         for rank_files in self._files:
             rank_files.trace.set_synchronous_sends(case.synchronous_sends)
             rank_files.trace.alter_nothing()
-        altered = case.altered_message
+        altered = case.message_fault
         if altered is not None:
             self._files[altered.rank].trace.alter_sends(
                 altered.number, min_num_bytes=altered.min_num_bytes, position=altered.position
             )
-        self._witnesses.begin_case()
+        self._cross_check.begin_case()
         self._watch.begin_case()
         self.outputs.begin_case()
         started_s = time.monotonic()
@@ -124,11 +124,11 @@ class Run:
             self._connections.send(rank, "go", {"values": values}, arrays)
         frames, finished_s = self._collect("result")
         # Only ranks that are nothing but processes of one machine are asked to start more of them.
-        is_alone = self._plan.world == "alone"
+        is_alone = self._plan.backend == "none"
         num_processes, at_once = self._sandbox.attendance() if is_alone else (None, None)
         self.traces.end()
         trace = self._watch.trace()
-        doubts = self._witnesses.doubts(trace)
+        doubts = self._cross_check.doubts(trace)
         results = []
         for rank, expected in enumerate(case.expected):
             result, problem = answers.refuse(rank, expected, frames[rank])
@@ -154,7 +154,7 @@ class Run:
 
     def _check_interposer(self) -> None:
         """Refuse to grade when a preload failed: it does so silently."""
-        if self._plan.genuine or self._plan.world == "alone":
+        if self._plan.standalone or self._plan.backend == "none":
             return
         for rank, rank_files in enumerate(self._files):
             if not rank_files.trace.snapshot().attached:
@@ -222,7 +222,7 @@ class Run:
             return excess
         trace = self._watch.trace()
         crash = crash_after_return(returned & set(troubled), self._sandbox, trace)
-        return crash or failure_of(
+        return crash or diagnose(
             troubled,
             self._files,
             self._sandbox,

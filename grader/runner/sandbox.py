@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any
 
 from grader.runner.fork_server import ForkServer
+from grader.runner.launch_plan import Limits
 from grader.runner.machine import libraries, mpirun
-from grader.runner.plan import Limits
 
 _STUB = Path(__file__).resolve().parent / "stub.py"
 

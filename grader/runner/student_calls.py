@@ -9,9 +9,9 @@ from grader.trace.calls import RankTrace, Trace
 class StudentCalls:
     """Looks at the cases of one run, one after the other."""
 
-    def __init__(self, *, genuine: bool, is_mpi: bool) -> None:
-        self.phases = (0, 1) if genuine else (1,)
-        """Those whose calls are the student's; a genuine program has no other."""
+    def __init__(self, *, standalone: bool, is_mpi: bool) -> None:
+        self.phases = (0, 1) if standalone else (1,)
+        """Those whose calls are the student's; a standalone program has no other."""
         self._is_mpi = is_mpi
         self._has_called: set[int] = set()
         """Ranks that the student's code has called MPI in."""

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from grader.judge.deadlock import explain_deadlock
-from grader.judge.left_behind import left_behind
+from grader.judge.unfinished import left_behind
 from grader.judge.wording import name_of
 from grader.model import RunFailure, Verdict
 from grader.runner.case_time import CaseTime
-from grader.runner.plan import Limits
+from grader.runner.launch_plan import Limits
 from grader.runner.rank_files import RankFiles
 from grader.trace.calls import Trace
 

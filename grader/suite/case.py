@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from grader.data import Data
-from grader.model import AlteredMessage, Array, Text
+from grader.model import Array, MessageFault, Text
 
-__all__ = ["AlteredMessage", "Array", "Case", "Data", "Text"]
+__all__ = ["Array", "Case", "Data", "MessageFault", "Text"]
 
 YARDSTICK = "yardstick"
 """The `purpose` of a case that calls nothing of the submission: the time of others is compared with
@@ -24,7 +24,7 @@ class Case:
     """The function of the probes that makes the call."""
     synchronous_sends: bool = False
     """Rendezvous mode: every standard-mode send waits for its receive."""
-    altered_message: AlteredMessage | None = None
+    message_fault: MessageFault | None = None
     """One that is changed on its way. Such cases make a launch of their own: it may end anyhow."""
     repetition: int = 0
     """Tells cases apart in which nothing is changed, of such a launch."""
@@ -45,7 +45,7 @@ class Case:
         """Return how the messages of this case are interfered with, for the end of a label."""
         return (
             (", no buffering" if self.synchronous_sends else "")
-            + (f", {self.altered_message.text}" if self.altered_message else "")
+            + (f", {self.message_fault.text}" if self.message_fault else "")
             + (f", nothing altered ({self.repetition})" if self.repetition else "")
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 from grader.model import Outcome, RunFailure, Verdict
-from grader.runner.plan import CaseCall, Launched
+from grader.runner.launch_plan import CaseCall, LaunchResult
 from grader.suite.case import YARDSTICK, Case
 
 MOST_FRESH_LAUNCHES = 3
@@ -109,7 +109,7 @@ class Answers(Sequence[Answer]):
         cases: Sequence[Case],
         calls: Sequence[CaseCall],
         ranks: int,
-        start: Callable[[Sequence[CaseCall]], Launched],
+        start: Callable[[Sequence[CaseCall]], LaunchResult],
         budget: LaunchBudget,
         out_of_time: Callable[[], RunFailure | None] = lambda: None,
     ) -> None:
@@ -124,7 +124,7 @@ class Answers(Sequence[Answer]):
         self._start = start
         self._budget = budget
         self._out_of_time = out_of_time
-        self._injects_faults = any(case.altered_message is not None for case in cases)
+        self._injects_faults = any(case.message_fault is not None for case in cases)
         self._fresh_launches = MOST_FRESH_LAUNCHES
         self._is_starved = False
         """The last launch was given too little by the machine, which costs no budget."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from grader.data import Data
 from grader.errors import GraderError
-from grader.runner.plan import CaseCall
+from grader.runner.launch_plan import CaseCall
 from grader.suite.case import Case
 
 PUBLIC_SECRET = b"grader: inputs that every student may repeat"
@@ -25,8 +25,8 @@ def case_calls(
     assignment: str,
     part: str,
     suite: str = "",
-    genuine: bool = False,
-    world: str = "",
+    standalone: bool = False,
+    backend: str = "",
     data: Data | None = None,
 ) -> tuple[CaseCall, ...]:
     """Return each case with its inputs for every rank.
@@ -38,7 +38,7 @@ def case_calls(
     change a mark. What is measured again, or left to MPI altogether, is another launch and gets
     other inputs.
     suite: name of the file that asks, without its suffix.
-    genuine: MPI or torch.distributed is left to the submission. world: what connects the ranks.
+    standalone: the submission starts MPI or torch.distributed. backend: what connects the ranks.
     data: the images that inputs may be made of; the bundled digits when left out.
     Raises GraderError when two cases have one label.
     """
@@ -47,7 +47,7 @@ def case_calls(
         twice = next(label for label in labels if labels.count(label) > 1)
         raise GraderError(f"two cases of {part} have the label {twice!r}")
     images = data or Data()
-    launch = [assignment, part, suite, ranks, genuine, world, labels]
+    launch = [assignment, part, suite, ranks, standalone, backend, labels]
     return tuple(
         CaseCall(
             label=case.label,
@@ -55,7 +55,7 @@ def case_calls(
             synchronous_sends=case.synchronous_sends,
             inputs=_inputs(case, ranks, images, [*launch, case.label], secret),
             expected=tuple(case.results(rank, ranks) for rank in range(ranks)),
-            altered_message=case.altered_message,
+            message_fault=case.message_fault,
         )
         for case in cases
     )

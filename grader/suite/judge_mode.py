@@ -8,23 +8,23 @@ from typing import Any
 import pytest
 
 from grader.errors import RANKS_GONE, RanksGone
+from grader.journal import Finished, Step
 from grader.model import Outcome, RunFailure, TestResult, Verdict
-from grader.runner.journal import Finished, Step
-from grader.runner.plan import MOST_CALLS, Launched, Plan
+from grader.runner.launch_plan import MOST_CALLS, LaunchPlan, LaunchResult
 from grader.suite.case import Case
 from grader.suite.continuation import Answers, LaunchBudget, out_of_time, ranks_text
-from grader.suite.grading import Grading, Position
 from grader.suite.inputs import case_calls
-from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch, never_run
+from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import NOT_RUN
 from grader.suite.mode import SuiteMode, function_of, is_not_run, suite_of
+from grader.suite.part_context import PartContext, Position
 from grader.suite.results import failed, points_of, result_of
 
 
 class JudgeMode(SuiteMode):
     """The pytest plugin of one grading; read `results()` after the session."""
 
-    def __init__(self, grading: Grading) -> None:
+    def __init__(self, grading: PartContext) -> None:
         super().__init__()
         self._grading = grading
         self._budgets = {"": LaunchBudget.of(grading.limits.case_s)}
@@ -51,8 +51,8 @@ class JudgeMode(SuiteMode):
         item: pytest.Item,
         ranks: int,
         cases: tuple[Case, ...],
-        genuine: bool,
-        world: str | None,
+        standalone: bool,
+        backend: str | None,
     ) -> Launch:
         """Put the cases to ranks; after a failure in fresh launches, when a test asks for them.
 
@@ -72,7 +72,7 @@ class JudgeMode(SuiteMode):
             return never_run(cases, ranks, why)
         if late := self._out_of_time():
             return make_launch(cases, [late] * len(cases), ranks)
-        world = world or grading.world
+        backend = backend or grading.backend
         calls = case_calls(
             cases,
             ranks,
@@ -80,16 +80,16 @@ class JudgeMode(SuiteMode):
             assignment=grading.assignment,
             part=grading.part,
             suite=suite_of(item),
-            genuine=genuine,
-            world=world,
+            standalone=standalone,
+            backend=backend,
             data=grading.data,
         )
-        plan = Plan(
+        plan = LaunchPlan(
             ranks=ranks,
             cases=calls,
             probes=grading.probes,
-            world=world,
-            genuine=genuine,
+            backend=backend,
+            standalone=standalone,
             entry=grading.entry,
             submission=grading.submission,
             support=grading.support,
@@ -112,7 +112,7 @@ class JudgeMode(SuiteMode):
         limit_s = self._grading.limits.part_s
         return out_of_time(limit_s) if time.monotonic() - self._began_s > limit_s else None
 
-    def _start(self, plan: Plan) -> Launched:
+    def _start(self, plan: LaunchPlan) -> LaunchResult:
         self._grading.progress(Position(len(self._ended), len(self._tests), plan.ranks))
         launched = self._grading.launch(replace(plan, most_calls=self._most_calls))
         self._most_calls -= sum(

@@ -10,7 +10,7 @@ import pytest
 
 from grader.errors import GraderError
 from grader.suite.case import Case
-from grader.suite.launch_view import CaseNotRun, Launch
+from grader.suite.launch_results import CaseNotRun, Launch
 from grader.suite.marks import NOT_RUN
 
 
@@ -35,7 +35,7 @@ class SuiteMode(ABC):
 
     @pytest.fixture
     def run(self, request: pytest.FixtureRequest) -> Callable[..., Launch]:
-        """Return `run(ranks, cases, genuine=False, world=None)`: one launch for each such call."""
+        """Return `run(ranks, cases, standalone=False, backend=None)`: one launch for each call."""
         return partial(self._run, request.node)
 
     def _run(
@@ -43,12 +43,12 @@ class SuiteMode(ABC):
         item: pytest.Item,
         ranks: int,
         cases: tuple[Case, ...],
-        genuine: bool = False,
-        world: str | None = None,
+        standalone: bool = False,
+        backend: str | None = None,
     ) -> Launch:
-        key = (part_of(item), suite_of(item), ranks, cases, genuine, world)
+        key = (part_of(item), suite_of(item), ranks, cases, standalone, backend)
         if key not in self._launches:
-            self._launches[key] = self.launch(item, ranks, cases, genuine, world)
+            self._launches[key] = self.launch(item, ranks, cases, standalone, backend)
         self._asked.add(item.nodeid)
         if why := self._launches[key].why_never_run:
             self._never_run.setdefault(item.nodeid, why)
@@ -61,12 +61,13 @@ class SuiteMode(ABC):
         item: pytest.Item,
         ranks: int,
         cases: tuple[Case, ...],
-        genuine: bool,
-        world: str | None,
+        standalone: bool,
+        backend: str | None,
     ) -> Launch:
         """Put the cases to `ranks` ranks.
 
-        genuine: leave MPI or torch.distributed to the submission. world: instead of the part's.
+        standalone: the submission starts MPI or torch.distributed itself, as a program of its own.
+        backend: instead of the part's.
         """
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:

@@ -8,7 +8,7 @@ from grader.judge.crash_hints import crash_hint
 from grader.judge.lower_case import name_lower_case
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import answers
-from grader.runner.plan import CaseCall
+from grader.runner.launch_plan import CaseCall
 from grader.runner.wire import Frame
 from grader.trace.calls import RankTrace, Trace
 

@@ -25,19 +25,19 @@ import pytest
 from grader.assignment import Assignment
 from grader.course import Course
 from grader.data import Data
-from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.model import RunFailure
-from grader.rank import own_mpi, probe_modules, problem
+from grader.rank import mpi_shim, probe_modules, problem
 from grader.rank.harness import sort_results
 from grader.rank.own_modules import OwnModules
 from grader.rank.student import Student
-from grader.runner.plan import CaseCall
+from grader.runner.launch_plan import CaseCall
 from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
 from grader.suite.case import Case
 from grader.suite.continuation import Answer, NotRun, naming, ranks_text
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
-from grader.suite.launch_view import CaseNotRun, Launch, RunFailed, make_launch, never_run
+from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import NOT_RUN
 from grader.suite.mode import SuiteMode, function_of, is_not_run, part_of, suite_of
 from grader.suite.open_answers import Said, combined
@@ -61,7 +61,7 @@ class OpenMode(SuiteMode):
         from mpi4py import MPI
 
         self._mpi = MPI
-        self._shared = own_mpi.install(sys.modules["mpi4py.MPI"])
+        self._shared = mpi_shim.install(sys.modules["mpi4py.MPI"])
         self._world = MPI.COMM_WORLD.Dup()
         self._student = Student(MPI.Pcontrol, leaves_messages=True)
         self._progress = ctypes.CDLL(None).grader_progress  # of the interposer
@@ -101,17 +101,17 @@ class OpenMode(SuiteMode):
         item: pytest.Item,
         ranks: int,
         cases: tuple[Case, ...],
-        genuine: bool,
-        world: str | None,
+        standalone: bool,
+        backend: str | None,
     ) -> Launch:
         """Run the cases on the first `ranks` ranks of this job; every rank gets the outcomes."""
         folder = item.path.parent
         assignment = Course.around(folder).load(folder.name)
         part = next(each for each in assignment.parts if each.name == part_of(item))
-        world = world or part.world
-        if world.startswith("torch"):
+        backend = backend or part.backend
+        if backend.startswith("torch"):
             pytest.skip(f"starts processes of its own: grade check --part {part.name}")
-        if any(case.altered_message is not None for case in cases):
+        if any(case.message_fault is not None for case in cases):
             only = f"--part {part.name} --only {function_of(item)}"
             pytest.skip(f"alters messages, by which ranks may end: grade check {only}")
         if ranks > self._world.size:
@@ -126,8 +126,8 @@ class OpenMode(SuiteMode):
             assignment=assignment.name,
             part=part.name,
             suite=suite_of(item),
-            genuine=genuine,
-            world=world,
+            standalone=standalone,
+            backend=backend,
             data=self._data,
         )
         taking_part = self._world.rank < ranks
@@ -147,7 +147,7 @@ class OpenMode(SuiteMode):
             said = None
             communicator = group.Dup() if taking_part else group
             if taking_part:
-                said = self._answer(call, communicator, probes, world, running)
+                said = self._answer(call, communicator, probes, backend, running)
             else:
                 self._board.wait_for(running, self._progress)
             answer = self._outcome(call, running, said)
@@ -192,12 +192,12 @@ class OpenMode(SuiteMode):
         call: CaseCall,
         communicator: Any,
         probes: ModuleType,
-        world: str,
+        backend: str,
         running: RunningCase,
     ) -> Said:
         """Run one case in this rank; return when every rank of it has come to its end."""
-        self._shared.begin_case(communicator, is_initialised=world != "mpi-student")
-        given = None if world == "alone" else communicator
+        self._shared.begin_case(communicator, is_initialised=backend != "mpi-student")
+        given = None if backend == "none" else communicator
         inputs = {
             name: value.copy() if isinstance(value, np.ndarray) else value
             for name, value in call.inputs[communicator.rank].items()

@@ -17,12 +17,12 @@ from grader.judge.crash_hints import crash_hint
 from grader.model import RunFailure, Verdict
 from grader.runner import answers
 from grader.runner.case_time import CaseTime
+from grader.runner.failure_diagnosis import first_to_end
+from grader.runner.launch_plan import Limits
 from grader.runner.machine import libraries, mpirun
 from grader.runner.marked import kill_marked
 from grader.runner.outputs import Outputs
-from grader.runner.plan import Limits
 from grader.runner.rank_files import RankFiles
-from grader.runner.trouble import first_to_end
 from grader.runner.watch import Watch
 from grader.suite.continuation import ranks_text
 from grader.suite.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase, State

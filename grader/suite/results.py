@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from grader.errors import GraderError
-from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.model import TestResult, Verdict
-from grader.suite.launch_view import CaseNotRun, RunFailed
+from grader.suite.launch_results import CaseNotRun, RunFailed
 from grader.suite.marks import NOT_RUN
 from grader.suite.mode import function_of, words
 

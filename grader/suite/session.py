@@ -12,12 +12,12 @@ import pytest
 
 from grader.errors import GraderError
 from grader.model import TestResult
-from grader.suite.grading import Grading
 from grader.suite.judge_mode import JudgeMode
+from grader.suite.part_context import PartContext
 
 
 @dataclass(frozen=True)
-class Graded:
+class SuiteResult:
     """What a suite found."""
 
     tests: tuple[TestResult, ...]
@@ -30,7 +30,7 @@ class Graded:
     """Of the whole suite, also those that were not to be run."""
 
 
-def grade_suite(suite: Path, grading: Grading) -> Graded:
+def grade_suite(suite: Path, grading: PartContext) -> SuiteResult:
     """Run the suite against the grading's submission; return its results.
 
     Raises GraderError when pytest itself could not run the suite, RanksGone when the ranks had a
@@ -56,7 +56,7 @@ def grade_suite(suite: Path, grading: Grading) -> Graded:
     if code not in ended or plugin.problems:
         reason = (plugin.problems or [said.getvalue()[-2000:]])[0]
         raise GraderError(f"the suite {suite.name} could not be run: {reason}")
-    return Graded(
+    return SuiteResult(
         plugin.results(),
         plugin.num_launches,
         plugin.has_ended,

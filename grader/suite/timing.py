@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from grader.judge.budgets import Comparison, assert_within_factor, compare_times
-from grader.judge.findings import WrongAnswer
+from grader.judge.check_failures import WrongAnswer
 from grader.model import Outcome
 from grader.suite.case import YARDSTICK
-from grader.suite.launch_view import Launch, holds
+from grader.suite.launch_results import Launch, holds
 
 MAX_ATTEMPTS = 3
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from grader.model import Outcome
-from grader.runner.plan import Launched, Plan
+from grader.runner.launch_plan import LaunchPlan, LaunchResult
 
-Launcher = Callable[[Plan], Launched]
+Launcher = Callable[[LaunchPlan], LaunchResult]
 
 
 @dataclass(frozen=True)
@@ -17,15 +17,15 @@ class Recording:
     """A launcher that starts ranks once for each plan, and then gives the same answers again."""
 
     inner: Launcher
-    _launched: dict[Hashable, Launched] = field(default_factory=dict, init=False)
+    _launched: dict[Hashable, LaunchResult] = field(default_factory=dict, init=False)
 
-    def launch(self, plan: Plan) -> Launched:
+    def launch(self, plan: LaunchPlan) -> LaunchResult:
         """Put a plan to ranks, unless one like it has been."""
         cases = tuple(
-            (case.label, case.probe, case.synchronous_sends, case.altered_message)
+            (case.label, case.probe, case.synchronous_sends, case.message_fault)
             for case in plan.cases
         )
-        key = (plan.ranks, plan.world, plan.genuine, cases)
+        key = (plan.ranks, plan.backend, plan.standalone, cases)
         if key not in self._launched:
             self._launched[key] = self.inner(plan)
         return self._launched[key]
@@ -50,7 +50,7 @@ class NearMiss:
     relative: float
     """By how much of itself each of its numbers is too large."""
 
-    def launch(self, plan: Plan) -> Launched:
+    def launch(self, plan: LaunchPlan) -> LaunchResult:
         """Put a plan to ranks; change what comes back."""
         launched = self.inner(plan)
         outcomes = tuple(

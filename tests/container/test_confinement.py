@@ -32,15 +32,15 @@ sys.path[:0] = ["/opt/grader", "/helpers"]
 from launching import case, run
 from grader.model import RunFailure
 from grader.runner.fork_server import ForkServer
-from grader.runner.plan import Limits
+from grader.runner.launch_plan import Limits
 from grader.runner.users import run_uids
-from grader.runner.zygote.processes import descendants
+from grader.zygote.processes import descendants
 
 def kill_once(server, whom):
     time.sleep(1.0)
     zygote = server._zygote.process.pid
-    keepers = [pid for pid in descendants(zygote) if os.getuid() in uids_of(pid)]
-    os.kill(zygote if whom == "zygote" else keepers[0], signal.SIGKILL)
+    supervisors = [pid for pid in descendants(zygote) if os.getuid() in uids_of(pid)]
+    os.kill(zygote if whom == "zygote" else supervisors[0], signal.SIGKILL)
 
 def uids_of(pid):
     with open(f"/proc/{pid}/status") as status:
@@ -55,7 +55,7 @@ with ForkServer() as server:
         uid, ranks = next(uids), order["ranks"]
         launched = run(
             order["source"], ranks=ranks, cases=(case(ranks=ranks),), uid=uid, server=server,
-            world=order["world"], limits=Limits(case_s=order["case_s"]), guarded=False,
+            backend=order["backend"], limits=Limits(case_s=order["case_s"]), guarded=False,
         )
         failure = launched.failure
         answers.append({
@@ -84,11 +84,11 @@ def engine():
         pytest.skip(f"no Docker, or `make image` has not been run: {error}")
 
 
-def order(source, *, ranks=1, world="alone", case_s=60, **more):
+def order(source, *, ranks=1, backend="none", case_s=60, **more):
     return {
         "source": textwrap.dedent(source),
         "ranks": ranks,
-        "world": world,
+        "backend": backend,
         "case_s": case_s,
         **more,
     }
@@ -300,7 +300,7 @@ def test_what_is_printed_past_the_ranks_is_capped_as_well():
                 except PermissionError:
                     continue
         """
-    answer, honest = runs(order(flood, ranks=2, world="mpi"), order(HONEST))
+    answer, honest = runs(order(flood, ranks=2, backend="mpi"), order(HONEST))
     assert answer["verdict"] == "OUTPUT_LIMIT_EXCEEDED", answer
     assert "what the ranks started printed more than 8 MiB" in answer["message"]
     assert honest["values"] == [7.0]
@@ -325,7 +325,7 @@ def test_no_rank_looks_into_another():
             comm.Barrier()
             print(found)
         """
-    (answer,) = runs(order(source, ranks=2, world="mpi"))
+    (answer,) = runs(order(source, ranks=2, backend="mpi"))
     assert answer["verdict"] == "", answer
     assert answer["printed"] == ["[]", "[]"]
 
@@ -376,12 +376,12 @@ def test_a_stopped_mpirun_does_not_outlive_its_run():
                     pass
             os.kill(os.getpid(), signal.SIGSTOP)
         """
-    answer, honest = runs(order(source, ranks=2, world="mpi", case_s=3), order(HONEST))
+    answer, honest = runs(order(source, ranks=2, backend="mpi", case_s=3), order(HONEST))
     assert answer["verdict"] == "TIME_LIMIT_EXCEEDED", answer
     assert honest["values"] == [7.0]
 
 
-@pytest.mark.parametrize("whom", ["zygote", "keeper"])
+@pytest.mark.parametrize("whom", ["zygote", "supervisor"])
 def test_a_run_whose_keeper_was_killed_is_run_again(whom):
     """As by the kernel when memory runs out: what was begun is cleared away, and nothing passes."""
     slow = """

@@ -19,7 +19,7 @@ ONE_IN = 3
 
 def marked(folder):
     """Return the parameter of an attack; a label that cannot be read fails its own test."""
-    is_slow = "\nslow = true" in (folder / "expect.toml").read_text()
+    is_slow = "\nslow = true" in (folder / "attack.toml").read_text()
     return pytest.param(folder, id=folder.name, marks=[pytest.mark.slow] if is_slow else [])
 
 

@@ -12,7 +12,7 @@ import docker
 import pytest
 from docker.errors import DockerException
 
-from grader.container import sealed_door
+from grader.container import sealed_grading
 from grader.container.engine import CLIENT_LABEL, client
 from grader.container.resume import Record
 from grader.courses import find_courses
@@ -58,7 +58,7 @@ def killer(engine, monkeypatch):
                     for victim in engine.containers.list(filters=ours):
                         victim.kill()
 
-        monkeypatch.setattr(sealed_door, "Record", Killing)
+        monkeypatch.setattr(sealed_grading, "Record", Killing)
         return lines
 
     return arm
@@ -67,7 +67,7 @@ def killer(engine, monkeypatch):
 def grade(submission: Path, *parts: str) -> tuple[dict, list[str]]:
     shown: list[str] = []
     options = [option for part in parts for option in ("--part", part)]
-    report = sealed_door.grade_in_container(
+    report = sealed_grading.grade_in_container(
         submission, courses=find_courses(), image=IMAGE, options=options, on_progress=shown.append
     )
     return json.loads(report), shown

@@ -112,25 +112,25 @@ def test_a_container_with_too_many_rights_grades_nothing(flags):
 
 WEAKENED = {
     "ranks can be looked into": (
-        "runner/zygote/confinement.py",
+        "zygote/confinement.py",
         "        _set(_PR_SET_DUMPABLE, 0)\n",
         "        _set(_PR_SET_DUMPABLE, 1)\n",
         "A rank cannot look into another one",
     ),
     "no system call is filtered": (
-        "runner/zygote/confinement.py",
+        "zygote/confinement.py",
         "        sealed.system_calls.put_on()\n",
         "",
         "Ranks have a filter of system calls of their own",
     ),
     "ranks stay in the group of root": (
-        "runner/zygote/confinement.py",
+        "zygote/confinement.py",
         "    os.setresgid(uid, uid, uid)\n    os.setresuid(uid, uid, uid)\n",
         "    os.setresuid(uid, uid, uid)\n",
         "Ranks are a user of their own",
     ),
     "the canary is readable": (
-        "runner/selftest/examine.py",
+        "selftest/examine.py",
         "        file.touch(mode=0o600)\n",
         "        Path(folder).chmod(0o755)\n        file.touch()\n",
         "The grader's files cannot be read",

@@ -34,7 +34,7 @@ def test_weakened_judge_gives_in(weakening, tmp_path):
     found = []
     for name in weakening.attacks:
         attack = Attack.of(HOSTILE / name)
-        if weakening.hurts_a_neighbour:
+        if weakening.affects_concurrent_run:
             graded, disturbed = yard.grade_beside_a_control(attack, head_start_s=3.0)
             found += [*disturbed, *invariants.broken(attack, graded)]
         else:
@@ -98,7 +98,7 @@ def a_report(message: str) -> Report:
         title="Training",
         submission=".",
         submission_digest="0" * 64,
-        door="container",
+        mode="container",
         parts=(part,),
         manual_parts=(),
         versions=Versions("1", "0" * 64, "course", "0" * 64, "0" * 64, {}),

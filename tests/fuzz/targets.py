@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 
 from grader import assignment as assignments
-from grader import notebook
+from grader import journal, notebook
 from grader import submission as submissions
 from grader.container import output as container_output
 from grader.errors import GraderError, UsageError
-from grader.intake import parcel as parcels
+from grader.intake import message as submission_codec
 from grader.intake.answer import READY, submission_in
-from grader.intake.parcel import BrokenParcelError, Parcel
+from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
 from grader.model import (
     Array,
     ManualPart,
@@ -47,14 +47,13 @@ from grader.model import (
 from grader.points import MAX_POINTS
 from grader.rank import wire as rank_wire
 from grader.report import json_report
-from grader.runner import journal
 from grader.runner.answers import failure_of_problem, refuse
 from grader.runner.wire import FrameReader, ProtocolError, encode
-from grader.runner.zygote.stubs import believed
 from grader.submission import Submission
 from grader.trace import layout
 from grader.trace.memory import TraceMemory
 from grader.trace.records import Copy, calls_of
+from grader.zygote.stubs import allowed_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -306,7 +305,7 @@ def _reports() -> list[bytes]:
         title="A",
         submission="dir",
         submission_digest="0" * 64,
-        door="check",
+        mode="local",
         parts=parts,
         manual_parts=(ManualPart("m", "M", 10, "nothing"),),
         versions=Versions("0", "e", "c", "d", "l", {"numpy": "2"}),
@@ -377,7 +376,7 @@ _FOLDERS = (Path("/nowhere/of-a-run"),)
 
 
 def _stub_environment(data: bytes) -> None:
-    for name, value in believed(data, _FOLDERS).items():
+    for name, value in allowed_environment(data, _FOLDERS).items():
         assert name.startswith(("OMPI_", "OPAL_", "PMIX_", "PRTE_"))
         assert "\0" not in name + value
         # Several slashes are one, and a list of paths begins with its first.
@@ -408,7 +407,7 @@ def _archive(data: bytes) -> None:
 
 def _require_plain(found: Submission) -> None:
     assert all(note.isprintable() for note in found.notes)
-    parcels.unpack(b"".join(parcels.pack(parcels.of_submission(found))))
+    submission_codec.unpack(b"".join(submission_codec.pack(submission_codec.of_submission(found))))
 
 
 def _archives() -> list[bytes]:
@@ -433,14 +432,17 @@ def _tar(form: int) -> bytes:
 
 
 def _parcel(data: bytes) -> None:
-    sent = parcels.unpack(data)
-    _require_plain(parcels.submission_of("it", sent))
+    sent = submission_codec.unpack(data)
+    _require_plain(submission_codec.submission_of("it", sent))
 
 
 def _parcels() -> list[bytes]:
     files = {"ring.py": b"x", "part1/main.py": b"", "all.ipynb": _notebooks()[0]}
-    full = Parcel(files, frozenset(["ring.py"]), ("a note",))
-    return [b"".join(parcels.pack(each)) for each in (full, Parcel(refusal="it is empty"))]
+    full = SubmissionMessage(files, frozenset(["ring.py"]), ("a note",))
+    return [
+        b"".join(submission_codec.pack(each))
+        for each in (full, SubmissionMessage(refusal="it is empty"))
+    ]
 
 
 def _intake_answer(data: bytes) -> None:
@@ -450,7 +452,10 @@ def _intake_answer(data: bytes) -> None:
 
 
 def _intake_answers() -> list[bytes]:
-    return [b"\0\xff" + each for each in (*_parcels(), b"".join(parcels.pack(Parcel(failure="x"))))]
+    return [
+        b"\0\xff" + each
+        for each in (*_parcels(), b"".join(submission_codec.pack(SubmissionMessage(failure="x"))))
+    ]
 
 
 # The journal of a grading, as a container tells it, and as a client hands it on.
@@ -501,7 +506,7 @@ TARGETS = {
         Target("notebook", _notebook, (), _notebooks),
         Target("stub_environment", _stub_environment, (), _stub_environments),
         Target("archive", _archive, (UsageError,), _archives),
-        Target("parcel", _parcel, (BrokenParcelError, UsageError), _parcels),
+        Target("message", _parcel, (BrokenMessageError, UsageError), _parcels),
         Target("intake_answer", _intake_answer, (GraderError, UsageError), _intake_answers),
         Target("journal_line", _journal_line, (), _journal_lines),
         Target("resume", _resume, (UsageError,), _resumes),

@@ -1,1 +1,1 @@
-"""What the tests of the sealed door share: attacks, containers with an inspector, invariants."""
+"""What the tests of sealed grading share: attacks, containers with an inspector, invariants."""

@@ -10,12 +10,12 @@ from grader.model import Verdict
 
 HOSTILE = Path(__file__).resolve().parents[1] / "hostile"
 CONTROLS = HOSTILE / "controls"
-_LABEL = "expect.toml"
+_LABEL = "attack.toml"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """What `expect.toml` says of the submission it lies in."""
+    """What `attack.toml` says of the submission it lies in."""
 
     name: str
     files: Mapping[str, bytes]

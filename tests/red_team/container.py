@@ -38,7 +38,7 @@ slowed down."""
 
 
 @dataclass(frozen=True)
-class Graded:
+class SuiteResult:
     """What a container showed of one grading."""
 
     report: bytes
@@ -68,7 +68,7 @@ def grade(
     suites: Path | None = None,
     changes: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
-) -> Graded:
+) -> SuiteResult:
     """Grade what a client sends, beginning after the secret, or what is mounted.
 
     mounted: a folder or archive that is read in the container; nothing is sent then.
@@ -120,7 +120,7 @@ def grade(
     if time.monotonic() - started_s > limit_s + _GRACE_S:
         raise TimeoutError(f"the container had not ended after {limit_s + _GRACE_S:.0f} s")
     told = _told(stdout)
-    return Graded(
+    return SuiteResult(
         report=str(told.get("stdout", "")).encode(),
         stderr=_shown(stderr.decode(errors="replace")),
         exit_code=told.get("exit_code"),

@@ -30,7 +30,7 @@ class Weakening:
     """At least one of them has to break an invariant."""
     because: str
     """A regular expression that what is broken must match: for the right reason."""
-    hurts_a_neighbour: bool = False
+    affects_concurrent_run: bool = False
     """What breaks is the control beside the attack."""
     is_quick: bool = False
     """Tried by `make test` as well."""
@@ -46,35 +46,35 @@ NO_GUARD = Change("runner/running.py", '"guarded": plan.guarded,', '"guarded": F
 """Which stops many attacks before they reach what is weakened behind it."""
 NO_CAUSALITY = (
     Change(
-        "judge/causality.py",
+        "judge/fault_effects.py",
         "        if effect.happened and not effect.influenced:\n",
         "        if False:\n",
     ),
     Change(
-        "judge/causality.py",
+        "judge/fault_effects.py",
         "    if not any(effect.influenced and not effect.ended for effect in happened):\n",
         "    if False:\n",
     ),
 )
 MAY_LINGER = Change(
-    "runner/zygote/system_calls.py",
+    "zygote/system_calls.py",
     '    made.add_rule(no, "setsockopt", of_sockets,'
     " arg(2, library.MASKED_EQ, _LOW_HALF, _SO_LINGER))\n",
     "",
 )
 TAKES_DESCRIPTORS = Change(
-    "runner/zygote/descriptors.py",
+    "zygote/descriptors.py",
     "        listener.setsockopt(socket.SOL_SOCKET, _SO_PASSRIGHTS, 0)\n",
     "        pass\n",
 )
 WAITS_FOR_GOOD = Change(
-    "runner/zygote/descriptors.py",
+    "zygote/descriptors.py",
     "        signal.setitimer(signal.ITIMER_REAL, period_s, period_s)\n",
     "        pass\n",
 )
 """Each of these three is enough; see the attacks with two of them left out."""
-_CONFINEMENT = "runner/zygote/confinement.py"
-_KEEPER = "runner/zygote/keeper.py"
+_CONFINEMENT = "zygote/confinement.py"
+_SUPERVISOR = "zygote/supervisor.py"
 
 WEAKENINGS = (
     Weakening(
@@ -89,11 +89,11 @@ WEAKENINGS = (
             ),
             Change("runner/sandbox.py", "if self.ranks_uid == 0:", "if True:"),
             Change(
-                _KEEPER,
-                "    return 0 if _clean(charge) else SOMETHING_STAYED\n",
+                _SUPERVISOR,
+                "    return 0 if _clean(run) else SOMETHING_STAYED\n",
                 "    return 0\n",
             ),
-            Change("runner/zygote/stubs.py", "is_ours = uid == self._uid and", "is_ours ="),
+            Change("zygote/stubs.py", "is_ours = uid == self._uid and", "is_ours ="),
         ),
         ("walk_fs_canary", "suid_su_newgrp"),
         "tells|BREACH|root has written",
@@ -102,12 +102,12 @@ WEAKENINGS = (
         "kills no process that has left its group",
         (
             Change(
-                _KEEPER,
+                _SUPERVISOR,
                 "            os.kill(-1, signal.SIGKILL)\n        if not owned_by(uid):\n",
                 "            pass\n        if True:\n",
             ),
             Change(
-                "runner/zygote/ending.py",
+                "zygote/ending.py",
                 "    wait_for_all()\n    _remove(folder)\n    return",
                 "    reap()\n    _remove(folder)\n    return",
             ),
@@ -119,7 +119,7 @@ WEAKENINGS = (
         "cleans nothing up",
         (
             Change(
-                _KEEPER, "    return 0 if _clean(charge) else SOMETHING_STAYED\n", "    return 0\n"
+                _SUPERVISOR, "    return 0 if _clean(run) else SOMETHING_STAYED\n", "    return 0\n"
             ),
         ),
         ("cache_between_runs", "symlink_result"),
@@ -158,7 +158,7 @@ WEAKENINGS = (
         (Change("pipeline.py", "uid = next(uids) if", "uid = 123456 if"),),
         ("nproc_cross_container",),
         "the honest control",
-        hurts_a_neighbour=True,
+        affects_concurrent_run=True,
     ),
     Weakening(
         "takes any amount of output",
@@ -174,7 +174,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "does not watch the memory",
-        (Change(_KEEPER, "for excess in limits.exceeded(charge.group):", "for excess in ():"),),
+        (Change(_SUPERVISOR, "for excess in limits.exceeded(run.group):", "for excess in ():"),),
         ("oom_judge_many_small", "oom_memfd", "memory_mapped_shared"),
         "no well-formed report|the verdict is|was killed",
     ),
@@ -203,7 +203,7 @@ WEAKENINGS = (
         "believes how many processes there were",
         (
             Change(
-                "runner/running.py", 'is_alone = self._plan.world == "alone"', "is_alone = False"
+                "runner/running.py", 'is_alone = self._plan.backend == "none"', "is_alone = False"
             ),
         ),
         ("processes_only_in_the_record",),

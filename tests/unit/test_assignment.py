@@ -24,7 +24,7 @@ accepted_names = { "ring.py" = ["1b.py", "ring_allreduce.py"] }
 rules = ["one neighbour"]
 entry = "f()"
 suite = "test_ring.py"
-world = "mpi"
+backend = "mpi"
 points = 2.5
 case_time_limit_s = 1
 
@@ -35,7 +35,7 @@ file = ["ring.py", "fit.py"]
 accepted_names = { "ring.py" = ["1b.py", "2b.py"] }
 entry = "f()"
 suite = "test_fit.py"
-world = "alone"
+backend = "none"
 points = 0
 case_time_limit_s = 1
 """

@@ -14,7 +14,7 @@ from grader import assignment_file
 from grader.assignment_file import AssignmentTable, ManualTable, PartTable
 from grader.courses import bundled
 from grader.errors import GraderError
-from grader.model import WORLDS
+from grader.model import BACKENDS
 
 BUNDLED = sorted(file.parent.name for file in bundled().suites.glob("*/assignment.toml"))
 PAGE = (bundled().root / "docs" / "assignment-file.md").read_text()
@@ -156,4 +156,4 @@ def test_the_example_of_the_page_is_right(tmp_path):
 
 def test_the_page_names_every_world():
     """As the model knows them."""
-    assert re.findall(r"^\| `([a-z-]+)` \| [^|]+ \|$", PAGE, re.MULTILINE) == list(WORLDS)
+    assert re.findall(r"^\| `([a-z-]+)` \| [^|]+ \|$", PAGE, re.MULTILINE) == list(BACKENDS)

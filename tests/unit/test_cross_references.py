@@ -6,12 +6,12 @@ import pytest
 
 from grader.cross_references import disagreements
 
-RING = {"name": "ring", "file": ["ring.py"], "suite": "test_ring.py", "world": "mpi", "points": 1}
+RING = {"name": "ring", "file": ["ring.py"], "suite": "test_ring.py", "backend": "mpi", "points": 1}
 FIT = {
     "name": "fit",
     "file": ["fit.py", "net.py"],
     "suite": "test_fit.py",
-    "world": "alone",
+    "backend": "none",
     "points": 2,
     "builds_on": "ring",
     "stand_in": {"ring.py": "ours/ring.py"},
@@ -89,9 +89,9 @@ def test_what_agrees_is_not_told(told):
             "so that sums come out exactly",
         ),
         (
-            ("parts", 0, "world"),
+            ("parts", 0, "backend"),
             "mpi_script",
-            'parts.ring.world: found "mpi_script"; did you mean mpi-script? expected one of mpi, '
+            'parts.ring.backend: found "mpi_script"; did you mean mpi-script? expected one of mpi, '
             "mpi-student, mpi-script, torch, torch-script, alone",
         ),
         (

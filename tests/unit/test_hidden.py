@@ -14,7 +14,7 @@ from grader.model import Outcome, Report, RunFailure, Verdict
 from grader.report import json_report, junit, markdown, terminal
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
-from grader.runner.plan import Launched
+from grader.runner.launch_plan import LaunchResult
 from grader.settings import Settings
 from grader.trace.calls import Trace
 
@@ -32,7 +32,7 @@ entry = "double(number)"
 suite = "test_double.py"
 points = 3
 hidden_points = 4
-world = "mpi"
+backend = "mpi"
 case_time_limit_s = 3
 
 [[parts]]
@@ -42,7 +42,7 @@ file = ["double.py"]
 entry = "double(number)"
 suite = "test_again.py"
 points = 1
-world = "mpi"
+backend = "mpi"
 case_time_limit_s = 3
 """
 
@@ -136,7 +136,7 @@ def launcher():
 
 def echo(plan):
     """Answer as a right submission would."""
-    return Launched(tuple(answer(plan, case, 2) for case in plan.cases), None)
+    return LaunchResult(tuple(answer(plan, case, 2) for case in plan.cases), None)
 
 
 def answer(plan, case, factor):
@@ -280,7 +280,7 @@ def double(number):
         (HIDDEN.replace("assert_doubled(run", f"pytest.skip('{CANARY}') #"), Verdict.JUDGE_ERROR),
         (
             HIDDEN.replace("assert_doubled(run", f"raise NotProven('{CANARY}') #").replace(
-                "import *", "import *\nfrom grader.judge.findings import NotProven"
+                "import *", "import *\nfrom grader.judge.check_failures import NotProven"
             ),
             Verdict.NOT_PROVEN,
         ),
@@ -322,7 +322,9 @@ def test_hidden_tests_of_a_part_that_has_ended_are_not_run(suites):
 
     def refuse(plan):
         launched.append(plan)
-        return Launched((), RunFailure(Verdict.RUN_TIME_ERROR, "no such function", is_lasting=True))
+        return LaunchResult(
+            (), RunFailure(Verdict.RUN_TIME_ERROR, "no such function", is_lasting=True)
+        )
 
     report = grade(suites, launch=refuse, parts=["double"])
     assert len(launched) == 1
@@ -374,7 +376,7 @@ def test_what_is_hidden_is_hidden_after_a_way_through_json(suites):
     """`grade run` reads what the container printed, which was redacted before."""
     report = grade(
         suites,
-        launch=lambda plan: Launched(tuple(answer(plan, case, 1) for case in plan.cases), None),
+        launch=lambda plan: LaunchResult(tuple(answer(plan, case, 1) for case in plan.cases), None),
     )
     data = json.loads(json_report.render(report))
     hidden = [test for test in data["parts"][0]["tests"] if test["is_hidden"]]

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from grader import submission as submissions
 from grader.errors import UsageError
-from grader.intake import parcel as parcels
-from grader.intake.parcel import Parcel
+from grader.intake import message as submission_codec
+from grader.intake.submission_codec import SubmissionMessage
 from grader.submission import MAX_FILES, Submission
 
 CANARY = b"what nobody may read"
@@ -65,9 +65,11 @@ def require_moderate(found: Submission) -> None:
     assert CANARY not in found.files.values()
     assert len(found.files) <= MAX_FILES
     assert all(note.isprintable() for note in found.notes)
-    # Only plain names pass; what passes is the same submission, whichever door it is graded behind.
-    there = parcels.unpack(b"".join(parcels.pack(parcels.of_submission(found))))
-    assert parcels.submission_of(found.origin, there) == (found)
+    # Only plain names pass; what passes is the same submission, however it is graded.
+    there = submission_codec.unpack(
+        b"".join(submission_codec.pack(submission_codec.of_submission(found)))
+    )
+    assert submission_codec.submission_of(found.origin, there) == (found)
 
 
 @QUICK
@@ -180,9 +182,9 @@ def test_any_file(tmp_path, data, start):
 @given(files=st.dictionaries(PATHS, CONTENTS, max_size=6), notes=st.lists(st.text(max_size=20)))
 def test_any_parcel(files, notes):
     """Whatever is packed, only plain files under plain names come out."""
-    sent = b"".join(parcels.pack(Parcel(files, notes=tuple(notes))))
+    sent = b"".join(submission_codec.pack(SubmissionMessage(files, notes=tuple(notes))))
     try:
-        arrived = parcels.unpack(sent)
-    except parcels.BrokenParcelError:
+        arrived = submission_codec.unpack(sent)
+    except submission_codec.BrokenMessageError:
         return
-    require_moderate(parcels.submission_of("it", arrived))
+    require_moderate(submission_codec.submission_of("it", arrived))

@@ -12,7 +12,7 @@ from grader import pipeline, points, submission
 from grader.errors import GraderError
 from grader.model import Outcome, Report, Verdict
 from grader.report import json_report, losses
-from grader.runner.plan import Launched
+from grader.runner.launch_plan import LaunchResult
 from grader.settings import Settings
 from grader.suite.marks import points as mark
 from grader.trace.calls import Trace
@@ -26,7 +26,7 @@ entry = "it()"
 suite = "test_{name}.py"
 points = {points}
 hidden_points = {hidden_points}
-world = "mpi"
+backend = "mpi"
 case_time_limit_s = 3
 """
 
@@ -64,7 +64,7 @@ def echo(plan):
     for case in plan.cases:
         results = tuple({"number": np.float64(each["number"])} for each in case.inputs)
         outcomes.append(Outcome(case.label, plan.ranks, case.inputs, results, Trace(()), 0.1))
-    return Launched(tuple(outcomes), None)
+    return LaunchResult(tuple(outcomes), None)
 
 
 def grade(tmp_path, parts, hidden=()) -> Report:

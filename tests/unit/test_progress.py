@@ -3,7 +3,7 @@
 import pytest
 
 from grader.progress import PartProgress
-from grader.suite.grading import Position
+from grader.suite.part_context import Position
 
 
 @pytest.mark.parametrize(

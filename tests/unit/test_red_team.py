@@ -6,7 +6,7 @@ import pytest
 from red_team import invariants
 from red_team.attack import Attack
 from red_team.canaries import ROOT, Canaries
-from red_team.container import Graded
+from red_team.container import SuiteResult
 
 from grader.model import PartResult, Report, TestResult, Verdict, Versions
 from grader.report import json_report
@@ -34,7 +34,7 @@ def report(
             title="Training",
             submission=".",
             submission_digest="0" * 64,
-            door="container",
+            mode="container",
             parts=(result,),
             manual_parts=(),
             versions=Versions("1", "0" * 64, "course", "0" * 64, "0" * 64, {}),
@@ -44,7 +44,7 @@ def report(
     ).encode()
 
 
-GRADED = Graded(
+GRADED = SuiteResult(
     report=report(),
     stderr="grading naive_allreduce\n",
     exit_code=1,

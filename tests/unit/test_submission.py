@@ -11,8 +11,7 @@ import pytest
 
 from grader import submission as submissions
 from grader.errors import UsageError
-from grader.intake import parcel as parcels
-from grader.runner import intake_stream
+from grader.intake import stream, submission_codec
 from grader.submission import Submission
 
 FLAT = ("ring.py", "sync.py", "fed.py")
@@ -44,8 +43,8 @@ def read(tmp_path: Path, files: dict[str, bytes], how: str = "folder") -> Submis
 
 def arrived(found: Submission) -> Submission:
     """Return what the container makes of what `grade run` sends."""
-    sent = parcels.unpack(intake_stream.read_submission(io.BytesIO(intake_stream.pack(found))))
-    return parcels.submission_of(found.origin, sent)
+    sent = submission_codec.unpack(stream.read_submission(io.BytesIO(stream.pack(found))))
+    return submission_codec.submission_of(found.origin, sent)
 
 
 def notebook(**cells: str) -> bytes:

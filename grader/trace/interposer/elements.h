@@ -1,4 +1,4 @@
-/* Changes one element of a message that has been packed; called by alteration.c. */
+/* Changes one element of a message that has been packed; called by fault_injection.c. */
 #ifndef GRADER_ELEMENTS_H
 #define GRADER_ELEMENTS_H
 

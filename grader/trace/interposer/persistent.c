@@ -4,7 +4,7 @@
  * Making one sends nothing: its record is neither a send nor a receive. Each start of it is a
  * record of its own, with everything that was said when it was made.
  */
-#include "alteration.h"
+#include "fault_injection.h"
 #include "recorder.h"
 #include "requests.h"
 #include "trace_memory.h"

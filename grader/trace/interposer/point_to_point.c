@@ -1,7 +1,7 @@
 /* Sends and receives, blocking and not; those in one call are in sendrecv.c. */
 #include <stdlib.h>
 
-#include "alteration.h"
+#include "fault_injection.h"
 #include "communicators.h"
 #include "recorder.h"
 #include "requests.h"

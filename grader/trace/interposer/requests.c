@@ -1,7 +1,7 @@
 /* What is noted of a request, except when it is waited for. */
 #include "requests.h"
 
-#include "alteration.h"
+#include "fault_injection.h"
 #include "recorder.h"
 #include "request_table.h"
 #include "tables.h"

@@ -1,7 +1,7 @@
 /* A send and a receive in one call: two records that wait for each other. */
 #include <stdlib.h>
 
-#include "alteration.h"
+#include "fault_injection.h"
 #include "communicators.h"
 #include "recorder.h"
 #include "requests.h"

@@ -6,7 +6,7 @@ import threading
 import time
 from collections import Counter
 
-DOOR = os.environ["GRADER_WITNESS"]
+DOOR = os.environ["GRADER_CENSUS"]
 LINGERS_S = 600
 kept = []
 

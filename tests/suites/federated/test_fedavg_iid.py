@@ -178,5 +178,5 @@ def test_works_when_no_message_is_buffered(run: Run, checks: RoundChecks) -> Non
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_works_as_a_program_of_its_own(run: Run, checks: RoundChecks) -> None:
     """With MPI left to the script altogether, server and client train as they did before."""
-    for case, outcome in run(2, ONE_CLIENT[2], genuine=True):
+    for case, outcome in run(2, ONE_CLIENT[2], standalone=True):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)

@@ -190,5 +190,5 @@ def test_works_when_no_message_is_buffered(run: Run, checks: StepChecks) -> None
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
     """With MPI left to the script altogether, server and worker train as they did before."""
-    for case, outcome in run(2, ONE_WORKER[2], genuine=True):
+    for case, outcome in run(2, ONE_WORKER[2], standalone=True):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)

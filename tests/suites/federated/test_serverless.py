@@ -177,5 +177,5 @@ def test_keeps_up_with_centralized_training(run: Run, checks: StepChecks) -> Non
 @points(0.5, requires=test_training_uses_what_the_ranks_send)
 def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
     """With MPI left to the script altogether, 2 ranks train as they did before."""
-    for case, outcome in run(2, CASES[2][:1], genuine=True):
+    for case, outcome in run(2, CASES[2][:1], standalone=True):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)

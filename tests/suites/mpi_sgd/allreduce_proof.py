@@ -133,7 +133,7 @@ def prove(run: Run, cases: Cases) -> Proof:
         subject="",
         given=tuple(given["send"].tobytes() for given in outcome.inputs),
     )
-    altered = [replace(watched, altered_message=fault) for fault in faults]
+    altered = [replace(watched, message_fault=fault) for fault in faults]
     plain = [replace(watched, repetition=number + 1) for number in range(_NUM_REPETITIONS)]
     if not faults:
         return Proof(case, outcome, False, [])
@@ -180,7 +180,7 @@ def _effects_on_wrong_results(
     plain = [
         answer
         for case, answer in answers
-        if case.altered_message is None and isinstance(answer, Outcome)
+        if case.message_fault is None and isinstance(answer, Outcome)
     ]
     steady = [
         rank
@@ -189,12 +189,12 @@ def _effects_on_wrong_results(
     ]
     return [
         FaultEffect(
-            case.altered_message,
+            case.message_fault,
             answer.num_altered > 0,
             frozenset(rank for rank in steady if _result(answer, rank) != _result(plain[0], rank)),
         )
         for case, answer in answers
-        if case.altered_message is not None and isinstance(answer, Outcome)
+        if case.message_fault is not None and isinstance(answer, Outcome)
     ]
 
 

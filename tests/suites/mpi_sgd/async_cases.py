@@ -32,7 +32,7 @@ def timing_cases(attempt: int) -> tuple[Fit, ...]:
     )
 
 
-def genuine_cases() -> tuple[Fit]:
+def standalone_cases() -> tuple[Fit]:
     """Return the one case in which MPI.Init and MPI.Finalize are the real ones."""
     return (_fit(2, TWO_MASTERS),)
 

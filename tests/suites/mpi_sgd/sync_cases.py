@@ -65,7 +65,7 @@ def timing_cases(file: str, attempt: int) -> tuple[Fit, ...]:
     )
 
 
-def genuine_cases(file: str) -> tuple[Fit]:
+def standalone_cases(file: str) -> tuple[Fit]:
     """Return the one case in which MPI.Init and MPI.Finalize are the real ones."""
     return (_fit(file, (6, 5, 4, 3), 3, 2, SEVERAL_EPOCHS),)
 

@@ -24,7 +24,7 @@ from .async_cases import (
     UNBUFFERED,
     UNEVEN,
     cases_by_ranks,
-    genuine_cases,
+    standalone_cases,
     timing_cases,
 )
 from .async_checks import (
@@ -209,7 +209,7 @@ def test_works_when_no_message_is_buffered(run, ranks):
 @points(0.5, requires=test_two_masters_step_then_reply)
 def test_works_as_a_program_of_its_own(run):
     """With the real MPI.Init and MPI.Finalize, 2 masters and 2 workers train as before."""
-    for case, outcome in run(4, genuine_cases(), genuine=True):
+    for case, outcome in run(4, standalone_cases(), standalone=True):
         assert_batches(case, outcome)
         assert_replays(case, outcome)
 

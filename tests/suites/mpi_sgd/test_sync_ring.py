@@ -34,7 +34,7 @@ from .sync_cases import (
     assert_gradients_come_together_somewhere,
     assert_trained_as_one_process,
     cases_by_ranks,
-    genuine_cases,
+    standalone_cases,
     timing_cases,
     trainings,
 )
@@ -167,7 +167,7 @@ def test_every_request_is_completed(run):
 @points(1, requires=test_every_process_takes_the_summed_step)
 def test_works_as_a_program_of_its_own(run):
     """With the real MPI.Init and MPI.Finalize, training on 3 processes is right as well."""
-    for case, outcome in run(3, genuine_cases(FILE), genuine=True):
+    for case, outcome in run(3, standalone_cases(FILE), standalone=True):
         assert_trained_as_one_process(case, outcome)
 
 

@@ -48,7 +48,7 @@ class Sources(Case):
 
 
 @dataclass(frozen=True)
-class Place:
+class RankHost:
     """One place where a package is imported, or a name is used."""
 
     file: str
@@ -56,14 +56,14 @@ class Place:
     name: str
 
 
-def places(text: str) -> list[Place]:
+def places(text: str) -> list[RankHost]:
     """Return the places that a rank has sent; what it did not send as asked is left out."""
     try:
         found = json.loads(text)
     # RecursionError: nested deeper than the reader can take.
     except (ValueError, RecursionError):
         return []
-    return [Place(*each) for each in found if _is_place(each)] if isinstance(found, list) else []
+    return [RankHost(*each) for each in found if _is_place(each)] if isinstance(found, list) else []
 
 
 def assert_no_solver(*outcomes: Outcome) -> None:

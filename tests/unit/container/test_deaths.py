@@ -1,4 +1,4 @@
-"""The sealed door when its container dies: at each point, in each way, with a daemon that is none.
+"""Sealed grading when its container dies: at each point, in each way, with a daemon that is none.
 
 The container's process here is a judge that grades three tests and tells its journal.
 """
@@ -10,13 +10,13 @@ import pytest
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
 from grader.container.engine import ContainerLimits
-from grader.container.sealed_door import grade_in_container
+from grader.container.sealed_grading import grade_in_container
 from grader.courses import find_courses
 from grader.errors import GraderError, RanksGone
+from grader.intake.stream import read_secret, read_submission
+from grader.journal import Finished, Journal, Resume, Step
 from grader.model import TestResult, Verdict
 from grader.runner import journal as journals
-from grader.runner.intake_stream import read_secret, read_submission
-from grader.runner.journal import Finished, Journal, Resume, Step
 
 TESTS = ("test_a", "test_b", "test_c")
 

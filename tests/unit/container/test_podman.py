@@ -12,7 +12,7 @@ from grader.container import podman_engine
 from grader.container.engine import ContainerLimits, ContainerPlan, client
 from grader.container.hardening import hardening
 from grader.container.podman_engine import PodmanEngine, flags
-from grader.container.sealed_door import grade_in_container
+from grader.container.sealed_grading import grade_in_container
 from grader.courses import find_courses
 from grader.errors import GraderError, UsageError
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
+from grader import journal
 from grader.container.engine import ContainerLimits, client, has_gone
-from grader.container.sealed_door import grade_in_container
+from grader.container.sealed_grading import grade_in_container
 from grader.courses import find_courses
 from grader.errors import GraderError
-from grader.runner import journal
-from grader.runner.intake_stream import read_secret, read_submission
+from grader.intake.stream import read_secret, read_submission
 
 RANKS, JUDGE = "c1", "c2"
 PATIENCE_S = 30

@@ -17,9 +17,9 @@ from pypdf import PdfWriter
 from grader import submission as submissions
 from grader.errors import GraderError, UsageError
 from grader.intake import answer, process
-from grader.intake import parcel as parcels
+from grader.intake import message as submission_codec
 from grader.intake.answer import OUT_OF_MEMORY, READY, submission_in
-from grader.intake.parcel import Parcel
+from grader.intake.submission_codec import SubmissionMessage
 
 WANTED = ["ring.py", "part1/main.py"]
 IS_ROOT = os.geteuid() == 0
@@ -56,9 +56,11 @@ def test_reading_apart_finds_what_reading_here_finds(folder):
 def test_what_a_client_sent_is_read_apart(folder):
     """All of it comes out as it was found outside, and nothing else that a client may say."""
     found = submissions.read(folder, WANTED)
-    sent = Parcel(found.files, frozenset(["ring.py"]), ("too large",), found.found, failure="x")
-    there = process.unpack(b"".join(parcels.pack(sent)), "it")
-    assert there == parcels.submission_of("it", sent)
+    sent = SubmissionMessage(
+        found.files, frozenset(["ring.py"]), ("too large",), found.found, failure="x"
+    )
+    there = process.unpack(b"".join(submission_codec.pack(sent)), "it")
+    assert there == submission_codec.submission_of("it", sent)
 
 
 def test_what_is_no_parcel_is_one_sentence():
@@ -125,7 +127,7 @@ def _open_way_to(folder: Path) -> None:
 LOOK = """
 from pathlib import Path
 sys.path.append({root!r})
-from grader.intake.confinement import confine
+from grader.intake.reader_sandbox import confine
 confine({uid})
 def refused(act):
     try:
@@ -187,7 +189,7 @@ def test_how_it_ends_is_one_sentence(exit_code, reason):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("said", [b"", b"\0", b"f" * 100, parcels._HEAD.pack(b"f", 9, 9)])
+@pytest.mark.parametrize("said", [b"", b"\0", b"f" * 100, submission_codec._HEAD.pack(b"f", 9, 9)])
 def test_a_broken_answer_is_one_sentence(said):
     """From a reader that somebody may have taken over."""
     with pytest.raises(UsageError, match="it cannot be read because the process that read it answ"):
@@ -199,7 +201,7 @@ def test_a_reader_that_never_began_is_our_failure():
     with pytest.raises(GraderError, match="could not be started") as error:
         submission_in("it", b"", 1)
     assert error.value.exit_code == GraderError.exit_code
-    failed = b"".join(parcels.pack(Parcel(failure="KeyError: 'x'")))
+    failed = b"".join(submission_codec.pack(SubmissionMessage(failure="KeyError: 'x'")))
     with pytest.raises(GraderError, match="KeyError: 'x'; that is a grader's fault") as error:
         submission_in("it", READY + failed, 0)
     assert error.value.exit_code == GraderError.exit_code
@@ -207,7 +209,7 @@ def test_a_reader_that_never_began_is_our_failure():
 
 def test_the_digest_is_not_believed():
     """It is computed from what has arrived."""
-    answered = b"".join(parcels.pack(Parcel({"b.py": b"2", "a.py": b"1"})))
+    answered = b"".join(submission_codec.pack(SubmissionMessage({"b.py": b"2", "a.py": b"1"})))
     found = submission_in("it", READY + answered, 0)
     assert found == submissions.of_files("it", {"a.py": b"1", "b.py": b"2"})
     assert list(found.files) == ["a.py", "b.py"]
@@ -296,8 +298,8 @@ def test_the_reader_is_a_program_of_the_standard_library_alone(folder):
 
 
 def test_the_limits_fit_together():
-    """A whole parcel fits into what is read of an answer."""
-    assert answer.MAX_NUM_BYTES > parcels.MAX_NUM_BYTES > submissions.MAX_TOTAL_NUM_BYTES
+    """A whole message fits into what is read of an answer."""
+    assert answer.MAX_NUM_BYTES > submission_codec.MAX_NUM_BYTES > submissions.MAX_TOTAL_NUM_BYTES
 
 
 def pdf(num_pages: int) -> bytes:
@@ -326,7 +328,7 @@ def test_what_is_no_pdf_is_one_sentence(content):
 @pytest.mark.parametrize("note", ["", "x", "-1", "\u0664", "9" * 5000])
 def test_a_count_is_not_believed(program, note):
     """What is no number of plain digits is none."""
-    answered = READY + b"".join(parcels.pack(Parcel(notes=(note,))))
+    answered = READY + b"".join(submission_codec.pack(SubmissionMessage(notes=(note,))))
     program(f"sys.stdout.buffer.write({answered!r})")
     try:
         assert process.count_pages(b"", "report.pdf") < 10**9

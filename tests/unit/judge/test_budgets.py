@@ -5,7 +5,7 @@ import math
 import pytest
 
 from grader.judge.budgets import Comparison, assert_within_factor, compare_times, time_ratio
-from grader.judge.findings import BudgetExceeded
+from grader.judge.check_failures import BudgetExceeded
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_each_cause_has_its_own_clause(crash, hint):
 @pytest.mark.parametrize(
     ("file", "hint"),
     [
-        ("/opt/ranks/rank/own_mpi.py", "MPI was initialised by an import before: "),
+        ("/opt/ranks/rank/mpi_shim.py", "MPI was initialised by an import before: "),
         ("/x/submission/main.py", "MPI was initialised before at main.py:10: it can be once only"),
     ],
 )

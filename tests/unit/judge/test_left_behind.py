@@ -1,6 +1,6 @@
 """A send that its rank has not waited for is named, once the rank has returned."""
 
-from grader.judge.left_behind import left_behind
+from grader.judge.unfinished import left_behind
 
 from .build import Run
 

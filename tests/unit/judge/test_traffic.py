@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.judge import functions, traffic
-from grader.judge.findings import NotProven, RuleViolation
+from grader.judge.check_failures import NotProven, RuleViolation
 from grader.trace.calls import ANY_SOURCE, PROC_NULL, Call, RankTrace, Trace
 
 from .build import ITEM_NUM_BYTES, Run

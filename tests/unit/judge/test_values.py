@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.judge.check_failures import WrongAnswer
 from grader.judge.differences import shortest_different
-from grader.judge.findings import WrongAnswer
 from grader.judge.values import (
     assert_every_rank,
     assert_unchanged,

@@ -172,7 +172,7 @@ def test_too_many_entries_are_one_sentence(root, monkeypatch):
 
 
 def test_too_many_files_to_read_are_one_sentence(root, monkeypatch):
-    """At every door."""
+    """In every way to grade."""
     monkeypatch.setattr(submissions, "MAX_FILES", 5)
     for number in range(10):
         (root / f"{number}.txt").touch()

@@ -22,7 +22,7 @@ VERSIONS = Versions(
 )
 
 
-def held(name: str, sentence: str, points: float) -> TestResult:
+def passed(name: str, sentence: str, points: float) -> TestResult:
     return TestResult(name, sentence, Verdict.ACCEPTED, points, points)
 
 
@@ -124,7 +124,7 @@ def _sync_collective_that_raises() -> PartResult:
             "expected Allreduce, or Reduce with Bcast",
             where="ranks=2",
         ),
-        held("test_one_rank", "One rank alone trains like the serial network.", 2),
+        passed("test_one_rank", "One rank alone trains like the serial network.", 2),
     )
 
 
@@ -132,8 +132,8 @@ def _naive_that_is_right() -> PartResult:
     return part(
         "naive_allreduce",
         "Naive all-reduce",
-        held("test_values", "Every rank's recv is the reduction of all send arrays.", 8),
-        held("test_volume", "Each rank sends its whole array to each other rank.", 7),
+        passed("test_values", "Every rank's recv is the reduction of all send arrays.", 8),
+        passed("test_volume", "Each rank sends its whole array to each other rank.", 7),
         notes=("Waitall on all requests at once would let the transfers overlap; yours wait one "
                "after the other.",),
     )  # fmt: skip
@@ -143,12 +143,12 @@ def _sync_ring_on_our_ring() -> PartResult:
     return part(
         "sync_ring",
         "Synchronous training with your own ring",
-        held(
+        passed(
             "test_equals_serial_training",
             "After fit, every rank holds the weights of serial training on all ranks' batches.",
             10,
         ),
-        held("test_only_the_ring", "Only the ring carries gradients.", 3),
+        passed("test_only_the_ring", "Only the ring carries gradients.", 3),
         skipped(
             "test_with_own_ring", "It trains on your own ring.", 2, "needs your own ring_allreduce"
         ),
@@ -178,7 +178,7 @@ def usual() -> Report:
         title="Synchronous and asynchronous MPI training of a numpy network",
         submission="handin",
         submission_digest="3f" * 32,
-        door="check",
+        mode="local",
         parts=(
             _sync_collective_that_raises(),
             _naive_that_is_right(),
@@ -216,7 +216,7 @@ def every_verdict() -> Report:
         assignment="all_verdicts",
         title="One part for each verdict",
         submission="group 17/it's here",
-        door="container",
+        mode="container",
         is_recognised=False,
         parts=(
             *usual().parts,
@@ -232,7 +232,7 @@ def every_verdict() -> Report:
                     "(12 of 13 elements differ); ranks 0, 1 and 3 agree with each other",
                     where="ranks=4",
                 ),
-                held("test_send_unchanged", "The send array stays as it was.", 1),
+                passed("test_send_unchanged", "The send array stays as it was.", 1),
             ),
             part(
                 "slow",
@@ -274,7 +274,7 @@ def every_verdict() -> Report:
             part(
                 "doubtful",
                 "Two witnesses",
-                held("test_values", "The values are right.", 2),
+                passed("test_values", "The values are right.", 2),
                 failed(
                     Verdict.NOT_PROVEN,
                     "test_volume",

@@ -10,7 +10,7 @@ from markdown_it.token import Token
 
 from grader.model import Report
 from grader.report import json_report, junit, markdown, terminal
-from grader.report.layout import num_columns
+from grader.report.text_layout import num_columns
 
 COMMAND_PREFIX = "  see it again:  "
 OUR_HTML = re.compile(

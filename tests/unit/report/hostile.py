@@ -93,7 +93,7 @@ reports = st.builds(
     title=texts,
     submission=texts,
     submission_digest=st.just("ab" * 32),
-    door=st.sampled_from(["check", "container"]),
+    mode=st.sampled_from(["local", "container"]),
     parts=st.lists(parts, max_size=3).map(tuple),
     manual_parts=st.lists(manual_parts, max_size=2).map(tuple),
     versions=st.just(usual().versions),
@@ -106,7 +106,7 @@ reports = st.builds(
 OURS = {
     (Report, "assignment"),
     (Report, "submission_digest"),
-    (Report, "door"),
+    (Report, "mode"),
     (Report, "started_at"),
     (Report, "versions"),
     (PartResult, "name"),

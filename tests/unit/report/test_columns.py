@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.report.columns import Column, aligned, end_of
-from grader.report.layout import num_columns
+from grader.report.text_layout import num_columns
 
 from . import hostile
 

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.report.evidence import evidence, first_and_last, last_lines
-from grader.report.layout import abridged, cut, num_columns, wrap
 from grader.report.safe_text import disarm, one_line, visible, visible_lines
+from grader.report.text_layout import abridged, cut, num_columns, wrap
 
 
 @pytest.mark.parametrize(

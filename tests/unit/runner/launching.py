@@ -9,7 +9,7 @@ import numpy as np
 from grader.model import Array
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
-from grader.runner.plan import MOST_CALLS, CaseCall, Launched, Limits, Plan
+from grader.runner.launch_plan import MOST_CALLS, CaseCall, LaunchPlan, LaunchResult, Limits
 
 PROBES = """
 import numpy as np
@@ -42,7 +42,7 @@ def case(label: str = "once", ranks: int = 2, probe: str = "call", **options: An
         options.get("synchronous_sends", False),
         inputs,
         expected,
-        altered_message=options.get("altered_message"),
+        message_fault=options.get("message_fault"),
     )
 
 
@@ -53,8 +53,8 @@ def run(
     cases: tuple[CaseCall, ...] | None = None,
     limits: Limits | None = None,
     uid: int | None = None,
-    genuine: bool = False,
-    world: str = "mpi",
+    standalone: bool = False,
+    backend: str = "mpi",
     server: ForkServer | None = None,
     files: Mapping[str, str] | None = None,
     support: Mapping[str, str] | None = None,
@@ -62,19 +62,19 @@ def run(
     most_calls: int = MOST_CALLS,
     keeps_traces: bool = False,
     probes: Mapping[str, str] | None = None,
-) -> Launched:
+) -> LaunchResult:
     """Launch a submission whose file `work.py` is `source`; files: others beside it.
 
     support: files that the assignment gives. probes: their sources by module, instead of PROBES.
     """
     content = source if isinstance(source, bytes) else textwrap.dedent(source).encode()
     others = {name: textwrap.dedent(text).encode() for name, text in (files or {}).items()}
-    plan = Plan(
+    plan = LaunchPlan(
         ranks=ranks,
         cases=cases or (case(ranks=ranks),),
         probes=probes or {"__init__": PROBES},
-        world=world,
-        genuine=genuine,
+        backend=backend,
+        standalone=standalone,
         entry="go(comm)",
         submission={"work.py": content, **others},
         support={name: text.encode() for name, text in (support or {}).items()},
@@ -89,7 +89,7 @@ def run(
         return launch(plan, own_server, uid=uid)
 
 
-def values(launched: Launched, index: int = 0) -> list[float]:
+def values(launched: LaunchResult, index: int = 0) -> list[float]:
     """Return the number each rank answered with."""
     outcome = launched.outcomes[index]
     return [float(np.asarray(value)) for value in outcome["value"]]  # type: ignore[index]

@@ -13,7 +13,7 @@ from grader.model import Verdict
 from grader.runner import case_time
 from grader.runner.case_time import MAX_SLOWDOWN, CaseTime
 from grader.runner.fork_server import ForkServer
-from grader.runner.plan import Limits
+from grader.runner.launch_plan import Limits
 
 LIMIT_S = 10.0
 
@@ -79,8 +79,8 @@ def busy_machine() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("busy_machine")
-@pytest.mark.parametrize(("world", "ranks"), [("alone", 1), ("mpi", 2)])
-def test_work_within_the_limit_is_done_on_a_busy_machine(server, world, ranks, monkeypatch):
+@pytest.mark.parametrize(("backend", "ranks"), [("none", 1), ("mpi", 2)])
+def test_work_within_the_limit_is_done_on_a_busy_machine(server, backend, ranks, monkeypatch):
     """Processes that a rank starts count as well; by the clock all of it takes far longer."""
     monkeypatch.setattr(case_time, "MAX_SLOWDOWN", 100.0)
     launched = run(
@@ -101,7 +101,7 @@ def test_work_within_the_limit_is_done_on_a_busy_machine(server, world, ranks, m
                 os.wait()
         """,
         ranks=ranks,
-        world=world,
+        backend=backend,
         cases=(case(ranks=ranks),),
         limits=Limits(case_s=2.0),
         server=server,

@@ -7,7 +7,7 @@ from grader.model import RunFailure
 from grader.runner.fork_server import ForkServer
 
 
-def failure_of(source, **options) -> RunFailure:
+def diagnose(source, **options) -> RunFailure:
     launched = run(source, **options)
     assert launched.failure is not None, launched
     return launched.failure
@@ -15,7 +15,7 @@ def failure_of(source, **options) -> RunFailure:
 
 def test_argparse_is_quoted_with_how_the_program_was_started():
     """Its own line would stand in the output only, below the usage."""
-    failure = failure_of(
+    failure = diagnose(
         """
         import argparse
         parser = argparse.ArgumentParser()
@@ -34,7 +34,7 @@ def test_argparse_is_quoted_with_how_the_program_was_started():
 
 def test_an_unknown_flag_is_told_with_the_flags_that_are_given():
     """A student who calls it --nodes sees what it is called here."""
-    failure = failure_of(
+    failure = diagnose(
         "import argparse\nargparse.ArgumentParser().parse_args()", cases=(case(probe="script"),)
     )
     assert (
@@ -45,7 +45,7 @@ def test_an_unknown_flag_is_told_with_the_flags_that_are_given():
 
 def test_a_syntax_error_shows_the_line_and_a_caret():
     """As Python itself does."""
-    failure = failure_of("def go(comm)\n    pass\n")
+    failure = diagnose("def go(comm)\n    pass\n")
     assert failure.detail.splitlines()[:4] == [
         '  File "work.py", line 1',
         "    def go(comm)",
@@ -64,14 +64,14 @@ def test_only_what_was_printed_in_the_failing_case_is_shown():
             if len(calls) == 2:
                 raise ValueError
         """
-    failure = failure_of(source, cases=(case("a"), case("b")))
+    failure = diagnose(source, cases=(case("a"), case("b")))
     assert "last output of rank 0:\ncase 2" in failure.detail
     assert "case 1" not in failure.detail
 
 
 def test_what_the_files_given_beside_it_print_is_not_shown():
     """Nor where they lie."""
-    failure = failure_of(
+    failure = diagnose(
         """
         import given
         def go(comm):
@@ -90,7 +90,7 @@ def test_what_the_files_given_beside_it_print_is_not_shown():
 
 def test_mpi_that_an_import_has_initialised_is_told():
     """MPI itself says `known error not in list`."""
-    failure = failure_of(
+    failure = diagnose(
         """
         from mpi4py import MPI
         import mpi4py
@@ -98,15 +98,15 @@ def test_mpi_that_an_import_has_initialised_is_told():
         def go(comm):
             MPI.Init()
         """,
-        genuine=True,
-        world="mpi-student",
+        standalone=True,
+        backend="mpi-student",
     )
     assert "MPI was initialised by an import before" in failure.message
 
 
 def test_mpi_that_is_not_up_is_told():
     """What MPI prints is quoted, and what to do about it."""
-    failure = failure_of(
+    failure = diagnose(
         """
         import mpi4py
         mpi4py.rc.initialize = False
@@ -114,8 +114,8 @@ def test_mpi_that_is_not_up_is_told():
         def go(comm):
             MPI.COMM_WORLD.Barrier()
         """,
-        genuine=True,
-        world="mpi-student",
+        standalone=True,
+        backend="mpi-student",
     )
     assert "MPI says: The MPI_Barrier() function was called before MPI_INIT was" in failure.message
     assert failure.message.endswith("; call MPI.Init() before anything else of MPI")
@@ -123,7 +123,7 @@ def test_mpi_that_is_not_up_is_told():
 
 def test_of_several_requests_the_one_with_the_short_buffer_is_told():
     """MPI itself says `error code in status`."""
-    failure = failure_of(
+    failure = diagnose(
         """
         import numpy as np
         from mpi4py import MPI
@@ -150,13 +150,13 @@ def torch_server():
 
 def test_gloo_cannot_send_to_oneself(torch_server):
     """Gloo itself says `Pair is not connected`, and torch's frames say nothing at all."""
-    failure = failure_of(
+    failure = diagnose(
         """
         import torch, torch.distributed as dist
         def go(comm):
             dist.isend(torch.zeros(4), dst=dist.get_rank()).wait()
         """,
-        world="torch",
+        backend="torch",
         server=torch_server,
     )
     assert failure.message.endswith(
@@ -169,7 +169,7 @@ def test_gloo_cannot_send_to_oneself(torch_server):
 
 def test_a_tensor_that_is_too_short_is_told_though_gloo_ends_the_process(torch_server):
     """Its last words are C++."""
-    failure = failure_of(
+    failure = diagnose(
         """
         import torch, torch.distributed as dist
         def go(comm):
@@ -178,7 +178,7 @@ def test_a_tensor_that_is_too_short_is_told_though_gloo_ends_the_process(torch_s
             else:
                 dist.recv(torch.zeros(2), src=1)
         """,
-        world="torch",
+        backend="torch",
         server=torch_server,
     )
     assert "recv(src=1, tag=0) of rank 0 at work.py:7 has a buffer of 8 bytes" in failure.message

@@ -5,7 +5,7 @@ from launching import case, run, values
 
 from grader.model import Verdict
 from grader.runner.fork_server import ForkServer
-from grader.runner.plan import Limits
+from grader.runner.launch_plan import Limits
 from grader.trace.calls import Trace
 
 TOLD = "; submissions talk through mpi4py or torch only"
@@ -289,16 +289,18 @@ def test_a_thread_that_runs_the_library_itself(server):
     assert len(launched.refusals) == 1
 
 
-@pytest.mark.parametrize("world", ["alone", "torch"])
-def test_other_worlds_are_guarded_as_well(world):
+@pytest.mark.parametrize("backend", ["none", "torch"])
+def test_other_worlds_are_guarded_as_well(backend):
     """Where there is no MPI, too."""
-    with ForkServer(("torch",) if world == "torch" else ()) as server:
+    with ForkServer(("torch",) if backend == "torch" else ()) as server:
         source = "import ctypes\ndef go(comm):\n    ctypes.CDLL(None)\n"
-        failure = run(source, ranks=1, world=world, server=server).failure
+        failure = run(source, ranks=1, backend=backend, server=server).failure
         assert failure is not None
         assert failure.verdict is Verdict.RULE_VIOLATION
         assert "work.py:3 opens a C library" in failure.message
-        assert run("def go(comm): return 1", ranks=1, world=world, server=server).failure is None
+        assert (
+            run("def go(comm): return 1", ranks=1, backend=backend, server=server).failure is None
+        )
 
 
 def test_a_later_error_is_told_as_what_it_is(server):
@@ -367,7 +369,7 @@ def test_both_witnesses_agree_on_a_whole_program(server, end):
     {end}
     """
     cases = (case(probe="bare_script"),)
-    launched = run(source, genuine=True, cases=cases, server=server)
+    launched = run(source, standalone=True, cases=cases, server=server)
     assert launched.failure is None, launched.failure
     trace = launched.outcomes[0].trace
     assert trace.doubts == ()

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from launching import case, run, values
 
-from grader.model import AlteredMessage, Outcome, RunFailure, Verdict
-from grader.runner.plan import Limits
+from grader.model import MessageFault, Outcome, RunFailure, Verdict
+from grader.runner.launch_plan import Limits
 
 
-def failure_of(source, **options) -> RunFailure:
+def diagnose(source, **options) -> RunFailure:
     launched = run(source, **options)
     assert launched.failure is not None, launched
     return launched.failure
@@ -80,7 +80,7 @@ def test_the_command_line_is_not_the_students():
 
 def test_an_exception_names_rank_file_and_line():
     """One rank raises while the other waits for it: the run ends with the one's traceback."""
-    failure = failure_of(
+    failure = diagnose(
         """
         def go(comm):
             if comm.rank == 1:
@@ -98,7 +98,7 @@ def test_an_exception_names_rank_file_and_line():
 def test_the_lowest_raising_rank_speaks():
     """When all ranks raise, the message does not depend on who was first."""
     for _ in range(3):
-        failure = failure_of("def go(comm): raise ValueError(f'rank {comm.rank}')", ranks=3)
+        failure = diagnose("def go(comm): raise ValueError(f'rank {comm.rank}')", ranks=3)
         assert failure.message == "rank 0 raised ValueError: rank 0 at work.py:1"
 
 
@@ -117,7 +117,7 @@ def test_the_lowest_raising_rank_speaks():
 )
 def test_source_that_cannot_be_called_is_told_apart(source, message):
     """Each kind of unusable file has its own sentence."""
-    failure = failure_of(source)
+    failure = diagnose(source)
     assert failure.verdict is Verdict.RUN_TIME_ERROR
     import re
 
@@ -126,27 +126,27 @@ def test_source_that_cannot_be_called_is_told_apart(source, message):
 
 def test_not_implemented_is_not_attempted():
     """What a template raises is no error."""
-    failure = failure_of("def go(comm): raise NotImplementedError('go is still to be written')")
+    failure = diagnose("def go(comm): raise NotImplementedError('go is still to be written')")
     assert failure.verdict is Verdict.NOT_ATTEMPTED
     assert "go is still to be written" in failure.message
 
 
 def test_an_exit_without_an_answer_is_not_a_pass():
     """os._exit(0) leaves no result behind, so it gains nothing."""
-    failure = failure_of("import os\ndef go(comm): os._exit(0)")
+    failure = diagnose("import os\ndef go(comm): os._exit(0)")
     assert failure.verdict is Verdict.RUN_TIME_ERROR
     assert "gave no answer" in failure.message
 
 
 def test_an_abort_is_not_a_pass():
     """MPI_Abort(0) ends the job with status 0 and gains nothing."""
-    failure = failure_of("def go(comm): comm.Abort(0)")
+    failure = diagnose("def go(comm): comm.Abort(0)")
     assert failure.verdict is Verdict.RUN_TIME_ERROR
 
 
 def test_a_crash_names_signal_and_line():
     """A segmentation fault is told with the Python line that led to it."""
-    failure = failure_of(
+    failure = diagnose(
         """
         import os, signal
         def go(comm):
@@ -162,7 +162,7 @@ def test_a_crash_names_signal_and_line():
 
 def test_a_deadlock_is_explained_within_the_time_limit():
     """Every rank receives first: the answer comes from the trace, long before the limit."""
-    failure = failure_of(
+    failure = diagnose(
         """
         import numpy as np
         def go(comm):
@@ -202,8 +202,8 @@ def test_a_message_is_altered_in_its_case_alone():
                 comm.Recv(other, source=1 - comm.rank)
             return other.sum()
         """
-    orders = (None, AlteredMessage(1, 1), AlteredMessage(1, 0), AlteredMessage(0, 2), None)
-    cases = (case(str(i), altered_message=order) for i, order in enumerate(orders))
+    orders = (None, MessageFault(1, 1), MessageFault(1, 0), MessageFault(0, 2), None)
+    cases = (case(str(i), message_fault=order) for i, order in enumerate(orders))
     launched = run(source, cases=tuple(cases))
     assert [values(launched, i) for i in range(5)] == [[4, 4], [5, 4], [4, 4], [4, 4], [4, 4]]
     assert [outcome.num_altered for outcome in launched.outcomes] == [0, 1, 1, 0, 0]
@@ -211,7 +211,7 @@ def test_a_message_is_altered_in_its_case_alone():
 
 def test_an_endless_computation_is_a_time_limit_not_a_deadlock():
     """A rank that computes is alive; the message says where."""
-    failure = failure_of(
+    failure = diagnose(
         """
         def go(comm):
             while comm.rank == 1:
@@ -226,7 +226,7 @@ def test_an_endless_computation_is_a_time_limit_not_a_deadlock():
 
 def test_endless_polling_is_a_deadlock():
     """A rank that only repeats failing polls does not count as alive."""
-    failure = failure_of(
+    failure = diagnose(
         """
         def go(comm):
             while not comm.Iprobe(source=1 - comm.rank):
@@ -239,13 +239,13 @@ def test_endless_polling_is_a_deadlock():
 
 def test_a_flood_of_output_ends_the_run():
     """Printing for ever is ended by size."""
-    failure = failure_of("def go(comm):\n    while True: print('x' * 1000)")
+    failure = diagnose("def go(comm):\n    while True: print('x' * 1000)")
     assert failure.verdict is Verdict.OUTPUT_LIMIT_EXCEEDED
 
 
 def test_a_memory_hog_is_told_apart():
     """Asking for more memory than allowed is its own verdict."""
-    failure = failure_of(
+    failure = diagnose(
         "import numpy as np\ndef go(comm): return np.ones(1 << 30).sum()",
         limits=Limits(rank_memory_num_bytes=1 << 30),
     )
@@ -263,7 +263,7 @@ def test_a_result_of_the_wrong_form_is_refused_with_a_sentence():
 
 
 def test_the_submission_may_initialise_mpi_itself():
-    """A genuine run: MPI.Init and MPI.Finalize are the student's."""
+    """A standalone run: MPI.Init and MPI.Finalize are the student's."""
     source = """
         import mpi4py
         mpi4py.rc(initialize=False, finalize=False)
@@ -274,10 +274,10 @@ def test_the_submission_may_initialise_mpi_itself():
             MPI.Finalize()
             return total
         """
-    genuine = run(source, ranks=3, genuine=True, world="mpi-student")
-    shared = run(source, ranks=3, world="mpi-student", cases=(case("a", 3), case("b", 3)))
-    assert genuine.failure is None and shared.failure is None
-    assert values(genuine) == values(shared, 0) == values(shared, 1) == [3.0, 3.0, 3.0]
+    standalone = run(source, ranks=3, standalone=True, backend="mpi-student")
+    shared = run(source, ranks=3, backend="mpi-student", cases=(case("a", 3), case("b", 3)))
+    assert standalone.failure is None and shared.failure is None
+    assert values(standalone) == values(shared, 0) == values(shared, 1) == [3.0, 3.0, 3.0]
 
 
 def test_nothing_of_a_run_is_left():
@@ -317,17 +317,17 @@ def test_a_script_finds_mpi_initialised_also_in_a_genuine_run():
         assert MPI.Is_initialized() and not MPI.Is_finalized()
         answer = comm.allreduce(rank + 1)
     """
-    genuine = run(
-        source, ranks=3, genuine=True, world="mpi-script", cases=(case("a", 3, "script"),)
+    standalone = run(
+        source, ranks=3, standalone=True, backend="mpi-script", cases=(case("a", 3, "script"),)
     )
     shared = run(
         source,
         ranks=3,
-        world="mpi-script",
+        backend="mpi-script",
         cases=(case("a", 3, "script"), case("b", 3, "script")),
     )
-    assert genuine.failure is None and shared.failure is None, (genuine, shared)
-    assert values(genuine) == values(shared, 0) == values(shared, 1) == [6.0, 6.0, 6.0]
+    assert standalone.failure is None and shared.failure is None, (standalone, shared)
+    assert values(standalone) == values(shared, 0) == values(shared, 1) == [6.0, 6.0, 6.0]
 
 
 def test_ranks_do_not_share_their_random_numbers():
@@ -385,7 +385,7 @@ def test_a_submission_imports_from_its_own_folders(uid):
             "tools/three.py": "from helpers.counting import two\ndef three(): return two() + 1",
         },
         ranks=1,
-        world="alone",
+        backend="none",
         cases=(case(ranks=1),),
         uid=uid,
     )
@@ -416,7 +416,7 @@ def test_a_run_of_another_user_cannot_outlive_itself_nor_leave_files():
                                 pass
             """,
             ranks=1,
-            world="alone",
+            backend="none",
             cases=(case(ranks=1),),
             uid=uid,
         )

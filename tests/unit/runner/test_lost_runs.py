@@ -9,8 +9,8 @@ from launching import case, run, values
 from grader.errors import GraderError
 from grader.model import Verdict
 from grader.runner.fork_server import ForkServer
-from grader.runner.plan import Limits
-from grader.runner.zygote.processes import descendants
+from grader.runner.launch_plan import Limits
+from grader.zygote.processes import descendants
 
 MIB = 1 << 20
 FIND_SOCKET = """
@@ -26,7 +26,7 @@ A_RESULT = 'say("result", [["value", "<f8", []]], struct.pack("<d", 7.0))'
 
 
 def alone(source, **options):
-    return run(source, ranks=1, world="alone", cases=(case(ranks=1),), **options)
+    return run(source, ranks=1, backend="none", cases=(case(ranks=1),), **options)
 
 
 @pytest.mark.parametrize(

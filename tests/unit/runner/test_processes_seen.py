@@ -12,7 +12,7 @@ SOURCE = textwrap.dedent(
 
     def come():
         connection = socket.socket(socket.AF_UNIX)
-        connection.connect(os.environ["GRADER_WITNESS"])
+        connection.connect(os.environ["GRADER_CENSUS"])
         assert connection.recv(1) == b""
 
     def start(together):
@@ -51,7 +51,7 @@ SOURCE = textwrap.dedent(
 def test_processes_are_counted_case_by_case():
     """One that says it is many, three together, three after each other, and nobody at all."""
     cases = tuple(case(label, ranks=1) for label in ("one", "together", "in turn", "none"))
-    launched = run(SOURCE, ranks=1, world="alone", cases=cases)
+    launched = run(SOURCE, ranks=1, backend="none", cases=cases)
     assert launched.failure is None
     found = [
         (each.num_processes, each.num_processes_at_once)

@@ -8,7 +8,7 @@ from launching import case, run, values
 
 from grader.model import Array, Outcome, RunFailure, Verdict
 from grader.runner.fork_server import ForkServer
-from grader.runner.plan import CaseCall, Launched, Limits
+from grader.runner.launch_plan import CaseCall, LaunchResult, Limits
 
 LENGTHS = (13, 1024, 300_000)
 """Of doubles: sent at once, and twice too long for that."""
@@ -37,7 +37,7 @@ def server() -> Iterator[ForkServer]:
         yield started
 
 
-def outcomes_of(launched: Launched) -> list[Outcome]:
+def outcomes_of(launched: LaunchResult) -> list[Outcome]:
     """Return the outcomes of a run in which all went well."""
     assert launched.failure is None, launched.failure
     assert all(isinstance(each, Outcome) for each in launched.outcomes), launched.outcomes
@@ -81,10 +81,10 @@ def test_a_send_whose_request_was_freed_arrives(server, length):
         assert [float(value) for value in outcome["value"]] == [6.0, 6.0, 6.0]
 
 
-@pytest.mark.parametrize("world", ["mpi-student", "mpi-script"])
-def test_scripts_and_programs_that_begin_mpi_have_progress_too(server, world):
+@pytest.mark.parametrize("backend", ["mpi-student", "mpi-script"])
+def test_scripts_and_programs_that_begin_mpi_have_progress_too(server, backend):
     """What looks like Finalize to them is none; they have left MPI as little as others."""
-    begin, end = ("MPI.Init()", "MPI.Finalize()") if world == "mpi-student" else ("", "")
+    begin, end = ("MPI.Init()", "MPI.Finalize()") if backend == "mpi-student" else ("", "")
     source = f"""
     import mpi4py
     mpi4py.rc(initialize=False, finalize=False)
@@ -101,7 +101,7 @@ def test_scripts_and_programs_that_begin_mpi_have_progress_too(server, world):
     {end}
     """
     cases = tuple(case(str(i), 2, "bare_script") for i in range(3))
-    launched = run(source, world=world, cases=cases, server=server)
+    launched = run(source, backend=backend, cases=cases, server=server)
     assert [values(launched, i) for i in range(3)] == [[0.0, 1.0]] * 3
 
 
@@ -201,7 +201,7 @@ def test_results_are_what_the_call_left_and_no_later_message(server, monkeypatch
         assert not np.any(outcome["box"][0])
 
 
-def failure_of(server: ForkServer, source: str, **options: object) -> RunFailure:
+def diagnose(server: ForkServer, source: str, **options: object) -> RunFailure:
     """Return why a run ended."""
     launched = run(source, server=server, limits=Limits(case_s=30), **options)  # type: ignore[arg-type]
     assert launched.failure is not None, launched
@@ -213,7 +213,7 @@ def test_a_rank_that_has_returned_is_finished(server):
 
     That it left a send under way, which nobody receives, changes nothing.
     """
-    failure = failure_of(
+    failure = diagnose(
         server,
         """
         import numpy as np
@@ -283,8 +283,8 @@ def test_a_genuine_program_gets_no_call_from_us(server):
         answer = 0
         """,
         ranks=3,
-        genuine=True,
-        world="mpi-script",
+        standalone=True,
+        backend="mpi-script",
         cases=(case("once", 3, "bare_script"),),
         limits=Limits(case_s=3),
         server=server,
@@ -299,7 +299,7 @@ def test_a_genuine_program_gets_no_call_from_us(server):
 
 def test_a_send_from_memory_that_is_gone(server):
     """What MPI still reads has been given back: the crash is told as what it is."""
-    failure = failure_of(
+    failure = diagnose(
         server,
         """
         import mmap

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from grader.runner.failure_diagnosis import first_to_end
 from grader.runner.rank_files import RankFiles
-from grader.runner.trouble import first_to_end
 
 
 def place_of(dump: str, folder) -> tuple[str, int] | None:

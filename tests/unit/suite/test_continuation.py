@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from grader.model import AlteredMessage, Outcome, RunFailure, Verdict
-from grader.runner.plan import Launched
+from grader.model import MessageFault, Outcome, RunFailure, Verdict
+from grader.runner.launch_plan import LaunchResult
 from grader.suite.case import Case
 from grader.suite.continuation import (
     MOST_FRESH_LAUNCHES,
@@ -15,7 +15,7 @@ from grader.suite.continuation import (
     NotRun,
     out_of_time,
 )
-from grader.suite.launch_view import RunFailed, make_launch
+from grader.suite.launch_results import RunFailed, make_launch
 from grader.trace.calls import Trace
 
 RANKS = 4
@@ -38,14 +38,14 @@ class Ranks:
         self.failures = failures
         self.launches: list[list[str]] = []
 
-    def start(self, cases: Sequence[Named]) -> Launched:
+    def start(self, cases: Sequence[Named]) -> LaunchResult:
         self.launches.append([case.name for case in cases])
         outcomes = []
         for case in cases:
             if case.name in self.failures:
-                return Launched(tuple(outcomes), self.failures[case.name])
+                return LaunchResult(tuple(outcomes), self.failures[case.name])
             outcomes.append(Outcome(case.name, RANKS, (), (), Trace(()), 0.1))
-        return Launched(tuple(outcomes), None)
+        return LaunchResult(tuple(outcomes), None)
 
     def answers(self, cases, budget, ranks=RANKS, **options) -> Answers:
         return Answers(cases, cases, ranks, self.start, budget, **options)
@@ -145,7 +145,7 @@ def test_nothing_goes_on_when_the_time_is_up():
 
 def test_an_alteration_that_came_too_late_was_not_run():
     """As a failure it would look as if the message mattered."""
-    asked = [replace(case, altered_message=AlteredMessage(0, 0)) for case in cases("a", "b")]
+    asked = [replace(case, message_fault=MessageFault(0, 0)) for case in cases("a", "b")]
     ranks = Ranks({"a": CRASH})
     answers = ranks.answers(asked, LaunchBudget(), out_of_time=lambda: out_of_time(1800))
     assert answers[1] == NotRun(out_of_time(1800).message)

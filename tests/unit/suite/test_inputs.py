@@ -17,13 +17,13 @@ import pytest
 from grader import api, pipeline
 from grader.courses import bundled
 from grader.runner import connections
-from grader.runner.plan import CaseCall
+from grader.runner.launch_plan import CaseCall
 from grader.runner.wire import encode
 from grader.settings import Settings
 from grader.suite import judge_mode, session, timing
 from grader.suite.case import Case
 from grader.suite.inputs import case_calls
-from grader.suite.launch_view import Launch
+from grader.suite.launch_results import Launch
 from grader.suite.mode import SuiteMode, part_of, suite_of
 
 SECRET = b"canary-of-the-course-secret"
@@ -38,8 +38,8 @@ class Asked:
     suite: str
     ranks: int
     cases: tuple[Case, ...]
-    genuine: bool
-    world: str
+    standalone: bool
+    backend: str
 
     def calls(self, assignment: str, secret: bytes = SECRET) -> tuple[CaseCall, ...]:
         return case_calls(
@@ -49,8 +49,8 @@ class Asked:
             assignment=assignment,
             part=self.part,
             suite=self.suite,
-            genuine=self.genuine,
-            world=self.world,
+            standalone=self.standalone,
+            backend=self.backend,
         )
 
 
@@ -79,10 +79,12 @@ class Listener(SuiteMode):
         item: pytest.Item,
         ranks: int,
         cases: tuple[Case, ...],
-        genuine: bool,
-        world: str | None,
+        standalone: bool,
+        backend: str | None,
     ) -> Launch:
-        found = Asked(part_of(item), suite_of(item), ranks, cases, genuine, world or "the part's")
+        found = Asked(
+            part_of(item), suite_of(item), ranks, cases, standalone, backend or "the part's"
+        )
         self.asked.append(found)
         return Silent(cases, (), frozenset(), ranks)
 
@@ -139,7 +141,7 @@ def launches_after_right_answers() -> list[Put]:
 
     def recorded(cases: tuple[Case, ...], ranks: int, **names: Any) -> tuple[CaseCall, ...]:
         calls = case_calls(cases, ranks, **names)
-        if any(case.altered_message is not None for case in cases):
+        if any(case.message_fault is not None for case in cases):
             put.append(Put(names["part"], calls))
         return calls
 

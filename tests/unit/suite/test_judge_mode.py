@@ -9,10 +9,10 @@ import pytest
 
 from grader.errors import GraderError
 from grader.model import Outcome, RunFailure, Verdict
-from grader.runner.plan import Launched, Limits
+from grader.runner.launch_plan import LaunchResult, Limits
 from grader.suite.continuation import MOST_FRESH_LAUNCHES, MOST_FRESH_LAUNCHES_OF_PART
-from grader.suite.grading import Grading
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
+from grader.suite.part_context import PartContext
 from grader.suite.selection import Selection
 from grader.suite.session import grade_suite
 from grader.trace.calls import Trace
@@ -21,7 +21,7 @@ HEAD = """
 from dataclasses import dataclass
 import numpy as np
 import pytest
-from grader.judge.findings import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.suite.case import Array, Case
 from grader.suite.marks import part, points
 
@@ -48,13 +48,13 @@ CASES = (Number(), Number(name="two"))
 
 def echo(plan):
     """Answer every case with what went in."""
-    return Launched(tuple(outcome(plan, case) for case in plan.cases), None)
+    return LaunchResult(tuple(outcome(plan, case) for case in plan.cases), None)
 
 
 ALTERED = """
 from dataclasses import replace
-from grader.model import AlteredMessage
-ALTERED = (replace(CASES[0], altered_message=AlteredMessage(0, 0)),)
+from grader.model import MessageFault
+ALTERED = (replace(CASES[0], message_fault=MessageFault(0, 0)),)
 """
 
 
@@ -68,7 +68,7 @@ def failing(verdict, after=0):
 
     def launch(plan):
         outcomes = tuple(outcome(plan, case) for case in plan.cases[:after])
-        return Launched(outcomes, RunFailure(verdict, "it ended", "the detail"))
+        return LaunchResult(outcomes, RunFailure(verdict, "it ended", "the detail"))
 
     return launch
 
@@ -76,11 +76,11 @@ def failing(verdict, after=0):
 def graded(tmp_path, body, launch=echo, limits=None, **options):
     suite = tmp_path / "test_thing.py"
     suite.write_text(HEAD + textwrap.dedent(body))
-    grading = Grading(
+    grading = PartContext(
         assignment="a",
         part="thing",
         entry="go()",
-        world="mpi",
+        backend="mpi",
         probes={},
         limits=limits or Limits(),
         submission={},
@@ -213,9 +213,9 @@ def crashing(*labels, verdict=Verdict.DEADLOCK):
         outcomes = []
         for case in plan.cases:
             if case.label in labels:
-                return Launched(tuple(outcomes), RunFailure(verdict, "it ended", "the detail"))
+                return LaunchResult(tuple(outcomes), RunFailure(verdict, "it ended", "the detail"))
             outcomes.append(outcome(plan, case))
-        return Launched(tuple(outcomes), None)
+        return LaunchResult(tuple(outcomes), None)
 
     return launch
 
@@ -408,7 +408,7 @@ def test_where_there_is_nothing_to_call_one_test_says_so_and_the_others_are_not_
     """Also when the first test to ask wants another case."""
 
     def launch(plan):
-        return Launched((), RunFailure(verdict, "nothing", is_lasting=True))
+        return LaunchResult((), RunFailure(verdict, "nothing", is_lasting=True))
 
     tests, num_launches = grade(
         tmp_path,
@@ -608,7 +608,7 @@ def test_later(run):
     )
 
     def launch(plan):
-        return (failing(verdict) if plan.cases[0].altered_message else echo)(plan)
+        return (failing(verdict) if plan.cases[0].message_fault else echo)(plan)
 
     tests, num_launches = grade(tmp_path, body, launch)
     assert [test.verdict for test in tests.values()] == [Verdict.ACCEPTED] * 2
@@ -621,7 +621,9 @@ def test_what_was_refused_to_ranks_that_went_on_is_kept(tmp_path):
 
     def launch(plan):
         if plan.ranks == 3:
-            return Launched((), RunFailure(Verdict.RULE_VIOLATION, "rank 1: x"), (), ("rank 1: x",))
+            return LaunchResult(
+                (), RunFailure(Verdict.RULE_VIOLATION, "rank 1: x"), (), ("rank 1: x",)
+            )
         return replace(echo(plan), refusals=(said,))
 
     body = """
@@ -641,7 +643,7 @@ def test_no_rule_passes_on_evidence_that_disagrees(tmp_path):
     def launch(plan):
         doubtful = Trace((), doubts=("rank 0 says this and rank 1 that",))
         outcomes = tuple(replace(outcome(plan, case), trace=doubtful) for case in plan.cases)
-        return Launched(outcomes, None)
+        return LaunchResult(outcomes, None)
 
     body = """
 from grader.judge.rules import assert_only_point_to_point
@@ -828,7 +830,7 @@ def test_an_answer_of_a_yardstick_is_none_of_the_submission(tmp_path):
     def launch(plan):
         first = tuple(outcome(plan, case) for case in plan.cases[:1])
         message = "work.py:3 is not valid Python"
-        return Launched(first, RunFailure(Verdict.RUN_TIME_ERROR, message, is_lasting=True))
+        return LaunchResult(first, RunFailure(Verdict.RUN_TIME_ERROR, message, is_lasting=True))
 
     found = graded(
         tmp_path,
@@ -864,7 +866,7 @@ def test_what_is_not_written_of_one_call_says_nothing_of_another(tmp_path):
     def launch(plan):
         if "one" in plan.cases[0].label:
             return echo(plan)
-        return Launched((), RunFailure(Verdict.NOT_ATTEMPTED, "not attempted", is_lasting=True))
+        return LaunchResult((), RunFailure(Verdict.NOT_ATTEMPTED, "not attempted", is_lasting=True))
 
     body = """
         @dataclass(frozen=True)
@@ -897,7 +899,7 @@ def test_where_nothing_is_written_nothing_was_attempted(tmp_path):
     """Neither of two calls."""
 
     def launch(plan):
-        return Launched((), RunFailure(Verdict.NOT_ATTEMPTED, "not attempted", is_lasting=True))
+        return LaunchResult((), RunFailure(Verdict.NOT_ATTEMPTED, "not attempted", is_lasting=True))
 
     tests, _ = grade(
         tmp_path,

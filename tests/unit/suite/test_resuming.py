@@ -3,11 +3,11 @@
 import pytest
 
 from grader.errors import RanksGone
+from grader.journal import PREFIX, Finished, Journal, Resume, Step, parse
 from grader.model import RunFailure, Verdict
-from grader.runner.journal import PREFIX, Finished, Journal, Resume, Step, parse
-from grader.runner.plan import Launched, Limits
-from grader.suite.grading import Grading
+from grader.runner.launch_plan import LaunchResult, Limits
 from grader.suite.inputs import PUBLIC_SECRET
+from grader.suite.part_context import PartContext
 from grader.suite.session import grade_suite
 
 SUITE = '''
@@ -61,7 +61,7 @@ NAMES = ["test_first", "test_many", "test_needs_many", "test_runs", "test_runs_m
 
 def hang(plan):
     failure = RunFailure(Verdict.DEADLOCK, "stuck", "the detail", is_lasting=True)
-    return Launched((), failure, refusals=("line 3 loads ctypes",))
+    return LaunchResult((), failure, refusals=("line 3 loads ctypes",))
 
 
 def grade(tmp_path, *, bad=9, resume=None, launch=hang, told=None, **options):
@@ -70,11 +70,11 @@ def grade(tmp_path, *, bad=9, resume=None, launch=hang, told=None, **options):
     lines = [] if told is None else told
     suite = tmp_path / "test_thing.py"
     suite.write_text(SUITE.replace("BAD", str(bad)))
-    grading = Grading(
+    grading = PartContext(
         assignment="a",
         part="thing",
         entry="go()",
-        world="mpi",
+        backend="mpi",
         probes={},
         limits=Limits(),
         submission={},

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from grader.judge.findings import BudgetExceeded, WrongAnswer
+from grader.judge.check_failures import BudgetExceeded, WrongAnswer
 from grader.model import Outcome
-from grader.suite.launch_view import Launch, make_launch
+from grader.suite.launch_results import Launch, make_launch
 from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace.calls import Trace
 

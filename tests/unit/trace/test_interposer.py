@@ -435,7 +435,7 @@ assert out[0] == rank
 
 
 def test_collectives_tell_root_size_and_completion(launch):
-    """Roots are world ranks; counts come from the side that means something on this rank."""
+    """Roots are backend ranks; counts come from the side that means something on this rank."""
     program = (
         HEAD
         + """
@@ -474,7 +474,7 @@ comm.Barrier()
 
 
 def test_communicators_have_one_number_on_all_members(launch):
-    """However a communicator was made; peers and sources are ranks of the world."""
+    """However a communicator was made; peers and sources are ranks of the backend."""
     program = (
         HEAD
         + """

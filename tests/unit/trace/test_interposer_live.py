@@ -133,7 +133,7 @@ comm.Sendrecv(data, dest=0, sendtag=1, recvbuf=data.copy(), source=0, recvtag=2)
 
 
 def test_a_hang_in_finalize_is_seen(launch):
-    """Finalize waits for the others like a collective of the world."""
+    """Finalize waits for the others like a collective of the backend."""
     program = (
         HEAD
         + """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.judge.witnesses import miscounts
+from grader.judge.cross_check import miscounts
 from grader.trace.calls import Counted, Trace
 
 HEAD = """

@@ -74,7 +74,7 @@ def test_a_new_assignment_is_right(root):
         (TOML, "test_sum.py", "test_sums.py", r"suite: found .* did you mean test_sum\.py"),
         (TOML, "rules =", "rule =", "rule: unknown key; did you mean rules"),
         (TOML, "points = 10", "points = -10", "points: found -10; expected a number of points"),
-        (TOML, '"mpi"', '"npi"', 'world: found "npi"; did you mean mpi'),
+        (TOML, '"mpi"', '"npi"', 'backend: found "npi"; did you mean mpi'),
         (TOML, '"my_sum.py"]', '"my_sums.py"]', "my_sums.py: assignment.toml asks for it, and the"),
         (
             "reference/sums/my_sum.py",

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from grader.model import Outcome, RunFailure, Verdict
-from grader.runner.plan import Launched
+from grader.runner.launch_plan import LaunchResult
 from grader.trace.calls import Trace
 from grader.verification.near_misses import NearMiss, Recording
 
@@ -20,8 +20,8 @@ RESULTS = {
 
 
 def plan(ranks=1, label="a case"):
-    case = SimpleNamespace(label=label, probe="f", synchronous_sends=False, altered_message=None)
-    return SimpleNamespace(ranks=ranks, world="mpi", genuine=False, cases=(case,))
+    case = SimpleNamespace(label=label, probe="f", synchronous_sends=False, message_fault=None)
+    return SimpleNamespace(ranks=ranks, backend="mpi", standalone=False, cases=(case,))
 
 
 class Ranks:
@@ -31,7 +31,7 @@ class Ranks:
     def launch(self, plan):
         self.plans.append(plan)
         outcome = Outcome("a case", 1, ({},), (RESULTS,), Trace(()), 0.1)
-        return Launched((outcome, FAILURE), None)
+        return LaunchResult((outcome, FAILURE), None)
 
 
 def test_one_result_is_too_large_and_the_rest_stays():

@@ -72,7 +72,7 @@ def serial_training(student, comm, *, images, labels, num_training, plan, seed):
 
 
 def _rank(comm):
-    """Return the rank; in a genuine run MPI is the script's to ask."""
+    """Return the rank; in a standalone run MPI is the script's to ask."""
     return comm.Get_rank() if comm is not None else int(os.environ["OMPI_COMM_WORLD_RANK"])
 
 
@@ -83,7 +83,7 @@ def _begin_anew(comm, rank, seed):
     torch.set_num_threads(1)
     torch.set_grad_enabled(True)
     seed_everything(seed % (1 << 30) + 1000 * rank)
-    # A genuine run is the only one in its folder, and its ranks do not wait for each other here.
+    # A standalone run is the only one in its folder, and its ranks do not wait for each other here.
     if rank == 0 and comm is not None:
         shutil.rmtree("figures", ignore_errors=True)
     if rank == 0 or comm is None:

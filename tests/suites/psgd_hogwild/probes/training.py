@@ -55,7 +55,7 @@ def train_hogwild(
     **settings,
 ):
     """Call the student's hogwild on a model that writes down what it is trained on, and where."""
-    witness = os.environ.get("GRADER_WITNESS", "")  # in open mode there is none
+    witness = os.environ.get("GRADER_CENSUS", "")  # in open mode there is none
     model, dataset = _prepare(
         *(inputs, labels, weights, biases, num_processes, meeting_step, failing_batch, witness)
     )

@@ -18,7 +18,7 @@ from federated.aggregation import (
 from federated.fedavg_cases import assert_figure
 from federated.training_cases import Training
 
-from grader.judge.findings import WrongAnswer
+from grader.judge.check_failures import WrongAnswer
 from grader.model import Outcome
 from grader.suite.case import Data
 from grader.trace.calls import Trace

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from federated.formulas import TIMES, VOLUMES, assert_time, assert_volume, levels
 
-from grader.judge.findings import WrongAnswer
+from grader.judge.check_failures import WrongAnswer
 
 ARGUMENTS = [[10, n, 7] for n in (1, 2, 3, 4, 5, 8, 11)]
 NUMBERS = [[n] for n in (1, 2, 3, 4, 5, 8, 11)]

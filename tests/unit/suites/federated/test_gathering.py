@@ -12,7 +12,7 @@ from federated.gathering import (
 )
 from federated.lenet import IMAGE_NUM_BYTES, MODEL_NUM_BYTES
 
-from grader.judge.findings import RuleViolation
+from grader.judge.check_failures import RuleViolation
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 
 

@@ -8,9 +8,9 @@ from federated import lenet
 from federated.origins import assert_same_run, faults_in
 from federated.training_cases import Training
 
-from grader.judge.findings import NotProven, RuleViolation, WrongAnswer
+from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
 from grader.model import Outcome
-from grader.suite.launch_view import make_launch
+from grader.suite.launch_results import make_launch
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 
 CASE = Training("train", file="dist.py", num_training=100)
@@ -71,11 +71,11 @@ class Script:
         self.orders = []
 
     def run(self, ranks, cases):
-        self.orders += [case.altered_message for case in cases if case.altered_message]
+        self.orders += [case.message_fault for case in cases if case.message_fault]
         return make_launch(cases, [self.outcome(case) for case in cases], ranks)
 
     def outcome(self, case):
-        altered = case.altered_message is not None
+        altered = case.message_fault is not None
         model = np.full(lenet.NUM_PARAMETERS, 1 + (altered and self.depends), dtype=np.float32)
         result = {
             "model": model,
@@ -130,7 +130,7 @@ def test_other_senders_wait_until_the_first_was_in_vain():
 
     class OnlyTheFirstIsUsed(Script):
         def outcome(self, case):
-            self.depends = case.altered_message is not None and case.altered_message.rank == 1
+            self.depends = case.message_fault is not None and case.message_fault.rank == 1
             return super().outcome(case)
 
     script = OnlyTheFirstIsUsed({1: GRADIENTS, 2: GRADIENTS})
@@ -157,7 +157,7 @@ def test_a_script_that_never_trains_twice_alike_is_judged_by_its_checks():
     class Unsteady(Script):
         def outcome(self, case):
             found = super().outcome(case)
-            rows = {"rows": np.array([next(numbers)]), "right": case.altered_message is None}
+            rows = {"rows": np.array([next(numbers)]), "right": case.message_fault is None}
             return replace(found, results=tuple({**each, **rows} for each in found.results))
 
     def check(case, outcome):

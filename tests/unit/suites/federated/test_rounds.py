@@ -5,7 +5,7 @@ import pytest
 from federated.fedavg_cases import RoundChecks
 from federated.training_cases import Training
 
-from grader.judge.findings import WrongAnswer
+from grader.judge.check_failures import WrongAnswer
 
 from .runs import START, federated, weighted
 

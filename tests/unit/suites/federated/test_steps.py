@@ -7,7 +7,7 @@ from federated.sgd_cases import StepChecks
 from federated.slices import assert_epochs, assert_only, assert_slice_sizes, assert_whole_batches
 from federated.training_cases import Training
 
-from grader.judge.findings import WrongAnswer
+from grader.judge.check_failures import WrongAnswer
 from grader.oracles import packed, unpacked
 
 from .runs import START, data_parallel

@@ -12,10 +12,10 @@ from mpi_sgd.allreduce_proof import (
 )
 from mpi_sgd.allreduce_rules import assert_ability, assert_rule
 
-from grader.judge.causality import assert_messages_matter, assert_some_message_matters
-from grader.judge.findings import NotProven, RuleViolation, WrongAnswer
+from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
+from grader.judge.fault_effects import assert_messages_matter, assert_some_message_matters
 from grader.model import RunFailure, Verdict
-from grader.suite.launch_view import RunFailed, make_launch
+from grader.suite.launch_results import RunFailed, make_launch
 
 from .outcomes import call, inputs_of, outcome, trace_of
 
@@ -53,7 +53,7 @@ class AllReduce:
         inputs = inputs_of(case, ranks)
         if type(case) is not Reduction or case.purpose != "values":
             return outcome(case, inputs, [{}] * ranks)
-        right, order = case.reduce_serially(inputs), case.altered_message
+        right, order = case.reduce_serially(inputs), case.message_fault
         reached = self.receivers(order, ranks)
         recvs = [self.answer(case, right, rank in reached) for rank in range(ranks)]
         nothing = np.zeros(0)
@@ -148,7 +148,7 @@ def test_another_number_of_ranks_is_taken_where_one_has_no_answer():
     assert prove(AllReduce(honest, unanswered=lambda c, n: n > 2).run, CASES).outcome.ranks == 2
 
     def right_on_three(case, right, reached):
-        return honest(case, right, reached) + (case.altered_message is None)
+        return honest(case, right, reached) + (case.message_fault is None)
 
     three = AllReduce(right_on_three)
     three.answer = lambda case, right, reached: honest(case, right, reached)

@@ -17,7 +17,7 @@ from mpi_sgd.allreduce_values import (
     assert_send_unchanged,
 )
 
-from grader.judge.findings import RuleViolation, WrongAnswer
+from grader.judge.check_failures import RuleViolation, WrongAnswer
 from grader.trace.calls import ANY_SOURCE
 
 from .outcomes import call, inputs_of, outcome, trace_of

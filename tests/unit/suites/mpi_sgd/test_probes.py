@@ -16,7 +16,7 @@ from mpi_sgd.fit_cases import Fit
 from mpi_sgd.sync_cases import SEVERAL_EPOCHS, cases_by_ranks
 
 from grader.courses import bundled
-from grader.rank import own_mpi, probe_modules
+from grader.rank import mpi_shim, probe_modules
 
 from .outcomes import inputs_of
 
@@ -160,7 +160,7 @@ def test_training_after_finalize_is_refused_and_validation_is_not(probes, networ
                 self.forward_prop(x)
 
     (given,) = inputs_of(first_case(), ranks=1)
-    shared = own_mpi.SharedMPI(MPI)
+    shared = mpi_shim.SharedMPI(MPI)
     shared.Init()
     shared.Finalize()
     with (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from vgg_ddp import batches, checks, rules, serial
 
-from grader.judge.findings import RuleViolation, WrongAnswer
+from grader.judge.check_failures import RuleViolation, WrongAnswer
 
 from .trainings import case, outcome, right
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from vgg_ddp import examples, train_cases
 
-from grader.judge.findings import WrongAnswer
+from grader.judge.check_failures import WrongAnswer
 
 from .trainings import case, outcome, right
 

@@ -5,7 +5,7 @@ import pytest
 from vgg_ddp import printing
 from vgg_ddp.train_cases import Printing
 
-from grader.judge.findings import WrongAnswer
+from grader.judge.check_failures import WrongAnswer
 
 from .trainings import outcome
 
@@ -26,7 +26,7 @@ def judge(text, losses=LOSSES):
         lambda last: f"Iteration {last} loss: {sum(LOSSES[last - 20 : last + 1]) / 20:.3f}",
         lambda last: f"mean of all so far {np.mean(LOSSES[: last + 1]):.5f}",
         lambda last: f"tensor({LOSSES[last]:.4f}, grad_fn=<NllLossBackward0>)",
-        lambda last: f"Loss:{LOSSES[last - 1]:.2f}, next",
+        lambda last: f"Deduction:{LOSSES[last - 1]:.2f}, next",
     ],
 )
 def test_losses_in_any_words_are_found(line):

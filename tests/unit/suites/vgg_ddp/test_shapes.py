@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from vgg_ddp import batches, checks, examples, rules
 
-from grader.judge.findings import RuleViolation, WrongAnswer
+from grader.judge.check_failures import RuleViolation, WrongAnswer
 
 from .trainings import case, outcome, right
 

@@ -1,0 +1,207 @@
+"""Sealed grading: a submission goes into a fresh container, a report comes out of it."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from grader import journal
+from grader.container import engines
+from grader.container.engine import (
+    DATA_IN_CONTAINER,
+    SHARED_IN_CONTAINER,
+    ContainerLimits,
+    ContainerPlan,
+    Engine,
+    Started,
+)
+from grader.container.output import BrokenOff, Output, listen
+from grader.container.resume import ContainerDied, Record, until_reported, when_engine_is_back
+from grader.courses import Courses
+from grader.data import require_known_files
+from grader.environment import RANKS_FOLDER
+from grader.errors import INTERRUPTED, RANKS_GONE, GraderError, UsageError
+from grader.intake import process as intake
+from grader.intake import stream as intake_stream
+from grader.journal import Finished
+
+_NOT_STARTED = (126, 127)
+_KILLED = 137
+_JUDGE_ALONE = ContainerLimits(
+    memory_num_bytes=2 << 30, shared_memory_num_bytes=64 << 20, num_processes=64
+)
+"""What the judge may use where the ranks have a container of their own."""
+_CHUNK_NUM_BYTES = 64 << 10
+
+
+def grade_in_container(
+    submission: Path,
+    *,
+    courses: Courses,
+    image: str,
+    engine: str = "docker",
+    ranks_image: str | None = None,
+    options: Sequence[str] = (),
+    assignment: str | None = None,
+    data: Path | None = None,
+    on_progress: Callable[[str], None],
+    on_finished: Callable[[Finished], None] = lambda finished: None,
+    secret: bytes = b"",
+    limits: ContainerLimits | None = None,
+) -> bytes:
+    """Grade a folder or zip in a container of `image`; return the JSON report it prints.
+
+    courses: whose files count as handed in. engine: docker or podman.
+    ranks_image: grade with the ranks in a second container, of this image.
+    options: further options of `grade check`, such as `--part NAME`.
+    assignment: its name; found out from the files when left out.
+    data: a folder with data files, which the container may read.
+    secret: the course's, from which the inputs follow; empty for the public ones.
+    on_progress: gets each line of progress as it comes. on_finished: each test that has ended.
+    limits: what the container with the ranks may use.
+    Raises UsageError when the submission cannot be graded, GraderError when the engine, an image or
+    the grader inside fails. Whatever happens, the containers are gone afterwards.
+    """
+    limits = limits or ContainerLimits()
+    found = intake.read(submission, courses.wanted(assignment))
+    package = intake_stream.pack_secret(secret) + intake_stream.pack(found)
+    if data is not None:
+        require_known_files(data)
+    command = ["check", "--from-stdin", "--json", "-"]
+    command += [] if assignment is None else ["--assignment", assignment]
+    command += [] if data is None else ["--data", DATA_IN_CONTAINER]
+    plan = ContainerPlan(image, [*command, *options], limits, data=data)
+    containers = engines.connect(engine)
+    record = Record(on_finished)
+
+    def grade_once() -> bytes:
+        sent = package + journal.pack(record.resume)
+        return _run(containers, plan, ranks_image, sent, on_progress, record)
+
+    return until_reported(record, grade_once)
+
+
+def selftest_in_container(
+    *, image: str, engine: str = "docker", ranks_image: str | None = None
+) -> bytes:
+    """Return, as JSON, which protections a container of `image` has, started as for a grading.
+
+    Raises GraderError when the engine, the image or the grader inside fails.
+    """
+    plan = ContainerPlan(image, ["selftest", "--from-stdin", "--json", "-"], ContainerLimits())
+    return _run(engines.connect(engine), plan, ranks_image, b"", lambda line: None, Record())
+
+
+def _run(
+    engine: Engine,
+    plan: ContainerPlan,
+    ranks_image: str | None,
+    package: bytes,
+    on_progress: Callable[[str], None],
+    record: Record,
+) -> bytes:
+    """Start a container, send it the package, return the report it prints.
+
+    Raises ContainerDied when it ends without a whole report and without saying why.
+    """
+    with ExitStack() as stack:
+        if ranks_image is not None:
+            ranks = stack.enter_context(_ranks(engine, plan, ranks_image, record))
+            plan = replace(
+                plan,
+                limits=replace(_JUDGE_ALONE, time_s=plan.limits.time_s),
+                environment={RANKS_FOLDER: SHARED_IN_CONTAINER},
+                shares_with=ranks,
+            )
+        container = when_engine_is_back(record, lambda: engine.create(plan))
+        stack.callback(engine.remove, container)
+        started = engine.start(container, plan.limits)
+        stack.callback(started.close)
+        # In a thread: a container that fails early never reads, and one that talks while it reads
+        # needs us to listen.
+        sender = threading.Thread(target=_send, args=(started, package), daemon=True)
+        sender.start()
+        output = _listen(started, on_progress, record.take, plan.limits)
+        return _report(output, started.exit_code(), plan)
+
+
+@contextmanager
+def _ranks(engine: Engine, judge: ContainerPlan, image: str, record: Record) -> Iterator[str]:
+    """Run the container of the ranks, which ends with its standard input or with the judge."""
+    sources = when_engine_is_back(record, lambda: [*map(engine.source_of, (image, judge.image))])
+    if len(set(sources)) > 1:
+        raise GraderError(
+            f"the images {judge.image!r} and {image!r} were built from different sources: build "
+            "both with `make image`"
+        )
+    container = engine.create(ContainerPlan(image, [], judge.limits, shares=True))
+    try:
+        started = engine.start(container, judge.limits)
+        # Nobody needs what it says, but who says it is not to wait for us.
+        threading.Thread(target=_drain, args=(started,), daemon=True).start()
+        try:
+            yield container
+        finally:
+            started.close()
+    finally:
+        engine.remove(container)
+
+
+def _drain(started: Started) -> None:
+    with suppress(OSError):
+        while started.recv(_CHUNK_NUM_BYTES):
+            pass
+
+
+def _send(connection: Started, package: bytes) -> None:
+    # Why the container stopped reading is told by its exit code and its last words.
+    with suppress(OSError):
+        connection.sendall(package)
+
+
+def _listen(
+    connection: Started,
+    on_progress: Callable[[str], None],
+    on_journal: Callable[[str], None],
+    limits: ContainerLimits,
+) -> Output:
+    try:
+        return listen(connection, on_progress, on_journal)
+    except TimeoutError:
+        raise ContainerDied(
+            f"the grading container said nothing for {limits.time_s:.0f} s and was removed"
+        ) from None
+    except BrokenOff as error:
+        raise ContainerDied(str(error)) from None
+    except OSError as error:
+        raise ContainerDied(f"the connection to the grading container broke: {error}") from None
+
+
+def _report(output: Output, exit_code: int | None, plan: ContainerPlan) -> bytes:
+    """Return the report; nothing short of a whole one from an orderly end counts."""
+    if exit_code == _KILLED:
+        raise ContainerDied(
+            "the grading container was killed (exit code 137), most likely because it needed more "
+            f"than its {plan.limits.memory_num_bytes / (1 << 30):.3g} GiB of memory"
+        )
+    if exit_code in _NOT_STARTED:
+        raise GraderError(
+            f"there is no `grade` in the image {plan.image!r}: name one that `make image` has built"
+        )
+    if exit_code == UsageError.exit_code:
+        refused = "the grader in the container refused the submission"
+        raise UsageError(*output.errors or [refused])
+    report = output.report.strip()
+    if exit_code in (0, 1, GraderError.exit_code) and report:
+        return report
+    ended = "an unknown exit code" if exit_code is None else f"exit code {exit_code}"
+    # Our own Ctrl-C does not come this way: somebody else has stopped the container.
+    last = output.errors[-1] if output.errors else ""
+    if last.startswith(INTERRUPTED):
+        raise ContainerDied("the grading container was stopped from outside")
+    if last.startswith(RANKS_GONE):
+        raise ContainerDied(last)
+    if output.errors and exit_code == GraderError.exit_code:
+        raise GraderError(*output.errors)
+    raise ContainerDied(f"the grading container ended with {ended} and no report")

@@ -1,0 +1,81 @@
+"""How a submission enters the container: the course secret, a message, and a client that stays.
+
+Both are preceded by their length in eight bytes; without a secret the first length is 0. What is in
+the message is for grader.intake to read.
+
+The stream is standard input, so that a folder only its owner may read can be graded by a judge
+without that right. It stays open after the message: its end says that the client has gone.
+"""
+
+import os
+import struct
+import threading
+from collections.abc import Callable
+from typing import BinaryIO
+
+from grader.errors import UsageError
+from grader.intake import submission_codec
+from grader.submission import Submission
+
+_MAX_SECRET_NUM_BYTES = 4096
+_LENGTH = struct.Struct(">Q")
+
+
+def pack_secret(secret: bytes) -> bytes:
+    """Return what the client sends first. Raises UsageError for a secret that is too long."""
+    if len(secret) > _MAX_SECRET_NUM_BYTES:
+        raise UsageError(
+            f"the course secret has {len(secret)} bytes, at most {_MAX_SECRET_NUM_BYTES} are taken"
+        )
+    return _LENGTH.pack(len(secret)) + secret
+
+
+def read_secret(stream: BinaryIO) -> bytes:
+    """Return the course secret that a client sends first; empty when it has none."""
+    return _read_piece(stream, "course secret", _MAX_SECRET_NUM_BYTES)
+
+
+def pack(submission: Submission) -> bytes:
+    """Return what the client sends for a submission: the length, then the message.
+
+    All of it, as it was found here: to choose again among these files could be to choose others.
+    """
+    message = b"".join(submission_codec.pack(submission_codec.of_submission(submission)))
+    return _LENGTH.pack(len(message)) + message
+
+
+def read_submission(stream: BinaryIO) -> bytes:
+    """Return the message that a client sends, unread.
+
+    Raises UsageError when none arrives, or one that is too large.
+    """
+    return _read_piece(stream, "submission", submission_codec.MAX_NUM_BYTES)
+
+
+def when_client_leaves(file_descriptor: int, leave: Callable[[], None]) -> None:
+    """Call `leave`, in a thread of its own, as soon as the stream ends.
+
+    Reads the descriptor itself: a thread that waits in sys.stdin would stop Python from exiting.
+    """
+
+    def wait() -> None:
+        while os.read(file_descriptor, 4096):
+            pass
+        leave()
+
+    threading.Thread(target=wait, name="client", daemon=True).start()
+
+
+def _read_piece(stream: BinaryIO, what: str, max_num_bytes: int) -> bytes:
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise UsageError(
+            f"no {what} arrived on standard input; --from-stdin is for `grade run DIR`"
+        )
+    (num_bytes,) = _LENGTH.unpack(head)
+    if num_bytes > max_num_bytes:
+        raise UsageError(f"the {what} has {num_bytes} bytes, at most {max_num_bytes} are taken")
+    data = stream.read(num_bytes)
+    if len(data) < num_bytes:
+        raise UsageError(f"the {what} broke off after {len(data)} of {num_bytes} bytes")
+    return data

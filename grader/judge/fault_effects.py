@@ -1,0 +1,180 @@
+"""Whether answers come from the messages: one is altered on its way, and which answers change?
+
+The ranks whose answers change are the message's influence set. If it is empty, the messages that a
+trace shows may be a decoy, whose content nobody needed.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from grader.judge.check_failures import NotProven
+from grader.judge.counting import assert_not_truncated, sends_of
+from grader.judge.message_faults import counted_sends
+from grader.judge.wording import at, listed, name_of, ranks_text
+from grader.model import MessageFault, Outcome, RunFailure
+from grader.trace.calls import Trace
+
+_LOOK = "a person should look"
+
+
+@dataclass(frozen=True)
+class FaultEffect:
+    """What came of a case in which messages were altered on their way."""
+
+    message: MessageFault
+    happened: bool
+    """A message really left altered; else the case says nothing."""
+    influenced: frozenset[int]
+    """The ranks whose answers are not what they would be without."""
+    ended: bool = False
+    """The run ended, or an answer was refused for its form: of single ranks nothing is known."""
+
+
+def effect_of(
+    message: MessageFault,
+    answer: Outcome | RunFailure,
+    ranks: int,
+    wrong_ranks: Callable[[Outcome], Collection[int]],
+) -> FaultEffect:
+    """Return what an alteration led to.
+
+    answer: of the altered case; a run that ended, or an answer refused for its form, is an
+    influence on all: code may well look at what it receives.
+    wrong_ranks: which answers of an outcome are not right.
+    """
+    if isinstance(answer, RunFailure):
+        return FaultEffect(message, happened=True, influenced=frozenset(range(ranks)), ended=True)
+    return FaultEffect(message, answer.num_altered > 0, frozenset(wrong_ranks(answer)))
+
+
+def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
+    """Assert that each alteration led to other answers, and none to the end of the run.
+
+    For messages of plain numbers, which are there to be reduced: whoever can tell that a number is
+    not the right one knows that one from elsewhere. trace: as of assert_messages_matter.
+    Raises NotProven, also for what assert_messages_matter does.
+    """
+    assert_messages_matter(trace, effects)
+    for effect in effects:
+        if effect.happened and effect.ended:
+            raise NotProven(
+                f"{_told(trace, effect.message)} on the way, and the run ended without answers: "
+                "who notices that a number is another one may have the right one from elsewhere; "
+                f"{_LOOK}"
+            )
+
+
+def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None:
+    """Assert that each alteration changed some rank's answer.
+
+    For messages that a right solution needs, every one and every element of it.
+    trace: of the same call without alterations, to tell where a message was sent.
+    Raises NotProven for the first alteration without influence, and where none could be made.
+    """
+    _assert_any_happened(effects)
+    for effect in effects:
+        if effect.happened and not effect.influenced:
+            raise NotProven(
+                f"{_told(trace, effect.message)} on the way, and no answer changed: the answers "
+                f"may not come from the messages; {_LOOK}"
+            )
+
+
+def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
+    """Assert that at least one of the alterations changed some rank's answer, and ended no run.
+
+    For traffic of which a right solution may send more than it needs. Raises NotProven.
+    """
+    _assert_any_happened(effects)
+    happened = [effect for effect in effects if effect.happened]
+    if not any(effect.influenced and not effect.ended for effect in happened):
+        came = (
+            "no answers came" if any(effect.ended for effect in happened) else "no answer changed"
+        )
+        raise NotProven(
+            f"{len(happened)} messages were altered on their way, each in a run of its own, and "
+            f"{came}: the answers may not come from the messages; {_LOOK}"
+        )
+
+
+def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
+    """Assert that alterations of single messages of a ring all-reduce spread as in a ring.
+
+    Each element of a ring that sends no more than it needs travels n - 1 hops while it is summed,
+    so that all ranks hear of a change there; then n - 1 hops as the result, where those from the
+    receiver on do that it still comes to: a run of ranks along the ring. Who sends 2 (n - 1) equal
+    messages sends n - 1 of the first kind, and one each to n - 1, ..., 2 and 1 ranks; in which
+    order is its own affair. On 2 ranks that is not so: they may exchange all they have.
+
+    Says nothing about traffic that is no ring. effects: of single_message_faults.
+    Raises NotProven, also for what assert_answers_follow does.
+    """
+    assert_not_truncated(trace)
+    assert_answers_follow(trace, effects)
+    after = _successors(trace)
+    n = len(trace.ranks)
+    if after is None or n <= 2:
+        return
+    for effect in effects:
+        run = _run_from(after, after[effect.message.rank], len(effect.influenced))
+        if effect.happened and effect.influenced != run:
+            raise NotProven(
+                f"{_told(trace, effect.message)} on the way, and the answers of "
+                f"{ranks_text(effect.influenced)} changed; in a ring, those of {ranks_text(run)} "
+                f"do: the answers may not come from the messages alone; {_LOOK}"
+            )
+    for rank in range(n):
+        own = [effect for effect in effects if effect.message.rank == rank]
+        sizes = {call.num_bytes for call in sends_of(trace, rank)}
+        is_plain = len(sends_of(trace, rank)) == 2 * (n - 1) == len(own) and len(sizes) == 1
+        found = sorted(len(effect.influenced) for effect in own)
+        expected = [*range(1, n), *[n] * (n - 1)]
+        is_known = all(effect.happened for effect in own)
+        if is_plain and is_known and found != expected:
+            raise NotProven(
+                f"each of the {len(own)} messages of rank {rank} was altered on its way, which "
+                f"changed the answers of {listed(map(str, found))} ranks; in a ring it is "
+                f"{listed(map(str, expected))}: the answers may not come from the messages alone; "
+                f"{_LOOK}"
+            )
+
+
+def _assert_any_happened(effects: Sequence[FaultEffect]) -> None:
+    if not any(effect.happened for effect in effects):
+        raise NotProven(
+            "no message could be altered on its way, so that nothing shows that the answers come "
+            f"from the messages; {_LOOK}"
+        )
+
+
+def _told(trace: Trace, message: MessageFault) -> str:
+    if message.number is None:
+        found = counted_sends(trace, message.rank, message.min_num_bytes)
+        place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
+        return f"all messages that rank {message.rank} sends{place} were altered"
+    found = counted_sends(trace, message.rank, message.min_num_bytes)[message.number :][:1]
+    place = f" ({name_of(found[0])}{at(found[0])})" if found else ""
+    return f"rank {message.rank}'s {_ordinal(message.number + 1)} message{place} was altered"
+
+
+def _successors(trace: Trace) -> list[int] | None:
+    """Return to whom each rank sends, where that makes one ring of all; else None."""
+    peers = [{call.peer for call in sends_of(trace, rank)} for rank in range(len(trace.ranks))]
+    if any(len(each) != 1 for each in peers):
+        return None
+    after = [next(iter(each)) for each in peers]
+    return after if len(_run_from(after, 0, len(after))) == len(after) else None
+
+
+def _run_from(after: Sequence[int], first: int, length: int) -> frozenset[int]:
+    """Return so many ranks along the ring, and at least one."""
+    run = [first]
+    while len(run) < length:
+        run.append(after[run[-1]])
+    return frozenset(run)
+
+
+def _ordinal(number: int) -> str:
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    ending = "th" if number % 100 in (11, 12, 13) else endings.get(number % 10, "th")
+    return f"{number}{ending}"

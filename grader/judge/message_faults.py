@@ -1,0 +1,90 @@
+"""Which messages are altered on their way, and where: nobody can tell beforehand.
+
+The choice is drawn from the inputs of an earlier case, and so from the secret that these come from.
+"""
+
+import hashlib
+import random
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from grader.judge.counting import sends_of
+from grader.model import MessageFault, Outcome
+from grader.trace.calls import Call, Trace
+
+Item = TypeVar("Item")
+
+
+def single_message_faults(outcome: Outcome) -> tuple[MessageFault, ...]:
+    """Return one message after the other to alter: those of one rank, and one of each other rank.
+
+    Of n ranks at most 2 (n - 1) messages of the one, drawn among those it sends: as many as it
+    needs in a ring. Who sends an array element by element sends thousands.
+    outcome: of the same call, on other values. Its inputs, which nobody knows beforehand, decide
+    which rank, which messages and which elements; so the choice is the same at every regrade.
+    """
+    choice = _choice_from(outcome)
+    numbers = {
+        rank: _numbers_of_sends(outcome.trace, rank, 1) for rank in range(len(outcome.trace.ranks))
+    }
+    senders = [rank for rank, own in numbers.items() if own]
+    if not senders:
+        return ()
+    thoroughly = choice.choice(senders)
+    own = numbers[thoroughly]
+    most = 2 * (len(numbers) - 1)
+    if len(own) > most:
+        own = sorted(choice.sample(own, most))
+    chosen = [(thoroughly, number) for number in own]
+    chosen += [(rank, choice.choice(numbers[rank])) for rank in senders if rank != thoroughly]
+    return tuple(MessageFault(rank, number, choice.random()) for rank, number in chosen)
+
+
+def every_message_fault(
+    outcome: Outcome, ranks: Iterable[int], *, min_num_bytes: int | None = None
+) -> tuple[MessageFault, ...]:
+    """Return for each of these ranks that sends anything an alteration of all that it sends.
+
+    outcome: as of single_message_faults. min_num_bytes: of the messages that carry data, not only a
+    number or a word; half of a rank's longest where it is left out.
+    """
+    choice = _choice_from(outcome)
+    altered = []
+    for rank in ranks:
+        sent = [call.num_bytes for call in sends_of(outcome.trace, rank)]
+        least = max(sent, default=0) // 2 if min_num_bytes is None else min_num_bytes
+        position = choice.random()
+        if any(num_bytes >= max(least, 1) for num_bytes in sent):
+            altered.append(MessageFault(rank, None, position, max(least, 1)))
+    return tuple(altered)
+
+
+def shuffled(outcome: Outcome, items: Sequence[Item]) -> list[Item]:
+    """Return the items in an order that the inputs of the outcome decide."""
+    return _choice_from(outcome).sample(items, len(items))
+
+
+def counted_sends(trace: Trace, rank: int, min_num_bytes: int) -> list[Call]:
+    """Return the sends of a rank that are counted when one is looked for to be altered."""
+    calls = trace.ranks[rank].calls
+    return [call for call in calls if call.is_send and call.num_bytes >= max(min_num_bytes, 1)]
+
+
+def _numbers_of_sends(trace: Trace, rank: int, min_num_bytes: int) -> list[int]:
+    """Return which of the counted sends go to other ranks."""
+    sent = sends_of(trace, rank)
+    counted = counted_sends(trace, rank, min_num_bytes)
+    return [number for number, call in enumerate(counted) if call in sent]
+
+
+def _choice_from(outcome: Outcome) -> random.Random:
+    digest = hashlib.sha256()
+    for given in outcome.inputs:
+        for name in sorted(given):
+            value = given[name]
+            digest.update(f"{name}\0".encode())
+            is_array = isinstance(value, np.ndarray)
+            digest.update(value.tobytes() if is_array else repr(value).encode())
+    return random.Random(digest.digest())  # noqa: S311 - drawn from the secret by way of the inputs

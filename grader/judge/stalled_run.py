@@ -1,0 +1,110 @@
+"""A run that stands still: what every rank in it waits for, and whether that can still come."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from grader.judge.collectives import CollectiveMatches, is_collective
+from grader.judge.matching import Matches
+from grader.judge.wait_conditions import WaitCondition
+from grader.trace.calls import ANY_SOURCE, PROC_NULL, Call, Trace
+
+PROBES = frozenset({"Probe", "Mprobe", "Iprobe", "Improbe"})
+_BUFFERED_SENDS = frozenset({"Bsend", "Ibsend"})
+
+
+@dataclass(frozen=True)
+class StalledRun:
+    """What is known of a run in which every rank waits or is gone."""
+
+    trace: Trace
+    needs: Mapping[int, tuple[WaitCondition, ...]]
+    """By waiting rank: what would let it go on, each by itself."""
+    gone: frozenset[int]
+    """Ranks that will make no further MPI call."""
+    silent: frozenset[int]
+    """Those of them in which no receive that was posted will take a message any more."""
+    matches: Matches
+    gatherings: CollectiveMatches
+
+    def can_move(self) -> bool:
+        """Return whether any rank may still go on."""
+        return any(self.may_be_met(need) for needs in self.needs.values() for need in needs)
+
+    def may_be_met(self, need: WaitCondition) -> bool:
+        """Return whether what a rank waits for may still happen."""
+        if not need.calls or not need.certain:
+            return True
+        each = (self.may_complete(need.rank, call) for call in need.calls)
+        return all(each) if need.all_needed else any(each)
+
+    def stuck_calls(self, rank: int) -> list[Call]:
+        """Return what `rank` waits for and will not get."""
+        return [
+            call
+            for need in self.needs[rank]
+            for call in need.calls
+            if not self.may_complete(rank, call)
+        ]
+
+    def all_stuck_calls(self) -> list[tuple[int, Call]]:
+        """Return the same for every rank, with the rank."""
+        return [(rank, call) for rank in sorted(self.needs) for call in self.stuck_calls(rank)]
+
+    def may_complete(self, rank: int, call: Call) -> bool:
+        """Return whether a send, receive, probe or collective of `rank` may come to its end.
+
+        What the trace does not tell, or tells wrongly, may.
+        """
+        if call.cancelled or call.error or call.peer == PROC_NULL:
+            return True
+        if call.function == "Finalize":
+            return not self.not_finalizing(rank)
+        if is_collective(call):
+            gathering = self.gatherings.of(rank, call)
+            return gathering is None or gathering.is_complete
+        if not (call.peer == ANY_SOURCE or 0 <= call.peer < len(self.trace.ranks)):
+            return True
+        receiver = call.peer if call.is_send else rank
+        if (receiver, call.communicator) in self.matches.unclear:
+            return True
+        if call.function in PROBES:
+            return any(self.matches.found_by(rank, call))
+        key = rank, call.sequence
+        partners = self.matches.partners.get(key, [])
+        if call.is_send:
+            # The message of a rank that is gone has left; a receive needs its rank to take part.
+            taken = key in self.matches.delivered or call.function in _BUFFERED_SENDS
+            return taken or any(receive.rank not in self.silent for receive in partners)
+        if call.is_receive and call.function not in ("Mrecv", "Imrecv"):
+            return bool(partners)
+        return True
+
+    def not_finalizing(self, rank: int) -> frozenset[int]:
+        """Return the ranks beside `rank` that are not in Finalize and have not left it."""
+        return frozenset(
+            other
+            for other, seen in enumerate(self.trace.ranks)
+            if other != rank
+            and not seen.finalised
+            and not any(need.call.function == "Finalize" for need in self.needs.get(other, ()))
+        )
+
+    def waits_for(self, rank: int) -> frozenset[int]:
+        """Return the ranks without each of which `rank` cannot go on."""
+        certain: list[frozenset[int]] = []
+        for need in self.needs[rank]:
+            stuck = [call for call in need.calls if not self.may_complete(rank, call)]
+            targets = [self.targets(rank, call) for call in stuck]
+            union = frozenset[int]().union(*targets)
+            alternatives = len(set(targets)) > 1 and not need.all_needed
+            certain.append(frozenset() if alternatives else union)
+        return frozenset.intersection(*certain) if certain else frozenset()
+
+    def targets(self, rank: int, call: Call) -> frozenset[int]:
+        """Return the ranks that a call of `rank` waits for, as far as it names them."""
+        if call.function == "Finalize":
+            return self.not_finalizing(rank)
+        if is_collective(call):
+            gathering = self.gatherings.of(rank, call)
+            return frozenset() if gathering is None else gathering.keeping_waiting(rank)
+        return frozenset({call.peer} if call.peer >= 0 else ())

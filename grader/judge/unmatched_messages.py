@@ -1,0 +1,76 @@
+"""Why receives get no message and sends find no receive: the wrong tag, rank or communicator."""
+
+from collections.abc import Iterator, Sequence
+
+from grader.judge.pending_requests import Posted
+from grader.judge.stalled_run import PROBES, StalledRun
+from grader.judge.wording import at, signature_of, tag_text
+from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call
+
+_MOST_ITEMS = 3
+
+
+def undelivered(situation: StalledRun) -> Iterator[str]:
+    """Yield what keeps the sends and receives of a hanging run from each other."""
+    stuck = situation.all_stuck_calls()
+    receives = [Posted(*each) for each in stuck if each[1].is_receive or each[1].function in PROBES]
+    sends = [Posted(*each) for each in stuck if each[1].is_send]
+    partners, unreceived = situation.matches.partners, situation.matches.unreceived
+    misses = [
+        *_nearest_misses(receives, unreceived),
+        *_nearest_misses(situation.matches.unserved, sends),
+    ]
+    if misses:
+        yield from list(dict.fromkeys(misses))[:_MOST_ITEMS]
+    elif receives:
+        yield _pending(unreceived)
+    elif any(send.key not in partners for send in sends):
+        yield "no receive is posted for any of these sends"
+    listening = {receive.rank for receive in receives}
+    if any(_may_be_buffered(send.call) and send.rank not in listening for send in sends):
+        yield "a send may have to wait until its receive is posted, as here"
+
+
+def _may_be_buffered(send: Call) -> bool:
+    """Return whether the send returns at once in other runs, with shorter messages."""
+    return send.function not in ("Ssend", "Issend", "Ssend_init", "send", "isend")
+
+
+def _nearest_misses(receives: Sequence[Posted], messages: Sequence[Posted]) -> Iterator[str]:
+    """Yield for each receive how the message fails that comes nearest to fitting it."""
+    for receive in receives:
+        coming = [message for message in messages if message.call.peer == receive.rank]
+        if coming:
+            yield _miss(receive, min(coming, key=lambda message: _distance(receive.call, message)))
+
+
+def _distance(receive: Call, message: Posted) -> tuple[bool, bool, bool]:
+    return (
+        receive.communicator != message.call.communicator,
+        receive.peer not in (ANY_SOURCE, message.rank),
+        receive.tag not in (ANY_TAG, message.call.tag),
+    )
+
+
+def _miss(receive: Posted, message: Posted) -> str:
+    """Return in what the message differs from what the receive or probe asks for."""
+    other_communicator, other_source, _ = _distance(receive.call, message)
+    to = f"rank {receive.rank}"
+    if other_communicator:
+        sent = f"rank {message.rank} sends {to} a message{at(message.call)}"
+        return f"{sent} over another communicator than {to} listens on"
+    if other_source:
+        sent = f"rank {message.rank} sends {to} a message{at(message.call)}"
+        return f"{sent}, but {to} waits for one from rank {receive.call.peer}"
+    return (
+        f"rank {message.rank} sends {to} a message with tag {tag_text(message.call.tag)}"
+        f"{at(message.call)}, but {to} waits for tag {tag_text(receive.call.tag)}"
+    )
+
+
+def _pending(messages: Sequence[Posted]) -> str:
+    if not messages:
+        return "no send is pending"
+    shown = [f"rank {m.rank}'s {signature_of(m.call)}{at(m.call)}" for m in messages[:_MOST_ITEMS]]
+    more = len(messages) - len(shown)
+    return f"the pending sends are {', '.join(shown)}{f' and {more} more' if more else ''}"

@@ -1,0 +1,145 @@
+"""What each rank waits for at this moment, if it waits at all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from grader.judge.collectives import is_collective
+from grader.judge.functions import (
+    BLOCKING_EXCHANGES,
+    BLOCKING_RECEIVES,
+    BLOCKING_SENDS,
+    TESTS_FOR_ALL,
+    TESTS_FOR_ANY,
+    WAITS_FOR_ALL,
+    WAITS_FOR_ANY,
+)
+from grader.judge.wording import at, name_of, place_of, signature_of
+from grader.trace.calls import Call, RankTrace
+
+_POLLING_PROBES = frozenset({"Iprobe", "Improbe"})
+_BLOCKING_ON_ITSELF = frozenset(
+    (BLOCKING_SENDS | BLOCKING_RECEIVES | BLOCKING_EXCHANGES | {"Finalize"}) - {"Bsend", "Mrecv"}
+)
+_MOST_RECORDED_WAITS = 256
+"""Of a longer list of requests only these are in the trace."""
+_MOST_SHOWN = 2
+
+
+@dataclass(frozen=True)
+class WaitCondition:
+    """What must happen before a rank goes on."""
+
+    rank: int
+    call: Call
+    """The call it is in, or the poll it repeats."""
+    calls: tuple[Call, ...]
+    """Sends, receives, probes and collectives that have to come to their end."""
+    all_needed: bool
+    """All of them, not any one."""
+    certain: bool = True
+    """Nothing else could let the rank go on."""
+
+    @property
+    def is_poll(self) -> bool:
+        """Return whether the rank asks again and again instead of waiting inside MPI."""
+        return self.call.function in _POLLS
+
+
+_POLLS = _POLLING_PROBES | TESTS_FOR_ALL | TESTS_FOR_ANY
+
+
+def needs_of(rank: int, seen: RankTrace) -> tuple[WaitCondition, ...] | None:
+    """Return what a rank waits for: any one of several needs lets it go on.
+
+    None when it computes outside MPI, or is in a call that waits for nobody, or when its trace
+    does not tell: then it may go on.
+    """
+    by_sequence = {call.sequence: call for call in seen.calls}
+    if seen.inside < 0:
+        return _polls(rank, seen, by_sequence) if seen.polling else None
+    call = by_sequence.get(seen.inside)
+    if call is None or (call.left_ns and call.function not in BLOCKING_EXCHANGES):
+        return None
+    if call.function in WAITS_FOR_ALL or call.function in WAITS_FOR_ANY:
+        need = _waiting(rank, call, by_sequence, call.function in WAITS_FOR_ALL)
+    elif call.function in BLOCKING_EXCHANGES:
+        need = _waiting(rank, call, by_sequence, all_needed=True)
+    elif call.function in _BLOCKING_ON_ITSELF or is_collective(call):
+        need = WaitCondition(rank, call, (call,), all_needed=True)
+    else:
+        return None
+    return (need,)
+
+
+def _polls(
+    rank: int, seen: RankTrace, by_sequence: Mapping[int, Call]
+) -> tuple[WaitCondition, ...] | None:
+    """Return one need for each poll of the loop that the rank is in.
+
+    Empty polls of one place are one record, which names all requests that were polled there.
+    """
+    needs = []
+    for call in reversed(seen.calls):
+        found_something = not call.failed_polls and bool(call.waits_for)
+        if call.function not in _POLLS or found_something or call.matched_source >= 0:
+            break
+        if call.function in _POLLING_PROBES:
+            needs.append(WaitCondition(rank, call, (call,), all_needed=True))
+        elif call.waits_for:
+            needs.append(_waiting(rank, call, by_sequence, call.function == "Testall"))
+    return tuple(reversed(needs)) or None
+
+
+def _waiting(
+    rank: int, call: Call, by_sequence: Mapping[int, Call], all_needed: bool
+) -> WaitCondition:
+    """Return the need of a call that waits for requests: those that are not complete yet."""
+    waited = [by_sequence.get(sequence) for sequence in dict.fromkeys(call.waits_for)]
+    given_up = {
+        sequence
+        for each in by_sequence.values()
+        if each.function == "Cancel"
+        for sequence in each.waits_for
+    }
+    pending = tuple(
+        each
+        for each in waited
+        if each is not None
+        and not each.completed_ns
+        and not (each.is_receive and each.sequence in given_up)
+    )
+    is_listed = None not in waited and len(call.waits_for) < _MOST_RECORDED_WAITS
+    certain = all_needed or (is_listed and not given_up.intersection(call.waits_for))
+    return WaitCondition(rank, call, pending, all_needed, certain)
+
+
+def need_text(need: WaitCondition, stuck: frozenset[int] = frozenset()) -> str:
+    """Return `waits in Wait at ring.py:41 for Irecv(source=3, tag=0) of ring.py:38`.
+
+    stuck: sequences of those calls that cannot complete, which are named before others.
+    """
+    verb = "polls with" if need.is_poll else "waits in"
+    if need.calls == (need.call,):
+        return f"{verb} {signature_of(need.call)}{_of_lower_case(need.call)}{at(need.call)}"
+    if need.call.function in BLOCKING_EXCHANGES:
+        halves = sorted(need.calls, key=lambda call: not call.is_send)
+        return f"{verb} {' with '.join(map(signature_of, halves))}{at(need.call)}"
+    # A send may have been buffered, a receive without a message surely hangs: name that first.
+    calls = sorted(need.calls, key=lambda call: (call.sequence not in stuck, call.is_send))
+    named = [_named(call, need.call) for call in calls[:_MOST_SHOWN]]
+    link = " and " if need.all_needed else " or "
+    more = f"{link}{len(calls) - _MOST_SHOWN} more" if len(calls) > _MOST_SHOWN else ""
+    waited = f" for {link.join(named)}{more}" if named else ""
+    return f"{verb} {name_of(need.call)}{at(need.call)}{waited}"
+
+
+def _named(call: Call, wait: Call) -> str:
+    same_place = place_of(call) in ("", place_of(wait))
+    return signature_of(call) + ("" if same_place else f" of {place_of(call)}")
+
+
+def _of_lower_case(call: Call) -> str:
+    return {
+        "Mprobe": " (which a lower-case recv makes)",
+        "Comm_dup": " (which the first comm.allreduce or comm.reduce makes, and comm.Dup)",
+    }.get(call.function, "")

@@ -1,0 +1,77 @@
+"""Listens to all witnesses of one run: what each rank recorded, and what its MPI counted."""
+
+import time
+from collections.abc import Sequence
+
+from grader.errors import GraderError
+from grader.judge import cross_check
+from grader.runner.rank_files import RankFiles
+from grader.trace.calls import Counted, Trace
+
+_MAX_DOUBTS = 4
+
+
+class CrossCheck:
+    """Compares, case by case, what is known of the messages of a run."""
+
+    def __init__(self, files: Sequence[RankFiles], *, phases: Sequence[int], is_mpi: bool) -> None:
+        """phases: those of the calls that rules count. is_mpi: there has to be a second witness."""
+        self._files = files
+        self._phases = phases
+        self._is_mpi = is_mpi
+        self._in_flight = cross_check.InFlight()
+        self._before: list[Counted | None] = []
+        self._is_counted: list[bool] = []
+        self._nested = [0] * len(files)
+        self._began_ns = 0
+
+    def begin_case(self) -> None:
+        """Note what there is before the calls of a case."""
+        self._began_ns = time.monotonic_ns()
+        self._before = self._counted()
+        # As it is before anything of the student's has run; a rank that says no later has lied.
+        self._is_counted = self._is_counted or [each is not None for each in self._before]
+        self._nested = [each.trace.num_nested() for each in self._files]
+
+    def doubts(self, trace: Trace) -> tuple[str, ...]:
+        """Return why the calls of a case prove nothing, if there is a reason.
+
+        trace: all calls since `begin_case`, read after the last of them. Raises GraderError where
+        MPI has never counted.
+        """
+        read_ns = time.monotonic_ns()
+        after = self._counted()
+        stopped = []
+        for rank, seen in enumerate(trace.ranks):
+            if not (self._is_mpi and seen.attached and seen.initialised and after[rank] is None):
+                continue
+            if not self._is_counted[rank]:
+                raise GraderError(
+                    f"MPI does not count the messages of rank {rank}: its monitoring component "
+                    "(pml_monitoring) is missing, without which no message is proven"
+                )
+            stopped.append(f"MPI counted the messages of rank {rank}, and then no longer")
+        sent_or_received, self._in_flight = cross_check.disagreements(trace, self._in_flight)
+        nested = [
+            files.trace.num_nested() - before
+            for files, before in zip(self._files, self._nested, strict=True)
+        ]
+        found = [
+            *stopped,
+            *cross_check.unrecorded(nested),
+            *cross_check.contradictions(trace, self._began_ns, read_ns),
+            *sent_or_received,
+            *cross_check.miscounts(trace.of_phases(self._phases), self._before, after),
+        ]
+        return tuple(found[:_MAX_DOUBTS])
+
+    def _counted(self) -> list[Counted | None]:
+        # A standalone program initialises MPI within the case: before, it counted nothing.
+        nothing = Counted((), ())
+        counted = [each.trace.counted(self._phases) for each in self._files]
+        if not self._is_mpi:
+            return [None] * len(counted)
+        return [
+            nothing if each is None and not files.trace.snapshot().initialised else each
+            for each, files in zip(counted, self._files, strict=True)
+        ]

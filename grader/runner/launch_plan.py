@@ -1,0 +1,102 @@
+"""What a launch is asked to do, and what it brings back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from grader.model import Array, MessageFault, Outcome, RunFailure, Text
+from grader.trace.calls import Trace
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use before the judge ends it."""
+
+    start_s: float = 30.0
+    """From mpirun to the last rank's first word; exceeding it is the machine's fault."""
+    case_s: float = 10.0
+    """Of what the machine gives the ranks: what others have of it does not count."""
+    part_s: float = 1800.0
+    """By the clock, after which no test of a part starts ranks any more. Our own solutions take a
+    minute at most, so that a busy machine does not matter."""
+    memory_num_bytes: int = 5 << 29
+    """All processes of the run together; well below what a container has, which the judge needs."""
+    rank_memory_num_bytes: int = 2 << 30
+    """Private writable memory of one process (RLIMIT_DATA)."""
+    output_num_bytes: int = 8 << 20
+    """What one rank may print, and all processes together that are no ranks."""
+
+
+@dataclass(frozen=True)
+class CaseCall:
+    """One case, ready to be sent to the ranks."""
+
+    label: str
+    probe: str
+    synchronous_sends: bool
+    inputs: tuple[Mapping[str, Any], ...]
+    """Per rank: numpy arrays and JSON values."""
+    expected: tuple[Mapping[str, Array | Text], ...]
+    """Per rank: the form its results must have."""
+    message_fault: MessageFault | None = None
+    """What is changed on its way between the ranks."""
+
+
+MOST_CALLS = 3 << 19
+"""Of a part, all ranks together: 1.5 million, some 650 MB of the judge. Who sends the arrays of our
+cases element by element makes a million. Cases of which calls were lost hardly count."""
+
+
+@dataclass(frozen=True)
+class LaunchPlan:
+    """One mpirun: who takes part, and the cases they go through in lockstep."""
+
+    ranks: int
+    cases: tuple[CaseCall, ...]
+    probes: Mapping[str, str]
+    """Sources of the rank-side code by module; `__init__` is what cases name functions of."""
+    backend: str
+    """What connects the ranks, one of grader.model.BACKENDS."""
+    standalone: bool
+    """Leave MPI or torch.distributed to the submission altogether; exactly one case."""
+    entry: str
+    """The call the part asks for, as the handout writes it."""
+    submission: Mapping[str, bytes]
+    support: Mapping[str, bytes]
+    limits: Limits = field(default_factory=Limits)
+    most_calls: int = MOST_CALLS
+    """How many calls of the cases may be kept; a case that makes more has no outcome."""
+    guarded: bool = True
+    """Refuse ways around MPI and torch; not where we try out ourselves what a rank may do."""
+    keeps_traces: bool = False
+    """Bring back what was seen of every case, also of one that has no outcome."""
+
+
+@dataclass(frozen=True)
+class CaseTrace:
+    """What was seen of one case, whatever came of it."""
+
+    began_ns: int
+    """When its inputs were handed out, on the clock of the calls."""
+    trace: Trace
+    """The calls of the student's phase, as far as they went."""
+    num_others: int = 0
+    """How many calls were made outside of that phase: ours, and those that no rule is about."""
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """What came of a launch: the outcomes of the cases that were answered, in order."""
+
+    outcomes: tuple[Outcome | RunFailure, ...]
+    """A RunFailure in here is the case's alone: an answer of the wrong form, or too many calls."""
+    failure: RunFailure | None
+    """Why the run ended early; the cases after the outcomes have no answer."""
+    output_tails: Sequence[str] = ()
+    """The last lines that each rank printed."""
+    refusals: Sequence[str] = ()
+    """What the guard refused to ranks, a sentence for each of them, whatever came of it."""
+    is_starved: bool = False
+    """It failed by the clock, before its last case was given its time."""
+    traces: Sequence[CaseTrace] = ()
+    """Of each case that was begun, in order, where the plan asks for them."""

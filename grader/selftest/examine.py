@@ -1,0 +1,124 @@
+"""The selftest: one run of a hostile submission, put to the ranks like any other."""
+
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from grader.errors import GraderError
+from grader.model import Outcome, Text
+from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult, Limits
+from grader.selftest import hostile_calling, hostile_probe, surroundings
+from grader.selftest.findings import Remains, protections
+from grader.selftest.hostile_probe import ATTEMPTS
+from grader.selftest.protections import Protection
+from grader.selftest.surroundings import (
+    Surroundings,
+    look_around,
+    read_back,
+    status_field,
+)
+
+_NUM_RANKS = 2
+_PATIENCE_S = 120.0
+"""A busy machine is slow, which is no reason not to grade on it."""
+_ANSWER = Text(max_num_chars=1 << 16)
+_JUDGES_FOLDER = Path("/judge")
+_READ_ONLY = ("/", "/etc", "/opt", "/usr/bin", "/usr/local/bin", "/run", "/dev", "/proc", "/sys")
+
+
+def examine(
+    launch: Callable[[LaunchPlan], LaunchResult], material: Sequence[Path] = ()
+) -> tuple[Protection, ...]:
+    """Try everything that must be impossible; return what holds and what does not.
+
+    launch: as a submission is launched. material: folders that it must not read.
+    Raises GraderError when the run itself fails.
+    """
+    with _canary() as (canary, address):
+        forbidden = [*material, _JUDGES_FOLDER, canary.parent, canary]
+        secret = os.environ.get("GRADER_SECRET_FILE")
+        values = {
+            "material": [*map(str, forbidden), *([secret] if secret else [])],
+            "read_only": [*_READ_ONLY, str(Path(np.__file__).parents[1])],
+            "canary_address": address,
+        }
+        call = CaseCall(
+            label="hostile",
+            probe="attempt",
+            synchronous_sends=False,
+            inputs=(values,) * _NUM_RANKS,
+            expected=({"found": _ANSWER}, {}),
+        )
+        launched = launch(_plan(call))
+    outcome = next(iter(launched.outcomes), launched.failure)
+    if not isinstance(outcome, Outcome):
+        reason = f"{outcome.message} {outcome.detail}" if outcome else "it gave no answer"
+        raise GraderError(f"the selftest could not be run, so nothing is graded: {reason.strip()}")
+    found = json.loads(outcome.results[0]["found"])
+    seen, seen_by_a_rank = look_around(), read_back(found["surroundings"])
+    remains = _remains(found["files"], seen, seen_by_a_rank)
+    return protections(found, seen, seen_by_a_rank, remains, os.getpid())
+
+
+def _plan(call: CaseCall) -> LaunchPlan:
+    return LaunchPlan(
+        ranks=_NUM_RANKS,
+        cases=(call,),
+        probes=probe_sources(),
+        backend="mpi",
+        standalone=False,
+        entry="",
+        submission={},
+        support={},
+        limits=Limits(case_s=_PATIENCE_S),
+        guarded=False,
+    )
+
+
+def probe_sources() -> dict[str, str]:
+    """Return the source of the hostile probe, and of all attempts by their modules."""
+    files = [Path(str(module.__file__)) for module in (surroundings, hostile_calling, *ATTEMPTS)]
+    first = {"__init__": Path(hostile_probe.__file__).read_text()}
+    return first | {file.stem: file.read_text() for file in files}
+
+
+@contextmanager
+def _canary() -> Iterator[tuple[Path, int]]:
+    """Make a secret; yield the file that only root may read and where it lies in our memory."""
+    secret = np.frombuffer(secrets.token_bytes(32), dtype=np.uint8)
+    base = _JUDGES_FOLDER if _JUDGES_FOLDER.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="canary-", dir=base) as folder:
+        file = Path(folder) / "canary"
+        file.touch(mode=0o600)
+        file.write_bytes(secret.tobytes())
+        yield file, int(secret.__array_interface__["data"][0])
+
+
+def _remains(files: list[str], seen: Surroundings, seen_by_a_rank: Surroundings) -> Remains:
+    """Return what is left of the run's user and of its files."""
+    if seen.pid_namespace != seen_by_a_rank.pid_namespace:
+        return Remains((), (), is_ours_to_see=False)
+    user = status_field(seen_by_a_rank.status, "Uid").split()[0]
+    alive = [
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and _living_user(entry) == user
+    ]
+    left = [file for file in files if Path(file).exists()]
+    return Remains(tuple(alive), tuple(left), is_ours_to_see=True)
+
+
+def _living_user(process: Path) -> str:
+    """Return the real user of a process; empty for one that has ended."""
+    try:
+        status = (process / "status").read_text()
+    except OSError:
+        return ""
+    has_ended = status_field(status, "State")[:1] in ("Z", "X")
+    return "" if has_ended else status_field(status, "Uid").split()[0]

@@ -1,0 +1,221 @@
+"""Turns what the hostile submission could do, and what the judge sees, into protections."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from grader.errors import GraderError
+from grader.selftest.hostile_probe import ATTEMPTS
+from grader.selftest.protections import Protection
+from grader.selftest.surroundings import (
+    HOST_IPC_NAMESPACE,
+    HOST_PID_NAMESPACE,
+    Surroundings,
+    capabilities,
+    mount_options,
+    status_field,
+)
+
+_FLAGS = {
+    "try_running_from_tmp": "--tmpfs /tmp:rw,noexec,nosuid,nodev",
+    "try_the_network": "--network none",
+}
+"""Attempts that only a flag of the container stops."""
+_NEEDED = frozenset({"SETUID", "SETGID", "KILL"})
+_USUAL = _NEEDED | {
+    *("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "SETPCAP", "NET_BIND_SERVICE", "NET_RAW"),
+    *("SYS_CHROOT", "MKNOD", "AUDIT_WRITE", "SETFCAP"),
+}
+"""What Docker gives every container."""
+
+
+@dataclass(frozen=True)
+class Remains:
+    """What the judge found of the hostile submission after its end."""
+
+    processes: tuple[int, ...]
+    files: tuple[str, ...]
+    is_ours_to_see: bool
+    """False where the ranks have a container of their own, which the judge cannot look into."""
+
+
+def protections(
+    found: Mapping[str, Any],
+    seen: Surroundings,
+    seen_by_a_rank: Surroundings,
+    remains: Remains,
+    judge: int,
+) -> tuple[Protection, ...]:
+    """Return every protection.
+
+    found: what the probe told. judge: the judge's process number. Raises GraderError when the
+    probe left something out, which no submission can bring about.
+    """
+    shares_processes = seen.pid_namespace == seen_by_a_rank.pid_namespace
+    if shares_processes and judge not in found["foreign"]:
+        raise GraderError("the selftest did not find the judge's process, and tried nothing on it")
+    return (
+        *_attempted(found["attempts"]),
+        *_of_the_ranks(found, seen.status, seen_by_a_rank.status),
+        *_of_the_end(found, remains),
+        *_of_the_judge(seen.status),
+        *_of_the_container(seen_by_a_rank),
+    )
+
+
+def _attempted(attempts: Mapping[str, Any]) -> Iterator[Protection]:
+    for module in ATTEMPTS:
+        for name in [name for name in vars(module) if name.startswith("try_")]:
+            outcome = attempts[name]
+            if not outcome["num_steps"]:
+                raise GraderError(f"the selftest tried nothing in {name}")
+            succeeded = outcome["succeeded"]
+            yield Protection(
+                name=_sentence(getattr(module, name)),
+                holds=not succeeded,
+                found=f"not refused: {', '.join(succeeded)}"
+                if succeeded
+                else f"{outcome['num_steps']} attempts, all refused",
+                is_essential=name not in _FLAGS,
+                flag=_FLAGS.get(name, ""),
+            )
+
+
+def _sentence(attempt: Any) -> str:
+    text = " ".join((attempt.__doc__ or "").split("\n\n")[0].split())
+    return text.rstrip(".")
+
+
+def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterator[Protection]:
+    """Yield what the kernel says of a rank; both statuses are texts of /proc/PID/status."""
+    user, group = status_field(status, "Uid").split(), status_field(status, "Gid").split()
+    groups = status_field(status, "Groups")
+    is_alone = len({*user, *group}) == 1 and "0" not in user and not groups
+    yield _essential(
+        "Ranks are a user of their own", is_alone, f"user {user[0]}, groups {groups or 'none'}"
+    )
+    users = found["users_of_mpirun"]
+    yield _essential(
+        "mpirun is the same user, so that nothing it starts is root",
+        bool(users) and set(users) == {user[0]},
+        f"its processes are of user {', '.join(sorted(set(users))) or 'unknown'}",
+    )
+    powers = [name for kind in ("CapPrm", "CapAmb") for name in sorted(capabilities(status, kind))]
+    yield _essential("Ranks have no capabilities", not powers, ", ".join(powers) or "none")
+    privileges = status_field(status, "NoNewPrivs")
+    yield _essential("Ranks gain no new privileges", privileges == "1", f"NoNewPrivs {privileges}")
+    mode, filters = status_field(status, "Seccomp"), status_field(status, "Seccomp_filters")
+    ours = status_field(judges, "Seccomp_filters")
+    # Before Linux 5.9 the kernel does not say how many; what they refuse is tried anyway.
+    has_own = not filters or int(filters) > int(ours or "0")
+    yield _essential(
+        "Ranks have a filter of system calls of their own",
+        mode == "2" and has_own,
+        f"Seccomp {mode}, {filters or 'unknown'} filters, the judge has {ours or 'unknown'}",
+    )
+    yield _essential(
+        "Ranks show nobody their memory", found["dumpable"] == 0, f"dumpable {found['dumpable']}"
+    )
+
+
+def _of_the_end(found: Mapping[str, Any], remains: Remains) -> Iterator[Protection]:
+    """Yield what is left after the end of a run."""
+    elsewhere = "" if remains.is_ours_to_see else ", counted in the ranks' own container"
+    alive = ", ".join(map(str, remains.processes))
+    yield _essential(
+        "Nothing of a run outlives it",
+        found["daemon"] > 0 and not remains.processes,
+        f"still alive: {alive}" if alive else f"a daemon was left behind, and is gone{elsewhere}",
+    )
+    left = ", ".join(remains.files)
+    tried = f"{len(found['files'])} files were left behind, and are gone{elsewhere}"
+    yield _essential(
+        "No file of a run outlives it", not left, f"still there: {left}" if left else tried
+    )
+
+
+def _of_the_judge(status: str) -> Iterator[Protection]:
+    """Yield what the judge itself may do, which everything else descends from."""
+    powers = capabilities(status, "CapBnd")
+    beyond = sorted(powers - _USUAL)
+    yield _essential(
+        "The container has no more capabilities than is usual",
+        not beyond,
+        f"it also has {_some(beyond)}; start it without --privileged and --cap-add"
+        if beyond
+        else "none beyond Docker's own",
+    )
+    spare = sorted(powers - _NEEDED)
+    yield Protection(
+        "The judge has only the capabilities it needs",
+        not spare and powers >= _NEEDED,
+        f"it also has {_some(spare)}" if spare else ", ".join(sorted(powers)),
+        is_essential=False,
+        flag="--cap-drop ALL --cap-add SETUID --cap-add SETGID --cap-add KILL",
+    )
+    privileges = status_field(status, "NoNewPrivs")
+    yield _by_flag(
+        "Nobody in the container gains privileges",
+        privileges == "1",
+        f"NoNewPrivs {privileges}",
+        "--security-opt no-new-privileges",
+    )
+
+
+def _of_the_container(seen: Surroundings) -> Iterator[Protection]:
+    """Yield what the flags of the container bring that the ranks are in."""
+    root = mount_options(seen.mountinfo, "/") or frozenset()
+    yield _by_flag(
+        "The image cannot be changed",
+        "ro" in root,
+        f"it is mounted {'read-only' if 'ro' in root else 'writable'}",
+        "--read-only",
+    )
+    yield from _limits(seen)
+    others = [name for name in seen.interfaces if name != "lo"]
+    up = ", ".join(seen.interfaces) or "none"
+    yield _by_flag("The loopback is all there is", not others, f"up: {up}", "--network none")
+    has_own_ipc = seen.ipc_namespace != HOST_IPC_NAMESPACE
+    yield _by_flag(
+        "Shared memory is the container's own", has_own_ipc, seen.ipc_namespace, "--ipc private"
+    )
+    has_own_processes = seen.pid_namespace != HOST_PID_NAMESPACE
+    yield _by_flag(
+        "Process numbers are the container's own",
+        has_own_processes,
+        seen.pid_namespace,
+        "no --pid host",
+    )
+
+
+def _limits(seen: Surroundings) -> Iterator[Protection]:
+    group = seen.control_group
+    has_no_swap = group.swap_num_bytes == 0 or (group.swap_num_bytes is None and not seen.has_swap)
+    memory = f"{group.memory_num_bytes >> 20} MiB" if group.memory_num_bytes else "unlimited"
+    swap = "unlimited" if group.swap_num_bytes is None else f"{group.swap_num_bytes >> 20} MiB"
+    yield _by_flag(
+        "Memory is limited, with no swap beside it",
+        group.memory_num_bytes is not None and has_no_swap,
+        f"memory {memory}, swap {swap if seen.has_swap or swap != 'unlimited' else 'none here'}",
+        "--memory 4g --memory-swap 4g",
+    )
+    number = group.num_processes
+    yield _by_flag(
+        "The number of processes is limited",
+        number is not None,
+        "unlimited" if number is None else f"at most {number}",
+        "--pids-limit 256",
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:4])
+    return shown if len(names) <= 4 else f"{shown} and {len(names) - 4} more"
+
+
+def _essential(name: str, holds: bool, found: str) -> Protection:
+    return Protection(name, holds, found, is_essential=True)
+
+
+def _by_flag(name: str, holds: bool, found: str, flag: str) -> Protection:
+    return Protection(name, holds, found, is_essential=False, flag=flag)

@@ -1,0 +1,126 @@
+"""What a suite gets back from `run`: every case with its outcome, or with why it has none."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from grader.errors import GraderError
+from grader.judge.check_failures import WrongAnswer
+from grader.model import Outcome, RunFailure, Verdict
+from grader.suite.case import Case
+from grader.suite.continuation import Answer, NotRun
+
+
+class RunFailed(Exception):
+    """A case has no answer, because it ended its run: carries the reason."""
+
+    def __init__(self, failure: RunFailure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class CaseNotRun(Exception):
+    """A case was never put to ranks, because of others that failed."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The cases of one `run`: iterate it to get each with its outcome, in order."""
+
+    cases: tuple[Case, ...]
+    outcomes: Sequence[Answer]
+    """One a case; to look at one may take another launch."""
+    selected: frozenset[int]
+    """Indices of the cases that iteration gives."""
+    ranks: int
+    on_read: Callable[[], None] = lambda: None
+    """Is told when a test looks at what came back."""
+
+    @property
+    def why_never_run(self) -> str:
+        """Return why not one of the cases was put to ranks; empty where one was."""
+        first = next(iter(self.outcomes), None)
+        return first.why if isinstance(first, NotRun) else ""
+
+    def having(self, **fields: Any) -> "Launch":
+        """Return the same run with only the cases whose attributes have these values.
+
+        Raises GraderError when there is none: a check of nothing would hold.
+        """
+        kept = frozenset(
+            index
+            for index in self.selected
+            if all(getattr(self.cases[index], name) == value for name, value in fields.items())
+        )
+        if not kept:
+            wanted = ", ".join(f"{name}={value!r}" for name, value in fields.items())
+            raise GraderError(f"no case on {self.ranks} ranks has {wanted}")
+        return replace(self, selected=kept)
+
+    def __iter__(self) -> Iterator[tuple[Any, Outcome]]:
+        """Yield (case, outcome).
+
+        Raises RunFailed at a case that ended its run, WrongAnswer at one whose answer was refused
+        for its form, CaseNotRun at one that was never run. Raises GraderError for cases with and
+        without buffering in one loop: who relies on buffering would lose what is not about it.
+        """
+        if len({self.cases[index].synchronous_sends for index in self.selected}) > 1:
+            raise GraderError(
+                "a test loops over cases with and without buffering; choose those it is about with "
+                "having(synchronous_sends=False), or True"
+            )
+        for case, answer in self._answers():
+            if isinstance(answer, NotRun):
+                raise CaseNotRun(answer.why)
+            if isinstance(answer, RunFailure):
+                if answer.verdict is Verdict.WRONG_ANSWER:
+                    raise WrongAnswer(answer.message)
+                raise RunFailed(answer)
+            yield case, answer
+
+    def answers(self) -> Iterator[tuple[Any, Outcome | RunFailure]]:
+        """Yield each case that was run with its outcome, or with why it has none.
+
+        Raises RunFailed where the grader itself has failed, of which nothing follows.
+        """
+        for case, answer in self._answers():
+            if isinstance(answer, RunFailure) and answer.verdict is Verdict.JUDGE_ERROR:
+                raise RunFailed(answer)
+            if not isinstance(answer, NotRun):
+                yield case, answer
+
+    def holding(self, check: Callable[[Any, Outcome], object]) -> list[tuple[Any, Outcome]]:
+        """Return the cases with outcomes for which the check holds; those of rules.
+
+        check: raises WrongAnswer or RunFailed when an answer is not right. Cases without an outcome
+        are left out. Raises RunFailed where the grader itself has failed.
+        """
+        return [
+            (case, answer)
+            for case, answer in self.answers()
+            if isinstance(answer, Outcome) and holds(check, case, answer)
+        ]
+
+    def _answers(self) -> Iterator[tuple[Case, Answer]]:
+        self.on_read()
+        for index in sorted(self.selected):
+            yield self.cases[index], self.outcomes[index]
+
+
+def make_launch(cases: Sequence[Case], outcomes: Sequence[Answer], ranks: int) -> Launch:
+    """Return the view of a run over all its cases."""
+    return Launch(tuple(cases), outcomes, frozenset(range(len(cases))), ranks)
+
+
+def never_run(cases: Sequence[Case], ranks: int, why: str) -> Launch:
+    """Return the view of a run that was never started."""
+    return make_launch(cases, [NotRun(why)] * len(cases), ranks)
+
+
+def holds(check: Callable[[Any, Outcome], object], case: Any, outcome: Outcome) -> bool:
+    """Return whether a check raises neither WrongAnswer nor RunFailed for a case."""
+    try:
+        check(case, outcome)
+    except (WrongAnswer, RunFailed):
+        return False
+    return True

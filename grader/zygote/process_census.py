@@ -1,0 +1,66 @@
+"""Which processes of a run have connected: a count that no process of the run makes itself.
+
+Who connects is the kernel's word: a process can call itself what it likes, and is one all the same.
+"""
+
+import socket
+import time
+from pathlib import Path
+
+from .descriptors import refuse_descriptors
+from .processes import is_alive
+from .stubs import peer
+
+_MAX_WAITING = 128
+_MAX_PROCESSES = 256
+"""How many are told apart: more than any task starts, few enough to look at all of them."""
+_AT_ONCE_S = 0.2
+"""Somebody else wants something of us as well, whoever comes and goes here."""
+_LAST_CALL_S = 5.0
+
+
+class ProcessCensus:
+    """Counts processes that connect to a socket; each is let go as soon as it is counted."""
+
+    def __init__(self, path: Path, uid: int) -> None:
+        """uid: whose processes may come."""
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener.setblocking(False)
+        self.listener.bind(str(path))
+        path.chmod(0o666)
+        refuse_descriptors(self.listener)
+        self.listener.listen(_MAX_WAITING)
+        self._uid = uid
+        self._seen: set[int] = set()
+        self._most_at_once = 0
+
+    def attend(self, patience_s: float = _AT_ONCE_S) -> None:
+        """Count whoever has come, each while it is there, and let it go on.
+
+        patience_s: when it is over, those who are still waiting are left for the next time.
+        """
+        until_s = time.monotonic() + patience_s
+        # More than can wait in the queue: who came before we were called is counted.
+        for _ in range(2 * _MAX_WAITING):
+            try:
+                connection, _ = self.listener.accept()
+            except BlockingIOError:
+                return
+            with connection:
+                pid, uid = peer(connection)
+                if uid == self._uid and len(self._seen) < _MAX_PROCESSES and pid not in self._seen:
+                    self._seen.add(pid)
+                    self._most_at_once = max(self._most_at_once, sum(map(is_alive, self._seen)))
+            if time.monotonic() > until_s:
+                return
+
+    def drain(self) -> dict[str, int]:
+        """Return how many have come since this was last called, and most of them alive at once."""
+        self.attend(_LAST_CALL_S)
+        told = {"seen": len(self._seen), "at_once": self._most_at_once}
+        self._seen, self._most_at_once = set(), 0
+        return told
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self.listener.close()

@@ -1,0 +1,152 @@
+"""The zygote's life: import once, then start and end runs as the judge says.
+
+Standard input brings one JSON object a line: `{"run": {...}}`, `{"dump": [rank, ...]}`,
+`{"log": true}`, `{"count": true}`, `{"denied": true}` or `{"end": true}`; its closing, by the judge
+or by the judge's death, ends the run and the zygote. Standard output tells `ready`, `mpirun` (its
+exit status), `rank` with `status`, `excess` (what the run used too much of), `denied` (for how many
+seconds the machine has kept the run waiting), `log`, `counted` (the processes that have shown
+themselves), `ended` (whether all its files could be removed), `lost` (the run cannot be trusted any
+more) and `impossible` (no run can be started here).
+"""
+
+import contextlib
+import gc
+import importlib
+import importlib.util
+import json
+import os
+import select
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .confinement import adopt_orphans
+from .descriptors import interrupt_waits
+from .run import Order, Run
+from .system_calls import NoFilter, SystemCallFilter
+
+_RANK_PACKAGE = "grader_rank"
+_TICK_S = 0.05
+
+
+def serve(rank_source: Path, modules: Sequence[str]) -> None:
+    """Serve runs until standard input is closed."""
+    adopt_orphans()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    # Nobody reads our last words before we end; what does not fit is not worth waiting for.
+    os.set_blocking(2, False)
+    rank_main = _prepare(rank_source, modules)
+    waked, wake = os.pipe()
+    os.set_blocking(waked, False)
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    runs = _Runs(rank_main)
+    _tell({"ready": True})
+    pending = b""
+    try:
+        while True:
+            run = runs.current
+            sources: list[Any] = [0, waked, *(run.sources if run is not None else [])]
+            ready, _, _ = select.select(sources, [], [], None if run is None else _TICK_S)
+            if run is not None:
+                # Before the ends of processes: what they were killed for comes first.
+                for message in run.attend():
+                    _tell(message)
+            if waked in ready:
+                os.read(waked, 4096)
+                _reap(run)
+            if 0 in ready:
+                data = os.read(0, 1 << 16)
+                if not data:
+                    return
+                *lines, pending = (pending + data).split(b"\n")
+                for line in lines:
+                    runs.obey(json.loads(line))
+    finally:
+        runs.end()
+
+
+class _Runs:
+    """One run after the other, as the judge orders."""
+
+    def __init__(self, rank_main: Callable[[str, int], None]) -> None:
+        self.current: Run | None = None
+        self._rank_main = rank_main
+        self._system_calls: SystemCallFilter | None = None
+
+    def obey(self, command: dict[str, Any]) -> None:
+        """Do what the judge says."""
+        if "run" in command:
+            self._start(Order(**command["run"]))
+        elif "end" in command:
+            _tell({"ended": self.end()})
+        elif "log" in command:
+            _tell({"log": self.current.log() if self.current is not None else ""})
+        elif "count" in command and self.current is not None:
+            _tell({"counted": self.current.census()})
+        elif "denied" in command and self.current is not None:
+            _tell({"denied": self.current.denied_s()})
+        elif "dump" in command and self.current is not None:
+            self.current.dump_stacks(command["dump"])
+
+    def _start(self, order: Order) -> None:
+        try:
+            if order.uid is not None and self._system_calls is None:
+                self._system_calls = SystemCallFilter()
+        except NoFilter as error:
+            _tell({"impossible": str(error)})
+            return
+        interrupt_waits()
+        self.current = Run(order, self._rank_main, self._system_calls)
+
+    def end(self) -> bool:
+        """End the run, if there is one; return whether everything of it could be removed."""
+        run, self.current = self.current, None
+        try:
+            return run is None or run.end()
+        finally:
+            interrupt_waits(0)
+
+
+def _prepare(rank_source: Path, modules: Sequence[str]) -> Callable[[str, int], None]:
+    """Import everything a rank needs; return what a rank does."""
+    # Hardly anything that is imported is rubbish, and to look for it takes a quarter of the time.
+    gc.disable()
+    if "mpi4py.MPI" in modules:
+        # A rank starts MPI itself, as late as its submission wants it.
+        rc = importlib.import_module("mpi4py").rc
+        rc.initialize = rc.finalize = False
+    # Seeding numpy's random numbers imports the first.
+    for module in ("secrets", *modules):
+        importlib.import_module(module)
+    spec = importlib.util.spec_from_file_location(
+        _RANK_PACKAGE, rank_source / "__init__.py", submodule_search_locations=[str(rank_source)]
+    )
+    assert spec is not None
+    sys.modules[_RANK_PACKAGE] = importlib.util.module_from_spec(spec)
+    importlib.import_module(f"{_RANK_PACKAGE}.backends").import_all()
+    main: Callable[[str, int], None] = importlib.import_module(f"{_RANK_PACKAGE}.harness").main
+    # What is there now stays: no rank has to copy memory only because it was looked at.
+    gc.freeze()
+    gc.enable()
+    return main
+
+
+def _reap(run: Run | None) -> None:
+    """Take note of every child that has ended."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if not pid:
+                return
+            told = run.ended(pid, status) if run is not None else None
+            if told is not None:
+                _tell(told)
+
+
+def _tell(message: dict[str, Any]) -> None:
+    os.write(1, json.dumps(message).encode() + b"\n")

@@ -1,0 +1,161 @@
+"""A process for each run of a user of its own, forked before any of the student's code runs.
+
+It watches what the run uses, kills everything that its user has, and removes what that user wrote.
+While it waits it needs nothing that a run could use up: no fork, and next to no memory.
+"""
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .confinement import act_for
+from .control_group import ControlGroup
+from .processes import owned_by
+from .removal import names_in, remove_contents
+
+WRITABLE_BY_ALL = ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")  # noqa: S108 - they are tidied up
+_TICK_S = 0.01
+_MEMORY_SHARE, _PROCESSES_SHARE = 0.80, 0.85
+"""Of what the container has: beyond, the judge itself would soon find nothing."""
+SOMETHING_STAYED = 3
+"""Exit status when files could not be removed, which a second attempt would not change."""
+
+
+@dataclass(frozen=True)
+class SupervisedRun:
+    """What a supervisor is responsible for."""
+
+    uid: int
+    scratch: Path
+    """The only folder of the run that its user may write to."""
+    memory_num_bytes: int
+    """What the whole run may use."""
+    group: ControlGroup
+
+    @property
+    def own_uid(self) -> int:
+        """Return the user that the supervisor is: each run has two to itself."""
+        return self.uid + 1
+
+
+class RunSupervisor:
+    """The zygote's end: starting one, and ending the run."""
+
+    def __init__(self, run: SupervisedRun) -> None:
+        """Fork it; raises OSError when that fails."""
+        self.connection, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid == 0:
+            status = 1
+            try:
+                self.connection.close()
+                status = _supervise(run, theirs)
+            finally:
+                os._exit(status)
+        theirs.close()
+        self.connection.setblocking(False)
+        self._unread = b""
+
+    def said(self) -> list[dict[str, Any]]:
+        """Return what it has told since it was last asked."""
+        with contextlib.suppress(BlockingIOError, ConnectionError):
+            self._unread += self.connection.recv(1 << 12)
+        *lines, self._unread = self._unread.split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def shut_down(self) -> None:
+        """Have it kill and remove everything and then end."""
+        self.connection.close()
+
+
+def _supervise(run: SupervisedRun, zygote: socket.socket) -> int:
+    """Watch until the zygote wants the run ended, or has gone; return our exit status."""
+    # That our standard output is still open tells the judge that we are at work.
+    os.close(0)
+    signal.set_wakeup_fd(-1)
+    limits = _Limits.of(run)
+    told = False
+    while not select.select([zygote], [], [], _TICK_S)[0]:
+        if told:
+            continue
+        for excess in limits.exceeded(run.group):
+            told = True
+            with contextlib.suppress(OSError):
+                # Before the first process dies: nobody is to wonder why.
+                zygote.sendall(json.dumps({"excess": excess}).encode() + b"\n")
+            act_for(run.uid, run.own_uid)
+            kill_all_of(run.uid)
+            break
+    if not told:
+        act_for(run.uid, run.own_uid)
+    kill_all_of(run.uid)
+    return 0 if _clean(run) else SOMETHING_STAYED
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """At which numbers of the control group the run has to end."""
+
+    memory_before_num_bytes: int
+    memory_num_bytes: int
+    max_processes: float
+
+    @classmethod
+    def of(cls, run: SupervisedRun) -> "_Limits":
+        group = run.group
+        before = group.memory_num_bytes() or 0
+        allowed = run.memory_num_bytes
+        if group.memory_limit_num_bytes is not None:
+            share = int(group.memory_limit_num_bytes * _MEMORY_SHARE)
+            allowed = min(allowed, max(0, share - before))
+        processes = float("inf")
+        if group.max_processes is not None:
+            processes = group.max_processes * _PROCESSES_SHARE
+        return cls(before, allowed, processes)
+
+    def exceeded(self, group: ControlGroup) -> Iterator[dict[str, Any]]:
+        """Yield what is exceeded now."""
+        most = self.memory_before_num_bytes + self.memory_num_bytes
+        used = group.memory_num_bytes(at_least=most)
+        if used is not None and used > most:
+            used -= self.memory_before_num_bytes
+            yield {"kind": "memory", "used": used, "allowed": self.memory_num_bytes}
+        processes = group.num_processes()
+        if processes is not None and processes > self.max_processes:
+            allowed = int(self.max_processes)
+            yield {"kind": "processes", "used": processes, "allowed": allowed}
+
+
+def kill_all_of(uid: int) -> None:
+    """Kill every process that we may, as the user we act for, until there is none of this user.
+
+    One signal to all of them, which no fork can outrun.
+    """
+    while True:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(-1, signal.SIGKILL)
+        if not owned_by(uid):
+            return
+        time.sleep(0.002)
+
+
+def _clean(run: SupervisedRun) -> bool:
+    """Remove all that the run's user left, so that no later run finds it; return whether it went.
+
+    System V memory and message queues are no files: no process of a run can make them.
+    """
+    remove_contents(run.scratch)
+    for folder in map(Path, WRITABLE_BY_ALL):
+        remove_contents(folder, run.uid)
+    stayed = [*names_in(run.scratch)]
+    for folder in map(Path, WRITABLE_BY_ALL):
+        stayed += names_in(folder, run.uid)
+    return not stayed

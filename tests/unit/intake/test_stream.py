@@ -1,0 +1,81 @@
+"""What a client sends into a container, up to the bytes that the reading process takes."""
+
+import io
+import os
+import struct
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader import submission as submissions
+from grader.errors import UsageError
+from grader.intake import stream as intake_stream
+from grader.intake import submission_codec
+from grader.intake.stream import pack, read_submission, when_client_leaves
+
+NAMES = st.text("abcä _-.", min_size=1, max_size=20).filter(lambda name: name not in (".", ".."))
+
+
+@given(st.dictionaries(NAMES, st.binary(max_size=2000), max_size=5))
+def test_what_is_packed_arrives(files):
+    """Any files in a folder come out as they went in."""
+    stream = io.BytesIO(pack(submissions.of_files("it", files, notes=("a note",))))
+    arrived = submission_codec.unpack(read_submission(stream))
+    assert (arrived.files, arrived.notes) == (files, ("a note",))
+
+
+def test_what_follows_the_parcel_is_left_in_the_stream():
+    """The stream stays usable: its end tells that the client has gone."""
+    stream = io.BytesIO(pack(submissions.of_files("it", {"a.py": b"1"})) + b"more")
+    read_submission(stream)
+    assert stream.read() == b"more"
+
+
+def test_what_a_notebook_writes_is_sent_as_such():
+    """Inside, nothing is chosen again."""
+    files = {"all.ipynb": b"{}", "ring.py": b"1"}
+    sent = pack(submissions.of_files("it", files, frozenset(["ring.py"])))
+    found = submission_codec.unpack(read_submission(io.BytesIO(sent)))
+    assert (found.files, found.from_notebooks) == (files, {"ring.py"})
+
+
+def test_too_large_a_submission_is_refused():
+    """By its announced size, before a byte of it is read."""
+    with pytest.raises(UsageError, match="at most"):
+        read_submission(io.BytesIO(struct.pack(">Q", 1 << 60)))
+
+
+def test_too_long_a_secret_is_refused_on_both_sides():
+    """The client says so first; the container does not rely on it."""
+    with pytest.raises(UsageError, match="has 5000 bytes, at most 4096"):
+        intake_stream.pack_secret(bytes(5000))
+    with pytest.raises(UsageError, match="has 5000 bytes, at most 4096"):
+        intake_stream.read_secret(io.BytesIO(struct.pack(">Q", 5000)))
+
+
+@pytest.mark.parametrize("data", [b"", b"1234567"])
+def test_no_submission_on_standard_input(data):
+    """A person who tries --from-stdin by hand is told what it is for."""
+    with pytest.raises(UsageError, match="no submission arrived"):
+        read_submission(io.BytesIO(data))
+
+
+def test_a_submission_that_breaks_off_is_refused():
+    """Half a submission is none."""
+    sent = pack(submissions.of_files("it", {"a.py": bytes(9000)}))
+    with pytest.raises(UsageError, match="broke off after 4000 of"):
+        read_submission(io.BytesIO(sent[:4008]))
+
+
+def test_the_end_of_the_stream_is_noticed():
+    """Closing the other end calls back; bytes before it do not."""
+    reader, writer = os.pipe()
+    left = threading.Event()
+    when_client_leaves(reader, left.set)
+    os.write(writer, b"anything")
+    assert not left.is_set()
+    os.close(writer)
+    assert left.wait(10)
+    os.close(reader)

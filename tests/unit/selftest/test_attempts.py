@@ -1,0 +1,232 @@
+"""Each attempt tells truly whether it succeeded: tried where it does, and where it is refused.
+
+The children here are of our own user, so most of what a rank must not do to others succeeds.
+"""
+
+import ctypes
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from grader.rank import probe_modules
+from grader.selftest import (
+    hostile_files,
+    hostile_probe,
+    hostile_processes,
+    hostile_system,
+)
+from grader.selftest.examine import probe_sources
+from grader.selftest.hostile_probe import ATTEMPTS
+
+
+@pytest.fixture
+def child():
+    process = subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True); input()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    process.stdout.readline()
+    yield process.pid
+    process.kill()
+    process.communicate()
+
+
+def outcome(steps, *, of=""):
+    return hostile_probe.outcomes(each for each in steps if of in each[0])
+
+
+def test_a_step_that_raises_nothing_has_succeeded():
+    """A refusal is counted, another error is not taken for one."""
+
+    def refused():
+        raise PermissionError(1, "no")
+
+    def asked_wrongly():
+        raise OSError(14, "bad address")
+
+    steps = [("easy", int), ("forbidden", refused), ("io_uring", asked_wrongly)]
+    assert hostile_probe.outcomes(steps) == {
+        "num_steps": 3,
+        "succeeded": ["easy", "io_uring (EFAULT)"],
+    }
+
+
+def test_many_successes_are_told_in_few_words():
+    """The answer of the probe has a limit."""
+    found = hostile_probe.outcomes([(f"step {number}", int) for number in range(100)])
+    assert found["succeeded"][-1] == "95 more"
+    assert len(found["succeeded"]) == 6
+
+
+def test_reading_files(tmp_path):
+    """A file that is readable is told, one that is not there is not."""
+    readable = tmp_path / "secret"
+    readable.write_text("x")
+    target = {"material": [str(readable), str(tmp_path / "none")]}
+    found = hostile_probe.outcomes(hostile_files.try_reading_files(target))
+    assert found == {"num_steps": 4, "succeeded": [f"read {readable}"]}
+
+
+def test_writing_files(tmp_path):
+    """A folder that is writable is told, with nothing in the way of a second time."""
+    steps = list(hostile_files.try_writing_files({"read_only": [str(tmp_path), "/nowhere"]}))
+    assert outcome(steps, of="write into")["succeeded"] == [f"write into {tmp_path}"]
+
+
+def test_running_a_program(tmp_path):
+    """Where programs run, and from a folder that is none."""
+    found = outcome(
+        hostile_files.try_running_from_tmp({"scratch": str(tmp_path)}), of=str(tmp_path)
+    )
+    assert found["succeeded"] == [f"run a program in {tmp_path}"]
+    missing = {"scratch": str(tmp_path / "none")}
+    assert not outcome(hostile_files.try_running_from_tmp(missing), of="none")["succeeded"]
+
+
+def test_growing_a_file(tmp_path):
+    """Told where no limit is set; refused under one. Nothing is left on the disk."""
+    program = (
+        "import json, resource, sys\n"
+        "from grader.selftest.hostile_files import try_growing_files\n"
+        "from grader.selftest.hostile_probe import outcomes\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)\n"
+        "print(json.dumps(outcomes(try_growing_files({'scratch': sys.argv[2]}))))\n"
+    )
+
+    def succeeded(limit):
+        done = subprocess.run(
+            [sys.executable, "-c", program, str(limit), str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return json.loads(done.stdout)["succeeded"]
+
+    assert succeeded(1 << 20) == []
+    assert list(tmp_path.iterdir()) == []
+    if resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY:
+        assert succeeded(resource.RLIM_INFINITY) == ["grow a file"]
+
+
+def test_looking_into_a_process(child):
+    """Everything of a process of our own user can be read, to the byte."""
+    byte = ctypes.create_string_buffer(b"x")
+    target = {"peer": child, "peer_address": ctypes.addressof(byte)}
+    found = outcome(hostile_processes.try_looking_into_a_rank(target), of="/proc/")
+    assert found["num_steps"] == 7
+    assert found["succeeded"][:3] == [
+        f"read /proc/{child}/{n}" for n in ("environ", "maps", "auxv")
+    ]
+    memory = outcome(hostile_processes.try_looking_into_a_rank(target), of="read the memory")
+    assert memory["succeeded"] == [f"read the memory of process {child}"]
+    own = {"peer": os.getpid(), "peer_address": ctypes.addressof(byte)}
+    copied = outcome(hostile_processes.try_looking_into_a_rank(own), of="copy the memory")
+    assert copied["succeeded"] == [f"copy the memory of process {os.getpid()}"]
+
+
+def test_a_process_that_is_not_there_shows_nothing(child):
+    """No attempt on it counts as a success."""
+    target = {"peer": 1 << 30, "peer_address": 0}
+    assert not hostile_probe.outcomes(hostile_processes.try_looking_into_a_rank(target))[
+        "succeeded"
+    ]
+
+
+def test_disturbing_processes(child, monkeypatch):
+    """A process that can be signalled, lowered and offered to the kernel is told."""
+    monkeypatch.setitem(
+        hostile_processes.try_disturbing_processes.__globals__, "foreign_processes", lambda: [child]
+    )
+    steps = list(hostile_processes.try_disturbing_processes({}))
+    for what in ("signal", "offer", "lower"):
+        assert len(outcome(steps, of=what)["succeeded"]) == 1, what
+
+
+def test_tracing_a_child_is_told_where_it_is_possible():
+    """As debuggers do: succeeds, or is refused by the system that runs the tests."""
+    found = outcome(hostile_system.try_system_calls({}), of="trace a child")
+    try:
+        hostile_processes.trace_a_child()
+    except PermissionError:
+        assert found["succeeded"] == []
+    else:
+        assert found["succeeded"] == ["trace a child"]
+
+
+def test_what_a_child_tries_is_told_as_it_was():
+    """Its error is its parent's, a signal is a refusal, and no error is a success."""
+
+    def refuse():
+        raise PermissionError(1, "no")
+
+    def end():
+        os.kill(os.getpid(), 9)
+
+    hostile_system.in_a_child(int)
+    with pytest.raises(PermissionError):
+        hostile_system.in_a_child(refuse)
+    with pytest.raises(PermissionError):
+        hostile_system.in_a_child(end)
+
+
+def test_the_way_out_is_looked_for_without_sending(monkeypatch):
+    """An address that this machine has leads somewhere."""
+    hostile_system._find_way(hostile_system.socket.AF_INET, "127.0.0.1")
+
+
+def test_system_v_objects_are_taken_away_again():
+    """What an attempt makes where it may does not stay."""
+
+    def shared():
+        return set(Path("/proc/sysvipc/shm").read_text().splitlines())
+
+    before = shared()
+    outcome(hostile_system.try_system_calls({}), of="shmget")
+    assert shared() == before
+
+
+def test_foreign_processes_are_those_of_others():
+    """Not ourselves."""
+    assert os.getpid() not in hostile_processes.foreign_processes()
+
+
+def test_a_daemon_is_left_behind():
+    """It lives, in a session of its own, and no longer as our child."""
+    daemon = hostile_probe.leave_daemon()
+    try:
+        assert os.getsid(daemon) not in (os.getsid(0), daemon)
+        fields = Path(f"/proc/{daemon}/stat").read_text().rpartition(")")[2].split()
+        assert int(fields[1]) != os.getpid()
+    finally:
+        os.kill(daemon, 9)
+
+
+def test_files_are_left_where_everybody_may_write():
+    """They are there until somebody removes them."""
+    left = hostile_files.leave_files()
+    assert any(path.startswith("/tmp/") for path in left)
+    for path in left:
+        Path(path).unlink()
+
+
+def test_all_attempts_are_probes_that_need_no_import_of_ours():
+    """As a rank gets them: every attempt is found by its name, and says what it protects."""
+    sources = probe_sources()
+    assert not any("import grader" in each or "from grader" in each for each in sources.values())
+    probes = probe_modules.load(sources)
+    found = {
+        name: attempt
+        for module in probes.ATTEMPTS
+        for name, attempt in vars(module).items()
+        if name.startswith("try_")
+    }
+    expected = {name for module in ATTEMPTS for name in vars(module) if name.startswith("try_")}
+    assert set(found) == expected
+    assert all(attempt.__doc__ for attempt in found.values())
+    assert callable(probes.attempt)

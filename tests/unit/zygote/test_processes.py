@@ -1,0 +1,57 @@
+"""Finding processes by descent and by user."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.zygote.processes import descendants, is_below, owned_by
+
+DEADLINE_S = 30
+NOT_DUMPABLE = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); print(flush=True); "
+
+
+def test_a_grandchild_is_a_descendant():
+    """Also of ours, and nobody is its own."""
+    child = subprocess.Popen(["sh", "-c", "sleep 1000 & echo $!; wait"], stdout=subprocess.PIPE)
+    grandchild = int(child.stdout.readline())
+    try:
+        assert {child.pid, grandchild} <= set(descendants(os.getpid()))
+        assert is_below(grandchild, child.pid) and is_below(grandchild, os.getpid())
+        assert not is_below(child.pid, grandchild) and not is_below(child.pid, child.pid)
+        assert not is_below(2**30, os.getpid())
+    finally:
+        os.kill(grandchild, signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="starts processes of another user")
+def test_a_process_that_may_not_be_looked_into_is_found_by_its_user():
+    """Most of its files in /proc are root's; its status tells everybody who it is."""
+    uid = 1_234_571
+    python = "/usr/bin/python3"
+    process = subprocess.Popen(
+        [python, "-c", NOT_DUMPABLE + "time.sleep(1000)"],
+        user=uid,
+        group=uid,
+        extra_groups=[],
+        stdout=subprocess.PIPE,
+        cwd="/",
+    )
+    try:
+        process.stdout.readline()
+        assert Path(f"/proc/{process.pid}/environ").stat().st_uid == 0
+        assert owned_by(uid) == [process.pid]
+        assert owned_by(uid + 1) == []
+    finally:
+        process.kill()
+        until_s = time.monotonic() + DEADLINE_S
+        while owned_by(uid) and time.monotonic() < until_s:
+            time.sleep(0.01)
+        assert owned_by(uid) == [], "a process that has ended does not count"
+        process.wait()
+        process.stdout.close()
