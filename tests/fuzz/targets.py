@@ -30,7 +30,7 @@ from grader import journal, notebook
 from grader import submission as submissions
 from grader.container import output as container_output
 from grader.errors import GraderError, UsageError
-from grader.intake import message as submission_codec
+from grader.intake import submission_codec
 from grader.intake.answer import READY, submission_in
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
 from grader.model import (

@@ -15,9 +15,10 @@ import docker
 from docker.types import Mount
 from docker.utils.socket import STDERR, frames_iter
 
+from grader import journal
 from grader.container.engine import ContainerLimits
 from grader.container.hardening import hardening
-from grader.runner import intake_stream, journal
+from grader.intake import stream as intake_stream
 from grader.submission import Submission
 
 from .canaries import Canaries
@@ -38,7 +39,7 @@ slowed down."""
 
 
 @dataclass(frozen=True)
-class SuiteResult:
+class Graded:
     """What a container showed of one grading."""
 
     report: bytes
@@ -68,7 +69,7 @@ def grade(
     suites: Path | None = None,
     changes: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
-) -> SuiteResult:
+) -> Graded:
     """Grade what a client sends, beginning after the secret, or what is mounted.
 
     mounted: a folder or archive that is read in the container; nothing is sent then.
@@ -120,7 +121,7 @@ def grade(
     if time.monotonic() - started_s > limit_s + _GRACE_S:
         raise TimeoutError(f"the container had not ended after {limit_s + _GRACE_S:.0f} s")
     told = _told(stdout)
-    return SuiteResult(
+    return Graded(
         report=str(told.get("stdout", "")).encode(),
         stderr=_shown(stderr.decode(errors="replace")),
         exit_code=told.get("exit_code"),

@@ -10,7 +10,7 @@ from grader.report import json_report
 
 from . import rendered
 from .attack import Attack
-from .container import SuiteResult
+from .container import Graded
 
 BREACH = "BREACH"
 """What an attack says as soon as it has done what it must not be able to do."""
@@ -19,7 +19,7 @@ MARKER = "hostile-marker"
 """In the name of every file that an attack leaves as a sign that its code ran."""
 
 
-def broken(attack: Attack, graded: SuiteResult) -> list[str]:
+def broken(attack: Attack, graded: Graded) -> list[str]:
     """Return a sentence for each invariant that does not hold."""
     found = [*left_behind(graded), *told(attack, graded)]
     if graded.wall_time_s > attack.limit_s:
@@ -49,7 +49,7 @@ def _paid(attack: Attack, report: Report) -> Iterator[str]:
         yield "the report does not ask for a person to look"
 
 
-def told(attack: Attack, graded: SuiteResult) -> Iterator[str]:
+def told(attack: Attack, graded: Graded) -> Iterator[str]:
     """Yield what a student gets to see and must not, or must and does not."""
     sources = [each.decode(errors="replace") for each in attack.files.values()]
     seen = visible(graded)
@@ -67,7 +67,7 @@ def told(attack: Attack, graded: SuiteResult) -> Iterator[str]:
             yield f"nothing shows that it was carried out at all: {words!r} does not appear"
 
 
-def visible(graded: SuiteResult) -> str:
+def visible(graded: Graded) -> str:
     """Return all that a student gets to see of a grading."""
     try:
         texts = _texts(json.loads(graded.report))
@@ -88,7 +88,7 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(each)
 
 
-def left_behind(graded: SuiteResult) -> Iterator[str]:
+def left_behind(graded: Graded) -> Iterator[str]:
     """Yield what is in the container after the grading and was not before."""
     before, after = graded.before, graded.after
     if not after:

@@ -13,7 +13,7 @@ import docker
 
 from . import container, invariants
 from .attack import CONTROLS, Attack
-from .container import SuiteResult
+from .container import Graded
 from .hidden_tests import suites_with_hidden_tests
 
 _REMOVAL_S = 20.0
@@ -33,7 +33,7 @@ class Yard:
         self._last = ""
         self._containers: list[str] = []
 
-    def grade(self, attack: Attack) -> SuiteResult:
+    def grade(self, attack: Attack) -> Graded:
         """Grade one submission."""
         graded = container.grade(
             container.package(attack.files),
@@ -45,7 +45,7 @@ class Yard:
         self._containers.append(graded.container)
         return graded
 
-    def grade_alone(self, attack: Attack) -> SuiteResult:
+    def grade_alone(self, attack: Attack) -> Graded:
         """Grade an attack with nobody beside it."""
         graded = self.grade(attack)
         self._last = attack.name
@@ -53,7 +53,7 @@ class Yard:
 
     def grade_beside_a_control(
         self, attack: Attack, *, head_start_s: float = 0.0
-    ) -> tuple[SuiteResult, list[str]]:
+    ) -> tuple[Graded, list[str]]:
         """Return how an attack was graded, and what was wrong with the control.
 
         head_start_s: how much later the control begins, for an attack that must be at it by then.
@@ -64,11 +64,11 @@ class Yard:
         self._last = attack.name
         return graded, lost
 
-    def _grade_control(self, after_s: float) -> SuiteResult:
+    def _grade_control(self, after_s: float) -> Graded:
         time.sleep(after_s)
         return self.grade(self._control)
 
-    def _disturbance(self, control: SuiteResult, where: str) -> list[str]:
+    def _disturbance(self, control: Graded, where: str) -> list[str]:
         after = f", right after {self._last}" if self._last else ""
         problems = [*invariants.broken(self._control, control)]
         return [f"the honest control {where}{after}: {problem}" for problem in problems]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from grader import submission as submissions
 from grader.errors import UsageError
-from grader.intake import message as submission_codec
+from grader.intake import submission_codec
 from grader.intake.submission_codec import SubmissionMessage
 from grader.submission import MAX_FILES, Submission
 

@@ -6,7 +6,7 @@ import pytest
 from red_team import invariants
 from red_team.attack import Attack
 from red_team.canaries import ROOT, Canaries
-from red_team.container import SuiteResult
+from red_team.container import Graded
 
 from grader.model import PartResult, Report, TestResult, Verdict, Versions
 from grader.report import json_report
@@ -44,7 +44,7 @@ def report(
     ).encode()
 
 
-GRADED = SuiteResult(
+GRADED = Graded(
     report=report(),
     stderr="grading naive_allreduce\n",
     exit_code=1,

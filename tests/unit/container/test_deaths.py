@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
+from grader import journal as journals
 from grader.container.engine import ContainerLimits
 from grader.container.sealed_grading import grade_in_container
 from grader.courses import find_courses
@@ -16,7 +17,6 @@ from grader.errors import GraderError, RanksGone
 from grader.intake.stream import read_secret, read_submission
 from grader.journal import Finished, Journal, Resume, Step
 from grader.model import TestResult, Verdict
-from grader.runner import journal as journals
 
 TESTS = ("test_a", "test_b", "test_c")
 

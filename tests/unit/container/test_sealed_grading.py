@@ -18,7 +18,7 @@ from grader.container.engine import ContainerLimits
 from grader.container.sealed_grading import grade_in_container
 from grader.courses import find_courses
 from grader.errors import GraderError, UsageError
-from grader.intake import message as submission_codec
+from grader.intake import submission_codec
 from grader.intake.stream import read_secret, read_submission
 
 RING = "my_ring_allreduce.py"

@@ -16,8 +16,7 @@ from pypdf import PdfWriter
 
 from grader import submission as submissions
 from grader.errors import GraderError, UsageError
-from grader.intake import answer, process
-from grader.intake import message as submission_codec
+from grader.intake import answer, process, submission_codec
 from grader.intake.answer import OUT_OF_MEMORY, READY, submission_in
 from grader.intake.submission_codec import SubmissionMessage
 

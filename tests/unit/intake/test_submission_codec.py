@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.intake import message as submission_codec
+from grader.intake import submission_codec
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage, pack, unpack
 
 END = struct.pack(">cHQ", b"e", 0, 0)

@@ -16,6 +16,7 @@ from launching import run, values
 
 import grader
 from grader.errors import GraderError, RanksGone
+from grader.runner import rank_host
 from grader.runner.fork_server import ForkServer
 from grader.runner.rank_host import ContainerHost
 
@@ -155,7 +156,7 @@ def test_a_stranger_at_the_socket_is_not_the_zygote(folder, monkeypatch):
 
 def test_no_container_is_said_so(folder, monkeypatch):
     """With the image that is expected there."""
-    monkeypatch.setattr(place, "_CONNECT_LIMIT_S", 0.1)
+    monkeypatch.setattr(rank_host, "_CONNECT_LIMIT_S", 0.1)
     with pytest.raises(GraderError, match=r"did not answer.*grade-ranks"):
         ContainerHost(folder).start({}, [])
 

@@ -13,7 +13,7 @@ import pytest
 
 from grader.runner import connections
 from grader.runner.connections import Connections
-from grader.zygote import census, descriptors, stubs
+from grader.zygote import descriptors, process_census, stubs
 from grader.zygote.descriptors import interrupt_waits, refuse_descriptors
 from grader.zygote.process_census import ProcessCensus
 from grader.zygote.stubs import StubRegistry
@@ -85,7 +85,7 @@ def attacker():
 @pytest.fixture
 def older_kernel(monkeypatch):
     """Be on a kernel that lets descriptors through."""
-    for module in (census, connections, stubs):
+    for module in (process_census, connections, stubs):
         monkeypatch.setattr(module, "refuse_descriptors", lambda listener: None)
 
 
@@ -114,15 +114,15 @@ def has_rights_to_refuse() -> bool:
 
 
 @pytest.mark.skipif(not has_rights_to_refuse(), reason="this needs Linux 6.16")
-@pytest.mark.parametrize("census", ["judge", "census", "stubs"])
-def test_the_kernel_refuses_what_is_sent_to_a_door(tmp_path, attacker, census):
+@pytest.mark.parametrize("socket_name", ["judge", "census", "stubs"])
+def test_the_kernel_refuses_what_is_sent_to_a_socket(tmp_path, attacker, socket_name):
     """Before anybody has accepted the connection, too: it is the sender that gets the error."""
     path = tmp_path / "census.sock"
     made = {
         "judge": lambda: Connections(path, 4, os.getuid()),
         "census": lambda: ProcessCensus(path, os.getuid()),
         "stubs": lambda: StubRegistry(path, 4, os.getuid(), []),
-    }[census]()
+    }[socket_name]()
     assert attacker(path).recv()
     made.close()
 
@@ -162,7 +162,7 @@ def test_who_counts_processes_has_time_for_others(tmp_path, monkeypatch):
     """However many come, and however slowly each is let go."""
     census = ProcessCensus(tmp_path / "census.sock", os.getuid())
     now_s = [0.0]
-    monkeypatch.setattr(census.time, "monotonic", lambda: now_s[0])
+    monkeypatch.setattr(process_census.time, "monotonic", lambda: now_s[0])
 
     def slow(connection):
         now_s[0] += 0.15
