@@ -5,7 +5,8 @@
 Grades the references, and of the example submissions marked `deterministic` one for each part and
 verdict, TIMES times, half of them while other processes keep all cores busy. It can be stopped at
 any time: what has been graded by the same source is not graded again (.acceptance.jsonl keeps it).
-Ends with status 1 at any difference. With NAMEs only what lies in folders so called.
+Ends with status 1 at any difference. With NAMEs whatever lies in folders so called: references, and
+any of the example submissions marked `deterministic`.
 """
 
 import json
@@ -14,6 +15,7 @@ import os
 import sys
 import time
 import tomllib
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -31,10 +33,11 @@ def main() -> None:
     times = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     only = set(sys.argv[2:])
     references = [(folder, None) for folder in sorted((ROOT / "reference").iterdir())]
+    labelled = list(_deterministic()) if only else _one_of_each(_deterministic())
     cases = [
         (folder, part)
-        for folder, part in [*references, *_deterministic_failures()]
-        if not only or only & set(folder.parts)
+        for folder, part in [*references, *labelled]
+        if not only or only & set(folder.relative_to(ROOT).parts)
     ]
     kept = _kept()
     different = sum([_repeat(folder, part, times, kept) for folder, part in cases])
@@ -42,16 +45,20 @@ def main() -> None:
     sys.exit(1 if different else 0)
 
 
-def _deterministic_failures() -> list[tuple[Path, str]]:
-    found = []
-    verdicts_seen = set()
+def _deterministic() -> Iterator[tuple[Path, str]]:
+    """Yield the submissions whose label says that they always fail alike, and their part."""
     for file in sorted((ROOT / "tests" / "submissions").glob("*/*/*/expected.toml")):
         expected = tomllib.loads(file.read_text())
-        key = (expected["verdict"], file.parts[-3], expected["part"])
-        if expected.get("deterministic") and key not in verdicts_seen:
-            verdicts_seen.add(key)
-            found.append((file.parent, expected["part"]))
-    return found
+        if expected.get("deterministic"):
+            yield file.parent, expected["part"]
+
+
+def _one_of_each(found: Iterable[tuple[Path, str]]) -> list[tuple[Path, str]]:
+    """Return the first submission for each part and verdict."""
+    first: dict[tuple[str, str, str], tuple[Path, str]] = {}
+    for folder, part in found:
+        first.setdefault((folder.parent.parent.name, folder.parent.name, part), (folder, part))
+    return list(first.values())
 
 
 def _repeat(folder: Path, part: str | None, times: int, kept: dict[str, list[str]]) -> int:
@@ -67,6 +74,8 @@ def _repeat(folder: Path, part: str | None, times: int, kept: dict[str, list[str
                 process.kill()
                 process.join()
         found.append(_marks(report))
+        if found[-1] != found[0]:
+            print(f"{name}: {_messages(report)}", flush=True)
         with KEPT.open("a") as file:
             file.write(json.dumps([_digest(), name, found[-1]]) + "\n")
     different = [marks for marks in found if marks != found[0]]
@@ -89,6 +98,12 @@ def _marks(report: Report) -> str:
         lines.append(f"{part.name} {part.verdict.value} {part.points}")
         lines += [f"{part.name} {each.name} {each.verdict.value}" for each in part.tests]
     return "\n".join(lines)
+
+
+def _messages(report: Report) -> str:
+    """Return what the tests say that lost points, for whoever has to find out why."""
+    tests = [each for part in report.parts for each in part.tests if each.points != each.max_points]
+    return "\n".join(f"  {each.name}: {each.message}\n{each.detail}" for each in tests)
 
 
 @cache

@@ -72,7 +72,7 @@ def _check(options: argparse.Namespace) -> int:
     sealed = is_sealed(os.environ)
     settings = Settings(
         courses=courses_of(options),
-        mode="container" if sealed else "check",
+        mode="container" if sealed else "local",
         sealed=sealed,
         secret=secret_beside_ranks(is_sealed=sealed),
         parts=options.part,

@@ -13,8 +13,18 @@ from grader.recognition import missing_text
 from grader.runner.launch_plan import Limits
 from grader.settings import Settings
 from grader.submission import Submission
-from grader.suite.part_context import PartContext
+from grader.suite.part_context import Launcher, PartContext
 from grader.suite.session import SuiteResult, grade_suite
+
+
+@dataclass(frozen=True)
+class GradingTask:
+    """A submission that is graded as one of an assignment, and how."""
+
+    submission: Submission
+    assignment: Assignment
+    settings: Settings
+    launch: Launcher
 
 
 @dataclass(frozen=True)
@@ -22,7 +32,7 @@ class PartOutcome:
     """A part as far as it has been graded, and how to go on."""
 
     result: PartResult
-    grading: PartContext | None = None
+    context: PartContext | None = None
     """None when nothing was handed in."""
     has_ended: bool = False
     """No more runs are worth starting."""
@@ -30,18 +40,12 @@ class PartOutcome:
     """Of its suite, also those that were not to be run."""
 
 
-def grade_part(
-    submission: Submission,
-    assignment: Assignment,
-    part: Part,
-    settings: Settings,
-    earlier: Mapping[str, PartOutcome],
-) -> PartOutcome:
+def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]) -> PartOutcome:
     """Grade one part by its visible tests; again on our version of a part below that has failed.
 
     earlier: the parts that have been graded already.
     """
-    graded = _grade_once(submission, assignment, part, settings)
+    graded = _grade_once(task, part)
     lost_points = graded.result.verdict not in (
         Verdict.ACCEPTED,
         Verdict.NOT_ATTEMPTED,
@@ -51,24 +55,21 @@ def grade_part(
         return graded
     below = earlier.get(part.builds_on or "")
     if below is None:
-        spec = next(each for each in assignment.parts if each.name == part.builds_on)
-        below = _grade_once(submission, assignment, spec, settings)
+        other = next(each for each in task.assignment.parts if each.name == part.builds_on)
+        below = _grade_once(task, other)
     if below.result.verdict is Verdict.ACCEPTED:
         return graded
-    return _grade_again(submission, assignment, part, settings, graded)
+    return _grade_again(task, part, graded)
 
 
 def _grade_once(
-    submission: Submission,
-    assignment: Assignment,
-    part: Part,
-    settings: Settings,
-    stand_in: Mapping[str, bytes] | None = None,
+    task: GradingTask, part: Part, stand_in: Mapping[str, bytes] | None = None
 ) -> PartOutcome:
     """Grade one part by its visible tests, once.
 
     stand_in: our version of the part it builds on.
     """
+    submission, assignment, settings = task.submission, task.assignment, task.settings
     files, notes = _under_asked_names(part, submission.source_files(assignment.support))
     missing = [
         file for file in part.files if file not in files and file not in (part.stand_in or {})
@@ -86,8 +87,7 @@ def _grade_once(
             )
         )
     started_s = time.monotonic()
-    assert settings.launch is not None
-    grading = PartContext(
+    context = PartContext(
         assignment=assignment.name,
         part=part.name,
         entry=part.entry,
@@ -96,15 +96,11 @@ def _grade_once(
         limits=Limits(case_s=part.case_time_limit_s),
         submission={**files, **(stand_in or {})},
         support={file: path.read_bytes() for file, path in assignment.support_paths().items()},
-        secret=settings.secret,
-        launch=settings.launch,
+        launch=task.launch,
+        settings=settings,
         own_part_replaced=part.builds_on if stand_in else None,
-        progress=settings.on_position,
-        selection=settings.selection,
-        data=settings.data,
-        journal=settings.journal,
     )
-    found, problem = _found(assignment.folder / part.suite, grading, part.points)
+    found, problem = _found(assignment.folder / part.suite, context, part.points)
     result = _part_result(
         part, found.tests, found.num_launches, time.monotonic() - started_s, problem
     )
@@ -116,50 +112,48 @@ def _grade_once(
         result = replace(result, max_points=total(test.max_points for test in found.tests))
     return PartOutcome(
         replace(result, notes=(*result.notes, *notes)),
-        grading,
+        context,
         found.has_ended or bool(problem),
         found.test_names,
     )
 
 
-def _found(suite: Path, grading: PartContext, points: float) -> tuple[SuiteResult, str]:
+def _found(suite: Path, context: PartContext, points: float) -> tuple[SuiteResult, str]:
     """Run a suite; return what it found, and what is wrong with the suite itself.
 
     Raises RanksGone, as then the grading cannot go on here.
     """
     try:
-        found = grade_suite(suite, grading)
+        found = grade_suite(suite, context)
     except RanksGone:
         raise
     except GraderError as error:
         return SuiteResult((), 0, has_ended=True), str(error)
     maximum = total(test.max_points for test in found.tests)
-    if maximum != points and grading.selection.is_whole:
+    if maximum != points and context.settings.selection.is_whole:
         return found, (
             f"the suite gives {written(maximum)} points, assignment.toml {written(points)}"
         )
     return found, ""
 
 
-def with_hidden_tests(
-    part: Part, assignment: Assignment, graded: PartOutcome, settings: Settings
-) -> PartResult:
+def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> PartResult:
     """Grade the hidden tests of a part on what its visible ones were graded on; add them.
 
     Of time, launches and the reason of a failure nothing is added.
     """
     visible, points = graded.result, total((part.points, part.hidden_points))
-    if graded.grading is None:
+    if graded.context is None:
         return replace(visible, max_points=points)
-    grading = replace(
-        graded.grading,
-        progress=lambda position: None,
+    context = replace(
+        graded.context,
+        settings=replace(graded.context.settings, on_position=lambda position: None),
         is_hidden=True,
-        shows_hidden=settings.shows_hidden,
         has_ended=graded.has_ended,
     )
-    found, problem = _found(assignment.folder / part.hidden_suite, grading, part.hidden_points)
-    if problem and not settings.shows_hidden:
+    suite = task.assignment.folder / part.hidden_suite
+    found, problem = _found(suite, context, part.hidden_points)
+    if problem and not task.settings.shows_hidden:
         problem = "its hidden tests could not be graded; the course sees why with --show-hidden"
     tests = found.tests
     hidden = _part_result(part, tests, 0, 0, problem)
@@ -227,20 +221,14 @@ def _advice(tests: tuple[TestResult, ...]) -> tuple[str, ...]:
     )
 
 
-def _grade_again(
-    submission: Submission,
-    assignment: Assignment,
-    part: Part,
-    settings: Settings,
-    graded: PartOutcome,
-) -> PartOutcome:
+def _grade_again(task: GradingTask, part: Part, graded: PartOutcome) -> PartOutcome:
     """Grade a part on our version of the one it builds on; keep what that gains."""
     first = graded.result
     stand_in = {
-        name: (assignment.folder / path).read_bytes()
+        name: (task.assignment.folder / path).read_bytes()
         for name, path in (part.stand_in or {}).items()
     }
-    regraded = _grade_once(submission, assignment, part, settings, stand_in)
+    regraded = _grade_once(task, part, stand_in)
     again = regraded.result
     used = first.num_launches + again.num_launches
     time_s = first.wall_time_s + again.wall_time_s

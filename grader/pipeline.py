@@ -1,7 +1,7 @@
 """The straight line: a submission goes in, a report comes out."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,7 +11,7 @@ from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, Verdict
-from grader.parts import PartOutcome, grade_part, with_hidden_tests
+from grader.parts import GradingTask, PartOutcome, grade_part, with_hidden_tests
 from grader.points import total, written
 from grader.progress import PartProgress
 from grader.recognition import full_name, recognise, require_likely
@@ -25,6 +25,7 @@ from grader.selftest.protections import Protection, note, refusal
 from grader.settings import Settings
 from grader.spelling import did_you_mean, nearest
 from grader.submission import Submission
+from grader.suite.part_context import Launcher
 from grader.suite.selection import Selection
 from grader.versions import versions
 
@@ -72,12 +73,14 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
     """Grade every part of one submission."""
     check_machine()
     if settings.launch is not None:
-        return _grade_all(submission, assignment, settings)
+        return _grade_all(GradingTask(submission, assignment, settings, settings.launch))
     with ForkServer(assignment.needs, settings.rank_host) as server:
         if not settings.sealed:  # where the self-test starts it at once
             server.warm_up()
-        settings = replace(settings, launch=_launcher(settings, server))
-        return _grade_all(submission, assignment, _protected(settings))
+        launcher = _launcher(settings, server)
+        notes = _selftest_notes(settings, launcher) if settings.sealed else ()
+        settings = replace(settings, notes=(*settings.notes, *notes))
+        return _grade_all(GradingTask(submission, assignment, settings, launcher))
 
 
 def selftest(settings: Settings) -> tuple[Protection, ...]:
@@ -87,22 +90,21 @@ def selftest(settings: Settings) -> tuple[Protection, ...]:
         return examine(_launcher(settings, server), _material(settings))
 
 
-def _protected(settings: Settings) -> Settings:
-    """Return the settings with a note on missing protections.
+def _selftest_notes(settings: Settings, launcher: Launcher) -> tuple[str, ...]:
+    """Return what the report of a sealed grading says of missing protections.
 
-    Raises GraderError where a sealed grading must not start without one of them.
+    Raises GraderError where it must not start without one of them.
     """
-    if not settings.sealed or settings.launch is None:
-        return settings
-    protections = examine(settings.launch, _material(settings))
+    protections = examine(launcher, _material(settings))
     reason = refusal(protections, flags_are_ours=settings.flags_are_ours)
     if reason:
         raise GraderError(reason)
     missing = note(protections)
-    return replace(settings, notes=(*settings.notes, *([missing] if missing else [])))
+    return (missing,) if missing else ()
 
 
-def _grade_all(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
+def _grade_all(task: GradingTask) -> Report:
+    submission, assignment, settings = task.submission, task.assignment, task.settings
     started_s, started_at = time.monotonic(), datetime.now(UTC)
     selected = [part for part in assignment.parts if _is_selected(part, assignment, settings)]
     without = [part for part in selected if not _has_hidden(part, assignment, settings)]
@@ -114,11 +116,11 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
     for number, part in enumerate(selected, 1):
         settings.progress(f"{part.name}: starting")
         progress = PartProgress(part.name, number, len(selected), started_s, settings.progress)
-        telling = replace(settings, on_position=progress.show)
+        telling = replace(task, settings=replace(settings, on_position=progress.show))
         graded[part.name] = (
             _not_graded(part)
             if settings.selection.fail_fast and any(map(_lost_points, graded.values()))
-            else grade_part(submission, assignment, part, telling, graded)
+            else grade_part(telling, part, graded)
         )
     _require_known_tests(graded, settings.selection)
     # What the hidden tests take is not told. They come after all the others, so that no visible
@@ -131,7 +133,7 @@ def _grade_all(submission: Submission, assignment: Assignment, settings: Setting
     results = [
         graded[part.name].result
         if part in without
-        else with_hidden_tests(part, assignment, graded[part.name], settings)
+        else with_hidden_tests(task, part, graded[part.name])
         for part in _shown(selected, graded, settings.selection)
     ]
     everything = settings.parts is None and settings.selection.is_mark
@@ -246,7 +248,7 @@ def _material(settings: Settings) -> list[Path]:
     return [Path(__file__).resolve().parent, *own]
 
 
-def _launcher(settings: Settings, server: ForkServer) -> Callable[[LaunchPlan], LaunchResult]:
+def _launcher(settings: Settings, server: ForkServer) -> Launcher:
     uids = run_uids()
 
     def start(plan: LaunchPlan) -> LaunchResult:

@@ -24,10 +24,11 @@ from grader.suite.results import failed, points_of, result_of
 class JudgeMode(SuiteMode):
     """The pytest plugin of one grading; read `results()` after the session."""
 
-    def __init__(self, grading: PartContext) -> None:
+    def __init__(self, context: PartContext) -> None:
         super().__init__()
-        self._grading = grading
-        self._budgets = {"": LaunchBudget.of(grading.limits.case_s)}
+        self._context = context
+        self._settings = context.settings
+        self._budgets = {"": LaunchBudget.of(context.limits.case_s)}
         """By what is called: see Case.call."""
         self._budget = self._budgets[""]
         self._most_calls = MOST_CALLS
@@ -58,12 +59,12 @@ class JudgeMode(SuiteMode):
 
         Raises GraderError when the machine cannot, as looking at an answer may.
         """
-        grading = self._grading
-        if grading.selection.ranks not in (None, ranks):
+        context = self._context
+        if self._settings.selection.ranks not in (None, ranks):
             self._left_out.add(function_of(item))
-            why = f"--ranks asks for {ranks_text(grading.selection.ranks)} only"
+            why = f"--ranks asks for {ranks_text(self._settings.selection.ranks)} only"
             return never_run(cases, ranks, why)
-        of_call = LaunchBudget.of(grading.limits.case_s)
+        of_call = LaunchBudget.of(context.limits.case_s)
         budget = self._budgets.setdefault(cases[0].call, of_call)
         if budget.ended is not None:
             return never_run(cases, ranks, budget.why_ended)
@@ -72,28 +73,28 @@ class JudgeMode(SuiteMode):
             return never_run(cases, ranks, why)
         if late := self._out_of_time():
             return make_launch(cases, [late] * len(cases), ranks)
-        backend = backend or grading.backend
+        backend = backend or context.backend
         calls = case_calls(
             cases,
             ranks,
-            secret=grading.secret,
-            assignment=grading.assignment,
-            part=grading.part,
+            secret=self._settings.secret,
+            assignment=context.assignment,
+            part=context.part,
             suite=suite_of(item),
             standalone=standalone,
             backend=backend,
-            data=grading.data,
+            data=self._settings.data,
         )
         plan = LaunchPlan(
             ranks=ranks,
             cases=calls,
-            probes=grading.probes,
+            probes=context.probes,
             backend=backend,
             standalone=standalone,
-            entry=grading.entry,
-            submission=grading.submission,
-            support=grading.support,
-            limits=grading.limits,
+            entry=context.entry,
+            submission=context.submission,
+            support=context.support,
+            limits=context.limits,
         )
         answers = Answers(
             cases,
@@ -109,12 +110,12 @@ class JudgeMode(SuiteMode):
         """Return what becomes of cases once ranks have been started for long enough."""
         if self._began_s is None:
             self._began_s = time.monotonic()
-        limit_s = self._grading.limits.part_s
+        limit_s = self._context.limits.part_s
         return out_of_time(limit_s) if time.monotonic() - self._began_s > limit_s else None
 
     def _start(self, plan: LaunchPlan) -> LaunchResult:
-        self._grading.progress(Position(len(self._ended), len(self._tests), plan.ranks))
-        launched = self._grading.launch(replace(plan, most_calls=self._most_calls))
+        self._settings.on_position(Position(len(self._ended), len(self._tests), plan.ranks))
+        launched = self._context.launch(replace(plan, most_calls=self._most_calls))
         self._most_calls -= sum(
             outcome.trace.num_calls for outcome in launched.outcomes if isinstance(outcome, Outcome)
         )
@@ -133,7 +134,7 @@ class JudgeMode(SuiteMode):
     ) -> None:
         """Leave out what nobody asked for."""
         self.test_names = tuple(dict.fromkeys(map(function_of, items)))
-        items[:], left_out = self._grading.selection.split(items)
+        items[:], left_out = self._settings.selection.split(items)
         self._left_out = {function_of(item) for item in left_out} - set(map(function_of, items))
         config.hook.pytest_deselected(items=left_out)
 
@@ -146,10 +147,10 @@ class JudgeMode(SuiteMode):
 
     def _resume(self) -> None:
         """Take over what became of tests in a container that was killed."""
-        for kept in self._grading.journal.kept({self._step(name) for name in self._tests}):
+        for kept in self._settings.journal.kept({self._step(name) for name in self._tests}):
             self._take_over(kept)
         for name, items in self._tests.items():
-            why = self._grading.journal.why_lost(self._step(name))
+            why = self._settings.journal.why_lost(self._step(name))
             if why and name not in self._known:
                 self._known.add(name)
                 self._failed_because_of[name] = name
@@ -171,8 +172,8 @@ class JudgeMode(SuiteMode):
         self.refusals.update(dict.fromkeys(kept.refusals))
 
     def _step(self, name: str) -> Step:
-        replaced = self._grading.own_part_replaced or ""
-        return Step(self._grading.part, suite_of(self._tests[name][0]), replaced, name)
+        replaced = self._context.own_part_replaced or ""
+        return Step(self._context.part, suite_of(self._tests[name][0]), replaced, name)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
@@ -181,18 +182,18 @@ class JudgeMode(SuiteMode):
         if name in self._known or name in self._ended:
             return True
         if item is self._tests[name][0]:
-            self._grading.journal.started(self._step(name))
+            self._settings.journal.started(self._step(name))
         return None
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip what needs the student's own version of a part that is replaced here."""
         super().pytest_runtest_setup(item)
-        replaced = self._grading.own_part_replaced
+        replaced = self._context.own_part_replaced
         if replaced is not None and points_of(item).kwargs.get("own") == replaced:
             pytest.skip(f"{NOT_RUN}it needs your own {replaced}")
-        if self._grading.has_ended:
+        if self._context.has_ended:
             pytest.skip(f"{NOT_RUN}the part had already ended")
-        if self._grading.selection.fail_fast and any(map(_is_failure, self._failed.values())):
+        if self._settings.selection.fail_fast and any(map(_is_failure, self._failed.values())):
             pytest.skip(f"{NOT_RUN}it comes after the first test that failed")
 
     @pytest.hookimpl(wrapper=True)
@@ -216,7 +217,7 @@ class JudgeMode(SuiteMode):
         decided = item is self._tests[name][-1] or _is_failure(self._failed.get(name))
         if call.when == "teardown" and decided:
             self._ended.add(name)
-            self._grading.journal.finished(self._finished(name))
+            self._settings.journal.finished(self._finished(name))
         return report
 
     def _told_error(self, item: pytest.Item, error: BaseException) -> BaseException:
@@ -241,7 +242,7 @@ class JudgeMode(SuiteMode):
 
     def _finished(self, name: str) -> Finished:
         ended = self._budget.ended
-        if ended is not None and self._grading.is_hidden:
+        if ended is not None and self._context.is_hidden:
             ended = RunFailure(ended.verdict, "")
         return Finished(
             self._step(name),
@@ -249,7 +250,7 @@ class JudgeMode(SuiteMode):
             root=self._failed_because_of.get(name, ""),
             ended=ended,
             num_launches=self.num_launches,
-            refusals=() if self._grading.is_hidden else tuple(self.refusals),
+            refusals=() if self._context.is_hidden else tuple(self.refusals),
         )
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -259,9 +260,9 @@ class JudgeMode(SuiteMode):
 
     def _told(self, result: TestResult) -> TestResult:
         """Return what may leave the judge of a result."""
-        if not self._grading.is_hidden:
+        if not self._context.is_hidden:
             return result
-        return replace(result, is_hidden=True) if self._grading.shows_hidden else result.redacted()
+        return replace(result, is_hidden=True) if self._settings.shows_hidden else result.redacted()
 
     @property
     def has_ended(self) -> bool:

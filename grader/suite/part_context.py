@@ -6,7 +6,11 @@ from dataclasses import dataclass, field
 from grader.data import Data
 from grader.journal import Journal
 from grader.runner.launch_plan import LaunchPlan, LaunchResult, Limits
+from grader.suite.inputs import PUBLIC_SECRET
 from grader.suite.selection import Selection
+
+Launcher = Callable[[LaunchPlan], LaunchResult]
+"""Puts a plan to ranks, and returns what came of it."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +21,23 @@ class Position:
     num_tests: int
     ranks: int
     """Of the launch that is about to start."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SuiteSettings:
+    """How to run a suite, whatever the submission."""
+
+    secret: bytes = PUBLIC_SECRET
+    selection: Selection = field(default_factory=Selection)
+    """Which tests to run; all of them for a mark."""
+    data: Data = field(default_factory=Data)
+    """The images that inputs may be made of."""
+    shows_hidden: bool = False
+    """Tell all about hidden tests; for the course, never for a report that students get."""
+    journal: Journal = field(default_factory=Journal)
+    """Is told what becomes of each test, and knows what became of them before."""
+    on_position: Callable[[Position], None] = field(default=lambda position: None)
+    """Is told how far the part has come that is being graded."""
 
 
 @dataclass(frozen=True)
@@ -31,19 +52,11 @@ class PartContext:
     limits: Limits
     submission: Mapping[str, bytes]
     support: Mapping[str, bytes]
-    secret: bytes
-    launch: Callable[[LaunchPlan], LaunchResult]
+    launch: Launcher
+    settings: SuiteSettings = field(default_factory=SuiteSettings)
     own_part_replaced: str | None = None
     """The part whose file is our stand-in in this grading."""
-    progress: Callable[[Position], None] = field(default=lambda position: None)
-    selection: Selection = field(default_factory=Selection)
-    data: Data = field(default_factory=Data)
-    """The images that inputs may be made of."""
     is_hidden: bool = False
     """The suite is one of hidden tests."""
-    shows_hidden: bool = False
-    """Tell all about hidden tests, too; otherwise no more than name and verdict leaves here."""
     has_ended: bool = False
     """Start no ranks: the part has ended in another suite."""
-    journal: Journal = field(default_factory=Journal)
-    """Is told what becomes of each test, and knows what became of them before."""

@@ -30,13 +30,13 @@ class SuiteResult:
     """Of the whole suite, also those that were not to be run."""
 
 
-def grade_suite(suite: Path, grading: PartContext) -> SuiteResult:
-    """Run the suite against the grading's submission; return its results.
+def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
+    """Run the suite against the context's submission; return its results.
 
     Raises GraderError when pytest itself could not run the suite, RanksGone when the ranks had a
     container of their own that has ended.
     """
-    plugin = JudgeMode(grading)
+    plugin = JudgeMode(context)
     arguments = [
         str(suite),
         *("-c", os.devnull, "--rootdir", str(suite.parent), "--confcutdir", str(suite.parent)),
@@ -51,7 +51,7 @@ def grade_suite(suite: Path, grading: PartContext) -> SuiteResult:
     if code == pytest.ExitCode.INTERRUPTED and not plugin.problems:
         raise KeyboardInterrupt
     ended = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
-    if not grading.selection.is_whole:
+    if not context.settings.selection.is_whole:
         ended.add(pytest.ExitCode.NO_TESTS_COLLECTED)
     if code not in ended or plugin.problems:
         reason = (plugin.problems or [said.getvalue()[-2000:]])[0]

@@ -52,7 +52,9 @@ class Record:
         """Return the events of these kinds, in the order in which they were written."""
         if not self.file.exists():
             return []
-        events = [json.loads(line) for line in self.file.read_text().splitlines()]
+        # Another process may be writing: the last line is whole once its end is there.
+        whole, _, _ = self.file.read_text().rpartition("\n")
+        events = [json.loads(line) for line in whole.splitlines()]
         return [event for event in events if event["kind"] in kinds]
 
     def meet(self):

@@ -217,6 +217,7 @@ def test_a_file_is_graded_under_the_asked_name():
 
 def test_a_missing_file_is_named_with_its_other_names():
     """The student learns all names under which it would have been found."""
-    result = parts._grade_once(handed_in("ring.py"), LENET, LENET.parts[0], Settings()).result
+    task = parts.GradingTask(handed_in("ring.py"), LENET, Settings(), launch=pytest.fail)
+    result = parts._grade_once(task, LENET.parts[0]).result
     assert result.verdict is Verdict.NOT_ATTEMPTED
     assert result.message == "all.py or 1a.py or 2a.py was not handed in"

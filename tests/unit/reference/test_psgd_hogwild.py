@@ -243,6 +243,16 @@ def test_hogwild_tells_when_a_process_fails(given, problem):
         )
 
 
+def test_a_record_is_read_while_another_process_writes_to_it(given, tmp_path):
+    """A line that crosses a page of memory can be seen in two pieces: the first is no event yet."""
+    record = given["record"].Record(tmp_path)
+    record.add("arrived")
+    with record.file.open("a") as file:
+        file.write('{"kind": "arr')
+    (event,) = record.events("arrived")
+    assert event["process"] == os.getpid()
+
+
 def test_a_meeting_ends_when_the_others_do_not_come(given, problem, monkeypatch):
     """The one that waits in its step goes on, and says so."""
     dataset, make = problem

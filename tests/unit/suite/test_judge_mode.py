@@ -11,8 +11,8 @@ from grader.errors import GraderError
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner.launch_plan import LaunchResult, Limits
 from grader.suite.continuation import MOST_FRESH_LAUNCHES, MOST_FRESH_LAUNCHES_OF_PART
-from grader.suite.inputs import PUBLIC_SECRET, case_calls
-from grader.suite.part_context import PartContext
+from grader.suite.inputs import case_calls
+from grader.suite.part_context import PartContext, SuiteSettings
 from grader.suite.selection import Selection
 from grader.suite.session import grade_suite
 from grader.trace.calls import Trace
@@ -73,10 +73,10 @@ def failing(verdict, after=0):
     return launch
 
 
-def graded(tmp_path, body, launch=echo, limits=None, **options):
+def graded(tmp_path, body, launch=echo, limits=None, selection=None, **options):
     suite = tmp_path / "test_thing.py"
     suite.write_text(HEAD + textwrap.dedent(body))
-    grading = PartContext(
+    context = PartContext(
         assignment="a",
         part="thing",
         entry="go()",
@@ -85,11 +85,11 @@ def graded(tmp_path, body, launch=echo, limits=None, **options):
         limits=limits or Limits(),
         submission={},
         support={},
-        secret=PUBLIC_SECRET,
         launch=launch,
+        settings=SuiteSettings(selection=selection or Selection()),
         **options,
     )
-    return grade_suite(suite, grading)
+    return grade_suite(suite, context)
 
 
 def grade(tmp_path, body, launch=echo, **options):

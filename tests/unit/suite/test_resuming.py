@@ -6,8 +6,7 @@ from grader.errors import RanksGone
 from grader.journal import PREFIX, Finished, Journal, Resume, Step, parse
 from grader.model import RunFailure, Verdict
 from grader.runner.launch_plan import LaunchResult, Limits
-from grader.suite.inputs import PUBLIC_SECRET
-from grader.suite.part_context import PartContext
+from grader.suite.part_context import PartContext, SuiteSettings
 from grader.suite.session import grade_suite
 
 SUITE = '''
@@ -70,7 +69,7 @@ def grade(tmp_path, *, bad=9, resume=None, launch=hang, told=None, **options):
     lines = [] if told is None else told
     suite = tmp_path / "test_thing.py"
     suite.write_text(SUITE.replace("BAD", str(bad)))
-    grading = PartContext(
+    context = PartContext(
         assignment="a",
         part="thing",
         entry="go()",
@@ -79,14 +78,15 @@ def grade(tmp_path, *, bad=9, resume=None, launch=hang, told=None, **options):
         limits=Limits(),
         submission={},
         support={},
-        secret=PUBLIC_SECRET,
         launch=launch,
-        journal=Journal(
-            resume, lambda line: lines.append(parse(line.removeprefix(PREFIX), resume.key))
+        settings=SuiteSettings(
+            journal=Journal(
+                resume, lambda line: lines.append(parse(line.removeprefix(PREFIX), resume.key))
+            )
         ),
         **options,
     )
-    return grade_suite(suite, grading), lines
+    return grade_suite(suite, context), lines
 
 
 def of(lines, kind):

@@ -168,7 +168,7 @@ def test_who_counts_processes_has_time_for_others(tmp_path, monkeypatch):
         now_s[0] += 0.15
         return os.getpid(), os.getuid()
 
-    monkeypatch.setattr(census, "peer", slow)
+    monkeypatch.setattr(process_census, "peer", slow)
     kept = []
     for _ in range(100):
         kept.append(socket.socket(socket.AF_UNIX))
