@@ -9,7 +9,7 @@ where CI=true: there a skipped container test is a failure.
 import pytest
 from red_team import images, invariants
 from red_team.attack import CONTROLS, HOSTILE, Attack, folders
-from red_team.yard import Yard
+from red_team.attack_runner import AttackRunner
 
 from grader.model import Verdict
 
@@ -24,12 +24,12 @@ def marked(folder):
 
 
 @pytest.fixture(scope="module")
-def yard():
+def runner():
     images.require()
-    yard = Yard()
-    yield yard
-    problems = yard.finish()
-    yard.close()
+    runner = AttackRunner()
+    yield runner
+    problems = runner.finish()
+    runner.close()
     assert not problems, "\n".join(problems)
 
 
@@ -44,23 +44,23 @@ def test_label_is_complete(folder):
 
 
 @pytest.mark.parametrize("folder", [marked(folder) for folder in folders(CONTROLS)])
-def test_control_keeps_its_marks(folder, yard):
+def test_control_keeps_its_marks(folder, runner):
     """What is not hostile is graded as anywhere: a sandbox that breaks it is broken."""
     control = Attack.of(folder)
-    graded = yard.grade(control)
+    graded = runner.grade(control)
     problems = invariants.broken(control, graded)
     assert not problems, account(problems, graded)
 
 
 @pytest.mark.parametrize("folder", [marked(folder) for folder in ATTACKS])
-def test_attack_gains_nothing(folder, yard, request):
+def test_attack_gains_nothing(folder, runner, request):
     """No points, no canary, no survivor, no neighbour disturbed: beside it or right after."""
     attack = Attack.of(folder)
     is_thorough = request.config.option.markexpr != "not slow"
     if is_thorough or ATTACKS.index(folder) % ONE_IN == 0:
-        graded, disturbed = yard.grade_beside_a_control(attack)
+        graded, disturbed = runner.grade_beside_a_control(attack)
     else:
-        graded, disturbed = yard.grade_alone(attack), []
+        graded, disturbed = runner.grade_alone(attack), []
     problems = [*invariants.broken(attack, graded), *disturbed]
     assert not problems, account(problems, graded)
 

@@ -5,11 +5,11 @@ import re
 import pytest
 from red_team import images, invariants, rendered
 from red_team.attack import HOSTILE, Attack
+from red_team.attack_runner import AttackRunner
 from red_team.weakened import WEAKENINGS, weakened
-from red_team.yard import Yard
 
 from grader.model import PartResult, Report, TestResult, Verdict, Versions
-from grader.report import failed_part, junit, losses, markdown, terminal
+from grader.report import deductions, failed_part, junit, markdown, terminal
 
 
 def marked(weakening):
@@ -30,25 +30,25 @@ def test_weakening_fits_the_grader(weakening, tmp_path):
 def test_weakened_judge_gives_in(weakening, tmp_path):
     """At least one of the attacks breaks an invariant, for the reason that is to be expected."""
     images.require()
-    yard = Yard(weakened(weakening, tmp_path / "grader"))
+    runner = AttackRunner(weakened(weakening, tmp_path / "grader"))
     found = []
     for name in weakening.attacks:
         attack = Attack.of(HOSTILE / name)
         if weakening.affects_concurrent_run:
-            graded, disturbed = yard.grade_beside_a_control(attack, head_start_s=3.0)
+            graded, disturbed = runner.grade_beside_a_control(attack, head_start_s=3.0)
             found += [*disturbed, *invariants.broken(attack, graded)]
         else:
-            found += graded_alone(yard, attack)
+            found += graded_alone(runner, attack)
         if any(re.search(weakening.because, each) for each in found):
             break
-    yard.close()
+    runner.close()
     assert any(re.search(weakening.because, each) for each in found), found
 
 
-def graded_alone(yard, attack) -> list[str]:
+def graded_alone(runner, attack) -> list[str]:
     """Return what an attack breaks; a judge that hangs breaks something, too."""
     try:
-        return invariants.broken(attack, yard.grade(attack))
+        return invariants.broken(attack, runner.grade(attack))
     except TimeoutError:
         return [f"the judge had not ended {attack.limit_s:.0f} s after it began, nor soon after"]
 
@@ -67,7 +67,7 @@ TEXTS = {
         ((markdown,), "escape", TEXTS["markup"]),
         ((markdown,), "escape", TEXTS["a link"]),
         ((markdown,), "disarm", TEXTS["a command"]),
-        ((failed_part, losses, terminal), "one_line", TEXTS["steering"]),
+        ((failed_part, deductions, terminal), "one_line", TEXTS["steering"]),
         ((junit,), "one_line", TEXTS["steering"]),
     ],
 )

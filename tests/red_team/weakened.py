@@ -38,7 +38,7 @@ class Weakening:
 
 NO_SELFTEST = Change(
     "pipeline.py",
-    "    protections = examine(settings.launch, _material(settings))\n",
+    "    protections = examine(launcher, _material(settings))\n",
     "    protections = ()\n",
 )
 """Which would refuse to grade with most of these."""
@@ -280,7 +280,7 @@ WEAKENINGS = (
         (
             Change(
                 "suite/judge_mode.py",
-                "        if not self._grading.is_hidden:\n            return result\n",
+                "        if not self._context.is_hidden:\n            return result\n",
                 "        if True:\n            return result\n",
             ),
         ),

@@ -19,8 +19,8 @@ from .hidden_tests import suites_with_hidden_tests
 _REMOVAL_S = 20.0
 
 
-class Yard:
-    """A place to let attacks loose in. Close it afterwards."""
+class AttackRunner:
+    """Grades attacks in containers. Close it afterwards."""
 
     def __init__(self, tree: Path | None = None) -> None:
         """tree: as for container.grade, for attacks and controls."""
