@@ -46,6 +46,9 @@ be; `GraderError` is the grader's own failure. Neither costs anybody points.
 `API_VERSION` is the version of all this: docs/api.md says what may change in which one.
 """
 
+import warnings
+from typing import TYPE_CHECKING, Any
+
 from grader.data import Data
 from grader.errors import GraderError
 from grader.judge import functions
@@ -108,6 +111,9 @@ from grader.trace.calls import ANY_SOURCE, Call, Trace
 
 API_VERSION = "1.0"
 """Version of this module: grows as docs/api.md promises."""
+
+DEPRECATED: dict[str, tuple[str, str]] = {}
+"""Names that go away: what to use instead, and the version that has them no more."""
 
 __all__ = [
     "ANY_SOURCE",
@@ -184,3 +190,17 @@ __all__ = [
     "star_graph",
     "sum_text",
 ]
+
+if not TYPE_CHECKING:  # where any name would be taken for one that there is
+
+    def __getattr__(name: str) -> Any:
+        """Return what a name that goes away stands for, and warn."""
+        if name not in DEPRECATED:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        instead, version = DEPRECATED[name]
+        warnings.warn(
+            f"grader.api.{name} goes away in version {version}; use {instead}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return globals()[instead]

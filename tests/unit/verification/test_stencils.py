@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 from grader.course import Course
 from grader.verification.labels import labelled, read_label
 from grader.verification.verify import verify
@@ -12,7 +10,6 @@ from grader.verification.verify import verify
 ROOT = Path(__file__).parents[2] / "stencils"
 
 
-@pytest.mark.mpi
 def test_each_submission_gets_its_verdict_for_its_reason():
     """Each mistake by the sentence of the check that is for it; other styles all points."""
     checks = list(verify(Course.read(ROOT), "heat"))
