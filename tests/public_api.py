@@ -144,7 +144,8 @@ def problem(recorded, version, after):
     shown = ", ".join(changed[:5]) + (", ..." if changed[5:] else "")
     return (
         f"grader.api has changed ({shown}) and its version is still {version}: set API_VERSION in "
-        f"grader/api/__init__.py to {needed}, as docs/api.md promises, say so in CHANGELOG.md, and run `{COMMAND}`"
+        f"grader/api/__init__.py to {needed}, as docs/api.md promises, say so in CHANGELOG.md, and "
+        f"run `{COMMAND}`"
     )
 
 
