@@ -73,12 +73,12 @@ def _with_pickles(
 ) -> Iterator[CollectiveCall]:
     """Yield all but reductions by messages, without the exchanges of lengths before pickles."""
     made: list[Call] = []
-    pickles = set()
-    lengths = set()
-    for before, after in pairwise(calls):
-        if _are_length_and_pickle(before, after, pickling_lines) and before.sequence not in pickles:
-            lengths.add(before.sequence)
-            pickles.add(after.sequence)
+    pickles = {
+        after.sequence: before.sequence
+        for before, after in pairwise(calls)
+        if _are_length_and_pickle(before, after, pickling_lines)
+    }
+    lengths = set(pickles.values())
     for call in calls:
         if call.function.endswith("_init") and call.function in COLLECTIVES:
             made.append(call)

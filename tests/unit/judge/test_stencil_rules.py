@@ -314,6 +314,26 @@ def test_a_length_and_its_pickle_are_one_call(first, second, name):
     assert told.startswith(f"rank 0 gives a pickle of 500 bytes to comm.{name.lower()} at")
 
 
+def test_a_call_that_failed_is_none():
+    run = Run(2)
+    run.call(0, "Allreduce", num_elements=500, num_bytes=4000, error=15)
+    assert_collective_size(run.trace(), 1, 8)
+
+
+def test_a_start_is_of_the_request_that_gives_as_much():
+    run = Run(2)
+    for rank in range(2):
+        sizes = {"Allreduce_init": 8, "Bcast_init": 4000}
+        for function, num_bytes in sizes.items():
+            run.call(rank, function, num_elements=num_bytes // 8, num_bytes=num_bytes)
+        run.call(rank, "Start", num_elements=500, num_bytes=4000)
+    traces = {1: Run(2).trace(), 2: run.trace()}
+    assert_collectives_per_iteration(traces, 1, names={"Bcast"})
+    assert_collectives_per_iteration(traces, 0, names={"Allreduce"})
+    assert_collective_size(run.trace(), 1, 8, names={"Allreduce"})
+    violation(assert_collective_size, run.trace(), 1, 8)
+
+
 def test_two_broadcasts_of_one_line_are_two_calls():
     """A loop over a number and an array, by one instruction: nothing there is a pickle."""
     run = Run(2)
