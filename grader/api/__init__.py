@@ -21,6 +21,12 @@ Values
 Rules over a `Trace`, which holds the `Call`s of each rank
     `assert_...`; `bytes_sent` (bytes a rank), `messages`, `calls_by_rank`, `sends_of`,
     `reduction_communicators`; `functions`, sets of MPI and c10d names; `ANY_SOURCE`.
+Stencils and iterative solvers
+    `ring_graph`, `grid_graph`, `star_graph`, `complete_graph`: a `Graph`, the neighbours of each
+    rank; `edges_of` one. `assert_neighbours`, `assert_bytes_per_edge`, `bytes_by_edge`.
+    `assert_messages_per_iteration`, `assert_collectives_per_iteration`: from runs with different
+    numbers of iterations; `assert_collective_size`: what a rank gives to each call.
+    Where a number is expected, `Bounds`, (fewest, most), are as well.
 Fault injection
     `inject_faults` puts a case to ranks once for each `MessageFault`, and returns what each
     changed, a `FaultEffect`; `assert_..._matter` and `assert_..._influence` judge these.
@@ -34,25 +40,46 @@ Words
 Oracles
     `grader.oracles`, which a suite may import as well: layers, losses and optimizers in numpy.
 
-Errors: a check raises one of the verdicts above; `GraderError` is the grader's own failure, which
-costs nobody points.
+Errors: a check raises one of the verdicts above, and ValueError where a suite asks for what cannot
+be; `GraderError` is the grader's own failure. Neither costs anybody points.
+
+`API_VERSION` is the version of all this: docs/api.md says what may change in which one.
 """
+
+import warnings
+from typing import TYPE_CHECKING, Any
 
 from grader.data import Data
 from grader.errors import GraderError
 from grader.judge import functions
 from grader.judge.arrivals import arrival_text
+from grader.judge.bounds import Bounds
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.judge.collective_sizes import assert_collective_size
 from grader.judge.contributions import factor_text, sum_text
 from grader.judge.counting import calls_by_rank, sends_of
-from grader.judge.fault_effects import FaultEffect as FaultEffect
+from grader.judge.edges import assert_bytes_per_edge, bytes_by_edge
 from grader.judge.fault_effects import (
+    FaultEffect,
     assert_answers_follow,
     assert_messages_matter,
     assert_ring_influence,
     assert_some_message_matters,
 )
+from grader.judge.graphs import (
+    Graph,
+    complete_graph,
+    edges_of,
+    grid_graph,
+    ring_graph,
+    star_graph,
+)
+from grader.judge.iterations import (
+    assert_collectives_per_iteration,
+    assert_messages_per_iteration,
+)
 from grader.judge.message_faults import every_message_fault, single_message_faults
+from grader.judge.neighbours import assert_neighbours
 from grader.judge.reductions import reduction_communicators
 from grader.judge.traffic import (
     assert_buffers_not_pickles,
@@ -72,8 +99,7 @@ from grader.judge.values import assert_every_rank, assert_unchanged, reduction_t
 from grader.judge.wording import at as call_site
 from grader.judge.wording import listed, ranks_text
 from grader.judge.wording import name_of as call_name
-from grader.model import MessageFault as MessageFault
-from grader.model import Outcome, RunFailure, Verdict
+from grader.model import MessageFault, Outcome, RunFailure, Verdict
 from grader.suite.case import Array, Case, Text
 from grader.suite.case_wording import case_context
 from grader.suite.fault_injection import inject_faults
@@ -82,15 +108,24 @@ from grader.suite.marks import not_run, part, points
 from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
+API_VERSION = "1.0"
+"""Version of this module: grows as docs/api.md promises."""
+
+DEPRECATED: dict[str, tuple[str, str]] = {}
+"""Names that go away: what to use instead, and the version that has them no more."""
+
 __all__ = [
     "ANY_SOURCE",
+    "API_VERSION",
     "Array",
+    "Bounds",
     "BudgetExceeded",
     "Call",
     "Case",
     "Data",
     "FaultEffect",
     "GraderError",
+    "Graph",
     "Launch",
     "MessageFault",
     "NotProven",
@@ -105,9 +140,14 @@ __all__ = [
     "arrival_text",
     "assert_answers_follow",
     "assert_buffers_not_pickles",
+    "assert_bytes_per_edge",
+    "assert_collective_size",
+    "assert_collectives_per_iteration",
     "assert_every_rank",
     "assert_messages_matter",
+    "assert_messages_per_iteration",
     "assert_naive_volume",
+    "assert_neighbours",
     "assert_not_truncated",
     "assert_one_neighbour",
     "assert_only_nonblocking",
@@ -120,14 +160,18 @@ __all__ = [
     "assert_time_ratio",
     "assert_unchanged",
     "assert_uses_operations",
+    "bytes_by_edge",
     "bytes_sent",
     "call_name",
     "call_site",
     "calls_by_rank",
     "case_context",
+    "complete_graph",
+    "edges_of",
     "every_message_fault",
     "factor_text",
     "functions",
+    "grid_graph",
     "holds",
     "inject_faults",
     "listed",
@@ -138,8 +182,24 @@ __all__ = [
     "ranks_text",
     "reduction_communicators",
     "reduction_tolerance",
+    "ring_graph",
     "same_failures_as",
     "sends_of",
     "single_message_faults",
+    "star_graph",
     "sum_text",
 ]
+
+if not TYPE_CHECKING:  # where any name would be taken for one that there is
+
+    def __getattr__(name: str) -> Any:
+        """Return what a name that goes away stands for, and warn."""
+        if name not in DEPRECATED:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        instead, version = DEPRECATED[name]
+        warnings.warn(
+            f"grader.api.{name} goes away in version {version}; use {instead}",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return globals()[instead]

@@ -1,8 +1,10 @@
-"""Who talks to whom in a ring."""
+"""Who talks to whom: in a ring, and on any graph."""
 
-from grader.judge.check_failures import RuleViolation
+from grader.judge.check_failures import NotProven, RuleViolation
+from grader.judge.collective_calls import messages_of, neighbourhood_call
 from grader.judge.counting import assert_not_truncated, messages_sent, sends_of
-from grader.judge.wording import at, ranks_text
+from grader.judge.graphs import Graph, assert_graph_of
+from grader.judge.wording import at, name_of, ranks_text
 from grader.trace.calls import Call, Trace
 
 
@@ -40,3 +42,53 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
             f"{ranks_text(silent)} {sends} nothing; in a ring every rank sends to one neighbour"
         )
     assert_not_truncated(trace)
+
+
+def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False) -> None:
+    """Assert that each rank sends messages to all of its neighbours on a graph, and to no others.
+
+    Messages are those of point-to-point calls: Send, Isend, Sendrecv, started requests, pickles.
+    Those that mpi4py sends within comm.allreduce and comm.reduce belong to a collective; other
+    rules are about these.
+
+    graph: the neighbours of each rank of COMM_WORLD, such as `grid_graph((rows, columns))`. Each
+    rank has to be in it. may_be_silent: accept neighbours that nothing is sent to.
+    Raises RuleViolation; NotProven for a trace that is incomplete, or holds a neighbourhood
+    collective, of which MPI does not say with whom it exchanges; ValueError for a graph of other
+    ranks.
+    """
+    assert_graph_of(graph, len(trace.ranks))
+    assert_not_truncated(trace)
+    assert_neighbours_are_known(trace)
+    for rank in range(len(trace.ranks)):
+        for call in messages_of(trace, rank):
+            if call.peer not in graph[rank]:
+                raise RuleViolation(
+                    f"rank {rank} sends to rank {call.peer} by {name_of(call)}{at(call)}, which is "
+                    f"not its neighbour; {_has(graph, rank)}"
+                )
+    for rank in range(0 if may_be_silent else len(trace.ranks)):
+        left_out = graph[rank] - {call.peer for call in messages_of(trace, rank)}
+        if left_out:
+            verb = "which is its neighbour" if len(left_out) == 1 else "which are its neighbours"
+            raise RuleViolation(
+                f"rank {rank} sends nothing to {ranks_text(left_out)}, {verb}; {_has(graph, rank)}"
+            )
+
+
+def assert_neighbours_are_known(trace: Trace) -> None:
+    """Raise NotProven where ranks exchange data with neighbours that no record names."""
+    for rank in range(len(trace.ranks)):
+        call = neighbourhood_call(trace, rank)
+        if call is not None:
+            raise NotProven(
+                f"rank {rank} calls {name_of(call)}{at(call)}, and with which ranks it exchanges "
+                "data is not recorded; a person should look at it, or use messages instead"
+            )
+
+
+def _has(graph: Graph, rank: int) -> str:
+    if not graph[rank]:
+        return "it has no neighbours"
+    verb = "neighbour is" if len(graph[rank]) == 1 else "neighbours are"
+    return f"its {verb} {ranks_text(graph[rank])}"

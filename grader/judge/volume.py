@@ -12,7 +12,7 @@ from grader.judge.counting import (
 )
 from grader.trace.calls import Trace
 
-_PICKLE_NUM_BYTES = 512
+PICKLE_NUM_BYTES = 512
 """More than a pickle of an array adds to it. Pickling costs the test that asks for buffers, not
 those that ask how much is sent."""
 
@@ -72,7 +72,7 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
         for other in set(range(n)) - {rank}:
             sent = messages(trace, rank, other)
             num_bytes = sum(call.num_bytes for call in sent)
-            headers = _PICKLE_NUM_BYTES * sum(call.pickled for call in sent)
+            headers = PICKLE_NUM_BYTES * sum(call.pickled for call in sent)
             if not _fits(num_bytes, (length, length), item_num_bytes, headers):
                 raise RuleViolation(
                     f"rank {rank} sent rank {other} {_elements(num_bytes, item_num_bytes)}; in the "
@@ -94,7 +94,7 @@ def _assert_volume(
     """Assert that each rank, and all together, sent between the two numbers of elements."""
     sent = bytes_sent(trace)
     headers = [
-        _PICKLE_NUM_BYTES * sum(call.pickled for call in sends_of(trace, rank))
+        PICKLE_NUM_BYTES * sum(call.pickled for call in sends_of(trace, rank))
         for rank in range(len(trace.ranks))
     ]
     if in_all[0] > 0 and not any(sent):

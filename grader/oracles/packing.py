@@ -29,7 +29,7 @@ def slices(shapes: Shapes) -> dict[str, slice]:
 
 
 def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
-    """Return the packed vector of arrays by name.
+    """Return the packed vector of arrays by name; of none, a vector without elements.
 
     Raises ValueError for other names or shapes than those of `shapes`.
     """
@@ -40,7 +40,7 @@ def packed(arrays: Mapping[str, NDArray[Any]], shapes: Shapes) -> NDArray[Any]:
         )
     for name, shape in shapes.items():
         assert_shape(name, arrays[name], shape, "an array is packed as the shapes have it")
-    return np.concatenate([arrays[name].ravel() for name in shapes])
+    return np.concatenate([arrays[name].ravel() for name in shapes]) if shapes else np.zeros(0)
 
 
 def unpacked(vector: NDArray[Any], shapes: Shapes) -> dict[str, NDArray[Any]]:

@@ -99,8 +99,11 @@ def packed(arrays: Iterable[Any], dtype: npt.DTypeLike = np.float32) -> npt.NDAr
 
 def _array(given: Any) -> npt.NDArray[Any]:
     if hasattr(given, "detach"):
-        # Of all types that torch has, numpy knows this one, which holds the numbers of the others.
-        given = given.detach().double().numpy()
+        plain = given.detach().resolve_conj().resolve_neg()
+        try:
+            given = plain.numpy()
+        except TypeError:  # numpy does not have all types of torch; these hold the others' numbers
+            given = (plain.cdouble() if plain.is_complex() else plain.double()).numpy()
     return np.asarray(given)
 
 

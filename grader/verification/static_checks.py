@@ -11,6 +11,7 @@ from grader.errors import GraderError
 from grader.points import total, written
 from grader.spelling import did_you_mean
 from grader.suite.prices import Price, prices
+from grader.verification.deprecated import check_deprecated_names
 from grader.verification.labels import FILE, labelled, read_label
 from grader.verification.problem import Problem
 
@@ -166,6 +167,7 @@ def _tests_of(assignment: Assignment, part: Part) -> set[str]:
 STATIC_CHECKS: dict[str, Callable[[Course, Assignment], Iterator[Problem]]] = {
     "files": check_files,
     "suites": check_suites,
+    "names that go away": check_deprecated_names,
     "template": check_template,
     "student edition": check_student_edition,
     "labels": check_labels,

@@ -41,6 +41,7 @@ static void complete_exchange(const struct exchange *exchange, const MPI_Status 
 
 typedef int exchange_function(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype,
                               int, int, MPI_Comm, MPI_Status *);
+typedef int replace_function(void *, int, MPI_Datatype, int, int, int, int, MPI_Comm, MPI_Status *);
 
 /* An exchange whose send waits for its receive: it stays safe, since both are posted. */
 static int synchronous_exchange(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest,
@@ -62,34 +63,6 @@ static int synchronous_exchange(const void *sendbuf, int sendcount, MPI_Datatype
     return error == MPI_SUCCESS ? send_error : error;
 }
 
-int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
-                 void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
-                 MPI_Comm comm, MPI_Status *status)
-{
-    need_library();
-    MPI_Status own;
-    bool waits = sends_are_synchronous();
-    struct exchange exchange = {
-        message(NAME_Sendrecv, IS_SEND | (waits ? SYNCHRONOUS : 0u), sendbuf, sendcount, sendtype,
-                dest, sendtag, comm),
-        message(NAME_Sendrecv, IS_RECEIVE, NULL, recvcount, recvtype, source, recvtag, comm),
-        {0},
-        {0},
-    };
-    begin_exchange(&exchange);
-    if (exchange.halves[0] != NOT_RECORDED && status == MPI_STATUS_IGNORE)
-        status = &own;
-    const struct payload *sent = &exchange.sent;
-    exchange_function *send_and_receive = waits ? synchronous_exchange : real.Sendrecv;
-    int error = send_and_receive(sent->buffer, sent->count, sent->datatype, dest, sendtag, recvbuf,
-                                 recvcount, recvtype, source, recvtag, comm, status);
-    free(sent->copy);
-    if (error == MPI_SUCCESS)
-        complete_exchange(&exchange, status);
-    end_exchange(&exchange, error);
-    return error;
-}
-
 /* Sends a packed copy of buf, so that the receive may fill buf meanwhile. */
 static int synchronous_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag,
                                int source, int recvtag, MPI_Comm comm, MPI_Status *status)
@@ -107,16 +80,19 @@ static int synchronous_replace(void *buf, int count, MPI_Datatype datatype, int 
     return error;
 }
 
-int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag,
-                         int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+/* MPI_Sendrecv, or MPI_Sendrecv_replace, whose two buffers are the same. */
+static int send_and_receive(uint32_t function, const void *sendbuf, int sendcount,
+                            MPI_Datatype sendtype, int dest, int sendtag, void *recvbuf,
+                            int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                            MPI_Comm comm, MPI_Status *status)
 {
     need_library();
     MPI_Status own;
     bool waits = sends_are_synchronous();
     struct exchange exchange = {
-        message(NAME_Sendrecv_replace, IS_SEND | (waits ? SYNCHRONOUS : 0u), buf, count, datatype,
-                dest, sendtag, comm),
-        message(NAME_Sendrecv_replace, IS_RECEIVE, NULL, count, datatype, source, recvtag, comm),
+        message(function, IS_SEND | (waits ? SYNCHRONOUS : 0u), sendbuf, sendcount, sendtype, dest,
+                sendtag, comm),
+        message(function, IS_RECEIVE, NULL, recvcount, recvtype, source, recvtag, comm),
         {0},
         {0},
     };
@@ -124,19 +100,35 @@ int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, 
     if (exchange.halves[0] != NOT_RECORDED && status == MPI_STATUS_IGNORE)
         status = &own;
     const struct payload *sent = &exchange.sent;
-    exchange_function *send_and_receive = waits ? synchronous_exchange : real.Sendrecv;
-    int error = sent->copy
-                    ? send_and_receive(sent->buffer, sent->count, sent->datatype, dest, sendtag,
-                                       buf, count, datatype, source, recvtag, comm, status)
-                : waits ? synchronous_replace(buf, count, datatype, dest, sendtag, source, recvtag,
-                                              comm, status)
-                        : real.Sendrecv_replace(buf, count, datatype, dest, sendtag, source,
-                                                recvtag, comm, status);
+    exchange_function *of_two_buffers = waits ? synchronous_exchange : real.Sendrecv;
+    replace_function *of_one_buffer = waits ? synchronous_replace : real.Sendrecv_replace;
+    int error;
+    if (function == NAME_Sendrecv_replace && !sent->copy)
+        error = of_one_buffer(recvbuf, recvcount, recvtype, dest, sendtag, source, recvtag, comm,
+                              status);
+    else
+        error = of_two_buffers(sent->buffer, sent->count, sent->datatype, dest, sendtag, recvbuf,
+                               recvcount, recvtype, source, recvtag, comm, status);
     free(sent->copy);
     if (error == MPI_SUCCESS)
         complete_exchange(&exchange, status);
     end_exchange(&exchange, error);
     return error;
+}
+
+int MPI_Sendrecv(const void *sendbuf, int sendcount, MPI_Datatype sendtype, int dest, int sendtag,
+                 void *recvbuf, int recvcount, MPI_Datatype recvtype, int source, int recvtag,
+                 MPI_Comm comm, MPI_Status *status)
+{
+    return send_and_receive(NAME_Sendrecv, sendbuf, sendcount, sendtype, dest, sendtag, recvbuf,
+                            recvcount, recvtype, source, recvtag, comm, status);
+}
+
+int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype datatype, int dest, int sendtag,
+                         int source, int recvtag, MPI_Comm comm, MPI_Status *status)
+{
+    return send_and_receive(NAME_Sendrecv_replace, buf, count, datatype, dest, sendtag, buf, count,
+                            datatype, source, recvtag, comm, status);
 }
 
 static void track_posted_exchange(const MPI_Request *request, const struct exchange *exchange,

@@ -24,6 +24,14 @@ def test_unpacked_arrays_share_the_memory_of_the_vector():
     assert all(np.shares_memory(each, VECTOR) for each in unpacked(VECTOR, SHAPES).values())
 
 
+def test_nothing_is_packed_as_an_empty_vector():
+    """A layer without parameters, and back."""
+    assert packed({}, {}).shape == (0,)
+    assert unpacked(packed({}, {}), {}) == {}
+    single = packed({"scale": np.ones((), np.float32)}, {"scale": ()})
+    assert single.dtype == np.float32
+
+
 def test_slices_say_where():
     assert slices(SHAPES) == {
         "fc.weight": slice(0, 6),

@@ -49,6 +49,14 @@ def test_modules_import_each_other_in_every_way(stranger, statement):
     assert sys.modules["other"].value == sys.modules["probes"].value == "the student's"
 
 
+def test_probes_have_dataclasses_whose_annotations_are_types():
+    """Of texts, as the import from __future__ makes them, Python asks sys.modules."""
+    text = "from dataclasses import dataclass\n@dataclass\nclass Pair:\n    one: int\n    two: int"
+    assert load(first=text).Pair(1, 2).two == 2
+    with pytest.raises(AttributeError):
+        load(first=f"from __future__ import annotations\n{text}")
+
+
 def test_a_module_runs_when_it_is_first_imported_and_once():
     """Within a function, long after the others."""
     probes = load(

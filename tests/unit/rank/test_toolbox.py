@@ -103,6 +103,31 @@ def test_tensors_and_arrays_are_packed_in_order():
     assert toolbox.packed([third], np.float64)[0] == 1 / 3
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf")
+@pytest.mark.parametrize(
+    ("name", "numbers"),
+    [
+        ("int64", [2**53 + 1, -(2**53) - 1]),
+        ("complex128", [1 + 2j, -3j]),
+        ("complex32", [1 + 2j, -3j]),
+        ("bfloat16", [1.5, -2.0]),
+        ("bool", [True, False]),
+    ],
+)
+def test_tensors_of_any_type_keep_their_numbers(name, numbers):
+    """A whole number that no double is, an imaginary part, what numpy has no type for."""
+    dtype = type(numbers[0]) if name != "int64" else np.int64
+    given = torch.tensor(numbers, dtype=getattr(torch, name))
+    assert toolbox.packed([given], dtype).tolist() == numbers
+
+
+def test_a_view_that_torch_has_not_worked_out_is_packed():
+    """Of a conjugate, and of its imaginary part, only the sign is noted."""
+    given = torch.tensor([1 + 2j])
+    assert toolbox.packed([given.conj()], np.complex128).tolist() == [1 - 2j]
+    assert toolbox.packed([given.conj().imag]).tolist() == [-2]
+
+
 def test_what_was_packed_is_unpacked():
     """Into arrays of its own; nothing may be left or missing."""
     arrays = [np.arange(6.0).reshape(2, 3), np.array(7.0), np.zeros((0, 2)), np.array([8.0])]

@@ -307,7 +307,7 @@ def test_nothing_of_a_run_is_left():
     assert not Path(f"/proc/{daemon:.0f}").exists()
 
 
-def test_a_script_finds_mpi_initialised_also_in_a_genuine_run():
+def test_a_script_finds_mpi_initialised_also_in_a_standalone_run():
     """Importing mpi4py.MPI initialises MPI, unless mpi4py.rc says not to."""
     source = """
     from mpi4py import MPI

@@ -267,7 +267,7 @@ def test_what_is_left_of_a_case_disturbs_no_later_one(server):
             assert all(call.completed_ns for call in rank.calls if call.creates_request)
 
 
-def test_a_genuine_program_gets_no_call_from_us(server):
+def test_a_standalone_program_gets_no_call_from_us(server):
     """It has returned without Finalize: whoever waits for its long message waits in vain."""
     launched = run(
         """

@@ -120,7 +120,7 @@ def test_each_rank_prints_by_itself(tmp_path):
         )
     ]
     assert "3 ranks, length " in done.stdout.partition("FAILURES")[2]
-    assert "site-packages" not in done.stdout and "launch_view" not in done.stdout
+    assert "site-packages" not in done.stdout and "launch_results" not in done.stdout
 
 
 def test_with_s_rank_0_is_heard_at_once_and_the_others_after_the_case(tmp_path):
