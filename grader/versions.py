@@ -36,9 +36,12 @@ def versions(course: Course) -> Versions:
     )
 
 
-def engine_digest() -> str:
-    """Return the SHA-256 over the grader's own sources: the same in a checkout, an image, a wheel."""
-    return digest_of(each for each in source_files(_PACKAGE) if each[0] != _LOCK)
+def engine_digest(package: Path | None = None) -> str:
+    """Return the SHA-256 over the grader's own sources: the same in a checkout, an image, a wheel.
+
+    package: the folder of another engine than this one.
+    """
+    return digest_of(each for each in source_files(package or _PACKAGE) if each[0] != _LOCK)
 
 
 def lock_digest() -> str:

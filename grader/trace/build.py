@@ -201,7 +201,8 @@ def main(arguments: list[str]) -> None:
     if target is None:
         made = library()
     else:
-        made = target / shipped.file_name(mpicc()) if target.is_dir() else target
+        name = shipped.file_name(mpicc()) if target.is_dir() else None
+        made = target / name if name else target
         build(made)
     sys.stdout.write(f"{made}\n")
 

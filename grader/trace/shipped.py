@@ -18,8 +18,8 @@ def sources() -> list[Path]:
 def file_name(compiler: str) -> str | None:
     """Return what the interposer is called that fits our source and the MPI of an mpicc.
 
-    It depends on nothing else that can differ: MPI is reached by its names, as mpi.h types them, and
-    Python and mpi4py too (interposer/python.h). None where no mpi.h lies beside that mpicc.
+    It depends on nothing else that can differ: the interposer looks up Python and mpi4py by their
+    names (interposer/python.h). None where no mpi.h lies beside that mpicc.
     """
     include = Path(compiler).resolve().parent.parent / "include"
     headers = [include / name for name in _HEADERS if (include / name).is_file()]
