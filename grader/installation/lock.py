@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from grader.errors import GraderError
 
 _ENTRY = re.compile(r"^([a-z0-9][a-z0-9.-]*)==", re.MULTILINE)
-_WANTED_BY = re.compile(r"^ {4}#(?: via)? +(\S.*)$", re.MULTILINE)
+_WANTED_BY = re.compile(r"^ {4}#(?: via)? +(?!via$)(\S.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

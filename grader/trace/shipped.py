@@ -28,10 +28,13 @@ def file_name(compiler: str) -> str | None:
     return f"interposer-{_digest_of([*headers, *sources()])}.so"
 
 
-def find(compiler: str, folder: Path = _FOLDER) -> Path | None:
-    """Return the interposer that came with this installation, if it fits the MPI of an mpicc."""
+def find(compiler: str, folder: Path | None = None) -> Path | None:
+    """Return the interposer that fits the MPI of an mpicc, if one has come with this installation.
+
+    folder: where to look for it, in place of our own.
+    """
     name = file_name(compiler)
-    path = folder / name if name else None
+    path = (folder or _FOLDER) / name if name else None
     return path if path and path.is_file() else None
 
 
