@@ -1,4 +1,4 @@
-"""What pages tell students to install: the requirements of their course, and no stranger's package."""
+"""What pages tell students to install: what their course has locked, never another project's."""
 
 import re
 from pathlib import Path
