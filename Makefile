@@ -153,7 +153,7 @@ docs: setup
 # Every attack, the slow ones too, and every weakened judge.
 RED_TEAM := $(addprefix tests/container/test_,hostile.py hostile_archives.py weakened.py)
 acceptance: setup sanitize
-	$(BIN)/python -m pytest -n 2 -m slow tests/test_submissions.py
+	$(BIN)/python -m pytest -n 2 -m slow tests/test_submissions.py tests/test_installation.py
 	$(BIN)/python -m pytest -m "slow or not slow" $(RED_TEAM)
 	$(BIN)/python benchmarks/mutation.py
 	$(BIN)/python benchmarks/acceptance.py
