@@ -195,6 +195,19 @@ def test_what_needs_torch_says_so(student):
     assert done.stderr.count("\n") == 1
 
 
+def test_hidden_lines_in_what_students_get_stop_the_build(tmp_path, wheels, course):
+    """As they stop that of the images; nothing is written then."""
+    leaking = shutil.copytree(course, tmp_path / "leaking")
+    hidden = 'def test_many():\n    """Five ranks, which no visible test has, get the sum."""\n'
+    (leaking / "tests/suites/sums/hidden_sum.py").write_text(hidden)
+    with (leaking / "student_template/sums/HANDOUT.md").open("a") as handout:
+        handout.write('    """Five ranks, which no visible test has, get the sum."""\n')
+    done = build(("--course", leaking), wheels, tmp_path / "out", "https://example.org")
+    assert done.returncode == 3
+    assert "students get it, and it holds a line of hidden_sum.py" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_another_wheel_under_the_same_name_is_refused(tmp_path, served, wheels, course):
     """Whoever changes what lies on the page does not change what students install."""
     root, address = served

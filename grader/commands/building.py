@@ -18,6 +18,8 @@ def build(options: argparse.Namespace) -> int:
     """Build the images of a course, or what its students install."""
     if len(named_courses(options)) > 1:
         raise UsageError("name one --course: the one to build")
+    if options.installation is None and options.url is not None:
+        raise UsageError("--url says where an installation is published: name its --installation")
     course = courses_of(options).courses[0]
     refusals = list(_refusals(course))
     if refusals:
