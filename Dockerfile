@@ -43,6 +43,18 @@ COPY grader/trace grader/trace
 RUN mkdir /opt/interposer \
     && /opt/venv/bin/python -m grader.trace.build /opt/interposer/interposer.so
 
+# `docker build --target wheel --output dist .`: the engine as students install it, made by the C
+# compiler of the images and for their C library.
+FROM packages AS wheel-build
+WORKDIR /build
+COPY setup.py pyproject.toml README.md LICENSE requirements.lock ./
+COPY grader grader
+RUN mkdir /wheels \
+    && /opt/venv/bin/python -c 'from setuptools import build_meta; build_meta.build_wheel("/wheels")'
+
+FROM scratch AS wheel
+COPY --from=wheel-build /wheels /
+
 # Everything a student must not read: only root may enter.
 FROM python AS engine
 COPY grader /layout/opt/grader/grader

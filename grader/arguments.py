@@ -3,6 +3,7 @@
 import argparse
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -50,7 +51,9 @@ def parser(
     write.add_argument("output", metavar="FOLDER", type=Path)
     new = commands.add_parser("new", help="write a new assignment, which grades at once")
     new.add_argument("name", metavar="NAME", help="as of a Python package: halo_exchange")
-    build = commands.add_parser("build", help="build the image of a course, and its students'")
+    build = commands.add_parser(
+        "build", help="build the images of a course, or its students' installation"
+    )
     build.add_argument("--tag", metavar="NAME", help="of the image (default: the course's name)")
     build.add_argument(
         "--from",
@@ -58,6 +61,24 @@ def parser(
         metavar="IMAGE",
         default="grade-engine",
         help="the engine's image (default: grade-engine)",
+    )
+    build.add_argument(
+        "--installation",
+        metavar="FOLDER",
+        type=Path,
+        help="write what students install with pip, in place of images",
+    )
+    build.add_argument(
+        "--wheels",
+        metavar="FOLDER",
+        type=Path,
+        default=Path("dist"),
+        help="with --installation: holds the engine's wheels (default: dist)",
+    )
+    build.add_argument(
+        "--url",
+        type=_address,
+        help="with --installation: where its folder is going to be published",
     )
     verify = commands.add_parser("verify", help="check assignments as their authors mean them")
     verify.add_argument(
@@ -95,6 +116,14 @@ def _add_course_option(command: argparse.ArgumentParser, name: str = "course") -
         default=[],
         help="a course to grade by, beside the bundled one (default: GRADER_COURSE)",
     )
+
+
+def _address(text: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
+        raise argparse.ArgumentTypeError(
+            f"expected an address such as https://example.org/grading, found {text!r}"
+        )
+    return text.rstrip("/")
 
 
 def _score(text: str) -> float:

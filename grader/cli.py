@@ -156,7 +156,7 @@ def _require_own_course(report: Report, options: argparse.Namespace) -> None:
 def _build(options: argparse.Namespace) -> int:
     from grader.commands import building  # as for `run`
 
-    return building.build_images(options)
+    return building.build(options)
 
 
 def _selftest(options: argparse.Namespace) -> int:

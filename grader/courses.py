@@ -1,8 +1,9 @@
-"""The courses that a command knows: those it was told of, and the one bundled with the engine."""
+"""The courses that a command knows: those it was told of, those installed, and the bundled one."""
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from grader.assignment import Assignment
@@ -12,6 +13,8 @@ from grader.spelling import did_you_mean
 
 VARIABLE = "GRADER_COURSE"
 """Names folders of courses, separated as in PATH."""
+GROUP = "grader.courses"
+"""The entry points by which packages name the folders of the courses that they install."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,15 @@ def bundled_root() -> Path | None:
     return root if (root / FILE).is_file() else None
 
 
+def installed_roots() -> list[Path]:
+    """Return the folders of the courses that packages have installed, in the order of their names.
+
+    Nothing is imported: an entry point names a folder where packages lie.
+    """
+    found = sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name)
+    return [Path(str(each.dist.locate_file(each.value))).resolve() for each in found if each.dist]
+
+
 def bundled() -> Course:
     """Read the course that lies around this package. Raises GraderError where none does."""
     root = bundled_root()
@@ -95,9 +107,10 @@ def bundled() -> Course:
 def find_courses(
     named: Sequence[Path] = (), environment: Mapping[str, str] = os.environ
 ) -> Courses:
-    """Return the courses in the named folders, or else in GRADER_COURSE; last the bundled one.
+    """Return the courses in the named folders, or else in GRADER_COURSE; last those that are there.
 
-    A course that is named takes the place of a bundled one of the same name.
+    These are the bundled one and the installed ones, in place of which a named one of the same name
+    is taken.
     Raises UsageError for a folder without a course and for two courses of one name, GraderError
     where there is no course at all.
     """
@@ -105,10 +118,11 @@ def find_courses(
         Path(folder) for folder in environment.get(VARIABLE, "").split(os.pathsep) if folder
     ]
     courses = [Course.read(folder) for folder in dict.fromkeys(map(Path.resolve, folders))]
-    root = bundled_root()
-    if root is not None and root not in [course.root for course in courses]:
-        last = Course.read(root)
-        courses += [last] if last.name not in [course.name for course in courses] else []
+    named_before = {course.name for course in courses}
+    for root in filter(None, [bundled_root(), *installed_roots()]):
+        if root not in [course.root for course in courses]:
+            last = Course.read(root)
+            courses += [last] if last.name not in named_before else []
     if not courses:
         raise GraderError(f"no course is installed: name its folder with --course or in {VARIABLE}")
     by_name: dict[str, Course] = {}

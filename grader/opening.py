@@ -11,6 +11,7 @@ from grader.courses import Courses
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.recognition import recognise, require_likely
+from grader.runner.machine import check_machine
 from grader.spelling import did_you_mean
 from grader.suite.open_session import OpenEnd, OpenOrder, run_openly
 
@@ -34,6 +35,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
     else:
         found = courses.assignment(assignment)
         require_likely(submission, found, courses.readable())
+    check_machine(found.needs)
     end = run_openly(
         OpenOrder(
             suites=_suites(found, options.part or [], set(submission.files)),

@@ -71,7 +71,7 @@ def grade_as(submission: Submission, name: str | None, settings: Settings) -> Re
 
 def grade_submission(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
     """Grade every part of one submission."""
-    check_machine()
+    check_machine(assignment.needs)
     if settings.launch is not None:
         return _grade_all(GradingTask(submission, assignment, settings, settings.launch))
     with ForkServer(assignment.needs, settings.rank_host) as server:

@@ -36,15 +36,24 @@ def versions(course: Course) -> Versions:
     )
 
 
-def engine_digest() -> str:
-    """Return the SHA-256 over the grader's own sources: the same in a checkout and in an image."""
-    return digest_of(source_files(_PACKAGE))
+def engine_digest(package: Path | None = None) -> str:
+    """Return the SHA-256 over the grader's own sources: the same in a checkout, an image, a wheel.
+
+    package: the folder of another engine than this one.
+    """
+    return digest_of(each for each in source_files(package or _PACKAGE) if each[0] != _LOCK)
 
 
 def lock_digest() -> str:
     """Return the SHA-256 of the lock file of the packages, or `none` where it is not there."""
-    lock = _PACKAGE.parent / _LOCK
-    return hashlib.sha256(lock.read_bytes()).hexdigest() if lock.is_file() else "none"
+    lock = lock_file()
+    return "none" if lock is None else hashlib.sha256(lock.read_bytes()).hexdigest()
+
+
+def lock_file() -> Path | None:
+    """Return the lock of the packages: a wheel has it in the package, a checkout beside it."""
+    files = (_PACKAGE / _LOCK, _PACKAGE.parent / _LOCK)
+    return next((file for file in files if file.is_file()), None)
 
 
 def packages() -> dict[str, str]:

@@ -10,6 +10,8 @@ _HERE = Path(__file__).parent
 _ALONE = ("container/", "unit/test_survivors.py", "unit/suite/test_open_mode.py")
 """Containers, and what is left of processes and folders: two of these at a time would see each
 other."""
+_TOGETHER = ("test_installation.py",)
+"""What one worker makes once, and takes long to make."""
 
 # In the background of a shell SIGINT is ignored, by all that is started there as well; some tests
 # interrupt what they start.
@@ -22,6 +24,8 @@ class _OneAtATime(LoadScopeScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         below = nodeid.removeprefix(f"{_HERE.name}/")
+        if below.startswith(_TOGETHER):
+            return nodeid.partition("::")[0]
         return "machine" if below.startswith(_ALONE) else nodeid
 
 

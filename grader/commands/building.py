@@ -1,24 +1,57 @@
-"""The command that makes the images of a course: build."""
+"""The command that makes what a course hands out: its images, and its students' installation."""
 
 import argparse
 from collections.abc import Iterator
 
+from grader.authoring import template
 from grader.commands.context import courses_of, named_courses, say
 from grader.container.course_image import build_context, edition
-from grader.container.docker_engine import DockerEngine
 from grader.course import Course
 from grader.errors import GraderError, UsageError
+from grader.installation import folder
+from grader.installation.engine_wheels import EngineWheels
 from grader.verification.static_checks import check_student_edition
+from grader.versions import lock_file
 
 
-def build_images(options: argparse.Namespace) -> int:
-    """Build the image of a course, and the one that its students may have."""
+def build(options: argparse.Namespace) -> int:
+    """Build the images of a course, or what its students install."""
     if len(named_courses(options)) > 1:
-        raise UsageError("name one --course: the one to make images of")
+        raise UsageError("name one --course: the one to build")
+    if options.installation is None and options.url is not None:
+        raise UsageError("--url says where an installation is published: name its --installation")
     course = courses_of(options).courses[0]
     refusals = list(_refusals(course))
     if refusals:
         raise GraderError(*refusals)
+    if options.installation is not None:
+        return _write_installation(options, course)
+    return _build_images(options, course)
+
+
+def _write_installation(options: argparse.Namespace, course: Course) -> int:
+    """Write the folder that students install from."""
+    template.require_free(options.installation)
+    lock = lock_file()
+    if lock is None:
+        raise GraderError(
+            "this engine has no requirements.lock, by which students install the same packages: "
+            "run it from a checkout, or from its wheel"
+        )
+    engine = EngineWheels.find(options.wheels)
+    files = edition(course, is_for_students=True)
+    for path in folder.write(
+        options.installation, course, files, engine, lock.read_text(), options.url
+    ):
+        print(path)
+    say(f"students install it, in a virtual environment, with: {folder.install_line(options.url)}")
+    return 0
+
+
+def _build_images(options: argparse.Namespace, course: Course) -> int:
+    """Build the image of a course, and the one that its students may have."""
+    from grader.container.docker_engine import DockerEngine  # which an installation does without
+
     tag = options.tag or course.name
     engine = DockerEngine.connect()
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):

@@ -1,11 +1,13 @@
 """What a machine has to have before anything can be launched there."""
 
 import contextlib
+import importlib.util
 import os
 import random
 import shutil
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from grader.errors import GraderError
@@ -16,10 +18,22 @@ _MAX_ATTEMPTS = 100
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
-def check_machine() -> None:
-    """Raise GraderError, saying what to install, on a machine that cannot launch anything."""
+def check_machine(needs: Sequence[str] = ()) -> None:
+    """Raise GraderError, saying what to install, on a machine that cannot launch anything.
+
+    needs: the modules that ranks import, beside numpy and mpi4py.
+    """
     mpirun()
     build.library()
+    packages = dict.fromkeys(module.partition(".")[0] for module in needs)
+    # Looked for and not imported: that takes torch over a second.
+    missing = [package for package in packages if importlib.util.find_spec(package) is None]
+    if missing:
+        raise GraderError(
+            f"this assignment needs {' and '.join(missing)}, which "
+            f"{'is' if len(missing) == 1 else 'are'} not installed: install what the course's "
+            f"requirements.txt names, or `pip install {' '.join(missing)}`"
+        )
 
 
 def mpirun() -> str:

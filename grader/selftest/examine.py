@@ -13,7 +13,7 @@ import numpy as np
 from grader.errors import GraderError
 from grader.model import Outcome, Text
 from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult, Limits
-from grader.selftest import hostile_calling, hostile_probe, surroundings
+from grader.selftest import architecture, hostile_calling, hostile_probe, surroundings
 from grader.selftest.findings import Remains, protections
 from grader.selftest.hostile_probe import ATTEMPTS
 from grader.selftest.protections import Protection
@@ -83,7 +83,10 @@ def _plan(call: CaseCall) -> LaunchPlan:
 
 def probe_sources() -> dict[str, str]:
     """Return the source of the hostile probe, and of all attempts by their modules."""
-    files = [Path(str(module.__file__)) for module in (surroundings, hostile_calling, *ATTEMPTS)]
+    files = [
+        Path(str(module.__file__))
+        for module in (architecture, surroundings, hostile_calling, *ATTEMPTS)
+    ]
     first = {"__init__": Path(hostile_probe.__file__).read_text()}
     return first | {file.stem: file.read_text() for file in files}
 

@@ -1,7 +1,6 @@
 """Attempts on what the kernel offers: namespaces, mounts, seldom used calls, sockets."""
 
 import os
-import platform
 import socket
 import struct
 import time
@@ -10,28 +9,29 @@ from ctypes import c_long
 from functools import partial
 from typing import Any
 
+from .architecture import this_one
 from .hostile_calling import checked, in_a_child, libc
 from .hostile_processes import trace_a_child
 
 _NAMESPACES = {"user": 1 << 28, "mount": 1 << 17, "process": 1 << 29, "network": 1 << 30}
-_CALLS: dict[str, tuple[int, int, tuple[int | bytes | None, ...]]] = {
-    # Numbers on x86_64 and on aarch64, arguments.
-    "keyctl": (250, 219, (0, -4, 0)),
-    "add_key": (248, 217, (b"user", b"x", b"y", 1, -4)),
-    "request_key": (249, 218, (b"user", b"x", None, -4)),
-    "bpf": (321, 280, (0, None, 0)),
-    "io_uring_setup": (425, 425, (1, None)),
-    "userfaultfd": (323, 282, (0,)),
-    "perf_event_open": (298, 241, (None, 0, -1, -1, 0)),
-    "shmget": (29, 194, (0, 4096, 0o1600)),
-    "msgget": (68, 186, (0, 0o1600)),
-    "semget": (64, 190, (0, 1, 0o1600)),
-    "mq_open": (240, 180, (b"selftest", os.O_CREAT | os.O_RDWR, 0o600, None)),
-    "setns": (308, 268, (0, 0)),
-    "pivot_root": (155, 41, (b"/tmp", b"/tmp")),
-    "open_by_handle_at": (304, 265, (-1, None, 0)),
-    "init_module": (175, 105, (None, 0, b"")),
-    "syslog": (103, 116, (3, None, 0)),
+_CALLS: dict[str, tuple[int | bytes | None, ...]] = {
+    # With what arguments.
+    "keyctl": (0, -4, 0),
+    "add_key": (b"user", b"x", b"y", 1, -4),
+    "request_key": (b"user", b"x", None, -4),
+    "bpf": (0, None, 0),
+    "io_uring_setup": (1, None),
+    "userfaultfd": (0,),
+    "perf_event_open": (None, 0, -1, -1, 0),
+    "shmget": (0, 4096, 0o1600),
+    "msgget": (0, 0o1600),
+    "semget": (0, 1, 0o1600),
+    "mq_open": (b"selftest", os.O_CREAT | os.O_RDWR, 0o600, None),
+    "setns": (0, 0),
+    "pivot_root": (b"/tmp", b"/tmp"),
+    "open_by_handle_at": (-1, None, 0),
+    "init_module": (None, 0, b""),
+    "syslog": (3, None, 0),
 }
 _PR_SET_DUMPABLE = 4
 _SYSTEM_V_REMOVE = {"shmget": libc.shmctl, "msgget": libc.msgctl, "semget": libc.semctl}
@@ -49,9 +49,9 @@ def try_namespaces(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[]
 
 def try_system_calls(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[], object]]]:
     """System calls that no submission needs are refused."""
-    for name, (on_x86_64, on_aarch64, arguments) in _CALLS.items():
-        number = on_aarch64 if platform.machine() == "aarch64" else on_x86_64
-        yield name, partial(_system_call, name, number, arguments)
+    numbers = this_one().calls
+    for name, arguments in _CALLS.items():
+        yield name, partial(_system_call, name, numbers[name], arguments)
     yield "trace a child", trace_a_child
     yield "show its memory", partial(checked, libc.prctl, _PR_SET_DUMPABLE, 1, 0, 0, 0)
     yield "set the clock", partial(time.clock_settime, time.CLOCK_REALTIME, 0)

@@ -1,4 +1,7 @@
-"""Compiles the interposer, once for each combination of our source, mpi.h and compiler."""
+"""Compiles the interposer, once for each combination of our source, mpi.h and compiler.
+
+A wheel brings one along, which is used where it fits (shipped.py).
+"""
 
 import hashlib
 import os
@@ -6,11 +9,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 from grader.errors import GraderError
-from grader.trace import generate, prototypes
+from grader.trace import generate, prototypes, shipped
 
 _FOLDER = Path(__file__).resolve().parent
 _SOURCE = _FOLDER / "interposer"
@@ -33,7 +37,7 @@ _LIMIT_S = 300.0
 
 
 def library() -> Path:
-    """Return the interposer as a shared library, compiled at the first use.
+    """Return the interposer as a shared library: the wheel's, or else compiled at the first use.
 
     Environment: GRADER_INTERPOSER names one that is already built. Raises GraderError where there
     is none and none can be made.
@@ -45,13 +49,22 @@ def library() -> Path:
             raise GraderError(f"GRADER_INTERPOSER names {named}, but there is no such file")
         return _loadable(path)
     _refuse_other_systems()
-    compiler = _compiler()
+    compiler = mpicc()
+    ready = shipped.find(compiler)
+    if ready is not None:
+        return ready if _is_loadable(ready) else _cached(ready.name, partial(_copy, ready))
     header = _run([compiler, "-E", str(_SOURCE / "headers.h")])
-    path = _loadable(_cache() / f"interposer-{_digest(compiler, header)}.so")
+    name = f"interposer-{_digest(compiler, header)}.so"
+    return _cached(name, partial(_compile, compiler, header))
+
+
+def _cached(name: str, make: Callable[[Path], None]) -> Path:
+    """Return the file of that name in the cache, made if it is not there."""
+    path = _loadable(_cache() / name)
     if not path.is_file():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            _compile(compiler, header, path)
+            make(path)
         except OSError as error:
             raise GraderError(
                 f"cannot write the interposer to {path.parent} ({error.strerror}); "
@@ -67,17 +80,17 @@ def build(target: Path, *, sanitized: bool = False) -> None:
     to preload `sanitizer()` in front of it.
     """
     _refuse_other_systems()
-    compiler = _compiler()
+    compiler = mpicc()
     header = _run([compiler, "-E", str(_SOURCE / "headers.h")])
     _compile(compiler, header, target.resolve(), _SANITIZE if sanitized else ())
 
 
 def sanitizer() -> Path:
     """Return AddressSanitizer's library; raises GraderError where the compiler has none."""
-    found = Path(_run([_compiler(), "-print-file-name=libasan.so"]).strip())
+    found = Path(_run([mpicc(), "-print-file-name=libasan.so"]).strip())
     if not found.is_absolute():
         raise GraderError(
-            f"{_compiler()} found no libasan.so, which is loaded before an interposer that checks "
+            f"{mpicc()} found no libasan.so, which is loaded before an interposer that checks "
             "itself: build it with gcc (Debian: apt install gcc)"
         )
     return found
@@ -92,7 +105,7 @@ def _refuse_other_systems() -> None:
         )
 
 
-def _compiler() -> str:
+def mpicc() -> str:
     """Return the mpicc that was installed beside this Python, else the one on the PATH."""
     beside = Path(sys.executable).parent / "mpicc"
     found = str(beside) if beside.is_file() else shutil.which("mpicc")
@@ -111,7 +124,7 @@ def _cache() -> Path:
 
 def _loadable(path: Path) -> Path:
     """Return the path if LD_PRELOAD, where spaces and colons separate, can hold it."""
-    if any(character in str(path) for character in " :\t\n"):
+    if not _is_loadable(path):
         raise GraderError(
             f"the interposer cannot be loaded from {path}: the dynamic linker takes no spaces or "
             "colons there; set XDG_CACHE_HOME to a folder without them"
@@ -119,14 +132,15 @@ def _loadable(path: Path) -> Path:
     return path
 
 
+def _is_loadable(path: Path) -> bool:
+    return not any(character in str(path) for character in " :\t\n")
+
+
 def _digest(compiler: str, header: str) -> str:
     """Return what tells this interposer from others: all that goes into making it."""
-    ours = [*_sources("*.[ch]"), *(_FOLDER / f"{name}.py" for name in _GENERATORS)]
-    parts = [_run([compiler, "--version"]), header, *(path.read_text() for path in ours)]
+    ours = (path.read_text() for path in shipped.sources())
+    parts = [_run([compiler, "--version"]), header, *ours]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-_GENERATORS = ("build", "generate", "prototypes")
 
 
 def _sources(pattern: str) -> list[Path]:
@@ -150,11 +164,15 @@ def _compile(compiler: str, header: str, target: Path, options: Sequence[str] = 
         made = folder / "interposer.so"
         flags = (*_COMPILE, *options, *include, *_LINK, exports)
         _run([compiler, *flags, *sources, "-o", str(made), "-ldl"])
-        # Beside the target first, so that nobody ever loads half a library.
-        with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as copy:
-            copy.write(made.read_bytes())
-        Path(copy.name).chmod(0o755)
-        Path(copy.name).replace(target)
+        _copy(made, target)
+
+
+def _copy(made: Path, target: Path) -> None:
+    """Write beside the target first, so that nobody ever loads half a library."""
+    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as copy:
+        copy.write(made.read_bytes())
+    Path(copy.name).chmod(0o755)
+    Path(copy.name).replace(target)
 
 
 def _run(command: list[str]) -> str:
@@ -178,10 +196,15 @@ def _run(command: list[str]) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Build to the given file, else to the cache; say where."""
-    if arguments:
-        build(Path(arguments[0]))
-    sys.stdout.write(f"{Path(arguments[0]) if arguments else library()}\n")
+    """Build to the given file, or into a folder for a wheel, else to the cache; say where."""
+    target = Path(arguments[0]) if arguments else None
+    if target is None:
+        made = library()
+    else:
+        name = shipped.file_name(mpicc()) if target.is_dir() else None
+        made = target / name if name else target
+        build(made)
+    sys.stdout.write(f"{made}\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Ports for torch groups that begin by themselves."""
+"""What a machine has to have: packages, and ports for torch groups that begin by themselves."""
 
 import socket
 from pathlib import Path
@@ -38,3 +38,12 @@ def test_a_port_that_somebody_listens_on_is_not_free(monkeypatch, tmp_path):
         monkeypatch.setattr(machine, "_FIRST_PORT", taken)
         with pytest.raises(GraderError, match="no port"):
             machine.free_port()
+
+
+def test_a_package_that_ranks_need_and_nobody_has_installed_is_told():
+    """Once, whichever of its modules are needed, and before anything is started."""
+    machine.check_machine(["numpy", "json.decoder"])
+    with pytest.raises(GraderError, match=r"needs torchlight, which is not installed: install"):
+        machine.check_machine(["numpy", "torchlight.nn", "torchlight"])
+    with pytest.raises(GraderError, match="needs torchlight and candle, which are not installed"):
+        machine.check_machine(["torchlight", "candle"])

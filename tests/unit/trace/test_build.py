@@ -120,7 +120,7 @@ def test_the_cache_is_filled_once(monkeypatch, tmp_path, no_library_named):
     assert (first.stat().st_ino, first.stat().st_mtime_ns) == (built.st_ino, built.st_mtime_ns)
     assert list(first.parent.iterdir()) == [first]
     assert first.stat().st_mode & 0o777 == 0o755
-    compiler = build._compiler()
+    compiler = build.mpicc()
     assert build._digest(compiler, "one mpi.h") != build._digest(compiler, "another mpi.h")
 
 

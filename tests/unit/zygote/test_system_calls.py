@@ -4,7 +4,6 @@ import ctypes
 import errno
 import mmap
 import os
-import platform
 import signal
 import socket
 import subprocess
@@ -13,10 +12,10 @@ import threading
 
 import pytest
 
+from grader.selftest.architecture import X86_64, this_one
 from grader.zygote import system_calls
 from grader.zygote.system_calls import NoFilter, SystemCallFilter
 
-IS_X86_64 = platform.machine() == "x86_64"
 LIBC = ctypes.CDLL(None, use_errno=True)
 CLONE_NEWUSER = 0x10000000
 
@@ -116,14 +115,16 @@ def test_no_process_makes_itself_readable_again(made):
     assert under(made, lambda: error_of(call, 4, 0, 0, 0, 0)) == 0
 
 
-@pytest.mark.skipif(not IS_X86_64, reason="x86-64 has two more sets of numbers")
+@pytest.mark.skipif(this_one() != X86_64, reason="x86-64 has two more sets of numbers")
 def test_other_sets_of_numbers_end_the_process(made):
     """Under x32 and 32-bit numbers the same calls would have other names."""
-    assert under(made, lambda: error_of((1 << 30) | number("getpid"))) == -signal.SIGSYS
+    assert (
+        under(made, lambda: error_of((1 << X86_64.other_bit) | number("getpid"))) == -signal.SIGSYS
+    )
 
     def call_as_32_bit():
         page = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-        page.write(b"\xb8\x14\x00\x00\x00\xcd\x80\xc3")  # getpid by int 0x80
+        page.write(*X86_64.other_calls)
         address = ctypes.addressof(ctypes.c_char.from_buffer(page))
         return ctypes.CFUNCTYPE(ctypes.c_int)(address)() == 0
 

@@ -1,0 +1,99 @@
+"""The folder that a course publishes: what one `pip install -r requirements.txt` installs."""
+
+import hashlib
+import html
+from pathlib import Path
+
+from grader import __version__
+from grader.container.course_image import Files
+from grader.course import Course
+from grader.errors import UsageError
+from grader.installation import course_wheel, lock
+from grader.installation.engine_wheels import DISTRIBUTION, EngineWheels
+
+_TORCH = "torch"
+"""The package, and the extra of the engine that brings it."""
+
+
+def write(
+    folder: Path, course: Course, files: Files, engine: EngineWheels, locked: str, url: str | None
+) -> list[Path]:
+    """Write a new folder with the wheels, requirements.txt and a page; return its files.
+
+    files: the students' edition. locked: the lock of the engine's packages. url: where the folder
+    is going to be published; None where students get the folder itself. Raises UsageError where it
+    cannot be written, GraderError where the lock lacks a package.
+    """
+    wheels = {file.name: file.read_bytes() for file in engine.files}
+    name, data = course_wheel.make(course, files)
+    wheels[name] = data
+    where = "." if url is None else f"{url.rstrip('/')}/index.html"
+    text = requirements(course, files, engine, locked, wheels, where)
+    page = _page(course, list(wheels), None if url is None else url.rstrip("/"))
+    contents = {**wheels, "requirements.txt": text.encode(), "index.html": page.encode()}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in contents.items():
+            (folder / name).write_bytes(data)
+    except OSError as error:
+        raise UsageError(
+            f"the installation cannot be written to {folder}: {error.strerror}; name another folder"
+        ) from None
+    return [folder / name for name in contents]
+
+
+def requirements(
+    course: Course,
+    files: Files,
+    engine: EngineWheels,
+    locked: str,
+    wheels: dict[str, bytes],
+    where: str,
+) -> str:
+    """Return what is to be installed: every package by version and hash, and where to look for it.
+
+    wheels: the engine's and the course's, by the names of their files. where: a folder or a page.
+    """
+    needs_torch = any(
+        module.partition(".")[0] == _TORCH for each in course.assignments() for module in each.needs
+    )
+    extra = _TORCH if needs_torch else ""
+    needed = lock.needed(locked, engine.needs(extra=extra))
+    own = {
+        f"{DISTRIBUTION}{f'[{extra}]' if extra else ''}=={__version__}": DISTRIBUTION,
+        f"{course_wheel.name_of(course)}=={course_wheel.version_of(files)}": course_wheel.name_of(
+            course
+        ),
+    }
+    lines = [
+        f"# To grade as {course.name} does, by `pip install -r` of this file in a virtual",
+        "# environment. Written by `grade build`: every file is checked against its hash.",
+        *(lock.indexes(locked) if needs_torch else []),
+        f"--find-links {where}",
+    ]
+    for requirement, name in own.items():
+        stem = f"{name.replace('-', '_')}-"
+        hashes = [
+            f"    --hash=sha256:{hashlib.sha256(data).hexdigest()}"
+            for file, data in wheels.items()
+            if file.startswith(stem)
+        ]
+        lines.append(" \\\n".join([requirement, *hashes]))
+    return "\n".join([*lines, *(package.text for package in needed), ""])
+
+
+def install_line(url: str | None) -> str:
+    """Return the line that students type, in a virtual environment."""
+    return f"pip install -r {f'{url}/' if url else ''}requirements.txt"
+
+
+def _page(course: Course, names: list[str], url: str | None) -> str:
+    """Return a page for people, and for pip, which finds the wheels by its links."""
+    links = "".join(
+        f'<li><a href="{html.escape(name)}">{html.escape(name)}</a></li>' for name in names
+    )
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>{html.escape(course.title)}'
+        f"</title>\n<p>In a virtual environment:</p>\n<pre>{html.escape(install_line(url))}</pre>\n"
+        f"<ul>{links}</ul></html>\n"
+    )
