@@ -70,21 +70,17 @@ RUN mkdir -p /layout/usr/local/bin \
     && chmod -R u=rwX,go= /layout/opt/grader \
     && chmod 0755 /layout/usr/local/bin/grade
 
-FROM engine AS course
-COPY course.toml /layout/opt/grader/
-COPY tests/suites /layout/opt/grader/tests/suites
-COPY student_template /layout/opt/grader/student_template
-COPY reference /layout/opt/grader/reference
-# Not what students are given: Python would run such bytecode in place of what they change.
-RUN python3 -m compileall -q -s /layout --invalidation-mode unchecked-hash \
-        /layout/opt/grader/reference /layout/opt/grader/tests \
-    && chmod -R u=rwX,go= /layout/opt/grader
-
-FROM course AS student
-RUN cd /layout/opt/grader \
-    && rm -rf reference \
-    && find tests/suites \( -name 'hidden*' -o -name 'test_hidden*' \) \
-        -prune -exec rm -rf {} +
+# The course that comes with the engine, reached like any other. Students get what `grade build`
+# lets them have.
+FROM packages AS editions
+COPY grader /opt/grader/grader
+COPY course.toml /course/
+COPY tests/suites /course/tests/suites
+COPY student_template /course/student_template
+COPY reference /course/reference
+RUN cd /opt/grader \
+    && /opt/venv/bin/python -m grader --course /course build --files /editions \
+    && chmod -R u=rwX,go= /editions/*
 
 FROM python AS runtime
 COPY --from=packages /opt/venv /opt/venv
@@ -122,10 +118,12 @@ FROM runtime AS grade-engine
 COPY --from=engine /layout /
 LABEL grader.edition="engine"
 
-FROM runtime AS grade-student
-COPY --from=student /layout /
+FROM grade-engine AS grade-student
+COPY --from=editions /editions/student /opt/course
+ENV GRADER_COURSE=/opt/course
 LABEL grader.edition="student"
 
-FROM runtime AS grade
-COPY --from=course /layout /
+FROM grade-engine AS grade
+COPY --from=editions /editions/course /opt/course
+ENV GRADER_COURSE=/opt/course
 LABEL grader.edition="course"

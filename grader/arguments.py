@@ -63,6 +63,12 @@ def parser(
         help="the engine's image (default: grade-engine)",
     )
     build.add_argument(
+        "--files",
+        metavar="FOLDER",
+        type=Path,
+        help="write what the images would hold, for a Dockerfile of your own, in place of images",
+    )
+    build.add_argument(
         "--installation",
         metavar="FOLDER",
         type=Path,

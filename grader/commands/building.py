@@ -2,11 +2,14 @@
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 
+from grader import edition as editions
 from grader.authoring import template
 from grader.commands.context import courses_of, named_courses, say
-from grader.container.course_image import build_context, edition
+from grader.container.course_image import build_context
 from grader.course import Course
+from grader.edition import edition
 from grader.errors import GraderError, UsageError
 from grader.installation import folder
 from grader.installation.engine_wheels import EngineWheels
@@ -24,9 +27,20 @@ def build(options: argparse.Namespace) -> int:
     refusals = list(_refusals(course))
     if refusals:
         raise GraderError(*refusals)
+    if options.files is not None:
+        return _write_editions(options.files, course)
     if options.installation is not None:
         return _write_installation(options, course)
     return _build_images(options, course)
+
+
+def _write_editions(folder: Path, course: Course) -> int:
+    """Write what the images of a course hold, for a Dockerfile of its own."""
+    template.require_free(folder)
+    for kind in ("course", "student"):
+        editions.write(edition(course, is_for_students=kind == "student"), folder / kind)
+        print(folder / kind)
+    return 0
 
 
 def _write_installation(options: argparse.Namespace, course: Course) -> int:

@@ -2,38 +2,14 @@
 
 import io
 import tarfile
-from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from collections.abc import Mapping
+from pathlib import PurePosixPath
 
-from grader.course import FILE, Course, is_hidden
-from grader.errors import GraderError
+from grader.edition import Files
 
 IN_IMAGE = PurePosixPath("/opt/course")
 _ROOT_ALONE = 0o600
 """A submission runs as another user: it may read nothing of the course."""
-
-Files = Mapping[PurePosixPath, Path]
-
-
-def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Path]:
-    """Return the files of an edition of a course, by their paths in it.
-
-    That for students has no references, and no suite whose name says that it is hidden. Raises
-    GraderError for a folder of the course that does not lie in it.
-    """
-    folders = [course.suites, course.templates]
-    folders += [] if is_for_students else [course.references]
-    found = {PurePosixPath(FILE): course.root / FILE}
-    for folder in folders:
-        for path in _files(folder):
-            try:
-                relative = path.relative_to(course.root)
-            except ValueError:
-                raise GraderError(f"{path} does not lie in the course {course.root}") from None
-            is_suite = folder == course.suites  # a network of a template may have hidden layers
-            if not (is_for_students and is_suite and is_hidden(path.relative_to(folder))):
-                found[PurePosixPath(relative.as_posix())] = path
-    return found
 
 
 def build_context(base: str, files: Files, labels: Mapping[str, str]) -> bytes:
@@ -68,9 +44,3 @@ def _add_folder(tar: tarfile.TarFile, name: str) -> None:
     entry = tarfile.TarInfo(name)
     entry.type, entry.mode = tarfile.DIRTYPE, 0o700
     tar.addfile(entry)
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".pyc":
-            yield path

@@ -5,8 +5,8 @@ import html
 from pathlib import Path
 
 from grader import __version__
-from grader.container.course_image import Files
 from grader.course import Course
+from grader.edition import Files
 from grader.errors import UsageError
 from grader.installation import course_wheel, lock
 from grader.installation.engine_wheels import DISTRIBUTION, EngineWheels

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 FILE = "my_naive_allreduce.py"
-STOLEN = f"/opt/grader/reference/mpi_sgd/{FILE}"
+STOLEN = f"/opt/course/reference/mpi_sgd/{FILE}"
 WRONG = b"def allreduce(send, recv, comm, op):\n    recv[...] = 0\n"
 
 Builder = Callable[[Path, Path], Path]

@@ -29,6 +29,7 @@ SOURCE_OVER_IMAGE = "GRADER_SOURCE_OVER_IMAGE"
 """Names a folder with `grader` and `tests/suites`, and an `interposer.so` if it is to be another:
 what is graded with in place of the image's own."""
 _HOME = "/opt/grader"
+_COURSE = "/opt/course"
 _HANDED_IN = "/handed_in"
 _INSPECTOR = Path(__file__).parent / "inspector.py"
 _COMMAND = ("/usr/local/bin/grade", "check", "--json", "-")
@@ -169,14 +170,14 @@ def _mounts(tree: Path | None, suites: Path | None, mounted: Path | None) -> lis
     if over := os.environ.get(SOURCE_OVER_IMAGE):
         others = {
             f"{_HOME}/grader": Path(over).resolve() / "grader",
-            f"{_HOME}/tests/suites": Path(over).resolve() / "tests" / "suites",
+            f"{_COURSE}/tests/suites": Path(over).resolve() / "tests" / "suites",
             "/opt/interposer/interposer.so": Path(over).resolve() / "interposer.so",
         }
         sources |= {target: source for target, source in others.items() if source.exists()}
     if tree is not None:
         sources[f"{_HOME}/grader"] = tree
     if suites is not None:
-        sources[f"{_HOME}/tests/suites"] = suites
+        sources[f"{_COURSE}/tests/suites"] = suites
     if mounted is not None:
         sources[_HANDED_IN] = mounted
     return [

@@ -92,7 +92,7 @@ def test_what_agrees_is_not_told(told):
             ("parts", 0, "backend"),
             "mpi_script",
             'parts.ring.backend: found "mpi_script"; did you mean mpi-script? expected one of mpi, '
-            "mpi-student, mpi-script, torch, torch-script, alone",
+            "mpi-student, mpi-script, torch, torch-script, none",
         ),
         (
             ("parts", 1, "builds_on"),

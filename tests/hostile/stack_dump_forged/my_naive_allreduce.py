@@ -4,7 +4,7 @@ import stat
 import time
 
 FORGED = (
-    b'Current thread 0x0 (most recent call first):\n  File "%s/submission/../../../opt/grader/reference/FORGED", line 7 in x\n'
+    b'Current thread 0x0 (most recent call first):\n  File "%s/submission/../../../opt/course/reference/FORGED", line 7 in x\n'
     b'  File "%s/submission/<script>FORGED</script>", line 9 in y\n'
 )
 

@@ -1,6 +1,6 @@
 import os
 
-TARGETS = ("/judge/canary", "/proc/1/environ", "/opt/grader/reference/mpi_sgd/my_naive_allreduce.py", "/etc/shadow")
+TARGETS = ("/judge/canary", "/proc/1/environ", "/opt/course/reference/mpi_sgd/my_naive_allreduce.py", "/etc/shadow")
 NAMES = ("results.json", "recv.npy", "recv.bin", "output", "stdout.txt", "mpirun.log", "trace", "core", "junit.xml", "report.pdf")
 
 

@@ -27,7 +27,7 @@ def _assert_right(run: Run, name: str) -> None:
 
 def _assert_right_and_measured(run: Run, name: str) -> None:
     _assert_right(run, name)
-    transfers = run(TRANSFER_RANKS, TRANSFERS, world="mpi").having(function=name)
+    transfers = run(TRANSFER_RANKS, TRANSFERS, backend="mpi").having(function=name)
     for case, outcome in transfers:
         assert_measured(case, outcome)
 

@@ -3,8 +3,8 @@
 from pathlib import PurePosixPath
 
 from grader.authoring import skeleton
-from grader.container.course_image import edition
 from grader.course import Course
+from grader.edition import edition
 
 
 def test_students_get_templates_whole_and_suites_without_hidden_ones(tmp_path):

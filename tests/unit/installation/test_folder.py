@@ -14,9 +14,9 @@ from packaging.utils import parse_wheel_filename
 
 from grader import __version__, courses
 from grader.authoring import skeleton
-from grader.container.course_image import edition
 from grader.course import Course
 from grader.courses import find_courses
+from grader.edition import edition
 from grader.errors import GraderError, UsageError
 from grader.installation import course_wheel, engine_wheels, folder
 from grader.installation.engine_wheels import EngineWheels
