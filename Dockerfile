@@ -80,7 +80,10 @@ COPY student_template /course/student_template
 COPY reference /course/reference
 RUN cd /opt/grader \
     && /opt/venv/bin/python -m grader --course /course build --files /editions \
-    && chmod -R u=rwX,go= /editions/*
+    # A folder that is copied into keeps no mode of its own; one inside of what is copied does.
+    && for edition in course student; do \
+        mkdir -p /layouts/$edition/opt && mv /editions/$edition /layouts/$edition/opt/course; done \
+    && chmod -R u=rwX,go= /layouts/*/opt/course
 
 FROM python AS runtime
 COPY --from=packages /opt/venv /opt/venv
@@ -119,11 +122,11 @@ COPY --from=engine /layout /
 LABEL grader.edition="engine"
 
 FROM grade-engine AS grade-student
-COPY --from=editions /editions/student /opt/course
+COPY --from=editions /layouts/student /
 ENV GRADER_COURSE=/opt/course
 LABEL grader.edition="student"
 
 FROM grade-engine AS grade
-COPY --from=editions /editions/course /opt/course
+COPY --from=editions /layouts/course /
 ENV GRADER_COURSE=/opt/course
 LABEL grader.edition="course"
