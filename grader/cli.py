@@ -72,6 +72,7 @@ def _check(options: argparse.Namespace) -> int:
     sealed = is_sealed(os.environ)
     settings = Settings(
         courses=courses_of(options),
+        named_courses=tuple(named_courses(options)),
         mode="container" if sealed else "local",
         sealed=sealed,
         secret=secret_beside_ranks(is_sealed=sealed),
@@ -135,12 +136,14 @@ def _run(options: argparse.Namespace) -> int:
     )
     live.close()
     report = json_report.parse(data)
-    _require_own_course(report, options)
-    return _finish(report, options)
+    return _finish(_of_own_course(report, options), options)
 
 
-def _require_own_course(report: Report, options: argparse.Namespace) -> None:
-    """Raise GraderError for a mark by another course than those that --course names."""
+def _of_own_course(report: Report, options: argparse.Namespace) -> Report:
+    """Return the report, with a note where the image holds another version of a named course.
+
+    Raises GraderError for a mark by another course than those that --course names.
+    """
     named = [Course.read(folder) for folder in named_courses(options)]
     if named and report.versions.course not in [course.name for course in named]:
         raise GraderError(
@@ -150,7 +153,12 @@ def _require_own_course(report: Report, options: argparse.Namespace) -> None:
     for course in named:
         found = (report.versions.course, report.versions.course_digest)
         if course.name == found[0] and course.digest() != found[1]:
-            say(f"the image {options.image!r} holds another version of the course {course.name}")
+            text = (
+                f"the image {options.image!r} holds another version of the course {course.name} "
+                f"than {course.root}: this mark is by the image's; `grade build` makes a new one"
+            )
+            report = replace(report, notes=(text, *report.notes))
+    return report
 
 
 def _build(options: argparse.Namespace) -> int:

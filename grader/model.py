@@ -221,7 +221,7 @@ class Report:
     """The folder as the user named it."""
     submission_digest: str
     mode: str
-    """`check` or `container`."""
+    """`local` or `container`."""
     parts: tuple[PartResult, ...]
     manual_parts: tuple[ManualPart, ...]
     versions: Versions
@@ -232,6 +232,8 @@ class Report:
     """About the grading as a whole: missing protections, files ignored, ..."""
     is_recognised: bool = False
     """The assignment was found out from the files, for want of its name."""
+    course_folder: str = ""
+    """As --course named it, where it did: for the command that shows it again, and for no mark."""
 
     @property
     def score(self) -> float | None:

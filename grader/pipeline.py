@@ -137,6 +137,8 @@ def _grade_all(task: GradingTask) -> Report:
         for part in _shown(selected, graded, settings.selection)
     ]
     everything = settings.parts is None and settings.selection.is_mark
+    course = settings.courses.of(assignment)
+    named = (str(each) for each in settings.named_courses if each.resolve() == course.root)
     return Report(
         assignment=assignment.name,
         title=assignment.title,
@@ -148,7 +150,7 @@ def _grade_all(task: GradingTask) -> Report:
         manual_parts=manual_parts(assignment, submission, intake_user(settings))
         if everything
         else (),
-        versions=versions(settings.courses.of(assignment)),
+        versions=versions(course),
         wall_time_s=wall_time_s,
         started_at=started_at.isoformat(timespec="seconds"),
         notes=(
@@ -158,6 +160,7 @@ def _grade_all(task: GradingTask) -> Report:
             *(_further_points(without) if settings.selection.is_mark else [_NO_MARK]),
         ),
         is_recognised=settings.is_recognised,
+        course_folder=next(named, ""),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from grader.courses import Courses, find_courses
 from grader.runner.launch_plan import LaunchPlan, LaunchResult
@@ -15,6 +16,8 @@ class Settings(SuiteSettings):
 
     courses: Courses = field(default_factory=find_courses)
     """Whose assignments may be graded."""
+    named_courses: tuple[Path, ...] = ()
+    """The folders of courses that --course names."""
     mode: str = "local"
     """`local` or `container`; the report says so."""
     sealed: bool = False

@@ -106,6 +106,7 @@ reports = st.builds(
 OURS = {
     (Report, "assignment"),
     (Report, "submission_digest"),
+    (Report, "course_folder"),
     (Report, "mode"),
     (Report, "started_at"),
     (Report, "versions"),

@@ -91,6 +91,12 @@ def test_commands_can_be_copied():
     assert again in render(example.usual())
 
 
+def test_a_course_that_was_named_is_named_again():
+    """Without it, another command would not know the assignment."""
+    named = example.replace(example.usual(), course_folder="../my course")
+    assert "grade --course '../my course' check handin --part sync_ring\n" in render(named)
+
+
 @pytest.mark.parametrize("text", hostile.TEXTS)
 @pytest.mark.parametrize("plain", [False, True])
 def test_nothing_hostile_reaches_the_terminal(text, plain):
