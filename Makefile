@@ -28,7 +28,7 @@ SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.to
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
-.PHONY: setup demo test check sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
+.PHONY: setup demo test check coverage sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
 	podman-images docs acceptance bench lock
 
 setup: .venv/.ready
@@ -84,6 +84,13 @@ test: setup check
 	@# Two workers: tests wait for ranks much of the time.
 	@$(BIN)/python -m pytest -n 2 --durations=40 --durations-min=5 \
 	--junitxml=build/tests.xml
+
+# Which lines and branches of the judge's side the tests of its modules run.
+coverage: setup .venv/.ready-to-develop
+	@rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/coverage run -m pytest -n 2 -q tests/unit
+	$(BIN)/coverage combine -q
+	$(BIN)/coverage report
 
 # The interposer checks its own memory and arithmetic while ranks call MPI in many ways, are refused
 # things, crash, and are graded.
