@@ -23,6 +23,7 @@ from grader.commands.context import (
     say_visibly,
 )
 from grader.course import Course
+from grader.courses import find_courses
 from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
@@ -58,7 +59,7 @@ class _PrintVersions(argparse.Action):
     def __call__(self, _: object, options: argparse.Namespace, *__: object) -> None:
         print(f"grade {__version__}")
         print(f"engine {versions.engine_digest()}")
-        for course in courses_of(options).courses:
+        for course in find_courses(named_courses(options), requires_one=False).courses:
             print(f"course {course.name} {course.digest()}")
         print(f"lock {versions.lock_digest()}")
         for name, version in versions.packages().items():

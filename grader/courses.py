@@ -105,14 +105,17 @@ def bundled() -> Course:
 
 
 def find_courses(
-    named: Sequence[Path] = (), environment: Mapping[str, str] = os.environ
+    named: Sequence[Path] = (),
+    environment: Mapping[str, str] = os.environ,
+    *,
+    requires_one: bool = True,
 ) -> Courses:
     """Return the courses in the named folders, or else in GRADER_COURSE; last those that are there.
 
     These are the bundled one and the installed ones, in place of which a named one of the same name
     is taken.
     Raises UsageError for a folder without a course and for two courses of one name, GraderError
-    where there is no course at all.
+    where there is no course at all but one is required.
     """
     folders = list(named) or [
         Path(folder) for folder in environment.get(VARIABLE, "").split(os.pathsep) if folder
@@ -123,7 +126,7 @@ def find_courses(
         if root not in [course.root for course in courses]:
             last = Course.read(root)
             courses += [last] if last.name not in named_before else []
-    if not courses:
+    if requires_one and not courses:
         raise GraderError(f"no course is installed: name its folder with --course or in {VARIABLE}")
     by_name: dict[str, Course] = {}
     for course in courses:

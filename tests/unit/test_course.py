@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from grader import __version__, courses
+from grader import __version__, cli, courses
 from grader.arguments import parser
 from grader.commands.context import courses_of
 from grader.course import Course
@@ -119,8 +119,18 @@ def test_without_any_course_it_is_said_how_to_name_one(monkeypatch):
     monkeypatch.setattr(courses, "bundled_root", lambda: None)
     with pytest.raises(GraderError, match="no course is installed: name its folder with --course"):
         find_courses((), {})
+    assert find_courses((), {}, requires_one=False).courses == ()
     with pytest.raises(GraderError, match="no course comes with this installation"):
         bundled()
+
+
+def test_an_engine_without_a_course_has_versions(monkeypatch, capsys):
+    """It grades nothing yet, and can be told from others."""
+    monkeypatch.setattr(courses, "bundled_root", lambda: None)
+    monkeypatch.delenv(courses.VARIABLE, raising=False)
+    assert cli.run(["--version"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("grade ") and not any(line.startswith("course ") for line in lines)
 
 
 def test_an_assignment_of_two_courses_is_named_with_its_course(make):
