@@ -13,6 +13,8 @@ NEARLY_ALL = 0.9
 """Of the elements: what ranks leave out at the end of a tensor or a vector is far less."""
 A_CHUNK = 0.8
 """Of an n-th of the elements: chunks need not be of equal length."""
+FACTOR_MARGIN = 0.005
+"""Half precision rounds to a thousandth; a wrong divisor is off by a tenth at least."""
 
 
 def assert_goes_all_the_way_round(case: Training, outcome: Outcome) -> None:
@@ -74,7 +76,7 @@ def assert_divided(case: Training, outcome: Outcome) -> None:
         finished = [each for each in sums if each.share >= A_CHUNK / n]
         if not finished:
             raise WrongAnswer("nothing is summed completely")
-        if any(abs(each.factor * n - 1) > 0.01 for each in finished):
+        if any(abs(each.factor * n - 1) > FACTOR_MARGIN for each in finished):
             raise WrongAnswer(
                 f"what is summed completely is {_factor_text(finished, n)}, expected the mean: the "
                 f"sum divided by the number of processes, here {n}"
