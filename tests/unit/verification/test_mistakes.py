@@ -160,7 +160,7 @@ def test_an_assignment_without_wrong_submissions_shows_nothing(root):
             SUITE,
             "atol=tolerance",
             "rtol=0.1",
-            "near misses: sum, test_every_rank_gets_the_sum: holds where recv is 1% too large",
+            "near misses: sum, test_sums_come_from_messages: holds where recv is 1% too large",
         ),
         (
             SUITE,

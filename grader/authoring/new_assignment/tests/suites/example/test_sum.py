@@ -60,6 +60,9 @@ def assert_sums(case, outcome):
 def test_sums_come_from_messages(run):
     """On 2 ranks, recv follows from what the other rank sends."""
     case, outcome = next(iter(run(2, CASES)))
+    # What is plainly wrong is said first: without messages there would be nothing to alter.
+    assert_sums(case, outcome)
+    assert_only_point_to_point(outcome.trace)
     faults = every_message_fault(outcome, range(2))
     assert_messages_matter(outcome.trace, inject_faults(run, 2, case, outcome, faults, assert_sums))
 
