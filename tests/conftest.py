@@ -1,5 +1,6 @@
 """Spreads the tests over workers, but for those that look at the machine as a whole."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -10,6 +11,10 @@ _HERE = Path(__file__).parent
 _ALONE = ("container/", "unit/test_survivors.py", "unit/suite/test_open_mode.py")
 """Containers, and what is left of processes and folders: two of these at a time would see each
 other."""
+
+# As `grade` has it, and before anything imports numpy or torch: workers share the cores already.
+for _library in ("OPENBLAS", "OMP"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 # In the background of a shell SIGINT is ignored, by all that is started there as well; some tests
 # interrupt what they start.
