@@ -1,5 +1,6 @@
 """Spreads the tests over workers, but for those that look at the machine as a whole."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -12,6 +13,10 @@ _ALONE = ("container/", "unit/test_survivors.py", "unit/suite/test_open_mode.py"
 other."""
 _TOGETHER = ("test_installation.py",)
 """What one worker makes once, and takes long to make."""
+
+# As `grade` has it, and before anything imports numpy or torch: workers share the cores already.
+for _library in ("OPENBLAS", "OMP"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 # In the background of a shell SIGINT is ignored, by all that is started there as well; some tests
 # interrupt what they start.

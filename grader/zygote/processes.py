@@ -6,6 +6,7 @@ from pathlib import Path
 
 _ENDED = "ZX"
 _PROC = Path("/proc")
+_MAX_LINE_NUM_BYTES = 4096
 
 
 @dataclass(frozen=True)
@@ -49,11 +50,10 @@ def descendants(ancestor: int) -> list[int]:
 
 def is_below(pid: int, ancestor: int) -> bool:
     """Return whether this process was started by that one, or by one it started."""
-    parents = {process.pid: process.parent for process in all_processes()}
     seen = set()
-    while pid in parents and pid not in seen:
+    while pid not in seen and (process := _process(pid)) is not None:
         seen.add(pid)
-        pid = parents[pid]
+        pid = process.parent
         if pid == ancestor:
             return True
     return False
@@ -80,7 +80,14 @@ def owned_by(uid: int) -> list[int]:
 
 def _process(pid: int) -> Process | None:
     try:
-        fields = (_PROC / str(pid) / "stat").read_bytes().rpartition(b")")[2].split()
+        # Not by a path object or a file object: of many processes, often, that is the work.
+        descriptor = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
+    try:
+        fields = os.read(descriptor, _MAX_LINE_NUM_BYTES).rpartition(b")")[2].split(None, 2)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
     return Process(pid, int(fields[1]), fields[0].decode() in _ENDED)

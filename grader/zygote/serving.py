@@ -121,7 +121,7 @@ def _prepare(rank_source: Path, modules: Sequence[str]) -> Callable[[str, int], 
         rc = importlib.import_module("mpi4py").rc
         rc.initialize = rc.finalize = False
     # Seeding numpy's random numbers imports the first.
-    for module in ("secrets", *modules):
+    for module in ("numpy.random", "secrets", *modules):
         importlib.import_module(module)
     spec = importlib.util.spec_from_file_location(
         _RANK_PACKAGE, rank_source / "__init__.py", submodule_search_locations=[str(rank_source)]

@@ -1,6 +1,7 @@
 /* From the start of a call to its end. */
 #include "recorder.h"
 
+#include "backoff.h"
 #include "phases.h"
 #include "polls.h"
 #include "tables.h"
@@ -70,6 +71,7 @@ uint64_t begin_call(const struct details *details, struct waited waited)
     thread.location = python_location();
     thread.phase = enter_phase();
     thread.depth++;
+    begin_backoff();
     return begin(details, waited);
 }
 
@@ -96,6 +98,7 @@ void end_call(uint64_t sequence, int error)
     if (sequence == NOT_RECORDED)
         return;
     thread.depth--;
+    end_backoff();
     also_end(sequence, error);
     if (!memory.header)
         return;

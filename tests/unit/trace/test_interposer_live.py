@@ -1,6 +1,7 @@
 """What the judge sees of ranks that hang, spin, or are killed; and ranks it perturbs."""
 
 import os
+import time
 
 from grader.trace.calls import NO_PEER
 
@@ -262,6 +263,36 @@ os._exit(0)
         run.say(1)
         run.hear(1)
         assert [_content(memory) for memory in run.memories] == before
+
+
+def test_a_rank_that_waits_long_leaves_the_core_to_others(launch):
+    """It sleeps between two looks, longer each time; outside of MPI it only yields."""
+    program = (
+        HEAD
+        + """
+import os, resource
+def slept():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+if rank == 0:
+    judge.recv(1)
+    comm.Send(data, dest=1)
+else:
+    before = slept()
+    for _ in range(200):
+        os.sched_yield()
+    assert slept() - before < 100
+    judge.send(b".")
+    began_s, began_cpu_s = time.monotonic(), time.thread_time()
+    comm.Recv(data, source=0)
+    waited_s, cpu_s = time.monotonic() - began_s, time.thread_time() - began_cpu_s
+    assert cpu_s < waited_s / 4, (cpu_s, waited_s)
+"""
+    )
+    with launch("import time\n" + program, 2) as run:
+        run.hear(1)
+        time.sleep(0.3)
+        run.say(0)
+        run.finish()
 
 
 def _content(memory):
