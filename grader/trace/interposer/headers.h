@@ -12,7 +12,7 @@
  *     records refusals
  *     polls claimed_code
  *     phases guard
- *     fault_injection recorder request_table
+ *     backoff fault_injection recorder request_table
  *     completion matched_messages requests
  *     cancel_and_free communicator_calls harness_calls init_finalize persistent point_to_point
  *     probes sendrecv tests waits wrappers

@@ -1,7 +1,8 @@
 /*
  * In whose phase a call is made, and who may begin another phase.
  *
- * recorder.c enters and leaves the phase of each call; MPI_Pcontrol sets phases; fault_injection.c asks.
+ * recorder.c enters and leaves the phase of each call; MPI_Pcontrol sets phases; fault_injection.c
+ * asks.
  */
 #ifndef GRADER_PHASES_H
 #define GRADER_PHASES_H

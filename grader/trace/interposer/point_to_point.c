@@ -1,8 +1,8 @@
 /* Sends and receives, blocking and not; those in one call are in sendrecv.c. */
 #include <stdlib.h>
 
-#include "fault_injection.h"
 #include "communicators.h"
+#include "fault_injection.h"
 #include "recorder.h"
 #include "requests.h"
 

@@ -1,8 +1,8 @@
 /* A send and a receive in one call: two records that wait for each other. */
 #include <stdlib.h>
 
-#include "fault_injection.h"
 #include "communicators.h"
+#include "fault_injection.h"
 #include "recorder.h"
 #include "requests.h"
 #include "tables.h"

@@ -137,7 +137,7 @@ def test_a_daemon_that_was_never_there_proves_nothing():
 
 
 def test_plain_docker_run_lacks_what_only_flags_bring():
-    """SuiteResult, with a note that names each flag; refused where the flags are ours."""
+    """Graded, with a note that names each flag; refused where the flags are ours."""
     missing = list(found(seen=PLAIN).values())
     assert refusal(missing, flags_are_ours=False) == ""
     assert refusal(missing, flags_are_ours=True).startswith("refusing to grade")

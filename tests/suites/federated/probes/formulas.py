@@ -32,7 +32,7 @@ def closed_forms(student, comm, *, file, names, arguments):
 def measure(student, comm, *, file, function, way, num_parameters, num_times):
     """Do the communication that a formula is about, and call the student's formula.
 
-    LocalHost, num_times arrays of num_parameters numbers really travel: the judge counts them.
+    Here, num_times arrays of num_parameters numbers really travel: the judge counts them.
     """
     formula = student.function(file, function)
     module = student.module(file)
