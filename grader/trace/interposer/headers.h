@@ -10,9 +10,9 @@
  *     communicators elements monitoring ownership process_paths trace_memory
  *     details location
  *     records refusals
- *     polls claimed_code
+ *     backoff claimed_code polls
  *     phases guard
- *     backoff fault_injection recorder request_table
+ *     fault_injection recorder request_table
  *     completion matched_messages requests
  *     cancel_and_free communicator_calls harness_calls init_finalize persistent point_to_point
  *     probes sendrecv tests waits wrappers
