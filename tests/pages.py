@@ -1,7 +1,7 @@
 """Reads the commands of a page, runs them in one shell, and compares what they print.
 
-A block ```` ```console ```` holds lines `$ COMMAND`, lines `> ...` that go on with it, and below them
-what it prints: `...` stands for anything. A comment in front of a block says what else it is:
+A block ```` ```console ```` holds lines `$ COMMAND`, lines `> ...` that go on with it, and below
+them what it prints: `...` stands for anything. A comment in front of a block says what it is else:
 
     <!-- not run: REASON -->      nobody runs it here
     <!-- output of: COMMAND -->   the block is what that prints
@@ -24,8 +24,10 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "ci" 
 LIMIT_S = 600
 
 _COMMENT = re.compile(r"<!-- (not run|output of|times differ|run)(?:: (.+))? -->")
-_FENCE = re.compile(r"```(\w*)")
-_COMMANDS = re.compile(r"^ *(\$ |(\w+=\S* )*(grade|docker|podman|make|pip|python3?|git|curl) )", re.M)
+_FENCE = re.compile(r"```(\S*)")
+_COMMANDS = re.compile(
+    r"^ *(\$ |(\w+=\S* )*(grade|docker|podman|make|pip|python3?|git|curl) )", re.M
+)
 _SHELLS = ("console", "bash", "sh", "shell", "powershell")
 
 

@@ -11,7 +11,18 @@ from pages import PAGES, ROOT, Block, blocks, problems, steps
 from grader.arguments import parser
 
 DOCS = ROOT / "docs"
-COMMANDS = ("check", "run", "selftest", "open", "trace", "list", "template", "new", "verify", "build")
+COMMANDS = (
+    "check",
+    "run",
+    "selftest",
+    "open",
+    "trace",
+    "list",
+    "template",
+    "new",
+    "verify",
+    "build",
+)
 WRITTEN = re.compile(r"(?<![-\w./$])grade ((?:--course \S+ )?[a-z]+\b[^`\n]*)")
 LAYOUT = re.compile(r"\s{2,}|[|;)#>].*")
 MESSAGES = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
@@ -78,7 +89,9 @@ def _texts(folder: Path) -> list[str]:
     for file in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.JoinedStr):
-                held = (each.value if isinstance(each, ast.Constant) else "\0" for each in node.values)
+                held = (
+                    each.value if isinstance(each, ast.Constant) else "\0" for each in node.values
+                )
                 texts.append("".join(map(str, held)))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 texts.append(node.value)
