@@ -1,6 +1,7 @@
 # make demo   sets everything up and grades a bundled submission
 # make test   sets everything up, checks, builds the images and runs all tests
 # make setup  leaves .venv with `grade` in it
+# make site   builds the pages of docs/ into build/site
 
 BIN := .venv/bin
 DEMO ?= tests/submissions/deadlock/mpi_sgd/ring_receives_from_the_wrong_side
@@ -29,7 +30,7 @@ SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.to
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
 .PHONY: setup demo test check coverage sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
-	podman-images docs acceptance bench lock
+	podman-images docs site acceptance bench lock
 
 setup: .venv/.ready
 	@# Elsewhere `grade` itself says what needs Linux.
@@ -77,7 +78,7 @@ check: .venv/.ready-to-develop
 	for suite in $(SUITES); do MYPYPATH=.:tests/suites $(BIN)/mypy \
 	--config-file tests/suites/mypy.ini -p $$suite || exit 1; done
 
-test: setup check
+test: setup check site
 	@if $(ANSWERS); then $(MAKE) image; \
 	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, and CI needs one"; exit 1; \
 	else echo "No Docker daemon answers: the container tests will be skipped."; fi
@@ -157,6 +158,19 @@ docs: setup
 	$(BIN)/grade list --prices $$name >docs/prices/$$name.md; done
 	test ! -f build/tests.xml || $(BIN)/python benchmarks/fairness.py build/tests.xml
 
+# A page that no other leads to, and a link that leads nowhere, are errors.
+SITE := build/site-env
+site: $(SITE)/.ready
+	@rm -rf build/site
+	$(SITE)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going \
+	--conf-dir docs --doctree-dir build/site-doctrees . build/site
+
+# An environment of its own: what a site is made with must not decide which versions grade.
+$(SITE)/.ready: requirements-docs.lock | .venv/.ready
+	@rm -rf $(SITE) && $(BIN)/python -m venv $(SITE)
+	@$(SITE)/bin/python -m pip install -qq --require-hashes -r requirements-docs.lock
+	@touch $@
+
 # Every attack, the slow ones too, and every weakened judge.
 RED_TEAM := $(addprefix tests/container/test_,hostile.py hostile_archives.py weakened.py)
 acceptance: setup sanitize
@@ -179,3 +193,5 @@ lock:
 	sed -i '1i # From requirements.in, by `make lock`; each file is checked against its hash.\n--extra-index-url $(TORCH_INDEX)\n' requirements.lock
 	$(LOCK) requirements-dev.in --output-file requirements-dev.lock
 	sed -i '1i # From requirements-dev.in, by `make lock`.\n' requirements-dev.lock
+	$(LOCK) requirements-docs.in --output-file requirements-docs.lock
+	sed -i '1i # From requirements-docs.in, by `make lock`.\n' requirements-docs.lock

@@ -1,37 +1,146 @@
-"""Every command of the authors' page does what the page says."""
+"""Every command of the pages does what the pages say; those with Docker: tests/container."""
 
-import os
+import argparse
+import ast
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
-CONSOLE = re.compile(r"^ *```console\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+import pytest
+from pages import PAGES, ROOT, Block, blocks, problems, steps
+
+from grader.arguments import parser
+
+DOCS = ROOT / "docs"
+COMMANDS = (
+    "check",
+    "run",
+    "selftest",
+    "open",
+    "trace",
+    "list",
+    "template",
+    "new",
+    "verify",
+    "build",
+)
+WRITTEN = re.compile(r"(?<![-\w./$])grade ((?:--course \S+ )?[a-z]+\b[^`\n]*)")
+LAYOUT = re.compile(r"\s{2,}|[|;)#>].*")
+MESSAGES = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
 
 
-def commands(page: str) -> list[str]:
-    """Return the commands of a page in their order."""
-    lines = (line.strip() for block in CONSOLE.findall(page) for line in block.splitlines())
-    return [line.removeprefix("$ ") for line in lines if line.startswith("$ ")]
+def name_of(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
 
 
-def test_the_commands_for_authors_work(tmp_path):
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_block_of_commands_is_run_or_says_why_not(page):
+    for block in blocks(page):
+        if isinstance(block, Block) and block.has_commands:
+            assert block.is_run or block.comments.get("not run"), (
+                f"{block.name}: its commands are neither run by a test, as those of a block "
+                "```console are, nor marked by <!-- not run: REASON --> in front of it"
+            )
+
+
+@pytest.mark.parametrize("page", ["authoring.md", "student.md", "trace.md"])
+def test_commands_do_what_their_page_says(page, tmp_path):
     """One after the other, in an empty folder outside of this repository."""
-    found = commands((ROOT / "docs" / "authoring.md").read_text())
-    assert len(found) >= 8
-    for command in found:
-        words = shlex.split(command)
-        if words[0] == "grade":
-            words[:1] = [sys.executable, "-m", "grader"]
-        done = subprocess.run(
-            words,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    assert "0 problems" in done.stdout
+    found = steps(DOCS / page)
+    assert any(step.command.startswith("grade ") for step in found)
+    assert problems(found, tmp_path) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_command_and_option_that_a_page_names_is_there(page):
+    """Also in running text, tables, and lines of usage that cannot be run."""
+    known = _options()
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        for written in WRITTEN.findall(line):
+            words = LAYOUT.sub("", written.removeprefix("--course ")).split()
+            command = next((word for word in words if word in known), None)
+            if command is None:
+                continue
+            options = re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", " ".join(words))
+            for option in options:
+                assert option in known[command], f"{name_of(page)}:{number}: {option} of {command}"
+
+
+def _options() -> dict[str, set[str]]:
+    """Return the options of each command."""
+    whole = parser(dict.fromkeys(COMMANDS, lambda _: 0), argparse.Action)
+    actions = [each for each in whole._actions if isinstance(each, argparse._SubParsersAction)]
+    return {
+        name: {option for action in each._actions for option in action.option_strings}
+        for name, each in actions[0].choices.items()
+    }
+
+
+def test_the_messages_that_students_look_up_are_the_graders():
+    table = (DOCS / "student.md").read_text().partition("| message |")[2].partition("\n\n")[0]
+    found = MESSAGES.findall(table)
+    assert len(found) >= 10
+    ours = "\n".join([*_texts(ROOT / "grader"), (ROOT / "Makefile").read_text()])
+    assert [message for message in found if message not in ours] == []
+
+
+def _texts(folder: Path) -> list[str]:
+    """Return the strings of all modules; an f-string without what is put in."""
+    texts = []
+    for file in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                held = (
+                    each.value if isinstance(each, ast.Constant) else "\0" for each in node.values
+                )
+                texts.append("".join(map(str, held)))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    return texts
+
+
+@pytest.mark.parametrize(
+    ("page", "wrong"),
+    [
+        ("```console\n$ echo a; echo b\na\n...\n```", ""),
+        ("```console\n$ echo a   b\na b\n```", ""),
+        ("```console\n$ echo a\nb\n```", "prints something else"),
+        ("```console\n$ echo a; echo b\na\n```", "prints something else"),
+        ("```console\n$ echo a1b\na...c\n```", "prints something else"),
+        ("```console\n$ false\n```", "ended with 1"),
+        ("```console\n$ false\n$ echo $?\n1\n```", ""),
+        ("```console\n$ false\n$ echo $?\n0\n```", "prints something else"),
+        ("```console\n$ exit 0\n$ echo a\n```", "was not run to its end"),
+        ("```console\n$ mkdir a; cd a\n```\n\n```console\n$ basename $PWD\na\n```", ""),
+        ("```console\n$ cat <<END\n> a\n> END\na\n```", ""),
+        ("```console\n$ echo wrong >&2\nwrong\n```", ""),
+        ("<!-- run: touch a -->\n\n```console\n$ ls\na\n```", ""),
+        ("<!-- output of: echo a -->\n```\nb\n```", "prints something else"),
+        ("<!-- times differ -->\n```console\n$ echo 1.25\n2.50\n```", ""),
+        ("```console\n$ echo 1.25\n2.50\n```", "prints something else"),
+        ("<!-- not run: it never ends -->\n```console\n$ false\n```", ""),
+    ],
+)
+def test_what_a_page_says_is_compared(page, wrong, tmp_path, monkeypatch):
+    monkeypatch.setattr("pages.ROOT", tmp_path)
+    file = tmp_path / "page.md"
+    file.write_text(page)
+    found = problems(steps(file), tmp_path)
+    assert [wrong in each for each in found] == ([True] if wrong else [])
+
+
+@pytest.mark.parametrize(
+    ("block", "has_commands"),
+    [
+        ("```\ngrade check DIR\n```", True),
+        ("```text\n$ ls\n```", True),
+        ("```bash\nls\n```", True),
+        ("```\nGRADER_DATA=a grade check DIR\n```", True),
+        ("```\ngrader/ cli.py\n```", False),
+        ("```toml\npip = 1\n```", False),
+    ],
+)
+def test_blocks_with_commands_are_told_from_others(block, has_commands, tmp_path):
+    file = tmp_path / "page.md"
+    file.write_text(block)
+    (found,) = blocks(file)
+    assert found.has_commands is has_commands
