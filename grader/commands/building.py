@@ -14,7 +14,7 @@ from grader.errors import GraderError, UsageError
 from grader.installation import folder
 from grader.installation.engine_wheels import EngineWheels
 from grader.verification.static_checks import check_student_edition
-from grader.versions import lock_file
+from grader.versions import engine_digest, lock_file
 
 
 def build(options: argparse.Namespace) -> int:
@@ -68,6 +68,13 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
 
     tag = options.tag or course.name
     engine = DockerEngine.connect()
+    held = engine.source_of(options.base)
+    if held != engine_digest():
+        say(
+            f"note: {options.base} holds the engine {held[:12] or 'unknown'}, and this command is of "
+            f"{engine_digest()[:12]}: marks of the images come from the first; `make image` makes "
+            "it anew"
+        )
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):
         files = edition(course, is_for_students=kind == "student")
         labels = {"grader.course": course.name, "grader.edition": kind}
