@@ -9,6 +9,9 @@ from pathlib import Path
 
 Command = Callable[[argparse.Namespace], int]
 
+DEFAULT_IMAGE = "grade"
+"""Grades, where --image names no other."""
+
 
 def parser(
     commands_by_name: Mapping[str, Command], print_versions: type[argparse.Action]
@@ -155,7 +158,11 @@ def _positive(text: str) -> int:
 
 
 def _add_container_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--image", default="grade", help="the image to grade in (default: grade)")
+    command.add_argument(
+        "--image",
+        default=DEFAULT_IMAGE,
+        help=f"the image to grade in (default: {DEFAULT_IMAGE})",
+    )
     command.add_argument(
         "--isolation",
         choices=("one-container", "two-containers"),

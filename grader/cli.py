@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader import __version__, journal, pipeline, versions
-from grader.arguments import Command, parser, selecting
+from grader.arguments import DEFAULT_IMAGE, Command, parser, selecting
 from grader.commands import authors, looking
 from grader.commands.context import (
     courses_of,
@@ -137,11 +137,11 @@ def _run(options: argparse.Namespace) -> int:
     )
     live.close()
     report = json_report.parse(data)
-    return _finish(_of_own_course(report, options), options)
+    return _finish(_as_named(report, options), options)
 
 
-def _of_own_course(report: Report, options: argparse.Namespace) -> Report:
-    """Return the report, with a note where the image holds another version of a named course.
+def _as_named(report: Report, options: argparse.Namespace) -> Report:
+    """Return the report as its client sees it: what was named, and whether the image is of that.
 
     Raises GraderError for a mark by another course than those that --course names.
     """
@@ -159,7 +159,12 @@ def _of_own_course(report: Report, options: argparse.Namespace) -> Report:
                 f"than {course.root}: this mark is by the image's; `grade build` makes a new one"
             )
             report = replace(report, notes=(text, *report.notes))
-    return report
+    is_default = options.image == DEFAULT_IMAGE
+    return replace(
+        report,
+        course_folder=next(map(str, named_courses(options)), ""),
+        image="" if is_default else options.image,
+    )
 
 
 def _build(options: argparse.Namespace) -> int:

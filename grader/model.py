@@ -234,6 +234,8 @@ class Report:
     """The assignment was found out from the files, for want of its name."""
     course_folder: str = ""
     """As --course named it, where it did: for the command that shows it again, and for no mark."""
+    image: str = ""
+    """As --image named it, where it did: likewise."""
 
     @property
     def score(self) -> float | None:

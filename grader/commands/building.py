@@ -71,9 +71,8 @@ def _build_images(options: argparse.Namespace, course: Course) -> int:
     held = engine.source_of(options.base)
     if held != engine_digest():
         say(
-            f"note: {options.base} holds the engine {held[:12] or 'unknown'}, and this command is of "
-            f"{engine_digest()[:12]}: marks of the images come from the first; `make image` makes "
-            "it anew"
+            f"note: {options.base} holds the engine {held[:12] or 'unknown'}, and this is "
+            f"{engine_digest()[:12]}: the images grade by the first; `make image` makes it anew"
         )
     for name, kind in ((tag, "course"), (f"{tag}-student", "student")):
         files = edition(course, is_for_students=kind == "student")

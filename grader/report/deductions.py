@@ -110,6 +110,7 @@ def command_again(report: Report, part: PartResult) -> str:
         course = shlex.quote(visible(report.course_folder))
         command = f"grade --course {course} {mode}" if report.course_folder else f"grade {mode}"
         command += f" {shlex.quote(visible(report.submission))}"
+        command += f" --image {shlex.quote(visible(report.image))}" if report.image else ""
     named = "" if report.is_recognised else f" --assignment {visible(report.assignment)}"
     worst = next((test for loss in losses(part) for test in loss.tests), None)
     is_one = worst is not None and not worst.is_hidden

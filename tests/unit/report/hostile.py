@@ -107,6 +107,7 @@ OURS = {
     (Report, "assignment"),
     (Report, "submission_digest"),
     (Report, "course_folder"),
+    (Report, "image"),
     (Report, "mode"),
     (Report, "started_at"),
     (Report, "versions"),

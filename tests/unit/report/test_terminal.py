@@ -95,6 +95,9 @@ def test_a_course_that_was_named_is_named_again():
     """Without it, another command would not know the assignment."""
     named = example.replace(example.usual(), course_folder="../my course")
     assert "grade --course '../my course' check handin --part sync_ring\n" in render(named)
+    by_image = example.replace(named, mode="container", image="cs336")
+    again = "grade --course '../my course' run handin --image cs336 --part sync_ring\n"
+    assert again in render(by_image, width=100)
 
 
 @pytest.mark.parametrize("text", hostile.TEXTS)
