@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from grader.course import Course
 from grader.errors import GraderError, LaunchError, RanksGone
 from grader.runner.fork_server import ForkServer
-from grader.verification.graded_checks import GRADED_CHECKS, check_mutants
+from grader.verification.graded_checks import GRADED_CHECKS, check_mutants, check_reference
 from grader.verification.grading import grader_of
 from grader.verification.problem import Problem
 from grader.verification.static_checks import STATIC_CHECKS
@@ -48,7 +48,10 @@ def verify(
     with ForkServer(assignment.needs) as server:
         grader = grader_of(course, assignment, server, progress)
         checks = {**GRADED_CHECKS, **({"mutants": check_mutants} if with_mutants else {})}
+        is_reference_right = True
         for check, find_by_grading in checks.items():
+            if not is_reference_right:
+                break  # all that follows would tell of the same mistake
             progress(f"{check}: starting")
             try:
                 problems = list(find_by_grading(grader))
@@ -56,4 +59,5 @@ def verify(
                 raise
             except GraderError as error:
                 problems = [Problem(name, str(each)) for each in error.args]
+            is_reference_right &= not (problems and find_by_grading is check_reference)
             yield Checked(name, check, problems)
