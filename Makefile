@@ -82,8 +82,8 @@ test: setup check site
 	@if $(ANSWERS); then $(MAKE) image; \
 	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, and CI needs one"; exit 1; \
 	else echo "No Docker daemon answers: the container tests will be skipped."; fi
-	@# Two workers: tests wait for ranks much of the time.
-	@$(BIN)/python -m pytest -n 2 --durations=40 --durations-min=5 \
+	@# Four workers, also on two cores: tests wait for ranks and containers half of the time.
+	@$(BIN)/python -m pytest -n 4 --durations=40 --durations-min=5 \
 	--junitxml=build/tests.xml
 
 # Which lines and branches of the judge's side the tests of its modules run.

@@ -9,10 +9,13 @@ from xdist.scheduler import LoadScopeScheduling
 
 _HERE = Path(__file__).parent
 _ALONE = ("container/", "unit/test_survivors.py", "unit/suite/test_open_mode.py")
-"""Containers, and what is left of processes and folders: two of these at a time would see each
-other."""
+"""Containers and images by name, and what is left of processes and folders: two of these at a time
+would see each other."""
 _TOGETHER = ("test_installation.py",)
 """What one worker makes once, and takes long to make."""
+_BESIDE = ("container/test_hostile.py", "container/test_hostile_archives.py")
+"""These see nothing but the containers that they have started, as the machine of a course has
+several at a time."""
 
 # As `grade` has it, and before anything imports numpy or torch: workers share the cores already.
 for _library in ("OPENBLAS", "OMP"):
@@ -28,10 +31,19 @@ class _OneAtATime(LoadScopeScheduling):
     """Gives the tests that must not run beside each other to one worker, and each other to any."""
 
     def _split_scope(self, nodeid: str) -> str:
-        below = nodeid.removeprefix(f"{_HERE.name}/")
-        if below.startswith(_TOGETHER):
+        if nodeid.removeprefix(f"{_HERE.name}/").startswith(_TOGETHER):
             return nodeid.partition("::")[0]
-        return "machine" if below.startswith(_ALONE) else nodeid
+        return "machine" if _is_alone(nodeid) else nodeid
+
+
+def _is_alone(nodeid: str) -> bool:
+    below = nodeid.removeprefix(f"{_HERE.name}/")
+    return below.startswith(_ALONE) and not below.startswith(_BESIDE)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with those that wait for each other: all others find a place beside them."""
+    items.sort(key=lambda item: not _is_alone(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

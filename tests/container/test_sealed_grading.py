@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -284,18 +285,19 @@ def ringallreduce(send, recv, comm, op):
 def test_the_container_ends_with_its_client(engine, tmp_path, how):
     """Ctrl-C or a killed client: no container and no process stays."""
     (tmp_path / "my_ring_allreduce.py").write_text(HANGING_RING)
-    before = {container.id for container in engine.containers.list()}
     client = subprocess.Popen(
         [sys.executable, "-m", "grader", "run", str(tmp_path), "--part", "ring_allreduce"],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    (started,) = wait_for(lambda: [c for c in engine.containers.list() if c.id not in before])
+    # Other containers may come and go meanwhile.
+    ours = {"label": f"grader.client={socket.gethostname()}:{client.pid}"}
+    (started,) = wait_for(lambda: engine.containers.list(filters=ours, ignore_removed=True))
     wait_for(lambda: "stub.py" in str(started.top()))
     client.send_signal(how)
     client.wait(60)
-    wait_for(lambda: started.id not in {c.id for c in engine.containers.list(all=True)})
+    wait_for(lambda: not engine.containers.list(all=True, filters=ours, ignore_removed=True))
 
 
 def wait_for(found, limit_s: float = 60):
