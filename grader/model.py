@@ -221,7 +221,7 @@ class Report:
     """The folder as the user named it."""
     submission_digest: str
     mode: str
-    """`check` or `container`."""
+    """`local` or `container`."""
     parts: tuple[PartResult, ...]
     manual_parts: tuple[ManualPart, ...]
     versions: Versions
