@@ -50,8 +50,9 @@ def effect_of(
 def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
     """Assert that each alteration led to other answers, and none to the end of the run.
 
-    For messages of plain numbers, which are there to be reduced: whoever can tell that a number is
-    not the right one knows that one from elsewhere. trace: as of assert_messages_matter.
+    For messages of plain numbers, which are reduced. A rank cannot see that such a number is
+    wrong. If it ends the run over one, it may have the right number from another source than the
+    message. trace: as of assert_messages_matter.
     Raises NotProven, also for what assert_messages_matter does.
     """
     assert_messages_matter(trace, effects)
@@ -100,11 +101,13 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
 def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
     """Assert that alterations of single messages of a ring all-reduce spread as in a ring.
 
-    Each element of a ring that sends no more than it needs travels n - 1 hops while it is summed,
-    so that all ranks hear of a change there; then n - 1 hops as the result, where those from the
-    receiver on do that it still comes to: a run of ranks along the ring. Who sends 2 (n - 1) equal
-    messages sends n - 1 of the first kind, and one each to n - 1, ..., 2 and 1 ranks; in which
-    order is its own affair. On 2 ranks that is not so: they may exchange all they have.
+    In a ring that sends no more than it needs, each element travels n - 1 hops while it is summed
+    (reduce-scatter), and n - 1 hops more as the result (all-gather). A fault in the first half
+    changes the answers of all ranks. A fault in the second half changes those of the ranks that
+    the element has still to reach: neighbours along the ring, from the receiver on. A rank that
+    sends 2 (n - 1) equal messages therefore sends n - 1 that change all answers, and one each that
+    changes n - 1, ..., 2 and 1 of them, in any order. On 2 ranks nothing of this is asserted,
+    because they may exchange all they have.
 
     Says nothing about traffic that is no ring. effects: of single_message_faults.
     Raises NotProven, also for what assert_answers_follow does.

@@ -45,10 +45,10 @@ def single_message_faults(outcome: Outcome) -> tuple[MessageFault, ...]:
 def every_message_fault(
     outcome: Outcome, ranks: Iterable[int], *, min_num_bytes: int | None = None
 ) -> tuple[MessageFault, ...]:
-    """Return for each of these ranks that sends anything an alteration of all that it sends.
+    """Return one fault for each of these ranks that sends anything: all that it sends is changed.
 
     outcome: as of single_message_faults. min_num_bytes: of the messages that carry data, not only a
-    number or a word; half of a rank's longest where it is left out.
+    number or a word. Where it is left out: half the length of a rank's longest message.
     """
     choice = _choice_from(outcome)
     altered = []

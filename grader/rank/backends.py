@@ -1,4 +1,4 @@
-"""The backend a submission finds itself in: MPI, torch.distributed, or alone."""
+"""The backend a submission finds itself in: MPI, torch.distributed, or none."""
 
 import ctypes
 import os

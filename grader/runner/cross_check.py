@@ -1,4 +1,4 @@
-"""Listens to all witnesses of one run: what each rank recorded, and what its MPI counted."""
+"""Compares two sources of evidence about a run: calls that ranks recorded, and MPI's own counts."""
 
 import time
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ class CrossCheck:
     """Compares, case by case, what is known of the messages of a run."""
 
     def __init__(self, files: Sequence[RankFiles], *, phases: Sequence[int], is_mpi: bool) -> None:
-        """phases: those of the calls that rules count. is_mpi: there has to be a second witness."""
+        """phases: those of the calls that rules count. is_mpi: MPI has to count messages itself."""
         self._files = files
         self._phases = phases
         self._is_mpi = is_mpi

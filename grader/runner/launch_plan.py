@@ -43,8 +43,9 @@ class CaseCall:
 
 
 MOST_CALLS = 3 << 19
-"""Of a part, all ranks together: 1.5 million, some 650 MB of the judge. Who sends the arrays of our
-cases element by element makes a million. Cases of which calls were lost hardly count."""
+"""Of a part, all ranks together: 1.5 million, which take some 650 MB in the judge. A submission
+that sends the arrays of our cases element by element makes a million. A case whose trace memory ran
+over keeps its last calls only, and so hardly counts."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Finds processes by what they were started with, where nothing else leads to them any more."""
+"""Finds processes of a run by a mark in their environment, when the zygote they had is gone."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Whether others leave the machine alone: what was given too little of it is tried again then."""
+"""Waits until other programs leave the machine alone, so that a starved run can be tried again."""
 
 import time
 from collections.abc import Sequence

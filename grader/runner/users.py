@@ -21,7 +21,7 @@ _MIN_LENGTH = 4
 def run_uids() -> Iterator[int]:
     """Yield users without end, from a block drawn at random: the first is for the intake.
 
-    The number after each is nobody else's either; it is the user that watches over the run.
+    The number after each belongs to the run as well: it is the user of the run's supervisor.
     Raises GraderError where this container has no users to spare.
     """
     while True:

@@ -32,8 +32,8 @@ class Case:
     """What the case is about. When one ends its run, the others of its subject are left out."""
 
     call: str = field(default="", kw_only=True)
-    """What of the submission is called, where a part asks for several things that can be handed in
-    one without the other: what is not written of one says nothing of the others."""
+    """Which function of the submission is called, where a part asks for several. Each may be handed
+    in without the others, so that one that is not written says nothing of the others."""
 
     @property
     def label(self) -> str:

@@ -98,10 +98,11 @@ class Answers(Sequence[Answer]):
     """What became of the cases of one `run`, in their order.
 
     Where no case fails there is one launch. After a crash, a hang or a limit the cases that are
-    left go on in a fresh one as soon as a test asks for one of them, without those of the failed
-    one's subject: what is asked about it is known. What fails the same way on two numbers of ranks,
-    and for another subject if there is one, before any answer, fails in all. Cases with a fault
-    injected may end their run by it, which costs the part nothing.
+    left go on in a fresh one as soon as a test asks for one of them. The other cases of the failed
+    one's subject are not run: they are expected to fail, too. The part ends when, before any
+    answer, two numbers of ranks have failed with the same message, and a case of another subject
+    has as well if there is one. Cases with a fault injected may end their run by it, which costs
+    the part nothing.
     """
 
     def __init__(

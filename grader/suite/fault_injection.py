@@ -23,15 +23,16 @@ def inject_faults(
     check: Callable[[Any, Outcome], object],
     wrong_ranks: Callable[[Any, Outcome], Collection[int]] | None = None,
 ) -> list[FaultEffect]:
-    """Put the case to the ranks once for each alteration, and return what these led to.
+    """Put the case to the ranks once for each fault, and return what these led to.
 
-    In between, in an order that cannot be foreseen, nothing is altered: who fails, or answers
-    wrongly, without that is not excused. What an alteration ends is taken up again after it.
+    Between them, in an order that cannot be foreseen, the case is put to the ranks without a
+    fault. A submission that fails or answers wrongly in one of these has failed by itself. After a
+    fault that ends its run the cases that are left go on in a fresh launch.
 
     outcome: of the case, or one like it, as it was before.
     check: raises WrongAnswer when an answer is not right.
     wrong_ranks: those whose answers are not right; where it is left out, all if `check` raises.
-    Raises RunFailed, WrongAnswer: without an alteration, which is the submission's own failure.
+    Raises RunFailed, WrongAnswer: in a case without a fault, which is the submission's own failure.
     """
     cases: list[Case] = [replace(case, message_fault=message) for message in messages]
     # Two at least: one alone may be right by luck.

@@ -48,8 +48,8 @@ def assert_time_ratio(
 def same_failures_as(launch: Launch, *checks: Check) -> Check:
     """Return the check that a timed case is right in everything in which an ordinary one is.
 
-    Work that is left out when it is timed shows; what a program does wrong each time costs the
-    tests that are about it, and not its time.
+    A program that leaves out work when it is timed fails here. A mistake that it makes in every
+    case costs the tests that are about this mistake, and not its points for time.
     launch: its first case of purpose `values` is the ordinary one. checks: raise WrongAnswer.
     Raises what iterating the launch raises.
     """

@@ -1,8 +1,9 @@
 """How long the machine has kept a run waiting: its processes could have run, and others ran.
 
 The kernel tells of each thread how long it ran, and how long it waited for a core (`schedstat` in
-Linux's documentation of the scheduler). A run may well ask for more cores than there are, as ranks
-do that poll: for that nobody else is to blame, so a run is compared with itself on an idle machine.
+Linux's documentation of the scheduler). A run may ask for more cores than there are, as ranks that
+poll do. Waiting for that reason is not time denied by others, so a run is compared with what it
+would get on an idle machine.
 """
 
 import os

@@ -1,8 +1,9 @@
 """Descriptors that a submission sends us: refused by the kernel, and harmless where it cannot.
 
-A message on a Unix socket may bring descriptors along, wanted or not, and whoever lets go of one
-last closes what it stands for. That may wait: for a TCP socket with SO_LINGER and unsent bytes as
-long as its maker likes. Nothing of that may stop the judge, or the zygote, from watching a run.
+A message on a Unix socket may bring descriptors along, wanted or not. The process that drops the
+last copy of a descriptor closes its file or socket. Closing may block: a TCP socket with SO_LINGER
+and unsent bytes blocks for as long as its maker has set. This must not keep the judge or the zygote
+from watching a run.
 """
 
 import contextlib
@@ -27,8 +28,9 @@ def refuse_descriptors(listener: socket.socket) -> None:
 def interrupt_waits(period_s: float = TICK_S) -> None:
     """Have a signal end, each period from now on, whatever our main thread waits for in the kernel.
 
-    What Python waits for, it goes on waiting for; a close that lingers is over. It takes the timer
-    and the handler of SIGALRM for good: a late signal must not meet the default one, which kills.
+    Python repeats a system call that a signal interrupts, but for a close that lingers: that one
+    ends. Timer and handler of SIGALRM are taken for good, because the default handler would kill us
+    at a late signal.
     period_s: 0 for never again. Called in another thread, which no signal would reach, it does
     nothing.
     """

@@ -1,7 +1,8 @@
 """Ends every process of a run and counts to zero.
 
-As another user: its supervisor does, by the user. As our own user, which is the student's desktop:
-never by user, but every descendant, which a child subreaper keeps in one tree.
+A run of a user of its own is ended by its supervisor, which kills all processes of that user. A run
+of our own user shares it with the student's desktop: there every descendant of ours is killed. A
+child subreaper keeps them in one tree.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """The zygote's life in a container of its own: a judge in another one has it started, and ends it.
 
-The first process of root that connects is the judge; there is no second. Each order of its, one
-JSON object a line with `environment` and `modules`, comes with three descriptors, which become the
-standard streams of a zygote.
+The first process of root that connects is the judge; nobody else is accepted after it. An order of
+the judge is one line of JSON with `environment` and `modules`. Three descriptors come with it. They
+become the standard streams of a zygote.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Which processes of a run have connected: a count that no process of the run makes itself.
 
-Who connects is the kernel's word: a process can call itself what it likes, and is one all the same.
+The kernel tells which process connects. A process may say anything of itself: none of it is read.
 """
 
 import socket
@@ -15,7 +15,7 @@ _MAX_WAITING = 128
 _MAX_PROCESSES = 256
 """How many are told apart: more than any task starts, few enough to look at all of them."""
 _AT_ONCE_S = 0.2
-"""Somebody else wants something of us as well, whoever comes and goes here."""
+"""How long one call of `attend` may take: the zygote has to watch the rest of the run as well."""
 _LAST_CALL_S = 5.0
 
 

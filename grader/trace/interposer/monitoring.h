@@ -1,7 +1,7 @@
 /*
- * The second witness: what MPI itself counts of the messages that this rank sends.
+ * MPI's own counts of the messages that this rank sends, to be compared with the records.
  *
- * Begun by MPI_Init; phases.c has it counted when the phase changes.
+ * Begun by MPI_Init; phases.c has them taken when the phase changes.
  */
 #ifndef GRADER_MONITORING_H
 #define GRADER_MONITORING_H

@@ -66,10 +66,10 @@ static bool decides_who_calls(const void *frame, const char *file)
 }
 
 /*
- * Returns the phase of a call that is made now. Between phases only the harness may call without
- * its being counted, so who calls decides: what the submission does there by an attribute, a hook
- * or another thread is as much the student's as what it does within a phase. Not so before the
- * first one, when its files are imported.
+ * Returns the phase of a call that is made now. Between phases only calls of the harness are left
+ * out. A call that the submission makes there, by an attribute, a hook or another thread, counts
+ * as one within a phase. Before the first phase this does not hold: then the submission's files
+ * are imported.
  */
 int phase_of_call(void)
 {

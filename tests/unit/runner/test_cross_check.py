@@ -43,7 +43,7 @@ def doubts_of(trace, *, is_mpi=True, counts=(False, False)):
 
 
 def test_an_mpi_that_does_not_count_is_the_graders_failure():
-    """Nobody is marked without the second witness, and no student is blamed for it."""
+    """Nobody is marked without MPI's own counts, and no student is blamed for it."""
     with pytest.raises(GraderError, match="MPI does not count the messages of rank 0"):
         doubts_of(idle())
 

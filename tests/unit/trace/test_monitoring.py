@@ -176,7 +176,7 @@ def test_honest_callbacks_are_not_nested_calls(launch):
 
 
 def test_without_the_component_nothing_is_counted(launch):
-    """Plain mpirun does not load it: then there is no second witness."""
+    """Plain mpirun does not load it: then MPI counts nothing."""
     with launch(program(""), 1, is_monitored=False) as run:
         run.finish()
         assert counted_by(run) == [None]
