@@ -16,10 +16,10 @@ CLASS = re.compile(r"[A-Z][a-z]\w*")
 
 
 def classes():
-    """Return the names of all classes of the engine."""
+    """Return the names of all classes of the engine, and of the types that suites import."""
     trees = (ast.parse(path.read_text()) for path in (ROOT / "grader").rglob("*.py"))
     nodes = (node for tree in trees for node in ast.walk(tree))
-    return {node.name for node in nodes if isinstance(node, ast.ClassDef)}
+    return {node.name for node in nodes if isinstance(node, ast.ClassDef)} | {*grader.api.__all__}
 
 
 def is_there(name):
