@@ -81,8 +81,9 @@ def check_near_misses(grader: Grader) -> Iterator[Problem]:
             # Who is not run says nothing of the numbers, neither of these nor of those.
             looked = {test for test, verdict in far.items() if verdict is not Verdict.SKIPPED}
             for test in sorted(looked - near.keys()):
-                key = f"near miss: {grader.assignment.name}: {test}: {name}"
-                if not explained.get(key):
+                of_test = f"near miss: {grader.assignment.name}: {test}"
+                key = f"{of_test}: {name}"
+                if not explained.get(key) and not explained.get(of_test):
                     yield Problem(
                         f"{part.name}, {test}",
                         f"holds where {name} is {NEAR_MISS:.0%} too large, and not where it is "
