@@ -50,7 +50,10 @@ class PlatformWheel(bdist_wheel):
         if not IS_LINUX:
             return ("py3", "none", "any")
         built = Path(self.get_finalized_command("build").build_lib) / "grader" / "trace"
-        (library,) = built.glob("interposer-*.so")
+        libraries = list(built.glob("interposer-*.so"))
+        if not libraries:  # an editable installation, whose interposer is compiled at its first use
+            return super().get_tag()
+        (library,) = libraries
         # It needs no other library than the C library, so the newest symbol of that decides.
         minor = max(map(int, re.findall(rb"\0GLIBC_2\.(\d+)", library.read_bytes())))
         machine = sysconfig.get_platform().removeprefix("linux-").replace("-", "_")
