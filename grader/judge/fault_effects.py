@@ -36,7 +36,7 @@ def effect_of(
     ranks: int,
     wrong_ranks: Callable[[Outcome], Collection[int]],
 ) -> FaultEffect:
-    """Return what an alteration led to.
+    """Return what a fault led to.
 
     answer: of the altered case; a run that ended, or an answer refused for its form, is an
     influence on all: code may well look at what it receives.
@@ -48,7 +48,7 @@ def effect_of(
 
 
 def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
-    """Assert that each alteration led to other answers, and none to the end of the run.
+    """Assert that each fault led to other answers, and none to the end of the run.
 
     For messages of plain numbers, which are reduced. A rank cannot see that such a number is
     wrong. If it ends the run over one, it may have the right number from another source than the
@@ -66,11 +66,11 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
 
 
 def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None:
-    """Assert that each alteration changed some rank's answer.
+    """Assert that each fault changed some rank's answer.
 
     For messages that a right solution needs, every one and every element of it.
-    trace: of the same call without alterations, to tell where a message was sent.
-    Raises NotProven for the first alteration without influence, and where none could be made.
+    trace: of the same call without faults, to tell where a message was sent.
+    Raises NotProven for the first fault without influence, and where none could be made.
     """
     _assert_any_happened(effects)
     for effect in effects:
@@ -82,7 +82,7 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
 
 
 def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
-    """Assert that at least one of the alterations changed some rank's answer, and ended no run.
+    """Assert that at least one of the faults changed some rank's answer, and ended no run.
 
     For traffic of which a right solution may send more than it needs. Raises NotProven.
     """
@@ -99,7 +99,7 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
 
 
 def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
-    """Assert that alterations of single messages of a ring all-reduce spread as in a ring.
+    """Assert that faults in single messages of a ring all-reduce spread as in a ring.
 
     In a ring that sends no more than it needs, each element travels n - 1 hops while it is summed
     (reduce-scatter), and n - 1 hops more as the result (all-gather). A fault in the first half
