@@ -8,8 +8,10 @@ has to find everything in the course's edition: otherwise it would not notice it
 
 import ast
 import hashlib
+import io
 import json
 import os
+import py_compile
 import re
 import shutil
 import subprocess
@@ -33,6 +35,7 @@ IN_THE_IMAGES = (
 )
 WITHOUT = ("downloads", "packages", "interposer")
 """Stages that see nothing of the course; the copies are built without, to be quick."""
+CHOOSING = "FROM packages AS editions"
 CANARY = "canary-of-the-layers"
 HIDDEN = {
     "tests/suites/mpi_sgd/hidden_ring_allreduce.py": f'"""{CANARY}: a hidden test."""\n',
@@ -135,7 +138,7 @@ def named_badly(path: str) -> Iterator[str]:
     """Yield when a path of a layer is one of a solution or hidden test, or marks its removal."""
     parts = [part.removeprefix(".wh.") for part in PurePosixPath(path).parts]
     is_of_the_course = "reference" in parts or any("hidden" in part for part in parts)
-    if "grader" in parts[:3] and is_of_the_course:
+    if {"grader", "course"} & set(parts[:3]) and is_of_the_course:
         yield f"{path} has a name it must not have"
     if "course-secret" in parts:
         yield f"{path} has the name of the secret"
@@ -145,11 +148,14 @@ def search(images: list[str], secrets: Secrets) -> dict[str, list[str]]:
     """Return what is found in each image: in its layers, and in what it says of itself."""
     found_by_layer: dict[str, list[str]] = {}
     said: dict[str, bytes] = {}
+    same: dict[str, str] = {}
     with (
         subprocess.Popen(["docker", "save", *images], stdout=subprocess.PIPE) as saving,
         tarfile.open(fileobj=saving.stdout, mode="r|") as archive,
     ):
         for entry in archive:
+            if entry.issym():  # a layer that another of these images has as well
+                same[entry.name] = os.path.normpath(f"{entry.name}/../{entry.linkname}")
             file = archive.extractfile(entry) if entry.isfile() else None
             if file is None:
                 continue
@@ -162,7 +168,7 @@ def search(images: list[str], secrets: Secrets) -> dict[str, list[str]]:
     found = {}
     for image in json.loads(said["manifest.json"]):
         found[image["RepoTags"][0].removesuffix(":latest")] = [
-            *(leak for layer in image["Layers"] for leak in found_by_layer[layer]),
+            *(leak for layer in image["Layers"] for leak in found_by_layer[same.get(layer, layer)]),
             *_said_leaks(said[image["Config"]]),
         ]
     return found
@@ -181,7 +187,7 @@ class _Whole:
         return piece if len(piece) == size else piece + self._rest.read(size - len(piece))
 
 
-def _search_layer(layer: _Whole, secrets: Secrets) -> Iterator[str]:
+def _search_layer(layer: IO[bytes] | _Whole, secrets: Secrets) -> Iterator[str]:
     with tarfile.open(fileobj=layer, mode="r|") as files:
         for entry in files:
             yield from named_badly(entry.name)
@@ -245,6 +251,9 @@ def _without_packages(dockerfile: str) -> str:
         stage for stage in stages if not re.match(rf"FROM .* AS ({'|'.join(WITHOUT)})\n", stage)
     ]
     assert len(kept) == len(stages) - len(WITHOUT)
+    # What chooses the files of an edition needs packages; nothing of where it runs is in an image.
+    assert kept.count(next(stage for stage in kept if stage.startswith(CHOOSING))) == 1
+    kept = [stage.replace(CHOOSING, "FROM grade-engine AS editions") for stage in kept]
     return re.sub(rf"(?m)^COPY --from=({'|'.join(WITHOUT)}) .*\n", "", "".join(kept))
 
 
@@ -287,35 +296,48 @@ def test_hidden_tests_and_a_secret_beside_the_project_do_not_get_in(found):
 
 
 def test_the_search_finds_everything_in_the_courses_edition(found, secrets):
-    """Every solution and every hidden test, as source and as bytecode; the secret is in neither."""
+    """Every solution and every hidden test; the secret is in neither."""
     told = "\n".join([*found["canary-grade"], ""])
     for name in HIDDEN:
-        assert f"opt/grader/{name} is {name}\n" in told
-        assert f"opt/grader/{name} holds a canary\n" in told
-        assert f"opt/grader/{name} has a name it must not have\n" in told
-    assert "__pycache__/hidden_ring_allreduce.cpython-311.pyc holds a canary" in told
+        assert f"opt/course/{name} is {name}\n" in told
+        assert f"opt/course/{name} holds a canary\n" in told
+        assert f"opt/course/{name} has a name it must not have\n" in told
     for name in set(secrets.hashes.values()) - set(HIDDEN):
-        assert f"opt/grader/{name} is {name}\n" in told
+        assert f"opt/course/{name} is {name}\n" in told
     solutions = {name for names in secrets.lines.values() for name in names}
     assert len({name for name in solutions if f"holds lines of {name}" in told}) > 10
+    assert "the name of the secret" not in told
+
+
+def test_the_search_finds_bytecode(context, secrets, tmp_path):
+    """No image of ours holds any of a course; one that did would give the solution away."""
+    hidden = "tests/suites/mpi_sgd/hidden_ring_allreduce.py"
+    layer = io.BytesIO()
+    with tarfile.open(fileobj=layer, mode="w") as files:
+        for number, name in enumerate([hidden, *sorted(set(secrets.code.values()))]):
+            compiled = tmp_path / f"{number}.pyc"
+            py_compile.compile(str(context / name), str(compiled), doraise=True)
+            files.add(compiled, f"opt/course/{compiled.name}")
+    layer.seek(0)
+    told = "\n".join(_search_layer(layer, secrets))
+    assert "opt/course/0.pyc holds a canary" in told
     if IS_SAME_BYTECODE:
         for name in set(secrets.code.values()):
             assert f".pyc holds bytecode of {name}" in told
-    assert "the name of the secret" not in told
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "opt/grader/reference/mpi_sgd/my_ring_allreduce.py",
-        "opt/grader/.wh.reference",
-        "opt/grader/tests/suites/mpi_sgd/hidden_ring_allreduce.py",
-        "opt/grader/tests/suites/mpi_sgd/.wh.hidden_cases",
-        "opt/grader/tests/suites/mpi_sgd/__pycache__/test_hidden_x.cpython-311.pyc",
+        "opt/course/reference/mpi_sgd/my_ring_allreduce.py",
+        "opt/course/.wh.reference",
+        "opt/course/tests/suites/mpi_sgd/hidden_ring_allreduce.py",
+        "opt/course/tests/suites/mpi_sgd/.wh.hidden_cases",
+        "opt/course/tests/suites/mpi_sgd/__pycache__/test_hidden_x.cpython-311.pyc",
         "run/course-secret",
     ],
 )
 def test_names_and_marks_of_removal_are_noticed(path):
     """What an upper layer removes is still in the image for whoever has it."""
     assert list(named_badly(path))
-    assert not list(named_badly("opt/grader/tests/suites/mpi_sgd/test_ring_allreduce.py"))
+    assert not list(named_badly("opt/course/tests/suites/mpi_sgd/test_ring_allreduce.py"))
