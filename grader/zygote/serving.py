@@ -120,7 +120,8 @@ def _prepare(rank_source: Path, modules: Sequence[str]) -> Callable[[str, int], 
         # A rank starts MPI itself, as late as its submission wants it.
         rc = importlib.import_module("mpi4py").rc
         rc.initialize = rc.finalize = False
-    # Seeding numpy's random numbers imports the first.
+    # What numpy imports when somebody wants random numbers, and what seeding them imports: every
+    # rank would.
     for module in ("numpy.random", "secrets", *modules):
         importlib.import_module(module)
     spec = importlib.util.spec_from_file_location(
