@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.authoring import catalogue
+from grader.authoring import price_list
 from grader.courses import bundled
 from grader.errors import GraderError
 from grader.points import total
@@ -19,7 +19,9 @@ def test_the_page_is_made_from_the_suites(name):
     """`make docs` writes it."""
     found = bundled().load(name)
     by_part = {part.name: prices(found.folder / part.suite) for part in found.parts}
-    assert (ROOT / "docs" / "prices" / f"{name}.md").read_text() == catalogue.prices(found, by_part)
+    assert (ROOT / "docs" / "prices" / f"{name}.md").read_text() == price_list.prices(
+        found, by_part
+    )
     for part in found.parts:
         assert total(price.points for price in by_part[part.name]) == part.points, part.name
 

@@ -1,13 +1,11 @@
 """The page of all assignments: every part with what is asked, its rules and its points."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from grader.assignment import Assignment, Manual, Part
 from grader.courses import Courses
 from grader.errors import GraderError
 from grader.points import total, written
-from grader.suite.prices import Price
-from grader.suite.prices import prices as prices_in
 
 _HEAD = """\
 # Assignments
@@ -19,16 +17,11 @@ _COLUMNS = ("part", "points", "asked", "handed in", "rules, beside being right")
 _BY_A_PERSON = "marked by a person, pending until then"
 
 
-def listing(courses: Courses, name: str | None, *, is_page: bool) -> str:
-    """Return the price list of an assignment, or the list of all, as a page or for a terminal.
+def listing(courses: Courses, *, is_page: bool) -> str:
+    """Return the list of all assignments, as a page or for a terminal.
 
-    Raises UsageError for an assignment nobody knows, GraderError where none is installed.
+    Raises GraderError where none is installed.
     """
-    if name:
-        found = courses.assignment(name)
-        return prices(
-            found, {part.name: prices_in(found.folder / part.suite) for part in found.parts}
-        )
     known = courses.assignments()
     if not known:
         folders = " or ".join(str(course.suites) for course in courses.courses)
@@ -55,23 +48,6 @@ def text(assignments: Sequence[Assignment]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def prices(assignment: Assignment, prices_by_part: Mapping[str, Sequence[Price]]) -> str:
-    """Return the price list of an assignment as Markdown: a table a part, a row a test."""
-    lines = [
-        f"# Prices: {assignment.name}\n",
-        "What each test asks and pays. A test pays all of its points or none; one bug costs the",
-        "tests that are about it ([pricing](../pricing.md)). `make docs` writes this page from the",
-        "suites.\n",
-    ]
-    for part in assignment.parts:
-        lines += [f"## {part.name}: {written(part.points)} points\n"]
-        lines += [_row(("points", "test", "what it asks")), _row(("---:", "---", "---"))]
-        for price in prices_by_part[part.name]:
-            lines.append(_row((written(price.points), _code(price.test), price.asks)))
-        lines.append("")
-    return "\n".join(lines)
-
-
 def _line(name: str, points: float, files: str) -> str:
     return f"  {name:<20} {written(points):>4} points  {files}"
 
@@ -84,17 +60,17 @@ def _section(assignment: Assignment) -> Iterator[str]:
     yield f"{assignment.title}. {written(automatic)} points{by_a_person}.\n"
     if assignment.source:
         yield f"Source: {assignment.source}.\n"
-    yield _row(_COLUMNS)
-    yield _row(["---", "---:", "---", "---", "---"])
+    yield row(_COLUMNS)
+    yield row(["---", "---:", "---", "---", "---"])
     yield from map(_part_row, assignment.parts)
     yield from map(_manual_row, assignment.manual)
     yield ""
 
 
 def _part_row(part: Part) -> str:
-    files = [" or ".join(_code(name) for name in _names(part, file)) for file in part.files]
+    files = [" or ".join(code(name) for name in _names(part, file)) for file in part.files]
     rules = "; ".join(part.rules)
-    return _row([_code(part.name), written(part.points), part.title, ", ".join(files), rules])
+    return row([code(part.name), written(part.points), part.title, ", ".join(files), rules])
 
 
 def _names(part: Part, file: str) -> list[str]:
@@ -103,12 +79,14 @@ def _names(part: Part, file: str) -> list[str]:
 
 def _manual_row(manual: Manual) -> str:
     points = written(manual.points)
-    return _row([_code(manual.name), points, manual.title, _code(manual.file), _BY_A_PERSON])
+    return row([code(manual.name), points, manual.title, code(manual.file), _BY_A_PERSON])
 
 
-def _row(cells: Sequence[str]) -> str:
+def row(cells: Sequence[str]) -> str:
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |".replace("|  |", "| |")
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
+    """Return a text as Markdown shows what is typed."""
     return f"`{text}`"

@@ -1,21 +1,25 @@
-"""The commands for authors of a course: list, template, new, verify."""
+"""The commands for authors of a course: list, template, new."""
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from grader.authoring import catalogue, skeleton, template
 from grader.commands.context import courses_of, is_sealed, named_courses
-from grader.courses import VARIABLE, Courses, bundled_root
+from grader.courses import VARIABLE
 from grader.errors import UsageError
-from grader.report.safe_text import one_line
-from grader.verification.verify import Checked, verify
 
 
 def list_assignments(options: argparse.Namespace) -> int:
     """Print the assignments, or the prices of one."""
-    print(catalogue.listing(courses_of(options), options.prices, is_page=options.markdown), end="")
+    courses = courses_of(options)
+    if options.prices:
+        from grader.authoring.price_list import price_list  # which imports pytest
+
+        text = price_list(courses.assignment(options.prices))
+    else:
+        text = catalogue.listing(courses, is_page=options.markdown)
+    print(text, end="")
     return 0
 
 
@@ -41,50 +45,6 @@ def write_new(options: argparse.Namespace) -> int:
     named = f"--course {folders[0]} "
     print(f"ready; `grade {named}verify {options.name}` shows that it grades as it says")
     return 0
-
-
-def verify_assignments(options: argparse.Namespace) -> int:
-    """Check assignments as their authors mean them; return 0 if all holds, 1 if not."""
-    courses = courses_of(options)
-    names = options.assignments or _all_named(options, courses)
-    num_problems = 0
-    for name in names:
-        course, own_name = courses.having(name), name.rpartition("/")[2]
-        for checked in verify(
-            course,
-            own_name,
-            is_quick=options.quick,
-            with_mutants=options.mutants,
-            progress=_progress,
-        ):
-            num_problems += len(checked.problems)
-            print("\n".join(_lines(checked)), flush=True)
-    print(f"{num_problems} problem{'' if num_problems == 1 else 's'} in {', '.join(names)}")
-    return 1 if num_problems else 0
-
-
-def _all_named(options: argparse.Namespace, courses: Courses) -> list[str]:
-    """Return the assignments of the courses that were named; where none was, of the bundled one."""
-    own = [course for course in courses.courses if course.root != bundled_root()]
-    chosen = own or list(courses.courses)
-    names = [f"{course.name}/{name}" for course in chosen for name in course.names()]
-    if not names:
-        folders = " or ".join(str(course.suites) for course in chosen)
-        raise UsageError(f"there is nothing to verify: no assignment lies in {folders}")
-    return names
-
-
-def _lines(checked: Checked) -> list[str]:
-    mark = "no" if checked.problems else "ok"
-    lines = [f"{mark}  {checked.assignment}: {checked.check}"]
-    return lines + [
-        f"    {one_line(problem.subject)}: {one_line(problem.text)}" for problem in checked.problems
-    ]
-
-
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\033[K{one_line(text)}", end="\r", file=sys.stderr, flush=True)
 
 
 def _courses_named(options: argparse.Namespace) -> str:

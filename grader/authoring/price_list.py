@@ -1,0 +1,32 @@
+"""The page of the prices of one assignment: what each test of its suites asks and pays."""
+
+from collections.abc import Mapping, Sequence
+
+from grader.assignment import Assignment
+from grader.authoring.catalogue import code, row
+from grader.points import written
+from grader.suite.prices import Price
+from grader.suite.prices import prices as prices_in
+
+
+def price_list(assignment: Assignment) -> str:
+    """Return the price list of an assignment as Markdown."""
+    by_part = {part.name: prices_in(assignment.folder / part.suite) for part in assignment.parts}
+    return prices(assignment, by_part)
+
+
+def prices(assignment: Assignment, prices_by_part: Mapping[str, Sequence[Price]]) -> str:
+    """Return the price list of an assignment as Markdown: a table a part, a row a test."""
+    lines = [
+        f"# Prices: {assignment.name}\n",
+        "What each test asks and pays. A test pays all of its points or none; one bug costs the",
+        "tests that are about it ([pricing](../pricing.md)). `make docs` writes this page from the",
+        "suites.\n",
+    ]
+    for part in assignment.parts:
+        lines += [f"## {part.name}: {written(part.points)} points\n"]
+        lines += [row(("points", "test", "what it asks")), row(("---:", "---", "---"))]
+        for price in prices_by_part[part.name]:
+            lines.append(row((written(price.points), code(price.test), price.asks)))
+        lines.append("")
+    return "\n".join(lines)

@@ -1,0 +1,82 @@
+"""The command that grades where it is called: check, by a student and within a container."""
+
+import _thread
+import argparse
+import os
+import sys
+from dataclasses import replace
+
+from grader import journal, pipeline
+from grader.commands.context import (
+    courses_of,
+    data_folder,
+    is_sealed,
+    live_view,
+    named_courses,
+    say,
+    say_visibly,
+)
+from grader.commands.reporting import finish, named_submission
+from grader.data import Data
+from grader.intake import process as intake
+from grader.intake import stream as intake_stream
+from grader.journal import Journal
+from grader.model import Report
+from grader.report.files import require_writable
+from grader.runner import rank_host
+from grader.secret import secret_beside_ranks
+from grader.settings import Settings
+from grader.suite.selection import Selection
+
+
+def check(options: argparse.Namespace) -> int:
+    """Grade a submission here; return the exit code of its mark."""
+    require_writable([options.json, options.junit, options.markdown])
+    live = live_view(options, verbose=options.verbose)
+    sealed = is_sealed(os.environ)
+    settings = Settings(
+        courses=courses_of(options),
+        named_courses=tuple(named_courses(options)),
+        mode="container" if sealed else "local",
+        sealed=sealed,
+        secret=secret_beside_ranks(is_sealed=sealed),
+        parts=options.part,
+        selection=_selection(options),
+        progress=live.progress,
+        journal=Journal(on_finished=lambda each: live.finished(each.step.part, each.result)),
+        data=Data(data_folder(options)),
+        shows_hidden=options.show_hidden,
+        rank_host=rank_host.from_environment(os.environ),
+    )
+    if options.from_stdin:
+        report = _grade_stdin(options, settings)
+    else:
+        report = pipeline.grade(
+            named_submission(options), assignment=options.assignment, settings=settings
+        )
+    live.close()
+    return finish(report, options)
+
+
+def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
+    """Grade what the client sends; end when the client goes away."""
+    secret = intake_stream.read_secret(sys.stdin.buffer)
+    found = intake_stream.read_submission(sys.stdin.buffer)
+    resume = journal.read(sys.stdin.buffer)
+    intake_stream.when_client_leaves(sys.stdin.fileno(), _thread.interrupt_main)
+    settings = replace(
+        settings,
+        secret=secret or settings.secret,
+        flags_are_ours=True,
+        # Each in a line of its own: what is shown of it, and how, is the client's business.
+        progress=say_visibly,
+        journal=Journal(resume, say),
+        notes=resume.notes,
+    )
+    origin = str(options.submission or "the submission")
+    submission = intake.unpack(found, origin, pipeline.intake_user(settings))
+    return pipeline.grade_as(submission, options.assignment, settings)
+
+
+def _selection(options: argparse.Namespace) -> Selection:
+    return Selection(tuple(options.only or ()), options.ranks, options.fail_fast)

@@ -1,0 +1,68 @@
+"""The command that has a container grade: run, for the mark."""
+
+import argparse
+from dataclasses import replace
+
+from grader.arguments import DEFAULT_IMAGE, selecting
+from grader.commands.context import courses_of, data_folder, live_view, named_courses
+from grader.commands.reporting import finish, named_submission
+from grader.container import sealed_grading
+from grader.course import Course
+from grader.errors import GraderError
+from grader.model import Report
+from grader.report import json_report
+from grader.report.files import require_writable
+from grader.secret import course_secret
+from grader.suite.inputs import PUBLIC_SECRET
+
+
+def run(options: argparse.Namespace) -> int:
+    """Grade a submission in a container; return the exit code of its mark."""
+    folder = named_submission(options)
+    require_writable([options.json, options.junit, options.markdown])
+    live = live_view(options, verbose=options.verbose)
+    # The container's client is no terminal: what it says comes in whole lines.
+    secret = course_secret()
+    data = sealed_grading.grade_in_container(
+        folder,
+        courses=courses_of(options),
+        image=options.image,
+        engine=options.engine,
+        ranks_image=options.ranks_image if options.isolation == "two-containers" else None,
+        assignment=options.assignment,
+        options=[*selecting(options), "--", str(folder)],
+        data=data_folder(options),
+        on_progress=live.progress,
+        on_finished=lambda each: live.finished(each.step.part, each.result),
+        secret=b"" if secret == PUBLIC_SECRET else secret,
+    )
+    live.close()
+    report = json_report.parse(data)
+    return finish(_as_named(report, options), options)
+
+
+def _as_named(report: Report, options: argparse.Namespace) -> Report:
+    """Return the report as its client sees it: what was named, and whether the image is of that.
+
+    Raises GraderError for a mark by another course than those that --course names.
+    """
+    named = [Course.read(folder) for folder in named_courses(options)]
+    if named and report.versions.course not in [course.name for course in named]:
+        raise GraderError(
+            f"the image {options.image!r} graded by its course {report.versions.course}, not by "
+            f"{named[0].name}; name the image of that with --image, which `grade build` makes"
+        )
+    for course in named:
+        found = (report.versions.course, report.versions.course_digest)
+        if course.name == found[0] and course.digest() != found[1]:
+            text = (
+                f"the image {options.image!r} holds another version of the course {course.name} "
+                f"than {course.root}: this mark is by the image's; `grade build` makes a new one"
+            )
+            report = replace(report, notes=(text, *report.notes))
+    is_default = options.image == DEFAULT_IMAGE
+    return replace(
+        report,
+        course_folder=next(map(str, named_courses(options)), ""),
+        image="" if is_default else options.image,
+    )
