@@ -11,7 +11,7 @@ _HERE = Path(__file__).parent
 _ALONE = ("container/", "unit/test_survivors.py", "unit/suite/test_open_mode.py")
 """Containers and images by name, and what is left of processes and folders: two of these at a time
 would see each other."""
-_TOGETHER = ("test_installation.py",)
+_TOGETHER = ("test_installation.py", "unit/suite/test_inputs.py")
 """What one worker makes once, and takes long to make."""
 _BESIDE = ("container/test_hostile.py", "container/test_hostile_archives.py")
 """These see nothing but the containers that they have started, as the machine of a course has
