@@ -89,7 +89,9 @@ test: setup check site
 # Which lines and branches of the judge's side the tests of its modules run.
 coverage: setup .venv/.ready-to-develop
 	@rm -rf build/coverage && mkdir -p build/coverage
-	$(BIN)/coverage run -m pytest -n 2 -q tests/unit
+	@# One test leaves no descriptor to keep the count by.
+	$(BIN)/coverage run -m pytest -n 2 -q tests/unit \
+	--deselect tests/unit/test_exit_codes.py::test_no_descriptor_left_is_no_lost_points
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
