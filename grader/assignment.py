@@ -36,6 +36,8 @@ class Part:
     """Other names under which a file may be handed in: it is graded under the first."""
     rules: tuple[str, ...] = ()
     """What a solution has to keep to beside being right, in the words of the table of parts."""
+    windows: bool = False
+    """Whether MPI's windows are allowed, for which ranks have to share a folder."""
     hidden_points: float = 0
     """On top of `points`, where the course's file of hidden tests is there."""
 

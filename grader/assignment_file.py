@@ -82,6 +82,7 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     stand_in: StandIn | None = None
     accepted_names: AcceptedNames = {}
     rules: Lines = ()
+    windows: bool = False
     hidden_points: Points = 0
 
 

@@ -94,6 +94,7 @@ def _grade_once(
         backend=part.backend,
         probes=assignment.probe_sources(),
         limits=Limits(case_s=part.case_time_limit_s),
+        windows=part.windows,
         submission={**files, **(stand_in or {})},
         support={file: path.read_bytes() for file, path in assignment.support_paths().items()},
         launch=task.launch,

@@ -21,6 +21,9 @@ class Backend(Protocol):
     leaves_messages: bool
     """What a call has left under way goes on when it has returned, from the caller's arrays."""
 
+    is_connected: bool
+    """Ranks need no further connection, file or program to talk to each other."""
+
     def begin_case(self) -> Any:
         """Return what the probe gets as `comm`, of this case's own."""
 
@@ -63,6 +66,7 @@ class NoBackend:
     """No messages at all."""
 
     leaves_messages = False
+    is_connected = False
 
     def begin_case(self) -> None:
         """Return nothing: there is nobody to talk to."""
@@ -78,6 +82,7 @@ class SharedMPI:
     """MPI, initialised once for all cases; each case has a duplicate of COMM_WORLD."""
 
     leaves_messages = True
+    is_connected = True
 
     def __init__(self, kind: str) -> None:
         from mpi4py import MPI
@@ -123,6 +128,7 @@ class StandaloneMPI:
     """MPI as any program finds it: the submission's own import of mpi4py initialises it, or not."""
 
     leaves_messages = False
+    is_connected = False
 
     def __init__(self) -> None:
         self._mpi = sys.modules["mpi4py.MPI"]

@@ -5,7 +5,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,11 @@ from .own_modules import OwnModules
 from .student import Student
 
 
-def main(socket_path: str, rank: int) -> None:
-    """Serve one rank from its first word to the judge until the judge ends the run."""
+def main(socket_path: str, rank: int, confine_student: Callable[..., None]) -> None:
+    """Serve one rank from its first word to the judge until the judge ends the run.
+
+    confine_student: leaves this rank no way to the others but the connections that it has.
+    """
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(socket_path)
     wire.send(connection, "hello", {"rank": rank})
@@ -29,9 +32,13 @@ def main(socket_path: str, rank: int) -> None:
     sys.meta_path.append(OwnModules(Path(setup["submission"])))
     sys.dont_write_bytecode = True
     probes = probe_modules.load(setup["probes"])
+    if setup["windows"]:
+        os.environ["GRADER_WINDOWS"] = "1"  # for the guard
     if setup["guarded"]:
         guard.set_up(trace, Path(setup["support"]))
     backend = backends.enter(setup, rank, trace)
+    if backend.is_connected:
+        confine_student(windows=setup["windows"])
     student = Student(backend.mark_phase, leaves_messages=backend.leaves_messages)
     home = Path.cwd()
     while True:

@@ -37,6 +37,7 @@ class TorchBackend:
     """
 
     leaves_messages = False
+    is_connected = False  # a new group makes new connections
 
     def __init__(
         self, rank: int, size: int, port: int, store: str, trace: TraceWriter, *, kind: str

@@ -69,6 +69,8 @@ class LaunchPlan:
     """How many calls of the cases may be kept; a case that makes more has no outcome."""
     guarded: bool = True
     """Refuse ways around MPI and torch; not where we try out ourselves what a rank may do."""
+    windows: bool = False
+    """Allow MPI's windows, for which ranks share a folder."""
     keeps_traces: bool = False
     """Bring back what was seen of every case, also of one that has no outcome."""
 

@@ -73,6 +73,7 @@ class Run:
             "backend": plan.backend,
             "standalone": plan.standalone,
             "guarded": plan.guarded,
+            "windows": plan.windows,
             "layout": layout.described(),
             "port": free_port(),
             "submission": str(submission),

@@ -96,6 +96,9 @@ class Sandbox:
             "osc": "^monitoring",
             "smsc": "^cma",
             "btl_sm_backing_directory": str(self.folder / "scratch"),
+            # Made by the ranks: see the zygote's student_confinement.
+            "osc_sm_backing_directory": str(self.folder / "scratch" / "windows"),
+            "osc_rdma_backing_directory": str(self.folder / "scratch" / "windows"),
             "mpi_yield_when_idle": "1",
         }
         for name, value in options.items():

@@ -95,6 +95,7 @@ class JudgeMode(SuiteMode):
             submission=context.submission,
             support=context.support,
             limits=context.limits,
+            windows=context.windows,
         )
         answers = Answers(
             cases,

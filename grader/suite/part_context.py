@@ -54,6 +54,8 @@ class PartContext:
     support: Mapping[str, bytes]
     launch: Launcher
     settings: SuiteSettings = field(default_factory=SuiteSettings)
+    windows: bool = False
+    """Whether MPI's windows are allowed."""
     own_part_replaced: str | None = None
     """The part whose file is our stand-in in this grading."""
     is_hidden: bool = False

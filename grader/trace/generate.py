@@ -49,6 +49,9 @@ _REFUSED = (
 )
 """Functions that bring in processes nobody watches; refused where a submission is judged."""
 
+_WINDOWS = ("Win_allocate", "Win_allocate_shared", "Win_create", "Win_create_dynamic")
+"""Functions that need memory of all ranks; refused unless the part allows it."""
+
 _SENDS_OF_ITS_OWN = (
     "Comm_create_from_group",
     "Comm_create_group",
@@ -131,8 +134,13 @@ def _recording_body(prototype: Prototype, forward: str) -> list[str]:
     if request and not is_persistent:
         body += ["details.flags = CREATES_REQUEST;"]
     body += ["uint64_t call = begin_call(&details, NOTHING_WAITED);", f"int error = {forward};"]
-    if name in _REFUSED:
-        refused = f'refuses_call("calls {name}, which brings in other programs")'
+    refused = {
+        **dict.fromkeys(_REFUSED, f'refuses_call("calls {name}, which brings in other programs")'),
+        **dict.fromkeys(
+            _WINDOWS, f'refuses_window("calls {name}, which shares memory in place of messages")'
+        ),
+    }.get(name)
+    if refused:
         body[-1] = f"int error = {refused} ? MPI_ERR_UNSUPPORTED_OPERATION : {forward};"
     if name in _SENDS_OF_ITS_OWN:
         body[-1:] = ["count_sent_messages();", body[-1], "forget_sent_messages();"]

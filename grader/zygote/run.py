@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,6 +20,7 @@ from .memory import MemoryOfDescendants
 from .process_census import ProcessCensus
 from .processes import descendants
 from .stubs import StubRegistry
+from .student_confinement import confine_student
 from .supervisor import RunSupervisor, SupervisedRun
 from .system_calls import SystemCallFilter
 
@@ -27,6 +29,7 @@ _WORTH_TELLING_S = 0.05
 _CENSUS = "GRADER_CENSUS"
 """The variable that tells a rank where its processes may show themselves."""
 _CENSUS_SOCKET = "census.sock"
+RankMain = Callable[[str, int, Callable[..., None]], None]
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,10 @@ class Run:
     def __init__(
         self,
         order: Order,
-        rank_main: Callable[[str, int], None],
+        rank_main: RankMain,
         system_calls: SystemCallFilter | None,
     ) -> None:
-        """rank_main: what a rank does, given the judge's socket and its number.
+        """rank_main: what a rank does, given the judge's socket, its number and what confines it.
 
         system_calls: what a run of a user of its own is filtered by; None if there is none.
         """
@@ -130,7 +133,8 @@ class Run:
             sys.argv[:] = [""]
             # Processes that a student starts are not to import ours again.
             sys.modules["__main__"] = ModuleType("__main__")
-            self._rank_main(f"{self._order.folder}/judge.sock", rank)
+            confine = partial(confine_student, self._sealed, self._folder, rank)
+            self._rank_main(f"{self._order.folder}/judge.sock", rank, confine)
 
         census = {_CENSUS: f"{self._order.folder}/{_CENSUS_SOCKET}"}
         self._pids[rank] = self._fork(be_rank, {**environment, **census})

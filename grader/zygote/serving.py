@@ -18,13 +18,13 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from .confinement import adopt_orphans
 from .descriptors import interrupt_waits
-from .run import Order, Run
+from .run import Order, RankMain, Run
 from .system_calls import NoFilter, SystemCallFilter
 
 _RANK_PACKAGE = "grader_rank"
@@ -73,7 +73,7 @@ def serve(rank_source: Path, modules: Sequence[str]) -> None:
 class _Runs:
     """One run after the other, as the judge orders."""
 
-    def __init__(self, rank_main: Callable[[str, int], None]) -> None:
+    def __init__(self, rank_main: RankMain) -> None:
         self.current: Run | None = None
         self._rank_main = rank_main
         self._system_calls: SystemCallFilter | None = None
@@ -112,7 +112,7 @@ class _Runs:
             interrupt_waits(0)
 
 
-def _prepare(rank_source: Path, modules: Sequence[str]) -> Callable[[str, int], None]:
+def _prepare(rank_source: Path, modules: Sequence[str]) -> RankMain:
     """Import everything a rank needs; return what a rank does."""
     # Hardly anything that is imported is rubbish, and to look for it takes a quarter of the time.
     gc.disable()
@@ -130,7 +130,7 @@ def _prepare(rank_source: Path, modules: Sequence[str]) -> Callable[[str, int], 
     assert spec is not None
     sys.modules[_RANK_PACKAGE] = importlib.util.module_from_spec(spec)
     importlib.import_module(f"{_RANK_PACKAGE}.backends").import_all()
-    main: Callable[[str, int], None] = importlib.import_module(f"{_RANK_PACKAGE}.harness").main
+    main: RankMain = importlib.import_module(f"{_RANK_PACKAGE}.harness").main
     # What is there now stays: no rank has to copy memory only because it was looked at.
     gc.freeze()
     gc.enable()

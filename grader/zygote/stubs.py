@@ -26,6 +26,7 @@ _NAMES = frozenset(
         *("OMPI_MCA_cpu_type", "OMPI_MCA_initial_wdir", "OMPI_MCA_mpi_yield_when_idle"),
         *("OMPI_MCA_num_procs", "OMPI_MCA_pml", "OMPI_MCA_smsc"),
         *("OMPI_MCA_coll", "OMPI_MCA_osc", "OMPI_MCA_pml_monitoring_enable"),
+        *("OMPI_MCA_osc_sm_backing_directory", "OMPI_MCA_osc_rdma_backing_directory"),
         *("PMIX_BFROP_BUFFER_TYPE", "PMIX_GDS_MODULE", "PMIX_HOSTNAME", "PMIX_NAMESPACE"),
         *("PMIX_PARAM_FILE_PASSED", "PMIX_PREFIX", "PMIX_RANK", "PMIX_SECURITY_MODE"),
         *("PMIX_SERVER_TMPDIR", "PMIX_SYSTEM_TMPDIR", "PMIX_VERSION"),

@@ -10,6 +10,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -21,6 +22,7 @@
 #include "trace_memory.h"
 
 static struct refusal *noted;
+static bool allows_windows;
 
 bool attach_refusals(int trace_fd)
 {
@@ -28,6 +30,7 @@ bool attach_refusals(int trace_fd)
     if (page == MAP_FAILED)
         return false;
     noted = (struct refusal *)(page + REFUSAL_AT);
+    allows_windows = getenv("GRADER_WINDOWS") != NULL;
     return true;
 }
 
@@ -113,6 +116,11 @@ bool refuses_call(const char *what)
     struct location location = python_location();
     note(name_at(location.file), location.line, what, text);
     return true;
+}
+
+bool refuses_window(const char *what)
+{
+    return !allows_windows && refuses_call(what);
 }
 
 static int refuse(const struct asker *asker, const char *what)

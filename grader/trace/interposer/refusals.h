@@ -28,5 +28,7 @@ int refuse_anybody(const char *what);
  * there. what: as `calls Comm_spawn`.
  */
 bool refuses_call(const char *what);
+/* The same for what needs memory that ranks share, unless GRADER_WINDOWS allows it. */
+bool refuses_window(const char *what);
 
 #endif

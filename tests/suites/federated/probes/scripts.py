@@ -83,11 +83,10 @@ def _begin_anew(comm, rank, seed):
     torch.set_num_threads(1)
     torch.set_grad_enabled(True)
     seed_everything(seed % (1 << 30) + 1000 * rank)
-    # A standalone run is the only one in its folder, and its ranks do not wait for each other here.
-    if rank == 0 and comm is not None:
+    # A standalone run is the only one in its folder, and its ranks have that in common.
+    if comm is not None:
         shutil.rmtree("figures", ignore_errors=True)
-    if rank == 0 or comm is None:
-        Path("figures").mkdir(exist_ok=True)
+    Path("figures").mkdir(exist_ok=True)
     if comm is not None:
         comm.Barrier()
 
