@@ -16,6 +16,9 @@ _IMPORT = "/rank/mpi_shim.py"
 """Where the import of mpi4py initialises MPI, in the trace of a rank."""
 _NOT_CONNECTED = "Pair is not connected"
 """What gloo says of a message to oneself, as of one to a rank that has gone."""
+_NOT_FOUND = "[Errno 2] No such file or directory"
+_REFUSED = ("[Errno 1] Operation not permitted", "[Errno 13] Permission denied")
+"""How Python begins to tell what the kernel answers."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,19 @@ def _of_arguments(crash: Crash, trace: Trace) -> str:
     return started_as(crash.command)
 
 
+def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
+    if len(trace.ranks) < 2:
+        return ""
+    if crash.message.startswith(_NOT_FOUND):
+        return "each process works in a folder of its own, without what the others have written"
+    if crash.message.startswith(_REFUSED):
+        return (
+            "processes that MPI connects have nothing else in common: no socket, no shared memory, "
+            "no other program, and each has files in its own folder only"
+        )
+    return ""
+
+
 _HINTS: tuple[Callable[[Crash, Trace], str], ...] = (
     _of_torchvision,
     _of_a_module,
@@ -112,6 +128,7 @@ _HINTS: tuple[Callable[[Crash, Trace], str], ...] = (
     _of_a_long_message,
     _of_a_message_to_oneself,
     _of_arguments,
+    _of_what_ranks_do_not_share,
 )
 
 

@@ -37,7 +37,7 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., None]) -> N
     if setup["guarded"]:
         guard.set_up(trace, Path(setup["support"]))
     backend = backends.enter(setup, rank, trace)
-    if backend.is_connected:
+    if setup["confined"] and backend.is_connected:
         confine_student(windows=setup["windows"])
     student = Student(backend.mark_phase, leaves_messages=backend.leaves_messages)
     home = Path.cwd()

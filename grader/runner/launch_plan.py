@@ -69,6 +69,8 @@ class LaunchPlan:
     """How many calls of the cases may be kept; a case that makes more has no outcome."""
     guarded: bool = True
     """Refuse ways around MPI and torch; not where we try out ourselves what a rank may do."""
+    confined: bool = True
+    """Once MPI connects the ranks, leave them nothing else in common; the same holds."""
     windows: bool = False
     """Allow MPI's windows, for which ranks share a folder."""
     keeps_traces: bool = False

@@ -78,6 +78,7 @@ def _plan(call: CaseCall) -> LaunchPlan:
         support={},
         limits=Limits(case_s=_PATIENCE_S),
         guarded=False,
+        confined=False,  # what holds in every world
     )
 
 

@@ -56,6 +56,7 @@ with ForkServer() as server:
         launched = run(
             order["source"], ranks=ranks, cases=(case(ranks=ranks),), uid=uid, server=server,
             backend=order["backend"], limits=Limits(case_s=order["case_s"]), guarded=False,
+            confined=order.get("confined", False), windows=order.get("windows", False),
         )
         failure = launched.failure
         answers.append({
@@ -395,3 +396,106 @@ def test_a_run_whose_keeper_was_killed_is_run_again(whom):
         """
     warm, answer = runs(order(HONEST), order(slow, kill=whom))
     assert warm["values"] == answer["values"] == [7.0]
+
+
+BETWEEN_RANKS = """
+    import fcntl, os, signal, socket, subprocess
+    import tempfile, threading
+    from multiprocessing.shared_memory import SharedMemory
+    from pathlib import Path
+
+    def ways(rank, other, shared):
+        own, file = Path.cwd(), open(shared / "submission" / "work.py")
+        theirs = own.parent / own.name.replace(str(rank), str(1 - rank))
+        return {
+            "a file of the other": lambda: (theirs / "x").write_text("x"),
+            "the other's folder": lambda: os.listdir(theirs),
+            "a file beside the folders": lambda: (own.parent / f"x{rank}").write_text("x"),
+            "a pipe with a name": lambda: os.mkfifo(own.parent / f"pipe{rank}"),
+            "a file in /dev/shm": lambda: Path(f"/dev/shm/x{rank}").write_text("x"),
+            "a file in /tmp": lambda: Path(f"/tmp/x{rank}").write_text("x"),
+            "shared memory": lambda: SharedMemory(create=True, size=8),
+            "a lock": lambda: fcntl.flock(file, fcntl.LOCK_SH),
+            "a lock on a record": lambda: fcntl.lockf(file, fcntl.LOCK_SH),
+            "TCP": lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
+            "UDP": lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM),
+            "a socket with a name": lambda: socket.socket(socket.AF_UNIX).bind(f"\\0{rank}"),
+            "a signal": lambda: os.kill(other, signal.SIGCONT),
+            "the cores it may use": lambda: os.sched_setaffinity(0, {0}),
+            "its priority": lambda: os.nice(1),
+            "the other's name": lambda: Path(f"/proc/{other}/comm").read_text(),
+            "the list of processes": lambda: os.listdir("/proc"),
+            "another program": lambda: subprocess.run(["true"]),
+        }
+
+    def what_is_needed(rank):
+        kept = Path("kept.txt")
+        kept.write_text("x")
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / "y").write_text(kept.read_text())
+        for pair in (socket.socketpair(), map(os.fdopen, os.pipe(), "rw")):
+            for end in pair:
+                end.close()
+        thread = threading.Thread(target=Path(os.__file__).read_text)
+        thread.start()
+        thread.join()
+        if os.fork() == 0:
+            os._exit(0)
+        os.wait()
+        Path("/dev/null").write_text("x")
+        int(Path("/proc/self/stat").read_text().split()[0])
+        Path("/proc/cpuinfo").read_text()
+
+    def go(comm):
+        other = comm.sendrecv(os.getpid(), dest=1 - comm.rank, source=1 - comm.rank)
+        what_is_needed(comm.rank)
+        shared = Path.cwd().parents[1] if Path.cwd().name != "scratch" else Path.cwd().parent
+        found = []
+        for name, way in ways(comm.rank, other, shared).items():
+            try:
+                way()
+                found.append(name)
+            except OSError as error:
+                if error.errno not in (1, 13):
+                    raise
+        print(", ".join(found), flush=True)
+        comm.Barrier()
+        return 7
+"""
+
+
+@pytest.mark.parametrize("confined", [True, False])
+def test_ranks_that_mpi_connects_have_no_other_way_to_each_other(confined):
+    """What is needed still works; without the second confinement each of the ways would."""
+    (answer,) = runs(order(BETWEEN_RANKS, ranks=2, backend="mpi", confined=confined))
+    assert (answer["verdict"], answer["values"]) == ("", [7, 7])
+    found = [printed.strip() for printed in answer["printed"]]
+    if confined:
+        assert found == ["", ""]
+    else:
+        assert all("a signal" in each and "a lock" in each and "TCP" in each for each in found)
+
+
+def test_windows_of_mpi_work_where_a_part_allows_them():
+    source = """
+        import numpy as np
+        from mpi4py import MPI
+
+        def go(comm):
+            window = MPI.Win.Allocate_shared(8 if comm.rank == 0 else 0, 8, comm=comm)
+            memory, _ = window.Shared_query(0)
+            if comm.rank == 1:
+                np.frombuffer(memory, dtype=np.float64)[0] = 5
+            comm.Barrier()
+            own = MPI.Win.Create(np.full(1, comm.rank), comm=comm)
+            got = np.zeros(1, dtype=int)
+            own.Fence()
+            own.Get(got, 1 - comm.rank)
+            own.Fence()
+            return float(np.frombuffer(memory, dtype=np.float64)[0]) + got[0]
+    """
+    with_windows = order(source, ranks=2, backend="mpi", confined=True, windows=True)
+    without = order(source, ranks=2, backend="mpi", confined=True)
+    allowed, refused = runs(with_windows, without)
+    assert (allowed["verdict"], allowed["values"]) == ("", [6, 5])
+    assert refused["verdict"] == "RUN_TIME_ERROR"

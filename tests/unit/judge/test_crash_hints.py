@@ -48,6 +48,15 @@ NOTHING = Run(2).trace()
             "the file is imported here, so there are no arguments: read them only below "
             '`if __name__ == "__main__":`',
         ),
+        (
+            Crash(0, "[Errno 2] No such file or directory: 'a.npy'"),
+            "each process works in a folder of its own, without what the others have written",
+        ),
+        (
+            Crash(0, "[Errno 1] Operation not permitted"),
+            "processes that MPI connects have nothing else in common: no socket, no shared "
+            "memory, no other program, and each has files in its own folder only",
+        ),
         (Crash(0, "list index out of range", source="n = x[1]"), ""),
         (Crash(0, "MPI_ERR_OTHER: known error", called="mpi4py.MPI.Comm.Send"), ""),
         (Crash(7, "Pair is not connected"), ""),

@@ -59,6 +59,8 @@ def run(
     files: Mapping[str, str] | None = None,
     support: Mapping[str, str] | None = None,
     guarded: bool = True,
+    confined: bool = True,
+    windows: bool = False,
     most_calls: int = MOST_CALLS,
     keeps_traces: bool = False,
     probes: Mapping[str, str] | None = None,
@@ -80,6 +82,8 @@ def run(
         support={name: text.encode() for name, text in (support or {}).items()},
         limits=limits or Limits(),
         guarded=guarded,
+        confined=confined,
+        windows=windows,
         most_calls=most_calls,
         keeps_traces=keeps_traces,
     )

@@ -137,6 +137,11 @@ REFUSED = {
         "comm.Spawn(sys.executable, ['-c', ''], maxprocs=1)",
         "calls Comm_spawn, which brings in other programs",
     ),
+    "a window": (
+        "import numpy as np; from mpi4py import MPI",
+        "MPI.Win.Create(np.zeros(1), comm=comm)",
+        "calls Win_create, which shares memory in place of messages",
+    ),
     "a port": (
         "from mpi4py import MPI",
         "MPI.Open_port()",
@@ -375,3 +380,21 @@ def test_both_witnesses_agree_on_a_whole_program(server, end):
     assert trace.doubts == ()
     for rank in trace.ranks:
         assert [call.function for call in rank.calls].count("Isend") == 5
+
+
+def test_a_part_may_allow_windows():
+    """What one rank puts into a window of the other is there."""
+    source = """
+        import numpy as np
+        from mpi4py import MPI
+
+        def go(comm):
+            window = MPI.Win.Allocate_shared(8 if comm.rank == 0 else 0, 8, comm=comm)
+            memory, _ = window.Shared_query(0)
+            window.Fence()
+            if comm.rank == 1:
+                np.frombuffer(memory, dtype=np.float64)[0] = 5
+            window.Fence()
+            return float(np.frombuffer(memory, dtype=np.float64)[0])
+    """
+    assert values(run(source, windows=True)) == [5, 5]

@@ -5,7 +5,7 @@ import tempfile
 import numpy as np
 from mpi4py import MPI
 
-FOLDER = tempfile.gettempdir()
+FOLDER = os.path.dirname(tempfile.gettempdir())
 calls = 0
 
 
