@@ -44,6 +44,8 @@ NO_SELFTEST = Change(
 """Which would refuse to grade with most of these."""
 NO_GUARD = Change("runner/running.py", '"guarded": plan.guarded,', '"guarded": False,')
 """Which stops many attacks before they reach what is weakened behind it."""
+NOT_CONFINED = Change("runner/running.py", '"confined": plan.confined,', '"confined": False,')
+"""Taken away from all of them: it leaves ranks none of the ways that most attacks take."""
 NO_CAUSALITY = (
     Change(
         "judge/fault_effects.py",
@@ -179,6 +181,13 @@ WEAKENINGS = (
         "no well-formed report|the verdict is|was killed",
     ),
     Weakening(
+        "leaves ranks other ways to each other than MPI",
+        (),
+        ("ring_whose_pieces_are_known",),
+        "the verdict is NOT_PROVEN",
+        is_quick=True,
+    ),
+    Weakening(
         "does not ask what the messages are for",
         NO_CAUSALITY,
         ("decoy_messages_beside_shm",),
@@ -309,7 +318,7 @@ def weakened(weakening: Weakening, place: Path, source: Path = ROOT / "grader") 
     Raises LookupError when the text of a change does not occur exactly once.
     """
     shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
-    for change in (NO_SELFTEST, *weakening.changes):
+    for change in (NO_SELFTEST, NOT_CONFINED, *weakening.changes):
         path = place / change.file
         text = path.read_text()
         if text.count(change.old) != 1:
