@@ -23,7 +23,7 @@ class ContainerLimits:
 
     memory_num_bytes: int = 4 << 30
     shared_memory_num_bytes: int = 256 << 20
-    num_processes: int = 256
+    num_processes: int = 512
     time_s: float = 1800.0
 
 

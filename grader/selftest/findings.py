@@ -204,7 +204,7 @@ def _limits(seen: Surroundings) -> Iterator[Protection]:
         "The number of processes is limited",
         number is not None,
         "unlimited" if number is None else f"at most {number}",
-        "--pids-limit 256",
+        "--pids-limit 512",
     )
 
 

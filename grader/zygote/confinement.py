@@ -13,8 +13,8 @@ _MAX_FILE_NUM_BYTES = 256 << 20
 _MAX_OPEN_FILES = 1024
 _MAX_PENDING_SIGNALS = 1024
 _NUM_PROCESSES = 64
-_NUM_PROCESSES_PER_RANK = 8
-"""MPI takes a stub and three threads for each rank; the rest is the student's."""
+_NUM_PROCESSES_PER_RANK = 24
+"""MPI takes a stub and three threads for each rank; a thread for each of 15 others is usual."""
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
 _PR_SET_CHILD_SUBREAPER = 36

@@ -23,7 +23,7 @@ HARDENED = (
     *("--cap-drop", "ALL", "--cap-add", "SETUID", "--cap-add", "SETGID", "--cap-add", "KILL"),
     *("--security-opt", "no-new-privileges"),
 )
-LIMITED = ("--pids-limit", "256", "--memory", "4g", "--memory-swap", "4g")
+LIMITED = ("--pids-limit", "512", "--memory", "4g", "--memory-swap", "4g")
 # Runs one submission after the other, each as a user of its own, as the judge in the image does.
 # Without the guard, which would refuse by name much of what the kernel is to refuse here.
 DRIVER = """
@@ -279,7 +279,7 @@ MANY_SMALL = """
 @pytest.mark.parametrize("memory", ["4g", "1g"])
 def test_memory_in_many_small_processes_is_told_and_killed(memory):
     """No single process is large; the container's counter sees them all, before it is full."""
-    flags = ("--pids-limit", "256", "--memory", memory, "--memory-swap", memory)
+    flags = ("--pids-limit", "512", "--memory", memory, "--memory-swap", memory)
     answer, honest = runs(order(MANY_SMALL), order(HONEST), flags=flags)
     assert answer["verdict"] == "MEMORY_LIMIT_EXCEEDED"
     assert "MiB of memory" in answer["message"]

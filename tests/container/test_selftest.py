@@ -26,7 +26,7 @@ FLAGS = {
     "--security-opt no-new-privileges",
     "--read-only",
     "--memory 4g --memory-swap 4g",
-    "--pids-limit 256",
+    "--pids-limit 512",
 }
 """What plain `docker run --network none` leaves out."""
 
