@@ -110,30 +110,50 @@ def test_a_container_with_too_many_rights_grades_nothing(flags):
     assert "start it without --privileged and --cap-add" in sentence
 
 
+_CALLS = "System calls that no submission needs are refused"
 WEAKENED = {
+    # What is changed, and of which protection what is found missing.
     "ranks can be looked into": (
         "zygote/confinement.py",
         "        _set(_PR_SET_DUMPABLE, 0)\n",
         "        _set(_PR_SET_DUMPABLE, 1)\n",
         "A rank cannot look into another one",
+        "read /proc/",
     ),
     "no system call is filtered": (
         "zygote/confinement.py",
         "        sealed.system_calls.put_on()\n",
         "",
         "Ranks have a filter of system calls of their own",
+        "1 filters",
+    ),
+    "memory without a name is to be had": (
+        "zygote/system_calls.py",
+        '    *("memfd_create", "memfd_secret"),\n',
+        "",
+        _CALLS,
+        "memfd_create",
+    ),
+    "calls by other numbers are let through": (
+        "zygote/system_calls.py",
+        "library.Attr.ACT_BADARCH, library.KILL_PROCESS",
+        "library.Attr.ACT_BADARCH, library.ALLOW",
+        _CALLS,
+        "getpid as 32-bit programs call it",
     ),
     "ranks stay in the group of root": (
         "zygote/confinement.py",
         "    os.setresgid(uid, uid, uid)\n    os.setresuid(uid, uid, uid)\n",
         "    os.setresuid(uid, uid, uid)\n",
         "Ranks are a user of their own",
+        "user ",
     ),
     "the canary is readable": (
         "selftest/examine.py",
         "        file.touch(mode=0o600)\n",
         "        Path(folder).chmod(0o755)\n        file.touch()\n",
         "The grader's files cannot be read",
+        "canary",
     ),
 }
 
@@ -141,7 +161,7 @@ WEAKENED = {
 @pytest.mark.parametrize("weakening", WEAKENED)
 def test_a_weakened_judge_grades_nothing(tmp_path, weakening):
     """One line of its own code changed, one protection missing, no mark."""
-    file, old, new, name = WEAKENED[weakening]
+    file, old, new, name, found = WEAKENED[weakening]
     tree = tmp_path / "grader"
     shutil.copytree(ROOT / "grader", tree, ignore=shutil.ignore_patterns("__pycache__"))
     source = (tree / file).read_text()
@@ -151,6 +171,7 @@ def test_a_weakened_judge_grades_nothing(tmp_path, weakening):
     code, missing = selftest(*mounted)
     assert code == 3
     assert missing[name]["is_essential"]
+    assert found in missing[name]["found"]
     done = docker_run("check", "/submission", "--json", "-", flags=mounted)
     assert (done.returncode, done.stdout) == (3, "")
     assert "refusing to grade" in done.stderr
