@@ -1,4 +1,4 @@
-"""The selftest: one run of a hostile submission, put to the ranks like any other."""
+"""The selftest: runs of a hostile submission, put to the ranks like any other."""
 
 import json
 import os
@@ -16,6 +16,7 @@ from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult, Limits
 from grader.selftest import architecture, hostile_calling, hostile_probe, surroundings
 from grader.selftest.findings import Remains, protections
 from grader.selftest.hostile_probe import ATTEMPTS
+from grader.selftest.memory_watch import watch_on_memory
 from grader.selftest.protections import Protection
 from grader.selftest.surroundings import (
     Surroundings,
@@ -63,7 +64,10 @@ def examine(
     found = json.loads(outcome.results[0]["found"])
     seen, seen_by_a_rank = look_around(), read_back(found["surroundings"])
     remains = _remains(found["files"], seen, seen_by_a_rank)
-    return protections(found, seen, seen_by_a_rank, remains, os.getpid())
+    return (
+        *protections(found, seen, seen_by_a_rank, remains, os.getpid()),
+        watch_on_memory(launch, probe_sources()),
+    )
 
 
 def _plan(call: CaseCall) -> LaunchPlan:

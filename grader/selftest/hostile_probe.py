@@ -49,6 +49,16 @@ def attempt(student: Any, comm: Any, **target: Any) -> dict[str, str]:
     return found
 
 
+def take_memory(student: Any, comm: Any, *, num_bytes: int, longest_s: float) -> dict[str, str]:
+    """Fill so much memory and keep it; returns only if nobody has ended us for it."""
+    try:
+        taken = b"x" * num_bytes
+    except MemoryError:
+        raise RuntimeError(f"there are no {num_bytes >> 20} MiB of memory to take here") from None
+    time.sleep(longest_s)
+    return {"kept": str(len(taken))}
+
+
 def _everything(target: Mapping[str, Any]) -> dict[str, Any]:
     attempts = [
         (name, try_)

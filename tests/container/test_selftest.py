@@ -141,6 +141,13 @@ WEAKENED = {
         _CALLS,
         "getpid as 32-bit programs call it",
     ),
+    "nobody minds what memory is taken": (
+        "zygote/supervisor.py",
+        "for excess in limits.exceeded(run.group):",
+        "for excess in ():",
+        "A run that takes more memory than it may is ended",
+        "a rank kept 192 MiB",
+    ),
     "ranks stay in the group of root": (
         "zygote/confinement.py",
         "    os.setresgid(uid, uid, uid)\n    os.setresuid(uid, uid, uid)\n",
