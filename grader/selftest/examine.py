@@ -10,10 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
+import grader
+from grader.environment import RANKS_FOLDER
 from grader.errors import GraderError
 from grader.model import Outcome, Text
 from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult, Limits
-from grader.selftest import architecture, hostile_calling, hostile_probe, surroundings
+from grader.selftest import (
+    architecture,
+    foreign_mounts,
+    hostile_calling,
+    hostile_probe,
+    surroundings,
+)
 from grader.selftest.findings import Remains, protections
 from grader.selftest.hostile_probe import ATTEMPTS
 from grader.selftest.memory_watch import watch_on_memory
@@ -34,11 +42,14 @@ _READ_ONLY = ("/", "/etc", "/opt", "/usr/bin", "/usr/local/bin", "/run", "/dev",
 
 
 def examine(
-    launch: Callable[[LaunchPlan], LaunchResult], material: Sequence[Path] = ()
+    launch: Callable[[LaunchPlan], LaunchResult],
+    material: Sequence[Path] = (),
+    needed: Sequence[Path] = (),
 ) -> tuple[Protection, ...]:
     """Try everything that must be impossible; return what holds and what does not.
 
     launch: as a submission is launched. material: folders that it must not read.
+    needed: files and folders of this grading that may be mounted.
     Raises GraderError when the run itself fails.
     """
     with _canary() as (canary, address):
@@ -48,6 +59,7 @@ def examine(
             "material": [*map(str, forbidden), *([secret] if secret else [])],
             "read_only": [*_READ_ONLY, str(Path(np.__file__).parents[1])],
             "canary_address": address,
+            "ours": [*map(str, [*forbidden, *_places(needed)])],
         }
         call = CaseCall(
             label="hostile",
@@ -70,6 +82,16 @@ def examine(
     )
 
 
+def _places(needed: Sequence[Path]) -> Iterator[Path]:
+    """Yield where something may be mounted for a grading, as the documented commands do."""
+    yield from (Path("/submission"), Path("/data"), Path(grader.__file__).parents[1])
+    for variable in ("GRADER_SECRET_FILE", "GRADER_DATA", "GRADER_INTERPOSER", RANKS_FOLDER):
+        if named := os.environ.get(variable):
+            yield Path(named)
+    # Whoever grades all of the machine has not asked for all of it to be mounted.
+    yield from (each.absolute() for each in needed if each.absolute() != Path("/"))
+
+
 def _plan(call: CaseCall) -> LaunchPlan:
     return LaunchPlan(
         ranks=_NUM_RANKS,
@@ -89,7 +111,7 @@ def probe_sources() -> dict[str, str]:
     """Return the source of the hostile probe, and of all attempts by their modules."""
     files = [
         Path(str(module.__file__))
-        for module in (architecture, surroundings, hostile_calling, *ATTEMPTS)
+        for module in (architecture, surroundings, foreign_mounts, hostile_calling, *ATTEMPTS)
     ]
     first = {"__init__": Path(hostile_probe.__file__).read_text()}
     return first | {file.stem: file.read_text() for file in files}

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import hostile_files, hostile_processes, hostile_system
+from . import foreign_mounts, hostile_files, hostile_processes, hostile_system
 from .surroundings import look_around
 
 ATTEMPTS = (hostile_files, hostile_processes, hostile_system)
@@ -66,9 +66,13 @@ def _everything(target: Mapping[str, Any]) -> dict[str, Any]:
         for name, try_ in vars(module).items()
         if name.startswith("try_")
     ]
+    seen = look_around()
+    # Before anything is left behind.
+    foreign = foreign_mounts.foreign(seen.mountinfo, target["ours"], str(Path.cwd().parent))
     return {
+        "foreign_mounts": foreign,
         "attempts": {name: outcomes(try_(target)) for name, try_ in attempts},
-        "surroundings": asdict(look_around()),
+        "surroundings": asdict(seen),
         "dumpable": ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0),
         "users_of_mpirun": _users_of_mpirun(),
         "foreign": hostile_processes.foreign_processes(),
