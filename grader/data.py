@@ -18,6 +18,7 @@ class Data:
         Raises UsageError when there is no such folder, when it holds none of the known files, or
         when they are not as published.
         """
+        self.folder = folder
         self._is_given = folder is not None
         self._read: dict[str, Images] = {}
         self._used: dict[str, bool] = {}

@@ -78,7 +78,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
         if not settings.sealed:  # where the self-test starts it at once
             server.warm_up()
         launcher = _launcher(settings, server)
-        notes = _selftest_notes(settings, launcher) if settings.sealed else ()
+        notes = _selftest_notes(settings, launcher, submission) if settings.sealed else ()
         settings = replace(settings, notes=(*settings.notes, *notes))
         return _grade_all(GradingTask(submission, assignment, settings, launcher))
 
@@ -90,12 +90,16 @@ def selftest(settings: Settings) -> tuple[Protection, ...]:
         return examine(_launcher(settings, server), _material(settings))
 
 
-def _selftest_notes(settings: Settings, launcher: Launcher) -> tuple[str, ...]:
+def _selftest_notes(
+    settings: Settings, launcher: Launcher, submission: Submission
+) -> tuple[str, ...]:
     """Return what the report of a sealed grading says of missing protections.
 
     Raises GraderError where it must not start without one of them.
     """
-    protections = examine(launcher, _material(settings))
+    data = settings.data.folder
+    needed = [Path(submission.origin), *([data] if data is not None else [])]
+    protections = examine(launcher, _material(settings), needed)
     reason = refusal(protections, flags_are_ours=settings.flags_are_ours)
     if reason:
         raise GraderError(reason)

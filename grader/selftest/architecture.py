@@ -49,6 +49,8 @@ X86_64 = Architecture(
         "open_by_handle_at": 304,
         "init_module": 175,
         "syslog": 103,
+        "memfd_create": 319,
+        "getpid": 39,
     },
     other_calls=(b"\xb8\x14\x00\x00\x00\xcd\x80\xc3",),  # by int 0x80, as 32-bit programs do
     other_bit=30,  # x32
@@ -74,6 +76,8 @@ AARCH64 = Architecture(
         "open_by_handle_at": 265,
         "init_module": 105,
         "syslog": 116,
+        "memfd_create": 279,
+        "getpid": 172,
     },
 )
 ARCHITECTURES = {each.machine: each for each in (X86_64, AARCH64)}

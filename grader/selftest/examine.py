@@ -1,4 +1,4 @@
-"""The selftest: one run of a hostile submission, put to the ranks like any other."""
+"""The selftest: runs of a hostile submission, put to the ranks like any other."""
 
 import json
 import os
@@ -10,12 +10,21 @@ from pathlib import Path
 
 import numpy as np
 
+import grader
+from grader.environment import RANKS_FOLDER
 from grader.errors import GraderError
 from grader.model import Outcome, Text
 from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult, Limits
-from grader.selftest import architecture, hostile_calling, hostile_probe, surroundings
+from grader.selftest import (
+    architecture,
+    foreign_mounts,
+    hostile_calling,
+    hostile_probe,
+    surroundings,
+)
 from grader.selftest.findings import Remains, protections
 from grader.selftest.hostile_probe import ATTEMPTS
+from grader.selftest.memory_watch import watch_on_memory
 from grader.selftest.protections import Protection
 from grader.selftest.surroundings import (
     Surroundings,
@@ -33,11 +42,14 @@ _READ_ONLY = ("/", "/etc", "/opt", "/usr/bin", "/usr/local/bin", "/run", "/dev",
 
 
 def examine(
-    launch: Callable[[LaunchPlan], LaunchResult], material: Sequence[Path] = ()
+    launch: Callable[[LaunchPlan], LaunchResult],
+    material: Sequence[Path] = (),
+    needed: Sequence[Path] = (),
 ) -> tuple[Protection, ...]:
     """Try everything that must be impossible; return what holds and what does not.
 
     launch: as a submission is launched. material: folders that it must not read.
+    needed: files and folders of this grading that may be mounted.
     Raises GraderError when the run itself fails.
     """
     with _canary() as (canary, address):
@@ -47,6 +59,7 @@ def examine(
             "material": [*map(str, forbidden), *([secret] if secret else [])],
             "read_only": [*_READ_ONLY, str(Path(np.__file__).parents[1])],
             "canary_address": address,
+            "ours": [*map(str, [*forbidden, *_places(needed)])],
         }
         call = CaseCall(
             label="hostile",
@@ -63,7 +76,20 @@ def examine(
     found = json.loads(outcome.results[0]["found"])
     seen, seen_by_a_rank = look_around(), read_back(found["surroundings"])
     remains = _remains(found["files"], seen, seen_by_a_rank)
-    return protections(found, seen, seen_by_a_rank, remains, os.getpid())
+    return (
+        *protections(found, seen, seen_by_a_rank, remains, os.getpid()),
+        watch_on_memory(launch, probe_sources()),
+    )
+
+
+def _places(needed: Sequence[Path]) -> Iterator[Path]:
+    """Yield where something may be mounted for a grading, as the documented commands do."""
+    yield from (Path("/submission"), Path("/data"), Path(grader.__file__).parents[1])
+    for variable in ("GRADER_SECRET_FILE", "GRADER_DATA", "GRADER_INTERPOSER", RANKS_FOLDER):
+        if named := os.environ.get(variable):
+            yield Path(named)
+    # Whoever grades all of the machine has not asked for all of it to be mounted.
+    yield from (each.absolute() for each in needed if each.absolute() != Path("/"))
 
 
 def _plan(call: CaseCall) -> LaunchPlan:
@@ -86,7 +112,7 @@ def probe_sources() -> dict[str, str]:
     """Return the source of the hostile probe, and of all attempts by their modules."""
     files = [
         Path(str(module.__file__))
-        for module in (architecture, surroundings, hostile_calling, *ATTEMPTS)
+        for module in (architecture, surroundings, foreign_mounts, hostile_calling, *ATTEMPTS)
     ]
     first = {"__init__": Path(hostile_probe.__file__).read_text()}
     return first | {file.stem: file.read_text() for file in files}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.errors import GraderError
+from grader.selftest.foreign_mounts import Foreign, read_foreign
 from grader.selftest.hostile_probe import ATTEMPTS
 from grader.selftest.protections import Protection
 from grader.selftest.surroundings import (
@@ -13,6 +14,7 @@ from grader.selftest.surroundings import (
     Surroundings,
     capabilities,
     mount_options,
+    shows_all_groups,
     status_field,
 )
 
@@ -59,7 +61,9 @@ def protections(
         *_of_the_ranks(found, seen.status, seen_by_a_rank.status),
         *_of_the_end(found, remains),
         *_of_the_judge(seen.status),
+        *_of_the_engine(seen),
         *_of_the_container(seen_by_a_rank),
+        *_of_mounts(read_foreign(found["foreign_mounts"]), seen_by_a_rank.ipc_namespace),
     )
 
 
@@ -162,6 +166,30 @@ def _of_the_judge(status: str) -> Iterator[Protection]:
     )
 
 
+def _of_the_engine(seen: Surroundings) -> Iterator[Protection]:
+    """Yield what an engine does for every container unless it is told not to."""
+    mode = status_field(seen.status, "Seccomp")
+    yield _by_flag(
+        "The engine filters system calls as well",
+        mode == "2",
+        f"Seccomp {mode or 'unknown'}",
+        "no --security-opt seccomp=unconfined",
+    )
+    settings = mount_options(seen.mountinfo, "/proc/sys") or frozenset()
+    yield _by_flag(
+        "The kernel's settings are read-only",
+        "ro" in settings,
+        f"/proc/sys is {'read-only' if 'ro' in settings else 'writable for root'}",
+        "no --security-opt systempaths=unconfined",
+    )
+    yield _by_flag(
+        "Control groups are the container's own",
+        not shows_all_groups(seen),
+        seen.cgroup_namespace,
+        "no --cgroupns host",
+    )
+
+
 def _of_the_container(seen: Surroundings) -> Iterator[Protection]:
     """Yield what the flags of the container bring that the ranks are in."""
     root = mount_options(seen.mountinfo, "/") or frozenset()
@@ -186,6 +214,32 @@ def _of_the_container(seen: Surroundings) -> Iterator[Protection]:
         seen.pid_namespace,
         "no --pid host",
     )
+
+
+def _of_mounts(foreign: Sequence[Foreign], ipc_namespace: str) -> Iterator[Protection]:
+    """Yield whether there is anything of the machine's, first what a rank can use of it."""
+    is_open = [each for each in foreign if each.opens]
+    yield Protection(
+        "Nothing of the machine's is open to the ranks",
+        not is_open,
+        _some([f"{each.path}: {each.opens}" for each in is_open]) or "nothing is",
+        is_essential=True,
+        flag=_without(is_open, ipc_namespace),
+    )
+    others = [each for each in foreign if not each.opens]
+    yield _by_flag(
+        "Nothing is mounted that grading does not need",
+        not others,
+        _some([f"{each.path}, closed to the ranks or empty" for each in others]) or "nothing is",
+        _without(others, ipc_namespace),
+    )
+
+
+def _without(foreign: Sequence[Foreign], ipc_namespace: str) -> str:
+    named = [f"{'--device' if each.is_device else '-v'} {each.path}" for each in foreign]
+    if ipc_namespace == HOST_IPC_NAMESPACE:
+        named = [name.replace("-v /dev/shm", "--ipc host") for name in named]
+    return f"no {' '.join(named)}" if named else ""
 
 
 def _limits(seen: Surroundings) -> Iterator[Protection]:

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import hostile_files, hostile_processes, hostile_system
+from . import foreign_mounts, hostile_files, hostile_processes, hostile_system
 from .surroundings import look_around
 
 ATTEMPTS = (hostile_files, hostile_processes, hostile_system)
@@ -49,6 +49,16 @@ def attempt(student: Any, comm: Any, **target: Any) -> dict[str, str]:
     return found
 
 
+def take_memory(student: Any, comm: Any, *, num_bytes: int, longest_s: float) -> dict[str, str]:
+    """Fill so much memory and keep it; returns only if nobody has ended us for it."""
+    try:
+        taken = b"x" * num_bytes
+    except MemoryError:
+        raise RuntimeError(f"there are no {num_bytes >> 20} MiB of memory to take here") from None
+    time.sleep(longest_s)
+    return {"kept": str(len(taken))}
+
+
 def _everything(target: Mapping[str, Any]) -> dict[str, Any]:
     attempts = [
         (name, try_)
@@ -56,9 +66,13 @@ def _everything(target: Mapping[str, Any]) -> dict[str, Any]:
         for name, try_ in vars(module).items()
         if name.startswith("try_")
     ]
+    seen = look_around()
+    # Before anything is left behind.
+    foreign = foreign_mounts.foreign(seen.mountinfo, target["ours"], str(Path.cwd().parent))
     return {
+        "foreign_mounts": foreign,
         "attempts": {name: outcomes(try_(target)) for name, try_ in attempts},
-        "surroundings": asdict(look_around()),
+        "surroundings": asdict(seen),
         "dumpable": ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0),
         "users_of_mpirun": _users_of_mpirun(),
         "foreign": hostile_processes.foreign_processes(),

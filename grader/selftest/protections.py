@@ -21,7 +21,8 @@ class Protection:
     is_essential: bool
     """The image and the judge provide it; nothing is graded without."""
     flag: str = ""
-    """What brings it where it is up to how the container was started, such as `--read-only`."""
+    """What brings it where it is up to how the container was started, such as `--read-only`, or
+    `no --pid host`."""
 
 
 def refusal(protections: Sequence[Protection], *, flags_are_ours: bool) -> str:
@@ -37,14 +38,19 @@ def refusal(protections: Sequence[Protection], *, flags_are_ours: bool) -> str:
     others = len(missing) - 1
     more = f"; {others} more {'is' if others == 1 else 'are'} missing" if others else ""
     step = (
-        "build the image again with `make image`, and ask whoever runs this machine if it stays"
-        if first.is_essential
-        else f"start the container with {first.flag}"
+        f"start the container {_remedy(first.flag)}"
+        if first.flag
+        else "build the image again with `make image`; if it stays, ask whoever runs this machine"
     )
     return (
         f"refusing to grade: a protection is missing here, `{first.name}` ({first.found}){more}. "
         f"`grade selftest` lists all of them; {step}"
     )
+
+
+def _remedy(flag: str) -> str:
+    """Return with or without what a container is to be started."""
+    return f"without {flag.removeprefix('no ')}" if flag.startswith("no ") else f"with {flag}"
 
 
 def note(protections: Sequence[Protection]) -> str:
@@ -65,7 +71,9 @@ def table(protections: Sequence[Protection]) -> str:
     for each in protections:
         sign = "holds  " if each.holds else "MISSING"
         lines.append(f"{sign}  {each.name}")
-        flag = "" if each.holds or not each.flag else f"; add {each.flag}"
+        verb = "leave out" if each.flag.startswith("no ") else "add"
+        flag = each.flag.removeprefix("no ")
+        flag = "" if each.holds or not flag else f"; {verb} {flag}"
         lines.append(f"         {each.found}{flag}")
     return "\n".join(lines)
 

@@ -17,6 +17,7 @@ _UNLIMITED_FROM = 1 << 60
 """Version 1 writes `no limit` as the largest number of pages."""
 HOST_IPC_NAMESPACE = "ipc:[4026531839]"
 HOST_PID_NAMESPACE = "pid:[4026531836]"
+HOST_CGROUP_NAMESPACE = "cgroup:[4026531835]"
 """The kernel gives these numbers to the namespaces that it starts with."""
 
 
@@ -42,6 +43,7 @@ class Surroundings:
     """Names of the network interfaces that are up."""
     ipc_namespace: str
     pid_namespace: str
+    cgroup_namespace: str
     has_swap: bool
 
 
@@ -63,6 +65,7 @@ def look_around() -> Surroundings:
         interfaces=interfaces(_text(Path("/proc/net/dev")), _text),
         ipc_namespace=str(Path("/proc/self/ns/ipc").readlink()),
         pid_namespace=str(Path("/proc/self/ns/pid").readlink()),
+        cgroup_namespace=str(Path("/proc/self/ns/cgroup").readlink()),
         has_swap=len(_text(Path("/proc/swaps")).splitlines()) > 1,
     )
 
@@ -91,6 +94,17 @@ def mount_options(mountinfo: str, path: str) -> frozenset[str] | None:
         if fields[4] == path:
             found = frozenset(fields[5].split(","))
     return found
+
+
+def shows_all_groups(seen: Surroundings) -> bool:
+    """Return whether the machine's tree of control groups is in sight, where that is not usual.
+
+    Under version 1 engines leave containers in the machine's namespace; what is mounted there is
+    their own groups only.
+    """
+    kinds = [line.partition(" - ")[2].split()[0] for line in seen.mountinfo.splitlines()]
+    is_second_version = "cgroup2" in kinds and "cgroup" not in kinds
+    return is_second_version and seen.cgroup_namespace == HOST_CGROUP_NAMESPACE
 
 
 def control_group(mountinfo: str, groups: str, read: Callable[[Path], str]) -> ControlGroup:

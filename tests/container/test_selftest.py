@@ -110,30 +110,105 @@ def test_a_container_with_too_many_rights_grades_nothing(flags):
     assert "start it without --privileged and --cap-add" in sentence
 
 
+_OPEN = "Nothing of the machine's is open to the ranks"
+_CLOSED = "Nothing is mounted that grading does not need"
+
+
+@pytest.mark.parametrize(
+    ("flags", "place"),
+    [
+        (("-v", "{others}:/host:ro"), "-v /host"),
+        (("-v", "{others}:/host"), "-v /host"),
+        (("-v", "{others}:/tmp"), "-v /tmp"),
+        (("-v", "{others}/file:/solution.py:ro"), "-v /solution.py"),
+        (("--device", "/dev/null:/dev/mine", "--device", "/dev/fuse"), "--device /dev/fuse"),
+    ],
+)
+def test_what_a_rank_can_use_of_the_machine_forbids_grading(tmp_path, flags, place):
+    """Exit 3 and one sentence that names it, and says to leave it out."""
+    if "/dev/fuse" in flags and not Path("/dev/fuse").exists():
+        pytest.skip("this machine has no /dev/fuse")
+    (tmp_path / "file").touch()
+    os.chown(tmp_path / "file", 54321, 54321) if os.getuid() == 0 else None
+    tmp_path.chmod(0o755)
+    flags = [each.format(others=tmp_path) for each in flags]
+    done = docker_run("check", "/submission", "--json", "-", flags=flags)
+    assert (done.returncode, done.stdout) == (3, "")
+    (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("grade: ")]
+    assert f"`{_OPEN}`" in sentence
+    assert sentence.endswith(f"start the container without {place}")
+
+
+def test_what_is_closed_to_the_ranks_is_told_and_no_more(tmp_path):
+    """As an engine's socket is; what the documented commands mount is not told."""
+    tmp_path.chmod(0o700)
+    where = ("-v", f"{tmp_path}:/closed", "--volume", "/report", "--init", "-t")
+    code, missing = selftest(*where)
+    assert code == 0
+    assert {each["flag"] for each in missing.values()} == {*FLAGS, "no -v /closed"}
+    assert missing[_CLOSED]["found"] == "/closed, closed to the ranks or empty"
+
+
+@pytest.mark.parametrize("option", ["seccomp", "systempaths"])
+def test_what_an_engine_was_told_to_leave_out_is_told(option):
+    """Graded all the same: what the ranks may do is up to the judge."""
+    code, missing = selftest("--security-opt", f"{option}=unconfined")
+    assert code == 0
+    flags = {each["flag"] for each in missing.values()}
+    assert flags == {*FLAGS, f"no --security-opt {option}=unconfined"}
+
+
+_CALLS = "System calls that no submission needs are refused"
 WEAKENED = {
+    # What is changed, and of which protection what is found missing.
     "ranks can be looked into": (
         "zygote/confinement.py",
         "        _set(_PR_SET_DUMPABLE, 0)\n",
         "        _set(_PR_SET_DUMPABLE, 1)\n",
         "A rank cannot look into another one",
+        "read /proc/",
     ),
     "no system call is filtered": (
         "zygote/confinement.py",
         "        sealed.system_calls.put_on()\n",
         "",
         "Ranks have a filter of system calls of their own",
+        "1 filters",
+    ),
+    "memory without a name is to be had": (
+        "zygote/system_calls.py",
+        '    *("memfd_create", "memfd_secret"),\n',
+        "",
+        _CALLS,
+        "memfd_create",
+    ),
+    "calls by other numbers are let through": (
+        "zygote/system_calls.py",
+        "library.Attr.ACT_BADARCH, library.KILL_PROCESS",
+        "library.Attr.ACT_BADARCH, library.ALLOW",
+        _CALLS,
+        "getpid as 32-bit programs call it",
+    ),
+    "nobody minds what memory is taken": (
+        "zygote/supervisor.py",
+        "for excess in limits.exceeded(run.group):",
+        "for excess in ():",
+        "A run that takes more memory than it may is ended",
+        "a rank kept 192 MiB",
     ),
     "ranks stay in the group of root": (
         "zygote/confinement.py",
         "    os.setresgid(uid, uid, uid)\n    os.setresuid(uid, uid, uid)\n",
         "    os.setresuid(uid, uid, uid)\n",
         "Ranks are a user of their own",
+        "user ",
     ),
     "the canary is readable": (
         "selftest/examine.py",
         "        file.touch(mode=0o600)\n",
         "        Path(folder).chmod(0o755)\n        file.touch()\n",
         "The grader's files cannot be read",
+        "canary",
     ),
 }
 
@@ -141,7 +216,7 @@ WEAKENED = {
 @pytest.mark.parametrize("weakening", WEAKENED)
 def test_a_weakened_judge_grades_nothing(tmp_path, weakening):
     """One line of its own code changed, one protection missing, no mark."""
-    file, old, new, name = WEAKENED[weakening]
+    file, old, new, name, found = WEAKENED[weakening]
     tree = tmp_path / "grader"
     shutil.copytree(ROOT / "grader", tree, ignore=shutil.ignore_patterns("__pycache__"))
     source = (tree / file).read_text()
@@ -151,6 +226,7 @@ def test_a_weakened_judge_grades_nothing(tmp_path, weakening):
     code, missing = selftest(*mounted)
     assert code == 3
     assert missing[name]["is_essential"]
+    assert found in missing[name]["found"]
     done = docker_run("check", "/submission", "--json", "-", flags=mounted)
     assert (done.returncode, done.stdout) == (3, "")
     assert "refusing to grade" in done.stderr

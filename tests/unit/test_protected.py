@@ -20,7 +20,7 @@ def grade(monkeypatch: pytest.MonkeyPatch):
     examined = []
 
     def grade(*protections: Protection, **settings):
-        def examine(launch, material):
+        def examine(launch, material, needed):
             examined.append(launch)
             return protections
 

@@ -22,7 +22,11 @@ NoNewPrivs:\t1
 Seccomp:\t2
 Seccomp_filters:\t2
 """
-MOUNTS = "1 0 0:5 / / {} - overlay overlay rw\n"
+MOUNTS = (
+    "1 0 0:5 / / {} - overlay overlay rw\n"
+    "2 1 0:6 /sys /proc/sys ro,nosuid - proc proc rw\n"
+    "3 1 0:7 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw\n"
+)
 SEEN = Surroundings(
     status=HARDENED_JUDGE,
     mountinfo=MOUNTS.format("ro,relatime"),
@@ -30,6 +34,7 @@ SEEN = Surroundings(
     interfaces=("lo",),
     ipc_namespace="ipc:[4026532252]",
     pid_namespace="pid:[4026532253]",
+    cgroup_namespace="cgroup:[4026532254]",
     has_swap=True,
 )
 PLAIN = replace(
@@ -52,6 +57,7 @@ def told(**changes):
         "foreign": [1, JUDGE, 9],
         "daemon": 77,
         "files": ["/tmp/left-by-a-rank-5"],
+        "foreign_mounts": [],
     }
     return {**found, **changes}
 
@@ -70,7 +76,7 @@ def test_a_hardened_container_has_them_all():
     """Nothing is missing, and every attempt has its protection."""
     assert found() == {}
     every = protections(_TOLD, SEEN, replace(SEEN, status=RANK), GONE, JUDGE)
-    assert len(every) == len({each.name for each in every}) == len(NAMES) + 17
+    assert len(every) == len({each.name for each in every}) == len(NAMES) + 22
     assert all(each.found for each in every)
 
 
@@ -156,6 +162,10 @@ def test_plain_docker_run_lacks_what_only_flags_bring():
     ("change", "part"),
     [
         ({"ipc_namespace": "ipc:[4026531839]"}, "Shared memory"),
+        ({"cgroup_namespace": "cgroup:[4026531835]"}, "Control groups"),
+        ({"status": HARDENED_JUDGE.replace("Seccomp:\t2", "Seccomp:\t0")}, "engine filters"),
+        ({"mountinfo": MOUNTS.format("ro").replace("/sys ro", "/sys rw")}, "kernel's settings"),
+        ({"mountinfo": MOUNTS.format("ro").replace("/proc/sys", "/x")}, "kernel's settings"),
         ({"pid_namespace": "pid:[4026531836]"}, "Process numbers"),
         ({"control_group": ControlGroup(4 << 30, 1 << 30, 256)}, "Memory"),
         ({"control_group": ControlGroup(4 << 30, None, 256)}, "Memory"),
@@ -168,6 +178,37 @@ def test_each_flag_has_its_protection(change, part):
     """One change, one missing protection."""
     missing = found(seen=replace(SEEN, **change))
     assert [part in name for name in missing] == ([] if part is None else [True])
+
+
+HOST = {"path": "/host", "is_device": False, "opens": "a rank can list it: it holds bin"}
+SOCKET = {"path": "/run/docker.sock", "is_device": False, "opens": ""}
+FUSE = {"path": "/dev/fuse", "is_device": True, "opens": "a rank can read and write it"}
+
+
+def test_what_ranks_can_use_of_the_machine_is_a_reason_not_to_grade():
+    """Named, with how to start the container instead."""
+    (missing,) = found(told(foreign_mounts=[HOST, FUSE])).values()
+    assert missing.is_essential
+    assert missing.found.startswith("/host: a rank can list it: it holds bin, /dev/fuse: ")
+    assert refusal([missing], flags_are_ours=False).endswith(
+        "start the container without -v /host --device /dev/fuse"
+    )
+
+
+def test_what_is_closed_to_the_ranks_is_told():
+    """An engine's socket is root's alone."""
+    (missing,) = found(told(foreign_mounts=[SOCKET])).values()
+    assert refusal([missing], flags_are_ours=False) == ""
+    assert "Nothing is mounted that grading does not need (no -v /run/docker.sock)" in note(
+        [missing]
+    )
+
+
+def test_groups_of_version_1_are_in_the_machines_namespace_everywhere():
+    """As engines start containers there, with only their own groups mounted."""
+    mounts = SEEN.mountinfo.replace("cgroup2 cgroup rw", "cgroup cgroup rw,pids")
+    seen = replace(SEEN, mountinfo=mounts, cgroup_namespace="cgroup:[4026531835]")
+    assert found(seen=seen) == {}
 
 
 def test_swap_that_nobody_accounts_for_matters_only_where_there_is_swap():
