@@ -7,6 +7,7 @@ import threading
 import time
 from pathlib import Path
 
+from imported import note_imported, watch_imports, watched_folders
 from waiting import activity, is_running
 
 _PATIENCE_S = 3.0
@@ -32,6 +33,18 @@ class Record:
         self.failing_batch = failing_batch
         self.first_process = os.getpid()
         self.witness = witness
+
+    def __getstate__(self):
+        """Return what another process that is not forked has to know."""
+        return {**vars(self), "watched": watched_folders()}
+
+    def __setstate__(self, state):
+        """Be the record there, and look at what it imports from now on."""
+        watched = state.pop("watched")
+        vars(self).update(state)
+        if os.getpid() != self.first_process:
+            watch_imports(watched, self)
+            note_imported(self)
 
     def add(self, kind, **values):
         """Append one event; whole lines, whoever else appends at this moment."""

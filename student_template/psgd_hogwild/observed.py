@@ -73,8 +73,9 @@ class Reporting:
     """What a process is to do, and a line of the record when it raises an exception."""
 
     def __init__(self, target, record):
-        self.target = target
+        # First: a process that is not forked reads it first, and is watched from then on.
         self.record = record
+        self.target = target
 
     def __call__(self, *arguments, **named):
         """Call it; note what it raises, and raise it again."""

@@ -17,6 +17,7 @@ from .children import ChildFailed, child_failure, processes_reported, told_of
 from .returned import memories_of, numbered, trained_and_seen
 
 _MAX_PLACE_CHARS = 200
+_MAX_PLACES = 50
 
 
 def train_psgd(
@@ -27,15 +28,15 @@ def train_psgd(
     groups: for each rank of comm, which communicator it belongs to and its place there; none for
     comm itself.
     """
-    with imports_of(solvers) as imports:
-        psgd = student.function("psgd.py", "psgd")
-        if len(groups):
-            color, place = groups[comm.Get_rank()].tolist()
-            comm = comm.Split(color, place)
-        model, dataset = _prepare(inputs, labels, weights, biases)
-        torch.manual_seed(seed)
-        with student.phase(), _no_more_watching():
-            trained = psgd(comm, model, dataset, seed=seed, **settings)
+    imports = imports_of(solvers)
+    psgd = student.function("psgd.py", "psgd")
+    if len(groups):
+        color, place = groups[comm.Get_rank()].tolist()
+        comm = comm.Split(color, place)
+    model, dataset = _prepare(inputs, labels, weights, biases)
+    torch.manual_seed(seed)
+    with student.phase(), _no_more_watching():
+        trained = psgd(comm, model, dataset, seed=seed, **settings)
     return {**trained_and_seen(model, trained, "psgd"), "imports": json.dumps(imports)}
 
 
@@ -62,19 +63,17 @@ def train_hogwild(
     record = model.record
     torch.manual_seed(seed)
     raised = ""
-    with imports_of(solvers, record) as imports:
-        hogwild = student.function("hogwild.py", "hogwild")
-        with student.phase(), processes_reported(record), _no_more_watching():
-            try:
-                trained = hogwild(
-                    model, dataset, num_processes=num_processes, seed=seed, **settings
-                )
-            except NotImplementedError:
-                raise
-            except Exception as error:
-                if not failing_batch:
-                    raise child_failure(record, error) from error.__cause__
-                raised, trained = error_text(error), model
+    imports = imports_of(solvers, record)
+    hogwild = student.function("hogwild.py", "hogwild")
+    with student.phase(), processes_reported(record), _no_more_watching():
+        try:
+            trained = hogwild(model, dataset, num_processes=num_processes, seed=seed, **settings)
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            if not failing_batch:
+                raise child_failure(record, error) from error.__cause__
+            raised, trained = error_text(error), model
     if not failing_batch:
         for event in record.events("raised"):
             raise ChildFailed(f"{told_of(event)}; hogwild returned as if it had finished")
@@ -88,7 +87,7 @@ def train_hogwild(
     ]
     told = trained_and_seen(model, trained, "hogwild")
     places = {place: number for number, place in enumerate(memories_of(trained or model)) if place}
-    imports += [event["place"] for event in record.events("imported")]
+    imports = imports + [event["place"] for event in record.events("imported")]
     return {
         **told,
         # As numbered in `processes`, then whoever wrote without having computed a gradient.
@@ -99,7 +98,7 @@ def train_hogwild(
         "meeting": np.array([len(arrived), len(gave_up), len(started)], dtype=np.int64),
         "num_failed": np.array([len(record.events("failed"))], dtype=np.int64),
         "raised": raised,
-        "imports": json.dumps(imports),
+        "imports": json.dumps(imports[:_MAX_PLACES]),
     }
 
 
