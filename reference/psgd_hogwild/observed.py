@@ -115,10 +115,11 @@ class _Writes(TorchDispatchMode):
         if (process, address) not in self.memories:
             self.memories[process, address] = memory_of(target)
         self.record.add("wrote", memory=self.memories[process, address])
-        here, step = _here(self.record), self.record.meeting_step
-        if 0 < step <= _num_batches.get(here, 0) and here not in _met:
-            _met.add(here)
-            self.record.meet()
+        here, steps = _here(self.record), self.record.meeting_steps
+        number = _num_met.get(here, 0)
+        if number < len(steps) and steps[number] <= _num_batches.get(here, 0):
+            _num_met[here] = number + 1
+            self.record.meet(number)
 
 
 def _written(function, arguments):
@@ -156,8 +157,8 @@ def _fail_if_asked(record):
 
 _num_batches = {}
 """How many gradients each process has computed in a training."""
-_met = set()
-"""Who has met the others in a training."""
+_num_met = {}
+"""How often each process has met the others in a training."""
 
 
 def _look_at_gradients(model):
@@ -203,7 +204,7 @@ def _watch_writes(model):
 
 def stop_watching():
     """Undo what the first training step in this process began."""
-    for noted in (_locks, shown, _num_batches, _met, _shared_gradients):
+    for noted in (_locks, shown, _num_batches, _num_met, _shared_gradients):
         noted.clear()
     while _watching:
         _watching.pop().__exit__(None, None, None)

@@ -50,7 +50,7 @@ def train_hogwild(
     biases,
     seed,
     num_processes,
-    meeting_step,
+    meeting_steps,
     failing_batch,
     solvers,
     **settings,
@@ -58,7 +58,16 @@ def train_hogwild(
     """Call the student's hogwild on a model that writes down what it is trained on, and where."""
     witness = os.environ.get("GRADER_CENSUS", "")  # in open mode there is none
     model, dataset = _prepare(
-        *(inputs, labels, weights, biases, num_processes, meeting_step, failing_batch, witness)
+        *(
+            inputs,
+            labels,
+            weights,
+            biases,
+            num_processes,
+            meeting_steps.tolist(),
+            failing_batch,
+            witness,
+        )
     )
     record = model.record
     torch.manual_seed(seed)
@@ -78,7 +87,8 @@ def train_hogwild(
         for event in record.events("raised"):
             raise ChildFailed(f"{told_of(event)}; hogwild returned as if it had finished")
     wrote = record.events("wrote")
-    arrived = {event["thread"] for event in record.events("arrived")}
+    # At the first meeting: who does not come to another one makes somebody give it up.
+    arrived = {event["thread"] for event in record.events("arrived") if event["meeting"] == 0}
     gave_up = record.events("gave up")
     started = [
         event
@@ -103,7 +113,7 @@ def train_hogwild(
 
 
 def _prepare(
-    inputs, labels, weights, biases, meeting_of=0, meeting_step=0, failing_batch=0, witness=""
+    inputs, labels, weights, biases, meeting_of=0, meeting_steps=(), failing_batch=0, witness=""
 ):
     from observed import ObservedModel
     from record import Record
@@ -113,7 +123,7 @@ def _prepare(
     record = Record(
         tempfile.mkdtemp(dir=Path.cwd()),
         meeting_of=meeting_of,
-        meeting_step=meeting_step,
+        meeting_steps=meeting_steps,
         failing_batch=failing_batch,
         witness=witness,
     )
