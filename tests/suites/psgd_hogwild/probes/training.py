@@ -88,7 +88,7 @@ def train_hogwild(
             raise ChildFailed(f"{told_of(event)}; hogwild returned as if it had finished")
     wrote = record.events("wrote")
     # At the first meeting: who does not come to another one makes somebody give it up.
-    arrived = {event["thread"] for event in record.events("arrived") if event["meeting"] == 0}
+    arrived = {event["thread"] for event in record.events("arrived") if event.get("meeting") == 0}
     gave_up = record.events("gave up")
     started = [
         event
