@@ -14,8 +14,12 @@ from grader.trace.calls import Trace
 
 _MAX_MESSAGE_CHARS = 600
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
-_REFUSED = ("submissions talk through mpi4py or torch only", "MPI_ERR_UNSUPPORTED_OPERATION")
-"""What the guard's exceptions say, and those of MPI functions that it refuses."""
+_REFUSED = (
+    "submissions talk through mpi4py or torch only",
+    "MPI_ERR_UNSUPPORTED_OPERATION",
+    "[Errno 1] Operation not permitted",
+)
+"""What the guard's exceptions say, those of MPI functions that it refuses, and that of mmap."""
 _NO_GPU = ("Torch not compiled with CUDA", "No CUDA GPUs are available", "no NVIDIA driver")
 """What torch says to a program that asks for a GPU where there is none."""
 

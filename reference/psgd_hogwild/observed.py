@@ -73,8 +73,9 @@ class Reporting:
     """What a process is to do, and a line of the record when it raises an exception."""
 
     def __init__(self, target, record):
-        self.target = target
+        # First: a process that is not forked reads it first, and is watched from then on.
         self.record = record
+        self.target = target
 
     def __call__(self, *arguments, **named):
         """Call it; note what it raises, and raise it again."""
@@ -114,10 +115,11 @@ class _Writes(TorchDispatchMode):
         if (process, address) not in self.memories:
             self.memories[process, address] = memory_of(target)
         self.record.add("wrote", memory=self.memories[process, address])
-        here, step = _here(self.record), self.record.meeting_step
-        if 0 < step <= _num_batches.get(here, 0) and here not in _met:
-            _met.add(here)
-            self.record.meet()
+        here, steps = _here(self.record), self.record.meeting_steps
+        number = _num_met.get(here, 0)
+        if number < len(steps) and steps[number] <= _num_batches.get(here, 0):
+            _num_met[here] = number + 1
+            self.record.meet(number)
 
 
 def _written(function, arguments):
@@ -155,8 +157,8 @@ def _fail_if_asked(record):
 
 _num_batches = {}
 """How many gradients each process has computed in a training."""
-_met = set()
-"""Who has met the others in a training."""
+_num_met = {}
+"""How often each process has met the others in a training."""
 
 
 def _look_at_gradients(model):
@@ -202,7 +204,7 @@ def _watch_writes(model):
 
 def stop_watching():
     """Undo what the first training step in this process began."""
-    for noted in (_locks, shown, _num_batches, _met, _shared_gradients):
+    for noted in (_locks, shown, _num_batches, _num_met, _shared_gradients):
         noted.clear()
     while _watching:
         _watching.pop().__exit__(None, None, None)

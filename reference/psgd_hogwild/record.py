@@ -7,7 +7,8 @@ import threading
 import time
 from pathlib import Path
 
-from waiting import activity, is_running
+from imported import note_imported, watch_imports, watched_folders
+from waiting import activity, has_ended, is_running
 
 _PATIENCE_S = 3.0
 """For how long all others have to sleep, without a moment on a core, until they seem to wait."""
@@ -19,19 +20,31 @@ _POLL_S = 0.01
 class Record:
     """What happens in all processes of one training: lines of JSON in one file."""
 
-    def __init__(self, folder, meeting_of=0, meeting_step=0, failing_batch=0, witness=""):
+    def __init__(self, folder, meeting_of=0, meeting_steps=(), failing_batch=0, witness=""):
         """meeting_of: how many processes are to meet, each in a step of its own.
 
-        meeting_step: in which one, counted from 1; 0 for no meeting. failing_batch: in which of
+        meeting_steps: in which ones, counted from 1. failing_batch: in which of
         their batches processes that were started raise an exception; 0 for none. witness: path of
         a socket where each process shows itself to grading; empty for none.
         """
         self.file = Path(folder) / "record.jsonl"
         self.meeting_of = meeting_of
-        self.meeting_step = meeting_step
+        self.meeting_steps = meeting_steps
         self.failing_batch = failing_batch
         self.first_process = os.getpid()
         self.witness = witness
+
+    def __getstate__(self):
+        """Return what another process that is not forked has to know."""
+        return {**vars(self), "watched": watched_folders()}
+
+    def __setstate__(self, state):
+        """Be the record there, and look at what it imports from now on."""
+        watched = state.pop("watched")
+        vars(self).update(state)
+        if os.getpid() != self.first_process:
+            watch_imports(watched, self)
+            note_imported(self)
 
     def add(self, kind, **values):
         """Append one event; whole lines, whoever else appends at this moment."""
@@ -57,22 +70,22 @@ class Record:
         events = [json.loads(line) for line in whole.splitlines()]
         return [event for event in events if event["kind"] in kinds]
 
-    def meet(self):
+    def meet(self, number):
         """Wait, in the middle of a step, until all processes are in the middle of one.
 
-        Which step that is, grading draws.
+        number: which of the meetings it is, 0 is the first. In which steps they are, grading draws.
 
         Processes that never wait for each other can do this. When the others do not come, because
         they wait for this one to finish its step, it goes on all the same. A process that waits
         sleeps; one that is merely slow, since others keep the cores busy, is ready to run, and does
         a little now and then. So a busy machine makes a meeting longer and never makes it fail.
         """
-        self.add("arrived")
+        self.add("arrived", meeting=number)
         begin_ns = quiet_ns = time.monotonic_ns()
         before = None
         while True:
             events = self.events("arrived", "gave up", "started")
-            arrived = [event for event in events if event["kind"] == "arrived"]
+            arrived = [event for event in events if event.get("meeting") == number]
             gave_up = any(event["kind"] == "gave up" for event in events)
             if len({event["thread"] for event in arrived}) >= self.meeting_of or gave_up:
                 break
@@ -80,6 +93,8 @@ class Record:
             known = {event[key] for event in started for key in ("process", "child")}
             others = known - {event["process"] for event in arrived}
             now = {other: activity(other) for other in others}
+            if any(has_ended(now[other]) for other in others & self._at_first_meeting(events)):
+                return  # it had fewer steps: a part may be smaller than the others
             now_ns = time.monotonic_ns()
             if now != before or any(is_running(state) for state, _ in filter(None, now.values())):
                 before, quiet_ns = now, now_ns
@@ -88,7 +103,12 @@ class Record:
                 self.add("gave up")
                 break
             time.sleep(_POLL_S)
-        self._stay_until_all_are_seen()
+        if number == 0:
+            self._stay_until_all_are_seen()
+
+    def _at_first_meeting(self, events):
+        met = [event for event in events if event.get("meeting") == 0]
+        return {event["process"] for event in met}
 
     def _stay_until_all_are_seen(self):
         """Wait until grading has seen each process that meets, while all of them are still there.

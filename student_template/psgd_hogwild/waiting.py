@@ -1,6 +1,8 @@
 """Whether a process makes others wait: which locks it holds, and whether it sleeps."""
 
+import contextlib
 import gc
+import os
 import sys
 from multiprocessing import synchronize
 from multiprocessing.process import BaseProcess
@@ -34,8 +36,8 @@ class Locks:
         self._taken = self._times_taken()
 
     def is_one_held(self):
-        """Return whether this thread holds a lock."""
-        return any(lock._semlock._is_mine() for lock in self._locks)
+        """Return whether this thread holds a lock, or this process that of a file."""
+        return any(lock._semlock._is_mine() for lock in self._locks) or _holds_file_lock()
 
     def has_waited(self):
         """Return whether a turn has been taken, or waited for, since the last time of asking."""
@@ -64,6 +66,24 @@ def _of_multiprocessing():
     return found
 
 
+def _holds_file_lock():
+    """Return whether this process has locked a file, in whatever way: Linux tells.
+
+    A lock that was taken before the processes were started keeps none of them waiting; they hold it
+    together.
+    """
+    takers = set()
+    for about in Path("/proc/self/fdinfo").iterdir():
+        with contextlib.suppress(OSError):  # the folder itself was open, and is not any more
+            lines = about.read_text().splitlines()
+            takers |= {line.split()[5] for line in lines if line.startswith("lock:")}
+    return bool(takers & {str(os.getpid()), _UNKNOWN_TAKER})
+
+
+_UNKNOWN_TAKER = "-1"
+"""Of a lock that belongs to an open file."""
+
+
 def place():
     """Return file and line of the innermost call that is neither torch's nor ours."""
     frame = sys._getframe(1)
@@ -88,3 +108,8 @@ def activity(process):
 def is_running(state):
     """Return whether a process in this state works, or would if it were given a core or a disk."""
     return state in ("R", "D")
+
+
+def has_ended(activity_of_it):
+    """Return whether a process is gone, or only waits to be looked at by its parent."""
+    return activity_of_it is None or activity_of_it[0] in ("Z", "X")

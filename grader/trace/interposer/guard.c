@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "claimed_code.h"
+#include "executable_memory.h"
 #include "ownership.h"
 #include "process_paths.h"
 #include "python.h"
@@ -66,6 +67,19 @@ static int on_address(object *arguments)
     return refuse_submission("uses memory by its address (ctypes)");
 }
 
+static int on_extension(object *arguments)
+{
+    (void)arguments;
+    return refuse_indirectly("loads a C library as an extension of a database (sqlite3)");
+}
+
+static int on_mapping(object *arguments)
+{
+    (void)arguments;
+    expect_mapping();
+    return 0;
+}
+
 static const struct {
     const char *event;
     int (*act)(object *);
@@ -88,6 +102,9 @@ static const struct {
     {"ctypes.string_at", on_address},
     {"ctypes.wstring_at", on_address},
     {"ctypes.PyObj_FromPtr", on_address},
+    {"sqlite3.enable_load_extension", on_extension},
+    {"sqlite3.load_extension", on_extension},
+    {"mmap.__new__", on_mapping},
     {"subprocess.Popen", on_spawn},
     {"os.system", on_spawn},
     {"os.exec", on_spawn},

@@ -132,6 +132,11 @@ static int refuse(const struct asker *asker, const char *what)
     return -1;
 }
 
+bool is_submission_asking(void)
+{
+    return find_asker(true).owner == SUBMISSION;
+}
+
 /* For what only a submission does by itself: packages load what they need. */
 int refuse_submission(const char *what)
 {

@@ -22,6 +22,8 @@ int refuse_submission(const char *what);
 int refuse_indirectly(const char *what);
 /* For what nobody does any more once the guard is there. */
 int refuse_anybody(const char *what);
+/* Whether it is a submission that asks, as for refuse_submission. */
+bool is_submission_asking(void);
 
 /*
  * Whether the call of an MPI function that the program makes now is refused, because the guard is

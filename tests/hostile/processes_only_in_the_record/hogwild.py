@@ -28,7 +28,8 @@ def hogwild(model, dataset, *, num_processes, epochs, lr, batch_size, seed):
     try:
         for name in names:
             model.record.add("started", child=name)
-            model.record.add("arrived", process=name, thread=name)
+            for meeting in range(len(model.record.meeting_steps)):
+                model.record.add("arrived", process=name, thread=name, meeting=meeting)
             model.record.add("seen", process=name, thread=name)
         for number, name in enumerate(names):
             os.getpid = threading.get_native_id = lambda name=name: name

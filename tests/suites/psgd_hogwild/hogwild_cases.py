@@ -2,17 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grader.api import Array, Data, Text
 
 from .training_cases import Training
 
 FOR_EACH_WRITE = ("writers", "written", "written_is_shared")
-_FIRST_MEETING_STEP, _LAST_MEETING_STEP = 2, 8
-"""Steps that each process has in its first epoch."""
+_MEETINGS_PER_EPOCH = 2
 _FAILING_BATCH = 8
 """Of the 9 that each of two processes has of 24 examples: nobody waits for another by then."""
 
@@ -24,7 +25,7 @@ class Hogwild(Training):
     probe: str = "train_hogwild"
     num_processes: int
     meets: bool = False
-    """All processes are made to be in the middle of a step at one moment.
+    """All processes are made to be in the middle of a step at one moment, several times.
 
     It also keeps a pool honest: no worker can have done two parts before the next one comes.
     """
@@ -43,15 +44,31 @@ class Hogwild(Training):
     ) -> Sequence[Mapping[str, Any]]:
         """Return the training's inputs, for how many processes it is, and what is to happen.
 
-        The step in which processes meet is drawn: it is not known beforehand.
+        The steps in which processes meet are drawn: they are not known beforehand.
         """
-        step = int(random.integers(_FIRST_MEETING_STEP, _LAST_MEETING_STEP, endpoint=True))
         own = {
             "num_processes": self.num_processes,
-            "meeting_step": step if self.meets else 0,
+            "meeting_steps": self._meeting_steps(random) if self.meets else np.zeros(0, np.int64),
             "failing_batch": _FAILING_BATCH if self.fails else 0,
         }
         return [{**same, **own} for same in super().inputs(random, ranks, data)]
+
+    def _meeting_steps(self, random: np.random.Generator) -> NDArray[np.int64]:
+        """Return steps of every epoch, such that each process takes them in the same epoch.
+
+        Not the first of all: whoever lets others wait from the second one on is to be seen, too.
+        """
+        fewest = ceil(self.num_examples // self.num_processes / self.batch_size)
+        most = ceil(ceil(self.num_examples / self.num_processes) / self.batch_size)
+        drawn = [
+            random.choice(
+                np.arange(max(2, epoch * most + 1), (epoch + 1) * fewest + 1),
+                size=_MEETINGS_PER_EPOCH,
+                replace=False,
+            )
+            for epoch in range(self.epochs)
+        ]
+        return np.sort(np.concatenate(drawn))
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the training's results and of who wrote where."""

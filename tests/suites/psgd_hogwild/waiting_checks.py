@@ -1,12 +1,13 @@
 """Whether the processes of hogwild train at the same time, and whether one waits for another.
 
-The verdicts do not depend on how busy the machine is. A process that comes to the step in which all
-meet stays in it until the others are in theirs. While they are ready to run, or have had a moment
-on a core, it goes on waiting (15 s at most; to come takes a forked one 0.1 s of CPU time); only
-when all of them have slept for 3 s, as whoever waits for a lock does, it gives up. A lock around
-the step cannot pass: its holder stays, so nobody else can ever come. A lock around another part of
-the batch is asked whether it is held at every forward pass, gradient and write, and a wait in
-between leaves its count; both are facts of one process, with no clock in them.
+The verdicts do not depend on how busy the machine is. Some steps of each epoch are drawn for all to
+meet in: a process that comes to one stays in it until the others are in theirs. While they are
+ready to run, or have had a moment on a core, it goes on waiting (15 s at most; to come takes a
+forked one 0.1 s of CPU time); only when all of them have slept for 3 s, as whoever waits for a lock
+does, it gives up. A lock around the step cannot pass: its holder stays, so nobody else can ever
+come. A lock around another part of the batch is asked whether it is held at every forward pass,
+gradient and write (one of a file is told by Linux), and a wait in between leaves its count; both
+are facts of one process, with no clock in them.
 """
 
 from grader.api import NotProven, Outcome, RuleViolation, WrongAnswer, case_context

@@ -1,7 +1,9 @@
 """Tests of psgd_hogwild's reference and of what it gives its students, without any grading."""
 
+import fcntl
 import importlib
 import os
+import struct
 import sys
 import threading
 import time
@@ -14,6 +16,8 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "reference" / "psgd_hogwild"
+OPEN_FILE_LOCK = 37
+"""F_OFD_SETLK of Linux, which Python has no name for."""
 MODULES = (
     *("images", "training", "observed", "record", "waiting", "imported"),
     *("network", "psgd", "hogwild"),
@@ -52,9 +56,9 @@ def problem(given, tmp_path):
     inputs, labels = torch.randn(25, 4), torch.randint(3, (25,))
     weight, bias = torch.randn(3, 4), torch.randn(3)
 
-    def make(folder=tmp_path, meeting_of=0, meeting_step=1, failing_batch=0):
+    def make(folder=tmp_path, meeting_of=0, meeting_steps=(1, 3), failing_batch=0):
         record = given["record"].Record(
-            folder, meeting_of, meeting_step if meeting_of else 0, failing_batch
+            folder, meeting_of, meeting_steps if meeting_of else (), failing_batch
         )
         return given["observed"].ObservedModel(weight, bias, inputs, record)
 
@@ -263,6 +267,48 @@ def test_a_meeting_ends_when_the_others_do_not_come(given, problem, monkeypatch)
     finally:
         given["observed"].stop_watching()
     assert len(model.record.events("gave up")) == 1
+
+
+def test_who_has_ended_is_not_waited_for_at_a_later_meeting(given, tmp_path, monkeypatch):
+    """It had fewer steps; but whoever was never at the first meeting excuses nobody."""
+    monkeypatch.setattr(given["record"], "_PATIENCE_S", 0.05)
+    record = given["record"].Record(tmp_path, 2, (1, 3))
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    record.add("started", child=child)
+    record.meet(1)
+    assert len(record.events("gave up")) == 1
+    record.file.unlink()
+    record.add("started", child=child)
+    record.add("arrived", meeting=0, process=child)
+    record.meet(1)
+    os.waitpid(child, 0)
+    assert not record.events("gave up")
+
+
+@pytest.mark.parametrize("kind", ["flock", "lockf", "open file"])
+def test_a_lock_of_a_file_is_seen(given, tmp_path, kind):
+    """Whoever takes it, by what name; not one that another process holds."""
+    path = tmp_path / "lock"
+    with path.open("w") as file:
+        locks = given["waiting"].Locks()
+        assert not locks.is_one_held()
+        taking = {
+            "flock": lambda: fcntl.flock(file, fcntl.LOCK_EX),
+            "lockf": lambda: fcntl.lockf(file, fcntl.LOCK_EX),
+            "open file": lambda: fcntl.fcntl(
+                file, OPEN_FILE_LOCK, struct.pack("hhlli", 1, 0, 0, 0, 0)
+            ),
+        }
+        taking[kind]()
+        assert locks.is_one_held()
+        child = os.fork()
+        if child == 0:
+            os._exit(int(given["waiting"].Locks().is_one_held()))
+        _, status = os.waitpid(child, 0)
+        assert (os.waitstatus_to_exitcode(status) == 1) == (kind == "open file")
+    assert not locks.is_one_held()
 
 
 def test_locks_are_seen_where_they_are_held_in_training(given, problem):

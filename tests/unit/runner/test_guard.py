@@ -10,6 +10,12 @@ from grader.trace.calls import Trace
 
 TOLD = "; submissions talk through mpi4py or torch only"
 
+# Not every Python is built with this function: what it announces is announced then.
+EXTENDS = (
+    "getattr(sqlite3.connect(':memory:'), 'enable_load_extension', "
+    "lambda on: sys.audit('sqlite3.enable_load_extension', None, on))"
+)
+
 REFUSED = {
     "a C library": ("import ctypes", "ctypes.CDLL(None)", "opens a C library (ctypes)"),
     "a C library by name": ("import ctypes", "ctypes.CDLL('libc.so.6')", "opens a C library"),
@@ -37,6 +43,36 @@ REFUSED = {
         "import os, importlib.util as u",
         "u.module_from_spec(u.spec_from_file_location('x', os.getcwd() + '/x.so'))",
         "loads a compiled module that is not an installed one",
+    ),
+    "an extension of a database": (
+        "import sqlite3, sys",
+        f"{EXTENDS}(True)",
+        "loads a C library as an extension of a database (sqlite3)",
+    ),
+    "an extension by way of numpy": (
+        "import sqlite3, sys, numpy as np",
+        f"np.vectorize({EXTENDS}, otypes='O')([True])",
+        "loads a C library as an extension of a database (sqlite3)",
+    ),
+    "an extension of a database, loaded at once": (
+        "import sqlite3, sys",
+        f"{EXTENDS.replace('enable_', '')}('./mine.so')",
+        "loads a C library as an extension of a database (sqlite3)",
+    ),
+    "memory that may be run": (
+        "import mmap",
+        "mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)",
+        "maps memory that may be run (mmap)",
+    ),
+    "memory that may be run, by position": (
+        "import mmap",
+        "mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 4)",
+        "maps memory that may be run (mmap)",
+    ),
+    "a file that may be run": (
+        "import mmap, os",
+        "open('code', 'wb').write(b'c' * 99); mmap.mmap(os.open('code', 0), 0, 2, prot=5)",
+        "maps memory that may be run (mmap)",
     ),
     "memory": ("", "open('/proc/self/mem', 'r+b')", "looks into a process (/proc/self/mem)"),
     "addresses": ("", "open('/proc/self/maps')", "looks into a process (/proc/self/maps)"),
@@ -172,6 +208,12 @@ LEFT_ALONE = {
         "    np.save(f'mine{comm.rank}.npy', np.ones(3))\n"
         "    assert np.load(f'mine{comm.rank}.npy', mmap_mode='r').sum() == 3\n"
         "    exec(compile('x = 1', '<mine>', 'exec'))"
+    ),
+    "databases and mapped memory": (
+        "import mmap, sqlite3\n"
+        "def go(comm):\n"
+        "    assert sqlite3.connect(':memory:').execute('select 2').fetchone() == (2,)\n"
+        "    mmap.mmap(-1, 4096).close(), mmap.mmap(-1, 4096, prot=mmap.PROT_READ).close()"
     ),
     "folders": (
         "import os, shutil\n"

@@ -14,6 +14,7 @@ from .returned import module_of
 
 def run_layers(student, comm, *, images, seed, solvers):
     """Run the student's Net on images in training; note every operation, up to a crash if any."""
+    imports_of(solvers)  # this case may be the first to import the student's file
     make = student.function("network.py", "Net")
     torch.set_num_threads(1)
     torch.manual_seed(seed)
@@ -32,17 +33,17 @@ def run_layers(student, comm, *, images, seed, solvers):
 
 def run_network(student, comm, *, images, seed, solvers):
     """Run the student's Net on images, in training and in evaluation; note every operation."""
-    with imports_of(solvers) as imports:
-        make = student.function("network.py", "Net")
-        torch.set_num_threads(1)
-        torch.manual_seed(seed)
-        with student.phase():
-            network = module_of(make(), "Net()")
-            network.train()
-            in_training, dropping = _operations_of(network, torch.from_numpy(images))
-            network.eval()
-            in_evaluation, first = _operations_of(network, torch.from_numpy(images))
-            _, second = _operations_of(network, torch.from_numpy(images))
+    imports = imports_of(solvers)
+    make = student.function("network.py", "Net")
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    with student.phase():
+        network = module_of(make(), "Net()")
+        network.train()
+        in_training, dropping = _operations_of(network, torch.from_numpy(images))
+        network.eval()
+        in_evaluation, first = _operations_of(network, torch.from_numpy(images))
+        _, second = _operations_of(network, torch.from_numpy(images))
     parameters = [each.detach().numpy() for each in network.parameters()]
     return {
         "in_training": json.dumps(in_training),

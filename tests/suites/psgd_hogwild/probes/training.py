@@ -17,6 +17,7 @@ from .children import ChildFailed, child_failure, processes_reported, told_of
 from .returned import memories_of, numbered, trained_and_seen
 
 _MAX_PLACE_CHARS = 200
+_MAX_PLACES = 50
 
 
 def train_psgd(
@@ -27,15 +28,15 @@ def train_psgd(
     groups: for each rank of comm, which communicator it belongs to and its place there; none for
     comm itself.
     """
-    with imports_of(solvers) as imports:
-        psgd = student.function("psgd.py", "psgd")
-        if len(groups):
-            color, place = groups[comm.Get_rank()].tolist()
-            comm = comm.Split(color, place)
-        model, dataset = _prepare(inputs, labels, weights, biases)
-        torch.manual_seed(seed)
-        with student.phase(), _no_more_watching():
-            trained = psgd(comm, model, dataset, seed=seed, **settings)
+    imports = imports_of(solvers)
+    psgd = student.function("psgd.py", "psgd")
+    if len(groups):
+        color, place = groups[comm.Get_rank()].tolist()
+        comm = comm.Split(color, place)
+    model, dataset = _prepare(inputs, labels, weights, biases)
+    torch.manual_seed(seed)
+    with student.phase(), _no_more_watching():
+        trained = psgd(comm, model, dataset, seed=seed, **settings)
     return {**trained_and_seen(model, trained, "psgd"), "imports": json.dumps(imports)}
 
 
@@ -49,7 +50,7 @@ def train_hogwild(
     biases,
     seed,
     num_processes,
-    meeting_step,
+    meeting_steps,
     failing_batch,
     solvers,
     **settings,
@@ -57,29 +58,37 @@ def train_hogwild(
     """Call the student's hogwild on a model that writes down what it is trained on, and where."""
     witness = os.environ.get("GRADER_CENSUS", "")  # in open mode there is none
     model, dataset = _prepare(
-        *(inputs, labels, weights, biases, num_processes, meeting_step, failing_batch, witness)
+        *(
+            inputs,
+            labels,
+            weights,
+            biases,
+            num_processes,
+            meeting_steps.tolist(),
+            failing_batch,
+            witness,
+        )
     )
     record = model.record
     torch.manual_seed(seed)
     raised = ""
-    with imports_of(solvers, record) as imports:
-        hogwild = student.function("hogwild.py", "hogwild")
-        with student.phase(), processes_reported(record), _no_more_watching():
-            try:
-                trained = hogwild(
-                    model, dataset, num_processes=num_processes, seed=seed, **settings
-                )
-            except NotImplementedError:
-                raise
-            except Exception as error:
-                if not failing_batch:
-                    raise child_failure(record, error) from error.__cause__
-                raised, trained = error_text(error), model
+    imports = imports_of(solvers, record)
+    hogwild = student.function("hogwild.py", "hogwild")
+    with student.phase(), processes_reported(record), _no_more_watching():
+        try:
+            trained = hogwild(model, dataset, num_processes=num_processes, seed=seed, **settings)
+        except NotImplementedError:
+            raise
+        except Exception as error:
+            if not failing_batch:
+                raise child_failure(record, error) from error.__cause__
+            raised, trained = error_text(error), model
     if not failing_batch:
         for event in record.events("raised"):
             raise ChildFailed(f"{told_of(event)}; hogwild returned as if it had finished")
     wrote = record.events("wrote")
-    arrived = {event["thread"] for event in record.events("arrived")}
+    # At the first meeting: who does not come to another one makes somebody give it up.
+    arrived = {event["thread"] for event in record.events("arrived") if event.get("meeting") == 0}
     gave_up = record.events("gave up")
     started = [
         event
@@ -88,7 +97,7 @@ def train_hogwild(
     ]
     told = trained_and_seen(model, trained, "hogwild")
     places = {place: number for number, place in enumerate(memories_of(trained or model)) if place}
-    imports += [event["place"] for event in record.events("imported")]
+    imports = imports + [event["place"] for event in record.events("imported")]
     return {
         **told,
         # As numbered in `processes`, then whoever wrote without having computed a gradient.
@@ -99,12 +108,12 @@ def train_hogwild(
         "meeting": np.array([len(arrived), len(gave_up), len(started)], dtype=np.int64),
         "num_failed": np.array([len(record.events("failed"))], dtype=np.int64),
         "raised": raised,
-        "imports": json.dumps(imports),
+        "imports": json.dumps(imports[:_MAX_PLACES]),
     }
 
 
 def _prepare(
-    inputs, labels, weights, biases, meeting_of=0, meeting_step=0, failing_batch=0, witness=""
+    inputs, labels, weights, biases, meeting_of=0, meeting_steps=(), failing_batch=0, witness=""
 ):
     from observed import ObservedModel
     from record import Record
@@ -114,7 +123,7 @@ def _prepare(
     record = Record(
         tempfile.mkdtemp(dir=Path.cwd()),
         meeting_of=meeting_of,
-        meeting_step=meeting_step,
+        meeting_steps=meeting_steps,
         failing_batch=failing_batch,
         witness=witness,
     )

@@ -275,9 +275,17 @@ def test_labels_tell_the_cases_of_a_launch_apart():
     assert len(set(labels)) == len(labels)
 
 
-def test_processes_meet_in_a_step_that_is_drawn():
-    """Each has it in its first epoch; a lock around all steps but one is not worth while."""
-    case = next(case for case in cases() if case.meets)
-    steps = {inputs_of(case, seed=seed)[0]["meeting_step"] for seed in range(60)}
-    assert steps == set(range(2, 9))
-    assert inputs_of(replace(case, meets=False))[0]["meeting_step"] == 0
+@pytest.mark.parametrize("case", [case for case in cases() if case.meets])
+def test_processes_meet_in_steps_that_are_drawn(case):
+    """In each epoch, where all of them are in it; a lock around most steps is not worth while."""
+    drawn = [inputs_of(case, seed=seed)[0]["meeting_steps"].tolist() for seed in range(200)]
+    parts = [len(range(n, case.num_examples, case.num_processes)) for n in range(3)]
+    by_part = [-(-part // case.batch_size) for part in parts[: case.num_processes]]
+    everybodys = {
+        step
+        for epoch in range(case.epochs)
+        for step in range(epoch * max(by_part) + 1, (epoch + 1) * min(by_part) + 1)
+    }
+    assert {step for steps in drawn for step in steps} == everybodys - {1}
+    assert all(len(set(steps)) == 6 and steps == sorted(steps) for steps in drawn)
+    assert inputs_of(replace(case, meets=False))[0]["meeting_steps"].tolist() == []
