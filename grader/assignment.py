@@ -77,6 +77,11 @@ class Assignment:
     """The name of the course it belongs to."""
 
     @property
+    def is_for_students(self) -> bool:
+        """Return whether this is the edition that students have, which holds no solution."""
+        return not self.reference.is_dir()
+
+    @property
     def handed_in(self) -> tuple[str, ...]:
         """Return all file names a student may hand in, in the order of the parts."""
         return tuple(dict.fromkeys(file for part in self.parts for file in part.files))

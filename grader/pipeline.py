@@ -78,7 +78,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
         if not settings.sealed:  # where the self-test starts it at once
             server.warm_up()
         launcher = _launcher(settings, server)
-        notes = _selftest_notes(settings, launcher) if settings.sealed else ()
+        notes = _selftest_notes(assignment, settings, launcher) if settings.sealed else ()
         settings = replace(settings, notes=(*settings.notes, *notes))
         return _grade_all(GradingTask(submission, assignment, settings, launcher))
 
@@ -90,7 +90,9 @@ def selftest(settings: Settings) -> tuple[Protection, ...]:
         return examine(_launcher(settings, server), _material(settings))
 
 
-def _selftest_notes(settings: Settings, launcher: Launcher) -> tuple[str, ...]:
+def _selftest_notes(
+    assignment: Assignment, settings: Settings, launcher: Launcher
+) -> tuple[str, ...]:
     """Return what the report of a sealed grading says of missing protections.
 
     Raises GraderError where it must not start without one of them.
@@ -99,7 +101,7 @@ def _selftest_notes(settings: Settings, launcher: Launcher) -> tuple[str, ...]:
     reason = refusal(protections, flags_are_ours=settings.flags_are_ours)
     if reason:
         raise GraderError(reason)
-    missing = note(protections)
+    missing = note(protections, is_for_students=assignment.is_for_students)
     return (missing,) if missing else ()
 
 
