@@ -70,7 +70,19 @@ def test_a_new_assignment_is_right(root):
             r"says part\('smu'\), .*expected part\('sum'\)",
         ),
         (SUITE, "@points(5,", "@points(4,", "its tests pay 9 points, assignment.toml says 10"),
-        (SUITE, "def test_send", "def test_send(", "suites: test_sum.py: the suite .* SyntaxError"),
+        (
+            SUITE,
+            "def test_send",
+            "def test_send(",
+            r"suites: test_sum\.py: the suite test_sum\.py could not be read: test_sum\.py:\d+ is "
+            r"no Python: .*, found `def test_send\(_is_left_alone\(run\):`; correct it$",
+        ),
+        (
+            SUITE,
+            "assert_unchanged,",
+            "assert_unchange,",
+            "imports assert_unchange from grader.api, .* did you mean assert_unchanged",
+        ),
         (TOML, "test_sum.py", "test_sums.py", r"suite: found .* did you mean test_sum\.py"),
         (TOML, "rules =", "rule =", "rule: unknown key; did you mean rules"),
         (TOML, "points = 10", "points = -10", "points: found -10; expected a number of points"),
