@@ -110,6 +110,18 @@ def test_a_slip_in_a_file_is_found_without_starting_ranks(root, file, old, new, 
     assert any(_matches(told, problem) for problem in problems), problems
 
 
+def test_a_part_has_its_name_in_three_kinds_of_files(root):
+    """Those that `grade new` names; where one is left out, it is told."""
+    change(root / TOML, 'name = "sum"', 'name = "scan"')
+    told = "\n".join(found(root))
+    assert "says part('sum'), expected part('scan')" in told
+    assert told.count("names the part 'sum', which is not one") == 3
+    change(root / SUITE, 'part("sum")', 'part("scan")')
+    for label in root.glob("tests/submissions/*/sums/*/expected.toml"):
+        change(label, 'part = "sum"', 'part = "scan"')
+    assert found(root) == []
+
+
 def test_what_is_not_there_is_named(root):
     (root / "student_template/sums/HANDOUT.md").unlink()
     (root / "reference/sums/my_sum.py").unlink()
