@@ -95,6 +95,13 @@ def test_a_new_assignment_is_right(root):
             "template: .*my_sum.py differs at line \\d+ .*; write it anew: `grade --course",
         ),
         (
+            "reference/sums/HANDOUT.md",
+            "| 5 | the sum",
+            "| 6 | the sum",
+            r"handout: HANDOUT\.md:\d+: the column points adds up to 11, and assignment\.toml has "
+            "sum with 10; change one of them",
+        ),
+        (
             f"{BUG}/expected.toml",
             "subject",
             "subjects",
