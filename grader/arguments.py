@@ -202,7 +202,7 @@ def _add_open_options(command: argparse.ArgumentParser) -> None:
 def _add_trace_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("submission", metavar="DIR", type=Path)
     command.add_argument(
-        "--part", metavar="NAME", required=True, help="the part whose ranks to see"
+        "--part", metavar="NAME", help="whose ranks to see (default: the only one handed in)"
     )
     command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
     command.add_argument(

@@ -1,6 +1,6 @@
 """What a course hands out: parts, files, points, read from `assignment.toml`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,6 +79,11 @@ class Assignment:
     """The name of the course it belongs to."""
 
     @property
+    def is_for_students(self) -> bool:
+        """Return whether this is the edition that students have, which holds no solution."""
+        return not self.reference.is_dir()
+
+    @property
     def handed_in(self) -> tuple[str, ...]:
         """Return all file names a student may hand in, in the order of the parts."""
         return tuple(dict.fromkeys(file for part in self.parts for file in part.files))
@@ -91,6 +96,15 @@ class Assignment:
             for file, others in part.accepted_names.items():
                 names[file] += others
         return {file: tuple(dict.fromkeys(each)) for file, each in names.items()}
+
+    def parts_with(self, files: Collection[str]) -> tuple[Part, ...]:
+        """Return the parts that one of the files may be handed in for."""
+        names = self.accepted_names
+        return tuple(
+            part
+            for part in self.parts
+            if any(name in files for file in part.files for name in names[file])
+        )
 
     def support_paths(self) -> dict[str, Path]:
         """Return where each support file lies: with the assignment, or with the shared ones.

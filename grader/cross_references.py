@@ -27,7 +27,7 @@ def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
         yield from _inexact_points(path, table)
     earlier: list[Table] = []
     for path, part in parts.items():
-        yield from _unknown_world(path, part)
+        yield from _unknown_backend(path, part)
         yield from _missing_files(path, part, here)
         yield from _wrong_part_below(path, part, earlier, list(parts.values()))
         earlier.append(part)
@@ -62,7 +62,7 @@ def _inexact_points(path: str, table: Table) -> Iterator[str]:
                 yield f"{path}.{key}: {error}"
 
 
-def _unknown_world(path: str, part: Table) -> Iterator[str]:
+def _unknown_backend(path: str, part: Table) -> Iterator[str]:
     backend = part.get("backend")
     if backend is not None and backend not in BACKENDS:
         yield (

@@ -75,11 +75,8 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
                 f"{found.name} has no part {name!r}; {did_you_mean(name, names)}its parts are "
                 f"{', '.join(names)}"
             )
-    chosen = [
-        part
-        for part in found.parts
-        if (part.name in wanted if wanted else handed_in & _names_of(found, part.files))
-    ]
+    chosen = [part for part in found.parts if part.name in wanted]
+    chosen = chosen or list(found.parts_with(handed_in))
     if not chosen:
         raise UsageError(f"no file of {found.name} was found, so there is nothing to run")
     open_to_it = [part for part in chosen if not part.backend.startswith(_TORCH)]
@@ -92,12 +89,8 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
     return tuple(found.folder / part.suite for part in open_to_it)
 
 
-def _names_of(found: Assignment, files: Sequence[str]) -> set[str]:
-    return {name for file in files for name in found.accepted_names[file]}
-
-
 def _folder_of_files(folder: Path, found: Assignment) -> Path:
     """Return the folder itself, or the one in it that holds more of the wanted files."""
-    names = _names_of(found, found.handed_in)
+    names = {name for accepted in found.accepted_names.values() for name in accepted}
     below = sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir())
     return max([folder, *below], key=lambda each: sum((each / name).is_file() for name in names))

@@ -78,9 +78,10 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
         if not settings.sealed:  # where the self-test starts it at once
             server.warm_up()
         launcher = _launcher(settings, server)
-        notes = _selftest_notes(settings, launcher, submission) if settings.sealed else ()
+        task = GradingTask(submission, assignment, settings, launcher)
+        notes = _selftest_notes(task) if settings.sealed else ()
         settings = replace(settings, notes=(*settings.notes, *notes))
-        return _grade_all(GradingTask(submission, assignment, settings, launcher))
+        return _grade_all(replace(task, settings=settings))
 
 
 def selftest(settings: Settings) -> tuple[Protection, ...]:
@@ -90,20 +91,18 @@ def selftest(settings: Settings) -> tuple[Protection, ...]:
         return examine(_launcher(settings, server), _material(settings))
 
 
-def _selftest_notes(
-    settings: Settings, launcher: Launcher, submission: Submission
-) -> tuple[str, ...]:
+def _selftest_notes(task: GradingTask) -> tuple[str, ...]:
     """Return what the report of a sealed grading says of missing protections.
 
     Raises GraderError where it must not start without one of them.
     """
-    data = settings.data.folder
-    needed = [Path(submission.origin), *([data] if data is not None else [])]
-    protections = examine(launcher, _material(settings), needed)
+    settings, data = task.settings, task.settings.data.folder
+    needed = [Path(task.submission.origin), *([data] if data is not None else [])]
+    protections = examine(task.launch, _material(settings), needed)
     reason = refusal(protections, flags_are_ours=settings.flags_are_ours)
     if reason:
         raise GraderError(reason)
-    missing = note(protections)
+    missing = note(protections, is_for_students=task.assignment.is_for_students)
     return (missing,) if missing else ()
 
 

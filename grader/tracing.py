@@ -7,8 +7,10 @@ from grader import pipeline
 from grader.courses import Courses
 from grader.data import Data
 from grader.errors import GraderError, UsageError
+from grader.intake import process as intake
 from grader.journal import Journal, Step
 from grader.model import Outcome, PartResult, RunFailure, Verdict
+from grader.recognition import recognise
 from grader.report.traced import Traced, TracedCase
 from grader.runner.launch_plan import MOST_CALLS, CaseCall, CaseTrace, LaunchPlan, LaunchResult
 from grader.secret import secret_beside_ranks
@@ -31,20 +33,21 @@ def trace(
 
     options: of the command line. Without --case it is the first case that fails, else the first
     with any call. data: the images that inputs may be made of. progress: is told how far it is.
-    Raises UsageError where the grading would be sealed, where nothing was put to ranks, and for a
-    number that no case has, GraderError where the grader fails.
+    Raises UsageError where the grading would be sealed, where several parts could be meant, where
+    nothing was put to ranks, and for a number that no case has, GraderError where the grader fails.
     """
     if is_sealed:
         raise UsageError(
             "`grade trace` shows what a sealed grading keeps to itself; run it where the code is "
             "written, outside of the container"
         )
-    seen = _Seen(options.part, options.case)
+    part = options.part or _only_part(options, courses)
+    seen = _Seen(part, options.case)
     only = (options.only,) if options.only else ()
     settings = Settings(
         courses=courses,
         secret=secret_beside_ranks(is_sealed=False),
-        parts=(options.part,),
+        parts=(part,),
         # The first test may be about other numbers of ranks than the one asked for.
         selection=Selection(only, options.ranks, first_with_ranks=not only and not options.ranks),
         progress=progress,
@@ -70,6 +73,25 @@ def trace(
         began_ns=found.began_ns,
         num_others=found.num_others,
     )
+
+
+def _only_part(options: argparse.Namespace, courses: Courses) -> str:
+    """Return the one part that something was handed in for.
+
+    Raises UsageError where there are several.
+    """
+    submission = intake.read(options.submission, courses.wanted(options.assignment))
+    found = (
+        recognise(submission, courses.assignments())
+        if options.assignment is None
+        else courses.assignment(options.assignment)
+    )
+    names = [part.name for part in found.parts_with(submission.files) or found.parts]
+    if len(names) > 1:
+        raise UsageError(
+            f"`grade trace` shows one part of {found.name}; name it with --part: {', '.join(names)}"
+        )
+    return names[0]
 
 
 class _Seen:

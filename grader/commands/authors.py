@@ -44,6 +44,10 @@ def write_new(options: argparse.Namespace) -> int:
         print(path)
     named = f"--course {folders[0]} "
     print(f"ready; `grade {named}verify {options.name}` shows that it grades as it says")
+    print(
+        "its part is called `sum`; rename it in assignment.toml, in part(...) of test_sum.py and "
+        "in each expected.toml"
+    )
     return 0
 
 

@@ -143,7 +143,7 @@ class ForkServer:
                 self._listen(_ANSWER_LIMIT_S, until="log")
         return self._log
 
-    def attendance(self) -> tuple[int, int]:
+    def process_counts(self) -> tuple[int, int]:
         """Return how many processes have shown themselves, and the most of them alive at once.
 
         Counted since this was last asked. Raises LaunchError when nobody answers.

@@ -127,7 +127,7 @@ class Run:
         frames, finished_s = self._collect("result")
         # Only ranks that are nothing but processes of one machine are asked to start more of them.
         is_alone = self._plan.backend == "none"
-        num_processes, at_once = self._sandbox.attendance() if is_alone else (None, None)
+        num_processes, at_once = self._sandbox.process_counts() if is_alone else (None, None)
         self.traces.end()
         trace = self._watch.trace()
         doubts = self._cross_check.doubts(trace)

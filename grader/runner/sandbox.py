@@ -154,12 +154,12 @@ class Sandbox:
         """
         return self._server.denied_s(up_to_now=up_to_now)
 
-    def attendance(self) -> tuple[int, int]:
+    def process_counts(self) -> tuple[int, int]:
         """Return how many processes have shown themselves, and the most of them alive at once.
 
         Counted since this was last asked. Raises LaunchError when nobody answers.
         """
-        return self._server.attendance()
+        return self._server.process_counts()
 
     def dump_stacks(self, ranks: Sequence[int]) -> None:
         """Have these ranks, as far as they live, write where they are."""

@@ -53,11 +53,17 @@ def _remedy(flag: str) -> str:
     return f"without {flag.removeprefix('no ')}" if flag.startswith("no ") else f"with {flag}"
 
 
-def note(protections: Sequence[Protection]) -> str:
-    """Return what a report says about protections that were missing; empty when none was."""
+def note(protections: Sequence[Protection], *, is_for_students: bool = False) -> str:
+    """Return what a report says about protections that were missing; empty when none was.
+
+    is_for_students: they need none of them against themselves, so it is one short line.
+    """
     missing = [each for each in protections if not each.holds]
     if not missing:
         return ""
+    if is_for_students:
+        number = f"{len(missing)} protection{'' if len(missing) == 1 else 's'}"
+        return f"feedback, not the mark: without {number} of the course's grading"
     named = "; ".join(f"{each.name} ({each.flag})" for each in missing)
     return (
         "graded without these protections, which whoever starts the container can add: "

@@ -42,7 +42,6 @@ class JudgeMode(SuiteMode):
         self.num_launches = 0
         self.test_names: tuple[str, ...] = ()
         """Of the whole suite, also those that are not to be run."""
-        self.problems: list[str] = []
         self.ranks_gone: RanksGone | None = None
         self.refusals: dict[str, None] = {}
         """What the guard refused to ranks that went on, in sentences."""
@@ -253,11 +252,6 @@ class JudgeMode(SuiteMode):
             num_launches=self.num_launches,
             refusals=() if self._context.is_hidden else tuple(self.refusals),
         )
-
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Keep what made a suite unreadable: the grader's own failure."""
-        if report.failed:
-            self.problems.append(str(report.longrepr)[-2000:])
 
     def _told(self, result: TestResult) -> TestResult:
         """Return what may leave the judge of a result."""

@@ -105,7 +105,7 @@ class SuiteMode(ABC):
     ) -> Generator[None, Any, Any]:
         """Remember which functions did not hold."""
         report = yield
-        if call.excinfo is not None and not _is_for_another_world(call.excinfo.value):
+        if call.excinfo is not None and not _needs_more_ranks(call.excinfo.value):
             name = function_of(item)
             roots = (self._failed_because_of.get(each, name) for each in required_by(item))
             self._failed_because_of.setdefault(name, next(roots, name))
@@ -116,7 +116,7 @@ class SuiteMode(ABC):
         return report
 
 
-def _is_for_another_world(error: BaseException) -> bool:
+def _needs_more_ranks(error: BaseException) -> bool:
     """Return whether a test was skipped only because this job has too few ranks."""
     return isinstance(error, pytest.skip.Exception) and not is_not_run(error)
 

@@ -12,6 +12,7 @@ from grader.errors import GraderError
 from grader.suite.mode import function_of, part_of
 from grader.suite.results import points_of, sentence_of
 from grader.suite.session import alone
+from grader.suite.unreadable import Unreadable
 
 
 @dataclass(frozen=True)
@@ -50,15 +51,24 @@ def prices(suite: Path) -> tuple[Price, ...]:
 
     Raises GraderError when pytest cannot collect the suite, or a test has no points.
     """
-    collected = _Collected()
+    collected, unreadable = _Collected(), Unreadable(suite)
     arguments = [
-        *("--collect-only", "-q", "-p", "no:cacheprovider", "-p", "no:faulthandler"),
+        *(
+            "--collect-only",
+            "--strict-markers",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:faulthandler",
+        ),
         *("-c", os.devnull, "--rootdir", str(suite.parent), "--confcutdir", str(suite.parent)),
         str(suite),
     ]
     said = io.StringIO()
     with alone(suite.parent), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        code = pytest.main(arguments, plugins=[collected])
+        code = pytest.main(arguments, plugins=[collected, unreadable])
     if code != pytest.ExitCode.OK:
-        raise GraderError(f"the suite {suite.name} could not be read: {said.getvalue()[-2000:]}")
+        reason = unreadable.why(code, said.getvalue())
+        raise GraderError(f"the suite {suite.name} could not be read: {reason}")
     return tuple(collected.prices.values())

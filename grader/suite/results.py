@@ -28,7 +28,7 @@ def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
 
     when: "setup", "call" or "teardown". Raises GraderError when the test has no points.
     """
-    message = str(error).split("\n", 1)[0]
+    message = _first_line(error)
     skipped = isinstance(error, pytest.skip.Exception)
     if when != "call" and not skipped:
         detail = f"{type(error).__name__} while {when}"
@@ -51,6 +51,15 @@ def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
     known = isinstance(error, GraderError)
     detail = str(error) if known else "".join(traceback.format_exception(error))[-4000:]
     return result_of(item, Verdict.JUDGE_ERROR, message, detail, _parameters(item))
+
+
+def _first_line(error: BaseException) -> str:
+    if isinstance(error, pytest.FixtureLookupError):  # which has its words from nothing but itself
+        return (
+            f"the test has an argument {error.argname}, which is no fixture; expected run, and "
+            "what the test is parametrized with"
+        )
+    return str(error).split("\n", 1)[0]
 
 
 def _is_assertion_of_suite(item: pytest.Item, error: BaseException) -> bool:

@@ -14,6 +14,7 @@ from grader.errors import GraderError
 from grader.model import TestResult
 from grader.suite.judge_mode import JudgeMode
 from grader.suite.part_context import PartContext
+from grader.suite.unreadable import Unreadable
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
     Raises GraderError when pytest itself could not run the suite, RanksGone when the ranks had a
     container of their own that has ended.
     """
-    plugin = JudgeMode(context)
+    plugin, unreadable = JudgeMode(context), Unreadable(suite)
     arguments = [
         str(suite),
         *("-c", os.devnull, "--rootdir", str(suite.parent), "--confcutdir", str(suite.parent)),
@@ -47,16 +48,16 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
     ]
     said = io.StringIO()
     with alone(suite.parent), contextlib.redirect_stdout(said):
-        code = pytest.main(arguments, plugins=[plugin])
+        code = pytest.main(arguments, plugins=[plugin, unreadable])
     if plugin.ranks_gone is not None:
         raise plugin.ranks_gone
-    if code == pytest.ExitCode.INTERRUPTED and not plugin.problems:
+    if code == pytest.ExitCode.INTERRUPTED and not unreadable.sentences:
         raise KeyboardInterrupt
     ended = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}
     if not context.settings.selection.is_whole:
         ended.add(pytest.ExitCode.NO_TESTS_COLLECTED)
-    if code not in ended or plugin.problems:
-        reason = (plugin.problems or [said.getvalue()[-2000:]])[0]
+    if code not in ended or unreadable.sentences:
+        reason = unreadable.why(code, said.getvalue())
         raise GraderError(f"the suite {suite.name} could not be run: {reason}")
     return SuiteResult(
         plugin.results(),

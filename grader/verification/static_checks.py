@@ -12,6 +12,7 @@ from grader.points import total, written
 from grader.spelling import did_you_mean
 from grader.suite.prices import Price, prices
 from grader.verification.deprecated import check_deprecated_names
+from grader.verification.handout import check_handout
 from grader.verification.labels import FILE, labelled, read_label
 from grader.verification.problem import Problem
 
@@ -169,6 +170,7 @@ STATIC_CHECKS: dict[str, Callable[[Course, Assignment], Iterator[Problem]]] = {
     "suites": check_suites,
     "names that go away": check_deprecated_names,
     "template": check_template,
+    "handout": check_handout,
     "student edition": check_student_edition,
     "labels": check_labels,
 }

@@ -15,15 +15,15 @@ _MAX_WAITING = 128
 _MAX_PROCESSES = 256
 """How many are told apart: more than any task starts, few enough to look at all of them."""
 _AT_ONCE_S = 0.2
-"""How long one call of `attend` may take: the zygote has to watch the rest of the run as well."""
-_LAST_CALL_S = 5.0
+"""How long one call of `count_waiting` may take: the zygote has the rest of the run to watch."""
+_DRAIN_LIMIT_S = 5.0
 
 
 class ProcessCensus:
     """Counts processes that connect to a socket; each is let go as soon as it is counted."""
 
     def __init__(self, path: Path, uid: int) -> None:
-        """uid: whose processes may come."""
+        """uid: whose processes are counted."""
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.setblocking(False)
         self.listener.bind(str(path))
@@ -34,8 +34,8 @@ class ProcessCensus:
         self._seen: set[int] = set()
         self._most_at_once = 0
 
-    def attend(self, patience_s: float = _AT_ONCE_S) -> None:
-        """Count whoever has come, each while it is there, and let it go on.
+    def count_waiting(self, patience_s: float = _AT_ONCE_S) -> None:
+        """Count each process that waits, while it is there, and let it go on.
 
         patience_s: when it is over, those who are still waiting are left for the next time.
         """
@@ -56,11 +56,11 @@ class ProcessCensus:
 
     def drain(self) -> dict[str, int]:
         """Return how many have come since this was last called, and most of them alive at once."""
-        self.attend(_LAST_CALL_S)
+        self.count_waiting(_DRAIN_LIMIT_S)
         told = {"seen": len(self._seen), "at_once": self._most_at_once}
         self._seen, self._most_at_once = set(), 0
         return told
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Stop listening."""
         self.listener.close()

@@ -141,18 +141,18 @@ class Run:
 
     @property
     def sources(self) -> list[Any]:
-        """Return what to call `attend` for when it can be read."""
+        """Return what to call `poll` for when it can be read."""
         stubs = self._stubs.sources if self._stubs is not None else []
         supervisor = [self._supervisor.connection] if self._supervisor is not None else []
         return [*stubs, *supervisor, self._census.listener]
 
-    def attend(self) -> list[dict[str, Any]]:
+    def poll(self) -> list[dict[str, Any]]:
         """Do what there is to do, a few times a second at least; return what the judge is told."""
         told = [*self._excess(), *self._denied_time()]
-        self._census.attend()
+        self._census.count_waiting()
         # A run that is being killed starts no more ranks.
         if self._stubs is not None and not self._has_told_excess:
-            for rank, environment in self._stubs.attend():
+            for rank, environment in self._stubs.poll():
                 self._fork_rank(rank, environment)
         return told
 

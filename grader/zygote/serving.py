@@ -54,7 +54,7 @@ def serve(rank_source: Path, modules: Sequence[str]) -> None:
             ready, _, _ = select.select(sources, [], [], None if run is None else _TICK_S)
             if run is not None:
                 # Before the ends of processes: what they were killed for comes first.
-                for message in run.attend():
+                for message in run.poll():
                     _tell(message)
             if waked in ready:
                 os.read(waked, 4096)

@@ -56,7 +56,7 @@ class StubRegistry:
     """Accepts stubs until each rank has one, and never waits for any of them."""
 
     def __init__(self, path: Path, ranks: int, uid: int, folders: Sequence[Path]) -> None:
-        """uid: whose processes may knock. folders: all that a variable may name."""
+        """uid: whose processes may connect. folders: all that a variable may name."""
         self._path = path
         self._ranks = ranks
         self._uid = uid
@@ -74,12 +74,12 @@ class StubRegistry:
 
     @property
     def sources(self) -> list[socket.socket]:
-        """Return what to call `attend` for when it can be read."""
+        """Return what to call `poll` for when it can be read."""
         waiting = [candidate.connection for candidate in self._candidates]
         return [*waiting, *([self._listener] if self._listener is not None else [])]
 
-    def attend(self) -> list[tuple[int, dict[str, str]]]:
-        """Hear whoever has come; return each rank whose stub is complete, with its variables."""
+    def poll(self) -> list[tuple[int, dict[str, str]]]:
+        """Take what has come; return each rank whose stub is complete, with its variables."""
         self._accept()
         complete = []
         for candidate in list(self._candidates):
@@ -93,7 +93,7 @@ class StubRegistry:
                 self._connections[rank] = candidate.connection
                 complete.append((rank, environment))
         if len(self._connections) == self._ranks:
-            self._close_door()
+            self._stop_listening()
         return complete
 
     def _accept(self) -> None:
@@ -141,7 +141,7 @@ class StubRegistry:
                 connection.sendall(str(status).encode())
                 connection.shutdown(socket.SHUT_WR)
 
-    def _close_door(self) -> None:
+    def _stop_listening(self) -> None:
         if self._listener is not None:
             self._listener.close()
             self._listener = None
@@ -151,8 +151,8 @@ class StubRegistry:
         self._candidates.clear()
 
     def close(self) -> None:
-        """Let go of everybody."""
-        self._close_door()
+        """Close every connection."""
+        self._stop_listening()
         for connection in self._connections.values():
             connection.close()
 

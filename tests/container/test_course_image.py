@@ -100,6 +100,8 @@ def test_the_student_image_has_no_solution_and_no_hidden_test(course):
     done = run("grader-test-course-student", course / "reference/sums")
     assert "Score 10 of 10" in done.stdout
     assert "3 further points are graded by hidden tests" in done.stdout
+    (told,) = [line for line in done.stdout.splitlines() if "protection" in line]
+    assert told.startswith("note: feedback, not the mark: without ")
 
 
 def test_hidden_lines_in_what_students_get_stop_the_build(course):

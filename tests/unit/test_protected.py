@@ -1,5 +1,7 @@
 """Every sealed grading begins with the selftest, and what it finds decides."""
 
+from dataclasses import replace
+
 import pytest
 
 from grader import pipeline
@@ -19,13 +21,15 @@ def grade(monkeypatch: pytest.MonkeyPatch):
     """Grade nothing but one part that was not handed in, in a machine with these protections."""
     examined = []
 
-    def grade(*protections: Protection, **settings):
+    def grade(*protections: Protection, has_solution: bool = True, **settings):
         def examine(launch, material, needed):
             examined.append(launch)
             return protections
 
         monkeypatch.setattr(pipeline, "examine", examine)
         mpi_sgd = bundled().load("mpi_sgd")
+        if not has_solution:
+            mpi_sgd = replace(mpi_sgd, reference=mpi_sgd.folder / "none")
         chosen = Settings(parts=["ring_allreduce"], **settings)
         submission = Submission(origin="anna", files={"readme.txt": b""}, digest="d")
         return pipeline.grade_submission(submission, mpi_sgd, chosen), len(examined)
@@ -55,6 +59,12 @@ def test_a_sealed_grading_does_not_start_without(grade, protection, flags_are_ou
         grade(HOLDS, protection, sealed=True, flags_are_ours=flags_are_ours)
     assert raised.value.exit_code == 3
     assert protection.name in str(raised.value)
+
+
+def test_the_students_edition_has_a_short_note(grade):
+    """Which is the one that holds no solution."""
+    report, _ = grade(WRITABLE, sealed=True, has_solution=False)
+    assert report.notes[0].startswith("feedback, not the mark: without 1 protection ")
 
 
 def test_plain_docker_run_is_graded_with_a_note(grade):

@@ -110,7 +110,10 @@ def test_a_case_can_be_chosen_and_shown_by_time():
     ("arguments", "sentence"),
     [
         (["reference/mpi_sgd", "--part", "ring"], "mpi_sgd has no part 'ring'; did you mean ring_"),
-        (["reference/mpi_sgd"], "the following arguments are required: --part"),
+        (
+            ["reference/mpi_sgd"],
+            "shows one part of mpi_sgd; name it with --part: sync_collective, naive_allreduce, ",
+        ),
         ([*RING, "--limit", "-1"], "expected a number from 0 on, found '-1'"),
         ([*RING, "--json", "none/x.json"], "none/x.json cannot be written; expected a file in a"),
         ([*RING, "--only", "three"], "no test is called test_three in ring_allreduce; did you mea"),
@@ -122,6 +125,12 @@ def test_what_cannot_be_traced_is_bad_usage(arguments, sentence):
     done = grade_trace(*arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert sentence in done.stderr
+
+
+def test_the_only_part_that_was_handed_in_needs_no_name():
+    done = grade_trace(WRONG_SIDE, "--only", "three_processes", "--ranks", "3")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("mpi_sgd, ring_allreduce, case 1 of ")
 
 
 def test_a_part_that_was_not_handed_in_says_so(tmp_path):

@@ -46,6 +46,17 @@ def test_the_note_names_every_missing_protection_and_its_flag():
     assert said.endswith("`grade run DIR` sets all of them")
 
 
+@pytest.mark.parametrize(
+    ("missing", "number"), [([WRITABLE], "1 protection"), ([WRITABLE] * 12, "12 protections")]
+)
+def test_students_are_told_in_one_short_line(missing, number):
+    """They cannot use the flags, and need no protection against themselves."""
+    said = note([HOLDS, *missing], is_for_students=True)
+    assert said == f"feedback, not the mark: without {number} of the course's grading"
+    assert len(f"note: {said}") <= 80
+    assert note([HOLDS], is_for_students=True) == ""
+
+
 def test_the_table_says_of_each_whether_it_holds():
     """Name, what was found, and for a missing one what brings it."""
     lines = table([HOLDS, WRITABLE]).splitlines()

@@ -70,7 +70,19 @@ def test_a_new_assignment_is_right(root):
             r"says part\('smu'\), .*expected part\('sum'\)",
         ),
         (SUITE, "@points(5,", "@points(4,", "its tests pay 9 points, assignment.toml says 10"),
-        (SUITE, "def test_send", "def test_send(", "suites: test_sum.py: the suite .* SyntaxError"),
+        (
+            SUITE,
+            "def test_send",
+            "def test_send(",
+            r"suites: test_sum\.py: the suite test_sum\.py could not be read: test_sum\.py:\d+ is "
+            r"no Python: .*, found `def test_send\(_is_left_alone\(run\):`; correct it$",
+        ),
+        (
+            SUITE,
+            "assert_unchanged,",
+            "assert_unchange,",
+            "imports assert_unchange from grader.api, .* did you mean assert_unchanged",
+        ),
         (TOML, "test_sum.py", "test_sums.py", r"suite: found .* did you mean test_sum\.py"),
         (TOML, "rules =", "rule =", "rule: unknown key; did you mean rules"),
         (TOML, "points = 10", "points = -10", "points: found -10; expected a number of points"),
@@ -81,6 +93,13 @@ def test_a_new_assignment_is_right(root):
             "element-wise",
             "exact",
             "template: .*my_sum.py differs at line \\d+ .*; write it anew: `grade --course",
+        ),
+        (
+            "reference/sums/HANDOUT.md",
+            "| 5 | the sum",
+            "| 6 | the sum",
+            r"handout: HANDOUT\.md:\d+: the column points adds up to 11, and assignment\.toml has "
+            "sum with 10; change one of them",
         ),
         (
             f"{BUG}/expected.toml",
@@ -96,6 +115,18 @@ def test_a_slip_in_a_file_is_found_without_starting_ranks(root, file, old, new, 
     change(root / file, old, new)
     problems = found(root)
     assert any(_matches(told, problem) for problem in problems), problems
+
+
+def test_a_part_has_its_name_in_three_kinds_of_files(root):
+    """Those that `grade new` names; where one is left out, it is told."""
+    change(root / TOML, 'name = "sum"', 'name = "scan"')
+    told = "\n".join(found(root))
+    assert "says part('sum'), expected part('scan')" in told
+    assert told.count("names the part 'sum', which is not one") == 3
+    change(root / SUITE, 'part("sum")', 'part("scan")')
+    for label in root.glob("tests/submissions/*/sums/*/expected.toml"):
+        change(label, 'part = "sum"', 'part = "scan"')
+    assert found(root) == []
 
 
 def test_what_is_not_there_is_named(root):

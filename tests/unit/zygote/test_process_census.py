@@ -36,7 +36,7 @@ def start(census: ProcessCensus, times: int = 1) -> subprocess.Popen[bytes]:
         [*command, str(times)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
     while not select.select([process.stdout], [], [], 0.001)[0]:
-        census.attend()
+        census.count_waiting()
     assert process.stdout.read(4) == b"seen"
     return process
 

@@ -47,7 +47,7 @@ def test_each_rank_is_claimed_once_and_then_the_door_is_shut(registry):
         connect_stub(registry, rank(0)),
         connect_stub(registry, rank(1)),
     )
-    assert [claimed for claimed, _ in registry.attend()] == [0, 1]
+    assert [claimed for claimed, _ in registry.poll()] == [0, 1]
     assert registry.sources == []
     assert not registry._path.exists()
     assert is_sent_away(again)
@@ -63,13 +63,13 @@ def test_a_silent_stub_does_not_hold_up_the_others(registry):
     """It is heard of no more once its time is up; the ranks come meanwhile."""
     silent = connect_stub(registry, b"OMPI_", ends=False)
     stubs = [connect_stub(registry, rank(0))]
-    assert [claimed for claimed, _ in registry.attend()] == [0]
+    assert [claimed for claimed, _ in registry.poll()] == [0]
     for candidate in registry._candidates:
         candidate.until_s = 0.0
-    assert registry.attend() == []
+    assert registry.poll() == []
     assert is_sent_away(silent)
     stubs.append(connect_stub(registry, rank(1)))
-    assert [claimed for claimed, _ in registry.attend()] == [1]
+    assert [claimed for claimed, _ in registry.poll()] == [1]
 
 
 def test_a_stub_that_says_too_much_is_sent_away(registry):
@@ -78,7 +78,7 @@ def test_a_stub_that_says_too_much_is_sent_away(registry):
     stub.setblocking(False)
     try:
         for _ in range(10_000):
-            assert registry.attend() == []
+            assert registry.poll() == []
             stub.send(b"A" * (1 << 16))
     except (BrokenPipeError, ConnectionResetError):
         assert registry._candidates == []
@@ -90,7 +90,7 @@ def test_a_stub_that_says_too_much_is_sent_away(registry):
 def test_a_stub_without_a_free_rank_is_sent_away(registry, said):
     """Nothing that is said makes a rank that is not there."""
     stub = connect_stub(registry, said)
-    assert registry.attend() == []
+    assert registry.poll() == []
     assert is_sent_away(stub)
 
 
@@ -99,7 +99,7 @@ def test_a_stranger_is_sent_away(tmp_path):
     registry = StubRegistry(tmp_path / "stubs.sock", 1, os.getuid(), FOLDERS)
     registry.mpirun = os.getpid()
     stranger = connect_stub(registry, rank(0))
-    assert registry.attend() == []
+    assert registry.poll() == []
     assert is_sent_away(stranger)
     registry.close()
 
@@ -109,7 +109,7 @@ def test_another_users_process_is_sent_away(tmp_path, monkeypatch):
     monkeypatch.setattr(stubs_module, "is_below", lambda pid, ancestor: True)
     registry = StubRegistry(tmp_path / "stubs.sock", 1, os.getuid() + 1, FOLDERS)
     stranger = connect_stub(registry, rank(0))
-    assert registry.attend() == []
+    assert registry.poll() == []
     assert is_sent_away(stranger)
     registry.close()
 

@@ -1,0 +1,123 @@
+"""The points that a handout names are those of assignment.toml."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.course import Course
+from grader.courses import bundled
+from grader.verification.handout import check_handout
+
+ROOT = Path(__file__).resolve().parents[3]
+
+PARTS = """
+## What you hand in
+
+| part | file | points |
+|---|---|---:|
+| `iid` | `fed.py` | 15 |
+| noniid | `fed.py` | 2.5 |
+| **the questions** | `report.pdf` | 10 |
+| **total** | | 27.5 |
+"""
+PRICES = """
+### 1. iid and noniid
+
+| iid | noniid | what is asked |
+|---:|---:|---|
+| 5 | 2 | `a \\| b` |
+| 10 | | a mean |
+| | 0.5 | a figure |
+
+## What is given
+
+| points | on a circle |
+|---|---|
+| 15 | what a heading that names no part is above |
+
+```
+# iid
+| points |
+| 99 |
+```
+"""
+
+
+def found(tmp_path, text):
+    """Return what is wrong with a handout of two parts of 15 and 2.5 points, a sentence each."""
+    federated = bundled().load("federated")
+    first = federated.parts[0]
+    manual = bundled().load("mpi_sgd").manual[0]
+    assignment = replace(
+        federated,
+        parts=(replace(first, name="iid", points=15), replace(first, name="noniid", points=2.5)),
+        manual=(replace(manual, points=10),),
+        reference=tmp_path,
+    )
+    (tmp_path / "HANDOUT.md").write_text(text)
+    return [f"{each.subject}: {each.text}" for each in check_handout(bundled(), assignment)]
+
+
+def test_tables_that_agree_have_no_problem(tmp_path):
+    """Sums, what a person marks, empty cells and what is code are no prices."""
+    assert found(tmp_path, PARTS + PRICES) == []
+    assert found(tmp_path, "# No table, which is as well\n") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (
+            "| 15 |\n| non",
+            "| 25 |\n| non",
+            "4: iid has 25 points here, and 15 in assignment.toml; change one of them",
+        ),
+        ("`fed.py` | 2.5", "`fed.py` | -", "4: noniid has - points here, and 2.5 in assignment"),
+        (
+            "| noniid | `fed.py` | 2.5 |\n",
+            "",
+            "4: no row names the part noniid; add one, of 2.5 points",
+        ),
+        (
+            "`report.pdf` | 10",
+            "`report.pdf` | 20",
+            "4: the questions: 20 points here, and what a person marks is 10 points in assignment",
+        ),
+        (
+            "| 10 | |",
+            "| 9 | |",
+            "13: the column iid adds up to 14, and assignment.toml has iid with 15; change one of",
+        ),
+        # Under a heading that names two, in their order.
+        ("| iid | noniid | what", "| a | b | what", ""),
+        ("| 5 | 2 |", "| 2 | 5 |", "13: the column iid adds up to 12"),
+        (
+            "| 15 | what a",
+            "| 16 | what a",
+            "21: the column points adds up to 16, and assignment.toml has iid with 15 or noniid",
+        ),
+    ],
+)
+def test_a_table_that_does_not_agree_is_named_by_its_line(tmp_path, old, new, told):
+    assert old in PARTS + PRICES
+    sentences = found(tmp_path, (PARTS + PRICES).replace(old, new, 1))
+    assert bool(sentences) == bool(told)
+    assert not told or sentences[0].startswith(f"HANDOUT.md:{told}")
+
+
+@pytest.mark.parametrize("root", [ROOT, ROOT / "tests/stencils"], ids=["bundled", "stencils"])
+def test_the_handouts_here_agree(root):
+    course = Course.read(root)
+    for assignment in course.assignments():
+        assert list(check_handout(course, assignment)) == []
+
+
+@pytest.mark.parametrize("name", bundled().names())
+def test_no_part_of_a_bundled_handout_is_passed_over(name):
+    """Were a part worth more, its handout would not agree."""
+    assignment = bundled().load(name)
+    for part in assignment.parts:
+        dearer = replace(part, points=part.points + 0.25)
+        parts = tuple(dearer if each == part else each for each in assignment.parts)
+        assert list(check_handout(bundled(), replace(assignment, parts=parts))), part.name
