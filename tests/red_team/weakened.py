@@ -305,8 +305,8 @@ WEAKENINGS = (
         (
             Change(
                 "zygote/run.py",
-                "        return loopback.carried_num_bytes() if self._sealed is not None else None\n",
-                "        return None\n",
+                "loopback.carried_num_bytes() if self._sealed is not None else None\n",
+                "None\n",
             ),
         ),
         ("hidden_by_the_backend", "gather_for_show"),
