@@ -21,7 +21,7 @@ _NUM_GROUPS = 2
 """Which a case may make without a call that names them."""
 _MPI_NUM_BYTES = 4 << 10
 """Of each rank: MPI's messages go through shared memory, and over TCP goes next to nothing."""
-_MPI_START_NUM_BYTES = 192 << 10
+_MPI_START_NUM_BYTES = 256 << 10
 _MPI_START_NUM_BYTES_PER_RANK = 16 << 10
 """What MPI asks mpirun when it starts, and about each of the others."""
 _COLLECTIVES = (
