@@ -57,7 +57,15 @@ def enter(setup: Mapping[str, Any], rank: int, trace_fd: int) -> Backend:
         trace = TraceWriter(trace_fd, setup["layout"], rank, setup["ranks"])
         store = os.path.join(os.getcwd(), "processes")  # noqa: PTH109, PTH118 - a name for C++
         own_kind = "standalone" if setup["standalone"] else kind
-        return TorchBackend(rank, setup["ranks"], setup["port"], store, trace, kind=own_kind)
+        return TorchBackend(
+            rank,
+            setup["ranks"],
+            setup["port"],
+            store,
+            trace,
+            kind=own_kind,
+            is_counted=setup["is_counted"],
+        )
     os.environ["GRADER_TRACE_FD"] = str(trace_fd)
     return StandaloneMPI() if setup["standalone"] else SharedMPI(kind)
 

@@ -3,8 +3,10 @@
 import os
 import socket
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +18,8 @@ from .c10d import Recorder
 from .trace_writer import TraceWriter
 
 ADDRESS = "127.0.0.1"
+_PAUSE_S = 0.005
+_TCP_STORE: Any = dist.TCPStore  # type: ignore[attr-defined] # it has
 
 
 @dataclass(frozen=True)
@@ -33,19 +37,35 @@ class Processes:
 class TorchBackend:
     """The default process group, made anew for each case by us or on the student's call.
 
-    Processes find each other through a file, so that no port is fixed and none can be taken.
+    Processes find each other through a file, so that no port is fixed and none can be taken. Where
+    the kernel counts what they send each other, the file tells a port alone: what is put into a
+    store is a message as well.
     """
 
     leaves_messages = False
     is_connected = False  # a new group makes new connections
 
     def __init__(
-        self, rank: int, size: int, port: int, store: str, trace: TraceWriter, *, kind: str
+        self,
+        rank: int,
+        size: int,
+        port: int,
+        store: str,
+        trace: TraceWriter,
+        *,
+        kind: str,
+        is_counted: bool,
     ) -> None:
-        """store: path of a file all ranks share. kind: `torch`, `torch-script` or `standalone`."""
+        """store: path of a file all ranks share. kind: `torch`, `torch-script` or `standalone`.
+
+        is_counted: the kernel counts what goes over the loopback.
+        """
         self._rank, self._size, self._port, self._kind = rank, size, port, kind
         self._store = store
+        self._is_counted = is_counted
         self._case = self._group = 0
+        self._stores: list[Any] = []
+        """Of the groups of this case: the others may need one longer than this rank does."""
         torch.set_num_threads(1)
         self._recorder = Recorder(trace)
         self._recorder.start()
@@ -75,6 +95,7 @@ class TorchBackend:
         self._recorder.on_operation = None
         if dist.is_initialized():
             dist.destroy_process_group()
+        self._stores.clear()
         self._case += 1
         self._group = 0
         if self._kind == "torch":
@@ -97,7 +118,9 @@ class TorchBackend:
         self._group += 1
         # A file of its own: a store that nobody uses any more removes its file.
         path = f"{self._store}-{self._case}-{self._group}"
-        store = dist.FileStore(path, self._size)  # type: ignore[attr-defined] # it has
+        meet = _store_over_loopback if self._is_counted else _store_in_file
+        store = meet(path, self._rank, self._size)
+        self._stores.append(store)
         phase, self._recorder.phase = self._recorder.phase, 2
         try:
             make_group("gloo", store=store, rank=self._rank, world_size=self._size, **options)
@@ -158,3 +181,24 @@ class TorchBackend:
                 f"torch.multiprocessing.spawn(nprocs={nprocs}): this run has {self._size} processes"
             )
         fn(self._rank, *args)
+
+
+def _store_in_file(path: str, rank: int, size: int) -> Any:
+    return dist.FileStore(path, size)  # type: ignore[attr-defined] # it has
+
+
+def _store_over_loopback(path: str, rank: int, size: int) -> Any:
+    """Return a store that rank 0 keeps; a file tells the others its port."""
+    file = Path(path)
+    if rank:
+        while not file.exists():
+            time.sleep(_PAUSE_S)
+        return _TCP_STORE(ADDRESS, int(file.read_text()), size, False, wait_for_workers=False)
+    with socket.create_server((ADDRESS, 0), backlog=size) as listener:
+        port, descriptor = listener.getsockname()[1], os.dup(listener.fileno())
+    written = Path(f"{path}.new")
+    written.write_text(str(port))
+    written.rename(file)
+    return _TCP_STORE(
+        ADDRESS, port, size, True, wait_for_workers=False, master_listen_fd=descriptor
+    )

@@ -1,10 +1,10 @@
-"""Compares two sources of evidence about a run: calls that ranks recorded, and MPI's own counts."""
+"""Compares evidence about a run: calls that ranks recorded, MPI's own counts, and the kernel's."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from grader.errors import GraderError
-from grader.judge import cross_check
+from grader.judge import cross_check, kernel_count
 from grader.runner.rank_files import RankFiles
 from grader.trace.calls import Counted, Trace
 
@@ -14,11 +14,26 @@ _MAX_DOUBTS = 4
 class CrossCheck:
     """Compares, case by case, what is known of the messages of a run."""
 
-    def __init__(self, files: Sequence[RankFiles], *, phases: Sequence[int], is_mpi: bool) -> None:
-        """phases: those of the calls that rules count. is_mpi: MPI has to count messages itself."""
+    def __init__(
+        self,
+        files: Sequence[RankFiles],
+        carried_num_bytes: Callable[[], int | None],
+        *,
+        phases: Sequence[int],
+        is_mpi: bool,
+        starts_mpi: bool = False,
+    ) -> None:
+        """carried_num_bytes: returns what the kernel has carried between ranks, None for unknown.
+
+        phases: those of the calls that rules count. is_mpi: MPI has to count messages itself.
+        starts_mpi: a program does so within its case.
+        """
         self._files = files
+        self._carried_num_bytes = carried_num_bytes
+        self._carried_before: int | None = None
         self._phases = phases
         self._is_mpi = is_mpi
+        self._starts_mpi = starts_mpi
         self._in_flight = cross_check.InFlight()
         self._before: list[Counted | None] = []
         self._is_counted: list[bool] = []
@@ -32,6 +47,7 @@ class CrossCheck:
         # As it is before anything of the student's has run; a rank that says no later has lied.
         self._is_counted = self._is_counted or [each is not None for each in self._before]
         self._nested = [each.trace.num_nested() for each in self._files]
+        self._carried_before = self._carried_num_bytes()
 
     def doubts(self, trace: Trace) -> tuple[str, ...]:
         """Return why the calls of a case prove nothing, if there is a reason.
@@ -61,9 +77,20 @@ class CrossCheck:
             *cross_check.unrecorded(nested),
             *cross_check.contradictions(trace, self._began_ns, read_ns),
             *sent_or_received,
+            *kernel_count.unexplained(trace, self._carried(), self._most_num_bytes(trace)),
             *cross_check.miscounts(trace.of_phases(self._phases), self._before, after),
         ]
         return tuple(found[:_MAX_DOUBTS])
+
+    def _most_num_bytes(self, trace: Trace) -> int:
+        if self._is_mpi:
+            return kernel_count.most_by_mpi(trace, starts=self._starts_mpi)
+        return kernel_count.most_by_gloo(trace)
+
+    def _carried(self) -> int | None:
+        """Return how many bytes the kernel has carried since the case began."""
+        before, now = self._carried_before, self._carried_num_bytes()
+        return None if before is None or now is None else now - before
 
     def _counted(self) -> list[Counted | None]:
         # A standalone program initialises MPI within the case: before, it counted nothing.

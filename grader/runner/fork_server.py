@@ -61,6 +61,7 @@ class ForkServer:
         self._excess: dict[str, Any] | None = None
         self._denied_s = 0.0
         self._census = (0, 0)
+        self._carried_num_bytes: int | None = None
         self._log = ""
         self._mark = secrets.token_hex(16)
 
@@ -152,6 +153,16 @@ class ForkServer:
         if not self._wait_for("counted", _COUNT_LIMIT_S):
             raise LaunchError(f"the processes of a run were not counted in {_COUNT_LIMIT_S:.0f} s")
         return self._census
+
+    def carried_num_bytes(self) -> int | None:
+        """Return what has gone over the loopback so far; None where it need not be the run's.
+
+        Raises LaunchError when nobody answers.
+        """
+        self._say({"carried": True})
+        if not self._wait_for("carried", _COUNT_LIMIT_S):
+            raise LaunchError(f"the bytes of a run were not counted in {_COUNT_LIMIT_S:.0f} s")
+        return self._carried_num_bytes
 
     def end(self) -> None:
         """End every process of the run.
@@ -247,6 +258,8 @@ class ForkServer:
             self._denied_s = message["denied"]
         elif "counted" in message:
             self._census = (message["counted"]["seen"], message["counted"]["at_once"])
+        elif "carried" in message:
+            self._carried_num_bytes = message["carried"]
         elif "log" in message:
             self._log = message["log"]
         elif "lost" in message:
@@ -282,4 +295,6 @@ def _environment() -> dict[str, str]:
         "LD_LIBRARY_PATH": libraries(mpirun()),
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
+        # It warns of addresses that have no name, as in a container without a network.
+        "TORCH_CPP_LOG_LEVEL": "ERROR",
     }

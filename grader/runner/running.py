@@ -75,6 +75,7 @@ class Run:
             "guarded": plan.guarded,
             "confined": plan.confined,
             "windows": plan.windows,
+            "is_counted": self._sandbox.carried_num_bytes() is not None,
             "layout": layout.described(),
             "port": free_port(),
             "submission": str(submission),
@@ -91,7 +92,13 @@ class Run:
             makes_progress=not (self._is_mpi and plan.standalone),
         )
         phases = self._student_calls.phases
-        self._cross_check = CrossCheck(self._files, phases=phases, is_mpi=self._is_mpi)
+        self._cross_check = CrossCheck(
+            self._files,
+            self._sandbox.carried_num_bytes,
+            phases=phases,
+            is_mpi=self._is_mpi,
+            starts_mpi=plan.standalone,
+        )
         kept = plan.most_calls if plan.keeps_traces else 0
         self.traces = CaseTraces(self._watch.trace, phases, most_calls=kept)
 

@@ -161,6 +161,13 @@ class Sandbox:
         """
         return self._server.process_counts()
 
+    def carried_num_bytes(self) -> int | None:
+        """Return what has gone over the loopback so far; None where it need not be the run's.
+
+        Raises LaunchError when nobody answers.
+        """
+        return self._server.carried_num_bytes()
+
     def dump_stacks(self, ranks: Sequence[int]) -> None:
         """Have these ranks, as far as they live, write where they are."""
         self._server.dump_stacks(ranks)

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from . import loopback
 from .confinement import Sealed, confine
 from .control_group import ControlGroup
 from .denied_time import DeniedTime
@@ -214,6 +215,10 @@ class Run:
     def census(self) -> dict[str, int]:
         """Return how many processes have connected since this was last asked: see drain()."""
         return self._census.drain()
+
+    def carried_num_bytes(self) -> int | None:
+        """Return what has gone over the loopback; None where it need not be this run's."""
+        return loopback.carried_num_bytes() if self._sealed is not None else None
 
     def log(self) -> str:
         """Return the end of what mpirun and others that are no ranks have printed."""

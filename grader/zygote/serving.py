@@ -1,12 +1,13 @@
 """The zygote's life: import once, then start and end runs as the judge says.
 
 Standard input brings one JSON object a line: `{"run": {...}}`, `{"dump": [rank, ...]}`,
-`{"log": true}`, `{"count": true}`, `{"denied": true}` or `{"end": true}`; its closing, by the judge
-or by the judge's death, ends the run and the zygote. Standard output tells `ready`, `mpirun` (its
-exit status), `rank` with `status`, `excess` (what the run used too much of), `denied` (for how many
-seconds the machine has kept the run waiting), `log`, `counted` (the processes that have shown
-themselves), `ended` (whether all its files could be removed), `lost` (the run cannot be trusted any
-more) and `impossible` (no run can be started here).
+`{"log": true}`, `{"count": true}`, `{"carried": true}`, `{"denied": true}` or `{"end": true}`; its
+closing, by the judge or by the judge's death, ends the run and the zygote. Standard output tells
+`ready`, `mpirun` (its exit status), `rank` with `status`, `excess` (what the run used too much of),
+`denied` (for how many seconds the machine has kept the run waiting), `log`, `counted` (the
+processes that have shown themselves), `carried` (bytes that went over the loopback; null where they
+need not be the run's), `ended` (whether all its files could be removed), `lost` (the run cannot be
+trusted any more) and `impossible` (no run can be started here).
 """
 
 import contextlib
@@ -88,6 +89,8 @@ class _Runs:
             _tell({"log": self.current.log() if self.current is not None else ""})
         elif "count" in command and self.current is not None:
             _tell({"counted": self.current.census()})
+        elif "carried" in command and self.current is not None:
+            _tell({"carried": self.current.carried_num_bytes()})
         elif "denied" in command and self.current is not None:
             _tell({"denied": self.current.denied_s()})
         elif "dump" in command and self.current is not None:

@@ -11,8 +11,10 @@ from grader.api import (
     Outcome,
     RuleViolation,
     WrongAnswer,
+    assert_not_truncated,
     call_site,
     calls_by_rank,
+    case_context,
 )
 
 from .serial import num_parameters
@@ -36,8 +38,10 @@ def assert_gradients_given(
 
     Whole or in pieces, in any order, scaled by any factor; after the last step nobody looks.
     ranks: those that have to, all when left out. Raises WrongAnswer, and RuleViolation where it
-    gives nothing to that operation, but something to another one.
+    gives nothing to that operation, but something to another one; NotProven where the evidence of
+    what was sent does not agree.
     """
+    _assert_evidence(case, outcome)
     steps = range(max(1, num_steps(case, outcome) - 1))
     whole = num_parameters(case.first_channels)
     for rank in range(outcome.ranks) if ranks is None else ranks:
@@ -64,8 +68,9 @@ def assert_something_given(
     """Assert the same of a part of the gradient: some parameters', or what may be all of it.
 
     Also of what is given within backward, when it may have been averaged already.
-    ranks: as above. Raises WrongAnswer, and RuleViolation as above.
+    ranks: as above. Raises WrongAnswer, and RuleViolation and NotProven as above.
     """
+    _assert_evidence(case, outcome)
     steps = range(max(1, num_steps(case, outcome) - 1))
     whole = num_parameters(case.first_channels)
     for rank in range(outcome.ranks) if ranks is None else ranks:
@@ -77,6 +82,11 @@ def assert_something_given(
                     f"{told(case, outcome)}: in iteration {step}, rank {rank} gives {number:.0f} "
                     f"numbers to {case.exchange}, but no parameter's gradient"
                 )
+
+
+def _assert_evidence(case: Training, outcome: Outcome) -> None:
+    with case_context(case, outcome):
+        assert_not_truncated(outcome.trace)
 
 
 def _assert_nothing_instead(case: Training, outcome: Outcome, rank: int) -> None:
@@ -147,8 +157,9 @@ def assert_plain(case: Training, outcome: Outcome) -> None:
 def assert_wrapped(case: Training, outcome: Outcome) -> None:
     """Assert that torch's DistributedDataParallel holds the model, and not only for show.
 
-    Raises RuleViolation.
+    Raises RuleViolation, and NotProven where the evidence of what was sent does not agree.
     """
+    _assert_evidence(case, outcome)
     num_steps(case, outcome)
     for rank, wrapped in enumerate(outcome["is_wrapped"]):
         calls = outcome.trace.ranks[rank].calls
@@ -156,7 +167,8 @@ def assert_wrapped(case: Training, outcome: Outcome) -> None:
             raise RuleViolation(
                 f"{told(case, outcome)}: rank {rank} calls {calls[0].function}"
                 f"{call_site(calls[0])} and trains a model that is not within "
-                "DistributedDataParallel: in this part that averages the gradients, nothing else"
+                "DistributedDataParallel itself: in this part that averages the gradients, nothing "
+                "else; a class made of it may add to it, but not replace what it does"
             )
         if not wrapped.all():
             raise RuleViolation(

@@ -7,6 +7,8 @@ import numpy as np
 from grader.rank.toolbox import Enough, flattened, packed, packed_gradients, stacked
 
 _SHARES = (0.5, 0.75, 0.95)
+_MAY_BE_NEW = {"__init__", "__getattr__", "__doc__", "__repr__", "extra_repr"}
+"""What a class made of DistributedDataParallel may have instead of its own."""
 
 
 class Log:
@@ -50,6 +52,7 @@ class Log:
             images=pixels,
             examples=self._examples_of(pixels),
             through_ddp=self.inside is not None and _averages(self.inside, network),
+            is_synchronous=getattr(self.inside, "require_backward_grad_sync", False),
             in_training=network.training,
             local=None,
             given=[],
@@ -87,7 +90,7 @@ class Log:
         step = self.pending if self.is_backward else self.current
         if step is None or self.extent != "epoch":
             return
-        if self.is_backward and name.startswith("all_reduce"):
+        if self.is_backward and step.is_synchronous and name.startswith("all_reduce"):
             step.num_reduced += sum(each.numel() for each in tensors)
         # What comes after the step is of interest where nothing has come before it.
         is_of_wrapper = self.is_backward and step.through_ddp
@@ -166,9 +169,20 @@ def _is_parallel(one, other):
 
 
 def _averages(wrapper, network):
-    """Return whether a wrapper has the reducer of DistributedDataParallel, over this network."""
+    """Return whether a wrapper is DistributedDataParallel, with its reducer, over this network."""
     import torch
 
     reducer = getattr(wrapper, "reducer", None)
-    is_genuine = type(reducer) is torch._C._distributed_c10d.Reducer
+    is_genuine = type(reducer) is torch._C._distributed_c10d.Reducer and _is_ddp(wrapper)
     return is_genuine and any(each is network for each in wrapper.modules())
+
+
+def _is_ddp(wrapper):
+    """Return whether this is DistributedDataParallel itself, or adds to it and replaces nothing."""
+    import torch
+
+    ddp = torch.nn.parallel.distributed.DistributedDataParallel
+    own = set(vars(wrapper)) - {"training"}
+    for each in set(type(wrapper).__mro__) - set(ddp.__mro__):
+        own |= set(vars(each)) - _MAY_BE_NEW
+    return not any(callable(getattr(ddp, name, None)) for name in own)

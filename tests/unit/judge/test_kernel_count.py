@@ -1,0 +1,78 @@
+"""What the kernel counted between the ranks, against what their calls can need."""
+
+from dataclasses import replace
+
+import pytest
+
+from grader.judge.kernel_count import most_by_gloo, most_by_mpi, unexplained
+
+from .build import Run
+
+LENGTH = 61706
+GIVEN = 4 * LENGTH
+MEASURED = {
+    # Bytes of the loopback, by operation and number of ranks: torch 2.13, 61706 float32 on each.
+    ("all_reduce", 2): 496724,
+    ("all_reduce", 4): 1497788,
+    ("all_reduce", 8): 3534280,
+    ("broadcast", 4): 742984,
+    ("reduce", 4): 935088,
+    ("reduce", 8): 1985208,
+    ("gather", 8): 1732884,
+    ("all_gather", 2): 495264,
+    ("all_gather", 8): 13986126,
+    ("send", 2): 247384,
+}
+
+
+def traced(function, ranks, num_elements=LENGTH, times=1):
+    """Return a trace in which all ranks call an operation, with so many elements of 4 bytes."""
+    run = Run(ranks)
+    fields = {"num_elements": num_elements, "num_bytes": 4 * num_elements}
+    fields |= {"communicator_size": ranks, "is_send": function == "send"}
+    for rank in range(1 if function == "send" else ranks):
+        for _ in range(times):
+            run.call(rank, function, **fields)
+    return run.trace()
+
+
+@pytest.mark.parametrize(("function", "ranks"), MEASURED)
+def test_what_gloo_needs_is_allowed_and_little_more(function, ranks):
+    """Each operation as it was measured: within what is allowed, which is close to it."""
+    trace = traced(function, ranks)
+    found, silent = MEASURED[function, ranks], most_by_gloo(traced(function, ranks, times=0))
+    assert list(unexplained(trace, found, most_by_gloo(trace))) == []
+    assert most_by_gloo(trace) - silent < 1.2 * found
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_a_second_exchange_is_seen(ranks):
+    """Beside calls for show, of one element or of all of them, a hidden all_reduce is too much."""
+    hidden = MEASURED["all_reduce", ranks]
+    for num_elements, seen in ((1, 0), (LENGTH, hidden)):
+        trace = traced("all_reduce", ranks, num_elements)
+        (doubt,) = unexplained(trace, seen + hidden, most_by_gloo(trace))
+        assert f"the kernel saw {seen + hidden} bytes pass between the ranks" in doubt
+
+
+def test_small_calls_are_paid_by_their_messages():
+    """A hundred all_reduces of one number were measured to need 488208 bytes on 8 ranks."""
+    trace = traced("all_reduce", 8, 1, times=100)
+    assert list(unexplained(trace, 488208, most_by_gloo(trace))) == []
+
+
+def test_nothing_is_said_where_nothing_is_known():
+    """Neither where nobody could count, nor where calls are missing."""
+    trace = traced("all_reduce", 2)
+    assert list(unexplained(trace, None, 0)) == []
+    for change in ({"truncated": True}, {"attached": False}):
+        lost = replace(trace, ranks=(replace(trace.ranks[0], **change), trace.ranks[1]))
+        assert list(unexplained(lost, 1 << 40, 0)) == []
+
+
+def test_mpi_sends_nothing_by_tcp_but_at_its_start():
+    """The second numbers were measured, of a program that starts and ends MPI within its case."""
+    for ranks, started in ((2, 382194), (3, 576056), (4, 802516)):
+        trace = traced("Allreduce", ranks)
+        assert 52 * ranks < most_by_mpi(trace, starts=False) < 64_000
+        assert started < most_by_mpi(trace, starts=True) < 2 * started
