@@ -117,6 +117,13 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterato
         mode == "2" and has_own,
         f"Seccomp {mode}, {filters or 'unknown'} filters, the judge has {ours or 'unknown'}",
     )
+    version = found["landlock"]
+    yield Protection(
+        "Ranks that MPI connects use no file of each other",
+        version > 0,
+        f"Landlock {version}" if version > 0 else "neither Linux 5.13 nor a profile that allows it",
+        is_essential=False,
+    )
     yield _essential(
         "Ranks show nobody their memory", found["dumpable"] == 0, f"dumpable {found['dumpable']}"
     )

@@ -29,6 +29,8 @@ _REFUSALS = {
     )
 }
 """Errors that mean `no`. Any other is about how it was asked: the way itself was open."""
+_CREATE_RULESET = 444
+"""Of Landlock, on every architecture; with 1 as its last argument it tells the version."""
 _PR_GET_DUMPABLE = 3
 _LONGEST_LIFE_S = 60.0
 _MAX_TOLD = 5
@@ -73,6 +75,7 @@ def _everything(target: Mapping[str, Any]) -> dict[str, Any]:
         "foreign_mounts": foreign,
         "attempts": {name: outcomes(try_(target)) for name, try_ in attempts},
         "surroundings": asdict(seen),
+        "landlock": ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1),
         "dumpable": ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0),
         "users_of_mpirun": _users_of_mpirun(),
         "foreign": hostile_processes.foreign_processes(),

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from grader.errors import GraderError
 
+_BY_FLAG = "graded without these protections, which whoever starts the container can add"
 _INSTEAD = "`grade run DIR` sets all of them"
 
 
@@ -22,7 +23,7 @@ class Protection:
     """The image and the judge provide it; nothing is graded without."""
     flag: str = ""
     """What brings it where it is up to how the container was started, such as `--read-only`, or
-    `no --pid host`."""
+    `no --pid host`. Empty for what is not essential and up to the kernel: that is only told."""
 
 
 def refusal(protections: Sequence[Protection], *, flags_are_ours: bool) -> str:
@@ -31,7 +32,7 @@ def refusal(protections: Sequence[Protection], *, flags_are_ours: bool) -> str:
     flags_are_ours: `grade run` started the container, so that everything has to hold.
     """
     missing = [each for each in protections if not each.holds]
-    fatal = [each for each in missing if each.is_essential or flags_are_ours]
+    fatal = [each for each in missing if each.is_essential or (flags_are_ours and each.flag)]
     if not fatal:
         return ""
     first = fatal[0]
@@ -64,10 +65,15 @@ def note(protections: Sequence[Protection], *, is_for_students: bool = False) ->
     if is_for_students:
         number = f"{len(missing)} protection{'' if len(missing) == 1 else 's'}"
         return f"feedback, not the mark: without {number} of the course's grading"
-    named = "; ".join(f"{each.name} ({each.flag})" for each in missing)
-    return (
-        "graded without these protections, which whoever starts the container can add: "
-        f"{named}. {_INSTEAD}"
+    by_flag = "; ".join(f"{each.name} ({each.flag})" for each in missing if each.flag)
+    others = "; ".join(f"{each.name} ({each.found})" for each in missing if not each.flag)
+    return ". ".join(
+        text
+        for named, text in (
+            (by_flag, f"{_BY_FLAG}: {by_flag}. {_INSTEAD}"),
+            (others, f"graded without what this machine does not have: {others}"),
+        )
+        if named
     )
 
 
