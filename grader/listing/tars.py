@@ -4,6 +4,7 @@ import bz2
 import gzip
 import lzma
 import tarfile
+import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Set
@@ -74,7 +75,10 @@ def of_tar(file: BinaryIO, path: Path, wanted: Set[str]) -> Listing:
     room = _MAX_HELD_NUM_BYTES
     stream = _Unpacked(file, path)
     try:
-        with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|") as archive:
+        # Block by block: what is held back of the stream is not looked at when the tar has ended.
+        with tarfile.open(
+            fileobj=cast(BinaryIO, stream), mode="r|", bufsize=_HEAD_NUM_BYTES
+        ) as archive:
             for member in _members(archive, path):
                 found = names.in_archive(member.name)
                 if found is None:
@@ -92,8 +96,11 @@ def of_tar(file: BinaryIO, path: Path, wanted: Set[str]) -> Listing:
                     if room < 0:
                         raise _too_much(path, _MAX_HELD_NUM_BYTES)
         # Only at its end does a packed file say whether it is whole.
-        while stream.read(_PIECE_NUM_BYTES):
-            pass
+        while rest := stream.read(_PIECE_NUM_BYTES):
+            if rest.strip(b"\0"):
+                raise _two_readings(path)
+        if stream.is_packed and zipfile.is_zipfile(file):
+            raise _two_readings(path)
     except _NOT_A_TAR as error:
         raise UsageError(
             f"{path} cannot be unpacked as a tar ({names.shown_text(str(error))[:200]}); make the "
@@ -140,6 +147,13 @@ def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:
     return in_memory(data)
 
 
+def _two_readings(path: Path) -> UsageError:
+    return UsageError(
+        f"{path} goes on after the end of the tar that it begins with, so another program may show "
+        "other files in it than are graded; make the archive again"
+    )
+
+
 def _too_much(path: Path, num_bytes: int) -> UsageError:
     return UsageError(
         f"{path} unpacks to more than {num_bytes >> 20} MiB; leave data files out of the archive"
@@ -153,6 +167,7 @@ class _Unpacked:
         head = file.read(_HEAD_NUM_BYTES)
         file.seek(0)
         unpack = next((make for magic, make in _UNPACKERS if head.startswith(magic)), None)
+        self.is_packed = unpack is not None
         self._packed = file
         self._stream = file if unpack is None else cast(BinaryIO, unpack(file))
         self._path = path

@@ -30,7 +30,13 @@ _MAGIC = b"PK"
 _ARCHIVES = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz")
 _HEAD_NUM_BYTES = 30
 """At least, before the content of each file."""
-_UNIX = 3
+_NAME_LENGTHS = struct.Struct("<26xHH")
+"""In that head: of the name, and of what comes between it and the content."""
+_DESCRIPTOR, _MAX_DESCRIPTOR_NUM_BYTES = 0x8, 24
+"""Sizes that come after the content, of a zip written as a stream."""
+_END, _END_NUM_BYTES = b"PK\5\6", 22
+_WITH_MODES = (3, 19)
+"""Unix and Darwin: what they zip has the modes of its files."""
 _ENCRYPTED = 0x1
 
 
@@ -63,6 +69,7 @@ def of_zip(file: BinaryIO, path: Path) -> Listing:
             "assignment asks for"
         )
     _refuse_overlaps(members, path)
+    _refuse_other_readings(file, archive, path)
     times: Counter[str] = Counter()
     listing = {}
     for member in members:
@@ -90,7 +97,7 @@ def remark(num_times: int) -> str:
 
 
 def _problem_of(member: zipfile.ZipInfo) -> str:
-    kind = stat.S_IFMT(member.external_attr >> 16) if member.create_system == _UNIX else 0
+    kind = stat.S_IFMT(member.external_attr >> 16) if member.create_system in _WITH_MODES else 0
     if stat.S_ISLNK(kind):
         return IS_A_LINK
     return IS_SPECIAL if kind not in (0, stat.S_IFREG) else ""
@@ -106,6 +113,34 @@ def _refuse_overlaps(members: Sequence[zipfile.ZipInfo], path: Path) -> None:
                 "which only a damaged or made-up zip does; make the zip again"
             )
         end = member.header_offset + _HEAD_NUM_BYTES + member.compress_size
+
+
+def _refuse_other_readings(file: BinaryIO, archive: zipfile.ZipFile, path: Path) -> None:
+    """Raise UsageError unless a zip is its files, their list and its end, from first byte to last.
+
+    Programs that meet anything else there show different files, each by a rule of its own.
+    """
+    here, spare = 0, 0
+    for member in sorted(archive.infolist(), key=lambda each: each.header_offset):
+        if not 0 <= member.header_offset - here <= spare:
+            raise _two_readings(path, "holds bytes that belong to none of its files")
+        file.seek(member.header_offset)
+        head = file.read(_HEAD_NUM_BYTES)
+        lengths = _NAME_LENGTHS.unpack(head) if len(head) == _HEAD_NUM_BYTES else (0, 0)
+        here = member.header_offset + _HEAD_NUM_BYTES + sum(lengths) + member.compress_size
+        spare = _MAX_DESCRIPTOR_NUM_BYTES if member.flag_bits & _DESCRIPTOR else 0
+    if not 0 <= archive.start_dir - here <= spare:
+        raise _two_readings(path, "holds bytes that belong to none of its files")
+    file.seek(-min(_END_NUM_BYTES + len(archive.comment), file.seek(0, 2)), 2)
+    if not file.read().startswith(_END):
+        raise _two_readings(path, "goes on after its end")
+
+
+def _two_readings(path: Path, what: str) -> UsageError:
+    return UsageError(
+        f"{path} {what}, so another program may show other files in it than are graded; make the "
+        "zip again"
+    )
 
 
 def _unpacking(

@@ -1,12 +1,15 @@
 """A tar, packed in any way: what is in it, and what it does not get."""
 
+import bz2
 import gzip
+import lzma
 import tarfile
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
-from archives import PACKINGS, member, tar_of
+from archives import PACKINGS, member, tar_of, zip_of
 
 from grader import submission as submissions
 from grader.errors import UsageError
@@ -188,3 +191,23 @@ def test_packed_bytes_that_are_no_tar_are_one_sentence(read):
     """Such as one file, packed."""
     with pytest.raises(UsageError, match="cannot be unpacked as a tar"):
         read(gzip.compress(b"x = 1\n" * 1000))
+
+
+@ALL_PACKINGS
+@pytest.mark.parametrize("within", [True, False])
+def test_a_tar_that_goes_on_after_its_end_is_refused(read, packed, within):
+    """A zip behind a tar is what any program that unzips shows; the tar is what others show."""
+    behind = zip_of(("ring.py", b"what a person sees"))
+    content = tar_of(HONEST) + behind if within else tar_of(HONEST)
+    content = {"": bytes, "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}[packed](
+        content
+    )
+    with pytest.raises(UsageError, match=r"it\.tar .*; make the archive again"):
+        read(content if within else content + behind)
+
+
+@ALL_PACKINGS
+def test_a_tar_that_holds_a_zip_is_read(read, packed):
+    """As its last file, without packing."""
+    kept = zip_of(("data.txt", b"1"), how=zipfile.ZIP_STORED)
+    assert "sync.py" in read(tar_of(HONEST, ("data.zip", kept), packed=packed)).files

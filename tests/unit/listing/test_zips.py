@@ -161,3 +161,75 @@ def test_too_large_an_archive_is_one_sentence(read, monkeypatch):
     monkeypatch.setattr(submissions, "_MAX_ARCHIVE_NUM_BYTES", 100)
     with pytest.raises(UsageError, match="has more than 0 MiB; leave data files out"):
         read(zip_of(("ring.py", bytes(range(256)))))
+
+
+def inner() -> bytes:
+    return zip_of(("ring.py", b"what a person sees"))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\0" * 64 + zip_of(HONEST),
+        inner() + zip_of(HONEST),
+        zip_of(HONEST) + b"\0",
+        zip_of(HONEST) + b"\n# a script",
+        zip_of(HONEST) + inner(),
+        zip_of(HONEST)[:-2] + struct.pack("<H", len(inner())) + inner(),
+    ],
+    ids=["before it", "a zip before it", "a byte", "text behind it", "a zip", "a zip as comment"],
+)
+def test_a_zip_that_reads_two_ways_is_refused(read, content):
+    """A person who unpacks it is to see what is graded."""
+    with pytest.raises(
+        UsageError, match=r"it\.zip .*; make the (zip|archive) again|is a file, not"
+    ):
+        read(content)
+
+
+def test_bytes_between_two_files_are_refused(read):
+    """A file that the list at the end leaves out, which some programs show."""
+    content = zip_of(("ring.py", b"hidden"), HONEST)
+    at = content.index(b"PK\x01\x02")
+    listed = content[at:]
+    second = listed.index(b"PK\x01\x02", 4)
+    end = listed.index(b"PK\x05\x06")
+    kept = listed[second:end]
+    tail = listed[end:]
+    tail = tail[:8] + struct.pack("<HHLL", 1, 1, len(kept), at) + tail[20:]
+    with pytest.raises(UsageError, match="holds bytes that belong to none of its files"):
+        read(content[:at] + kept + tail)
+
+
+def test_a_zip_written_as_a_stream_is_read(read):
+    """Its sizes come after the contents; a comment is at its end, as `git archive` leaves one."""
+
+    class Stream(io.RawIOBase):
+        def __init__(self) -> None:
+            self.written = b""
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data) -> int:
+            self.written += bytes(data)
+            return len(data)
+
+    stream = Stream()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("sync.py", "ring.py"):
+            archive.writestr(name, name * 100)
+        archive.comment = b"0123456789abcdef"
+    assert sorted(read(stream.written).files) == ["ring.py", "sync.py"]
+
+
+@pytest.mark.parametrize("system", [3, 19])
+def test_a_link_is_a_link_whatever_system_has_made_it(read, system):
+    """Darwin's zips have the modes of files as those of other systems do."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        link = zipfile.ZipInfo("ring.py")
+        link.create_system, link.external_attr = system, (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+        archive.writestr("sync.py", "2")
+    assert list(read(made.getvalue()).files) == ["sync.py"]
