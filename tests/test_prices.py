@@ -27,8 +27,8 @@ def test_the_page_is_made_from_the_suites(name):
 
 
 def test_a_suite_that_cannot_be_read_is_named(tmp_path):
-    """With what pytest says of it."""
+    """With the line and what is wrong with it."""
     suite = tmp_path / "test_thing.py"
     suite.write_text("import nothing_of_that_name\n")
-    with pytest.raises(GraderError, match=r"the suite test_thing.py could not be read"):
+    with pytest.raises(GraderError, match=r"test_thing.py could not be read: test_thing.py:1"):
         prices(suite)
