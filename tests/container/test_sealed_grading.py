@@ -180,10 +180,10 @@ def ringallreduce(send, recv, comm, op):
             found.append("can read " + path)
         except OSError:
             pass
-    for pid in os.listdir("/proc"):
-        if pid.isdigit() and os.stat("/proc/" + pid).st_uid == 0:
+    for pid in range(1, 1000):
+        if os.path.exists(f"/proc/{pid}") and os.stat(f"/proc/{pid}").st_uid == 0:
             try:
-                os.kill(int(pid), 0)
+                os.kill(pid, 0)
                 found.append("can signal a process of root")
             except OSError:
                 pass

@@ -10,7 +10,7 @@
  *     communicators elements monitoring ownership process_paths trace_memory
  *     details location
  *     records refusals
- *     backoff claimed_code polls
+ *     backoff claimed_code executable_memory polls
  *     phases guard
  *     fault_injection recorder request_table
  *     completion matched_messages requests

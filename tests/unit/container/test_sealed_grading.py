@@ -135,7 +135,7 @@ def test_the_container_gets_nothing_it_does_not_need(submission, daemon):
     assert host["CapDrop"] == ["ALL"]
     assert host["CapAdd"] == ["SETUID", "SETGID", "KILL"]
     assert host["SecurityOpt"] == ["no-new-privileges"]
-    assert host["PidsLimit"] == 256
+    assert host["PidsLimit"] == 512
     assert host["Memory"] == host["MemorySwap"] == 1 << 30
     assert {limit["Name"]: limit["Hard"] for limit in host["Ulimits"]} == {
         "core": 0,

@@ -55,7 +55,7 @@ def test_a_sealed_run_has_every_limit():
     assert (found["NoNewPrivs"], found["Seccomp"]) == (["1"], ["2"])
     assert found["Umask"] == ["0077"] and found["leads session"]
     assert {fd for fd in found["open"]} <= {0, 1, 2}
-    assert found["NPROC"] == [192, 192]
+    assert found["NPROC"] == [448, 448]
     assert found["FSIZE"] == [256 << 20] * 2
     assert found["NOFILE"] == [1024] * 2
     for kind in ("CORE", "MEMLOCK", "MSGQUEUE", "NICE", "RTPRIO"):
