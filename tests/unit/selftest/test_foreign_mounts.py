@@ -20,7 +20,7 @@ PLAIN = """\
 145 144 0:29 /docker/3e3c /sys/fs/cgroup/cpu ro,nosuid,nodev,noexec - cgroup cgroup rw,cpu
 239 141 0:80 / /dev/mqueue rw,nosuid,nodev,noexec,relatime - mqueue mqueue rw
 240 141 0:86 / /dev/shm rw,nosuid,nodev,noexec,relatime - tmpfs shm rw,size=65536k
-241 139 254:0 /tmp/w/st2 /submission ro,relatime - ext4 /dev/vda rw,discard
+241 139 254:0 /home/ada/ring /submission ro,relatime - ext4 /dev/vda rw,discard
 242 139 254:0 /var/lib/docker/containers/3e3c/hosts /etc/hosts rw,relatime - ext4 /dev/vda rw
 246 139 254:0 /usr/bin/tini-static /usr/sbin/docker-init ro,relatime - ext4 /dev/vda rw
 100 141 0:83 /0 /dev/console rw,nosuid,noexec,relatime - devpts devpts rw,gid=5,mode=620
