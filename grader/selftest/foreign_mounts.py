@@ -72,7 +72,7 @@ def _mounts(mountinfo: str, ours: Sequence[str], own_folder: str) -> Iterator[Fo
         if point in _EVERYBODYS and _is_memory_of_its_own(point, root, kind, source):
             continue
         opens = _opens(Path(point), own_folder)
-        # An empty volume, for a report that is to be fetched from it.
+        # Such as an empty volume, for a report that is to be fetched from it.
         if opens is not None:
             told.append(point)
             yield Foreign(point, is_device=False, opens=opens)
@@ -112,7 +112,11 @@ def _others_in(folder: Path, users: set[int], own_folder: str) -> list[str]:
 
 
 def _opens(path: Path, own_folder: str) -> str | None:
-    """Return what we can do with what is mounted; None for a folder that nobody has anything in."""
+    """Return what we can do with what is mounted; None where nobody can have anything in it.
+
+    That is a folder with nothing in it, or a device that every container has: an engine that is
+    not root cannot make devices, and mounts the machine's.
+    """
     try:
         mode = path.stat().st_mode
     except OSError:
@@ -122,7 +126,7 @@ def _opens(path: Path, own_folder: str) -> str | None:
         if stat.S_ISSOCK(mode):
             return "a rank can connect to it" if may_write else ""
         if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
-            return "" if _is_harmless(path) else _use_of_device(path)
+            return None if _is_harmless(path) else _use_of_device(path)
         return "a rank can read it" if os.access(path, os.R_OK) else ""
     try:
         others = _others_in(path, {os.getuid()}, own_folder)

@@ -90,6 +90,12 @@ def test_a_file_and_a_socket(tmp_path):
     assert found(tmp_path / "gone") == [""]
 
 
+def test_devices_of_every_container_may_be_mounted():
+    """An engine that is not root has no other way to give them to a container."""
+    for name in ("null", "zero", "full", "random", "urandom"):
+        assert found(f"/dev/{name}", root=f"/{name}", kind="devtmpfs", source="udev") == []
+
+
 def test_what_is_closed_to_us_is_told(tmp_path, monkeypatch):
     """A folder, a file and a socket that only root may use."""
     monkeypatch.setattr(os, "access", lambda *_: False)
