@@ -34,6 +34,8 @@ class Crash:
     """The function that raised it, such as `mpi4py.MPI.Init`."""
     command: str = ""
     """What the script was started as; empty when the file was imported."""
+    is_apart: bool = False
+    """MPI alone connects the ranks: each has a folder of its own, and nothing that is shared."""
 
 
 def crash_hint(crash: Crash, trace: Trace) -> str:
@@ -108,7 +110,7 @@ def _of_arguments(crash: Crash, trace: Trace) -> str:
 
 
 def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
-    if len(trace.ranks) < 2:
+    if not crash.is_apart or len(trace.ranks) < 2:
         return ""
     if crash.message.startswith(_NOT_FOUND):
         return "each process works in a folder of its own, without what the others have written"

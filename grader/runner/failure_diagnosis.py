@@ -3,6 +3,7 @@
 import signal
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from grader.judge.crash_hints import Crash, crash_hint
@@ -54,12 +55,14 @@ def diagnose(
     *,
     outputs: Outputs,
     trace: Trace,
+    are_apart: bool,
 ) -> RunFailure:
     """Return which of the ranks' troubles is the cause.
 
     troubled: by rank, a frame that is no answer: an exception, a lost connection, a mess. files: of
     each rank of the run. entry: the file that the submission is started by. outputs, trace: what
-    the ranks have printed and called in the case that is the last.
+    the ranks have printed and called in the case that is the last. are_apart: MPI alone connects
+    the ranks.
     """
     said = {rank: frame for rank, frame in troubled.items() if frame.kind == "problem"}
     silent = {rank: frame for rank, frame in troubled.items() if frame.kind != "problem"}
@@ -73,7 +76,8 @@ def diagnose(
     if (causes or (said and not silent)) and not has_crash:
         rank = min(causes or said)
         values = said[rank].values
-        hint = crash_hint(answers.crash_of_problem(rank, values), trace)
+        crash = replace(answers.crash_of_problem(rank, values), is_apart=are_apart)
+        hint = crash_hint(crash, trace)
         return answers.failure_of_problem(rank, values, entry, hint)
     broken = {rank: frame for rank, frame in silent.items() if frame.kind != "closed"}
     if broken:
@@ -93,7 +97,7 @@ def diagnose(
         sandbox.status_of(rank),
         files[rank].place(submission),
         printed,
-        crash_hint(Crash(rank, printed), trace),
+        crash_hint(Crash(rank, printed, is_apart=are_apart), trace),
     )
 
 

@@ -238,6 +238,7 @@ class Run:
             self._plan.entry,
             outputs=self.outputs,
             trace=trace,
+            are_apart=self._is_mpi and self._plan.confined and not self._plan.standalone,
         )
 
     def refusals(self) -> tuple[str, ...]:

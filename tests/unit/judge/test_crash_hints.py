@@ -49,16 +49,19 @@ NOTHING = Run(2).trace()
             '`if __name__ == "__main__":`',
         ),
         (
-            Crash(0, "[Errno 2] No such file or directory: 'a.npy'"),
+            Crash(0, "[Errno 2] No such file or directory: 'a.npy'", is_apart=True),
             "each process works in a folder of its own, without what the others have written",
         ),
         (
-            Crash(0, "[Errno 1] Operation not permitted"),
+            Crash(0, "[Errno 1] Operation not permitted", is_apart=True),
             "processes that MPI connects have nothing else in common: no socket, no shared "
             "memory, no other program, and each has files in its own folder only",
         ),
         (Crash(0, "list index out of range", source="n = x[1]"), ""),
         (Crash(0, "MPI_ERR_OTHER: known error", called="mpi4py.MPI.Comm.Send"), ""),
+        # Ranks of torch, and of a program that initialises MPI itself, have a folder in common.
+        (Crash(0, "[Errno 2] No such file or directory: 'a.npy'"), ""),
+        (Crash(0, "[Errno 13] Permission denied: '/dev/shm/x'"), ""),
         (Crash(7, "Pair is not connected"), ""),
         (Crash(7, "MPI_ERR_TRUNCATE: message truncated"), ""),
     ],

@@ -32,6 +32,18 @@ def test_argparse_is_quoted_with_how_the_program_was_started():
     assert "argparse.py" not in failure.detail
 
 
+@pytest.mark.parametrize("standalone", [False, True])
+def test_only_ranks_with_folders_of_their_own_are_told_of_them(standalone):
+    """A program that initialises MPI itself shares a folder with the others."""
+    failure = diagnose(
+        "from mpi4py import MPI\ndef go(comm): open('of-the-other.npy')",
+        backend="mpi-student" if standalone else "mpi",
+        standalone=standalone,
+    )
+    assert "No such file or directory: 'of-the-other.npy'" in failure.message
+    assert ("a folder of its own" in failure.message) is not standalone
+
+
 def test_an_unknown_flag_is_told_with_the_flags_that_are_given():
     """A student who calls it --nodes sees what it is called here."""
     failure = diagnose(
