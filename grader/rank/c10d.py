@@ -131,7 +131,12 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
         if func.namespace == "_c10d_functional" and base == "wait_tensor":
             return func(*args, **(kwargs or {}))
         issued = self._begin(base, named)
-        result = func(*args, **(kwargs or {}))
+        try:
+            result = func(*args, **(kwargs or {}))
+        except BaseException:
+            self._trace.change(issued.sequence, error=1, left_ns=now_ns())
+            self._trace.leave()
+            raise
         work = next(
             (
                 dist.Work.unbox(each)

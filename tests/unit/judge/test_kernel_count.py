@@ -25,11 +25,11 @@ MEASURED = {
 }
 
 
-def traced(function, ranks, num_elements=LENGTH, times=1):
+def traced(function, ranks, num_elements=LENGTH, times=1, error=0):
     """Return a trace in which all ranks call an operation, with so many elements of 4 bytes."""
     run = Run(ranks)
     fields = {"num_elements": num_elements, "num_bytes": 4 * num_elements}
-    fields |= {"communicator_size": ranks, "is_send": function == "send"}
+    fields |= {"communicator_size": ranks, "is_send": function == "send", "error": error}
     for rank in range(1 if function == "send" else ranks):
         for _ in range(times):
             run.call(rank, function, **fields)
@@ -59,6 +59,13 @@ def test_small_calls_are_paid_by_their_messages():
     """A hundred all_reduces of one number were measured to need 488208 bytes on 8 ranks."""
     trace = traced("all_reduce", 8, 1, times=100)
     assert list(unexplained(trace, 488208, most_by_gloo(trace))) == []
+
+
+@pytest.mark.parametrize("function", ["send", "gather", "all_reduce"])
+def test_a_call_that_failed_pays_for_nothing(function):
+    """Else whoever asks for what is refused at once could send as much in hiding."""
+    failed, silent = traced(function, 4, error=1), traced(function, 4, times=0)
+    assert most_by_gloo(failed) == most_by_gloo(silent) < most_by_gloo(traced(function, 4))
 
 
 def test_nothing_is_said_where_nothing_is_known():

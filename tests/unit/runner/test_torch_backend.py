@@ -41,6 +41,27 @@ def calls(launched, rank=0, index=0):
     return [(call.function, call.peer, call.line) for call in outcome.trace.ranks[rank].calls]
 
 
+def test_a_call_that_is_refused_at_once_has_failed(server):
+    """Nothing was sent for it; the next one is a call like any other."""
+    launched = run(
+        """
+        import torch, torch.distributed as dist
+        def go(comm):
+            try:
+                dist.reduce(torch.sparse_coo_tensor(size=(5,)), 0)
+            except RuntimeError:
+                dist.reduce(torch.ones(5), 0)
+        """,
+        backend="torch",
+        server=server,
+    )
+    (outcome,) = launched.outcomes
+    for seen in outcome.trace.ranks:
+        failed, reduced = [call for call in seen.calls if call.function == "reduce"]
+        assert (failed.error, reduced.error) == (1, 0)
+        assert failed.left_ns > 0
+
+
 def test_every_case_has_a_group_of_its_own(server):
     """Two cases on three processes: the harness initialises gloo for each."""
     launched = run(
