@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from grader.errors import GraderError, LaunchError
 from grader.model import Outcome, RunFailure, Verdict
+from grader.runner import scarcity
 from grader.runner.connections import Connections
 from grader.runner.fork_server import ForkServer, RunLost
 from grader.runner.launch_plan import LaunchPlan, LaunchResult
@@ -50,10 +51,11 @@ def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None) -> LaunchResu
         raise GraderError(f"a run was lost twice in a row: {error}") from None
     except LaunchError as error:
         server.require_host()
-        raise GraderError(
-            f"{plan.ranks} ranks could not be started, twice in a row: {error}; "
-            "this is the machine's fault, not the submission's"
-        ) from None
+        # On a student's own machine nobody has set any limits for this.
+        scarce = scarcity.advice(scarcity.own_allowance()) if uid is not None else ""
+        why = f"{plan.ranks} ranks could not be started, twice in a row: {str(error).rstrip('. ')}"
+        fault = "this is the machine's fault, not the submission's"
+        raise GraderError("; ".join(filter(None, (why, fault, scarce)))) from None
 
 
 def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None) -> LaunchResult:
