@@ -53,9 +53,12 @@ def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None) -> LaunchResu
         server.require_host()
         # On a student's own machine nobody has set any limits for this.
         scarce = scarcity.advice(scarcity.own_allowance()) if uid is not None else ""
-        why = f"{plan.ranks} ranks could not be started, twice in a row: {str(error).rstrip('. ')}"
-        fault = "this is the machine's fault, not the submission's"
-        raise GraderError("; ".join(filter(None, (why, fault, scarce)))) from None
+        # What mpirun has printed is long, and comes last.
+        fault = "which is the machine's fault and not the submission's"
+        raise GraderError(
+            f"{plan.ranks} ranks could not be started, twice in a row, {fault}"
+            f"{scarce and '; '}{scarce}: {str(error).rstrip('. ')}"
+        ) from None
 
 
 def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None) -> LaunchResult:
