@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
-from grader.listing.names import can_be_name, shown_text
+from grader.listing.names import problem_of, shown_text
 
 _MAX_FILES = 200
 _MAX_ARGUMENTS_CHARS = 1000
@@ -100,9 +100,7 @@ def _target(arguments: str) -> tuple[str, bool, str]:
     is_plain = name.isprintable() and not set("\\$~{}") & set(name)
     if (
         not is_plain
-        or not can_be_name(path)
-        or path.is_absolute()
-        or ".." in path.parts
+        or problem_of(path.parts)
         or not 1 <= len(path.parts) <= _MAX_PARTS
         or len(name.encode()) > _MAX_NAME_NUM_BYTES
     ):

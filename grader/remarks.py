@@ -10,19 +10,23 @@ _MAX_FOLDERS = 3
 _MAX_NAMED = 3
 
 
-def too_far_down(others: Listing, missing: Collection[str]) -> Iterator[str]:
-    """Yield of each missing file where it lies too far down, the nearest place if there are many.
+def not_taken(others: Listing, missing: Collection[str]) -> Iterator[str]:
+    """Yield of each missing file why the nearest one of its name was not taken.
 
-    others: what was not taken.
+    others: what was not taken: it cannot be, or lies too far down.
     """
     nearest: dict[str, str] = {}
     for path in sorted(others, key=lambda path: (path.count("/"), path)):
         parts = path.split("/")
-        for num_folders in range(max(2, len(parts) - MAX_DEPTH), len(parts)):
+        first = 1 if others[path].problem else 2
+        for num_folders in range(max(first, len(parts) - MAX_DEPTH), len(parts)):
             name = "/".join(parts[num_folders:])
             if name in missing:
                 nearest.setdefault(name, path)
     for name, path in sorted(nearest.items()):
+        if problem := others[path].problem:
+            yield f"{path} was not read: it {problem}"
+            continue
         written = ", which a notebook writes," if others[path].is_written else ""
         yield (
             f"{path}{written} was not read: it lies {path.count('/')} folders down; expected is "

@@ -133,17 +133,14 @@ def _submission(origin: str, found: Listing, wanted: set[str]) -> Submission:
     files = {name: kept[name].read() for name in sorted(kept)}
     from_notebooks = frozenset(name for name, entry in kept.items() if entry.is_written)
     not_read = {name: why for name, why in choosing.below(root, problems).items() if why}
-    read = {f"{root}/{name}" if root else name for name in kept}
-    others = {name: entry for name, entry in {**found, **listing}.items() if name not in read}
+    refused = [name for name in sorted(not_read) if "/" not in name or name in wanted]
+    told = {f"{root}/{name}" if root else name for name in (*kept, *refused)}
+    others = {name: entry for name, entry in {**found, **listing}.items() if name not in told}
     notes = (
         *([_few_of(all_notebooks, notebooks)] if len(notebooks) < len(all_notebooks) else []),
         *remarks.other_versions(listing, root, wanted),
-        *remarks.too_far_down(others, wanted - set(kept)),
-        *(
-            f"{name} was not read: it {not_read[name]}"
-            for name in sorted(not_read)
-            if "/" not in name or name in wanted
-        ),
+        *remarks.not_taken(others, wanted - set(kept)),
+        *(f"{name} was not read: it {not_read[name]}" for name in refused),
         *(f"{name} {entry.remark}" for name, entry in sorted(kept.items()) if entry.remark),
         *(f"{' and '.join(group)} are one name on some systems" for group in names.alike(files)),
     )

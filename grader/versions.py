@@ -1,5 +1,6 @@
 """What graded: digests of engine, course and lock, and the versions of packages."""
 
+import ctypes
 import hashlib
 import platform
 from importlib import metadata
@@ -57,11 +58,24 @@ def lock_file() -> Path | None:
 
 
 def packages() -> dict[str, str]:
-    """Return the versions of Python and of the packages that can change a mark."""
+    """Return the versions of Python, of C libraries and of packages that can change a mark."""
     return {
         "python": platform.python_version(),
+        # What an image has from its distribution, which no lock holds.
+        "libc": " ".join(platform.libc_ver()).strip() or "unknown",
+        "libseccomp": _libseccomp(),
         **{name: _version(name) for name in _PACKAGES},
     }
+
+
+def _libseccomp() -> str:
+    """Return the version of the C library that filters system calls."""
+    try:
+        version = ctypes.CDLL("libseccomp.so.2").seccomp_version
+    except (OSError, AttributeError):
+        return "not installed"
+    version.restype = ctypes.POINTER(ctypes.c_uint * 3)
+    return ".".join(map(str, version().contents))
 
 
 def _version(name: str) -> str:

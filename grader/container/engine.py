@@ -74,10 +74,28 @@ class Engine(Protocol):
 
 def client() -> str:
     """Return this process's name for CLIENT_LABEL."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    return f"{_numbering()}:{os.getpid()}"
 
 
 def has_gone(client: str) -> bool:
-    """Return whether a client is a process of this machine that is there no more."""
-    machine, _, pid = client.rpartition(":")
-    return machine == socket.gethostname() and pid.isdigit() and not Path("/proc", pid).exists()
+    """Return whether a client is a process of this machine that is certainly there no more."""
+    numbering, _, pid = client.rpartition(":")
+    if numbering != _numbering() or not (pid.isascii() and pid.isdigit()):
+        return False
+    try:
+        # Not /proc, which may hide processes of others, and which some systems do not have.
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def _numbering() -> str:
+    """Return the machine, and where it has several the namespace, in which our pid is ours."""
+    namespace = Path("/proc/self/ns/pid")
+    try:
+        return f"{socket.gethostname()}/{namespace.readlink()}"
+    except OSError:
+        return socket.gethostname()

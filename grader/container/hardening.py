@@ -30,6 +30,8 @@ def hardening(limits: ContainerLimits) -> dict[str, Any]:
         "cap_add": ["SETUID", "SETGID", "KILL"],
         # No program gives rights back, such as one with a set-user-id bit.
         "security_opt": ["no-new-privileges"],
+        # A port keeps nothing of a connection that has ended: the next run could read it there.
+        "sysctls": {"net.ipv4.tcp_max_tw_buckets": "0"},
         "pids_limit": limits.num_processes,
         # Equal, so that nothing is swapped. There is no limit on processors: the kernel shares them
         # out fairly between containers, while a quota, once used up, stops all ranks at once.

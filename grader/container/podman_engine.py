@@ -40,6 +40,7 @@ _OPTIONS = {
     "pids_limit": "--pids-limit",
     "security_opt": "--security-opt",
     "shm_size": "--shm-size",
+    "sysctls": "--sysctl",
     "tmpfs": "--tmpfs",
     "ulimits": "--ulimit",
 }
@@ -192,20 +193,22 @@ def flags(limits: ContainerLimits) -> list[str]:
         if key in _SWITCHES:
             written.append(f"{_SWITCHES[key]}={str(value).lower()}")
         elif key not in _NOT_IN_PODMAN:
-            written += [f"{_OPTIONS[key]}={each}" for each in _each(value)]
+            written += [f"{_OPTIONS[key]}={each}" for each in _each(key, value)]
     return written
 
 
-def _each(value: Any) -> list[str]:
+def _each(key: str, value: Any) -> list[str]:
     """Return what a value of the host configuration is on a command line."""
     if isinstance(value, docker.types.LogConfig):
         return [str(value.type)]
     if isinstance(value, docker.types.Ulimit):
         return [f"{value.name}={value.soft}:{value.hard}"]
+    if key == "sysctls":
+        return [f"{name}={text}" for name, text in value.items()]
     if isinstance(value, dict):
         # podman knows no number of inodes; the container's memory limit holds for them as well.
         plain = {path: re.sub(r",nr_inodes=\d+", "", text) for path, text in value.items()}
         return [f"{path}:{text}" for path, text in plain.items()]
     if isinstance(value, list):
-        return [text for each in value for text in _each(each)]
+        return [text for each in value for text in _each(key, each)]
     return [str(value)]

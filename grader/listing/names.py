@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePosixPath
 
 from grader.listing.entries import MAX_DEPTH
 
@@ -16,14 +16,12 @@ _SKIPPED_FOLDERS = {"__pycache__", "__MACOSX", "node_modules", "venv"}
 TOO_DEEP = "expected are files in the root or one folder down"
 
 
-def can_be_name(path: PurePath) -> bool:
-    """Return whether any system can hold a file of this name, and any text name it."""
-    return not any(_problem_of_part(part) for part in path.parts)
-
-
 def problem_of(parts: Sequence[str]) -> str:
-    """Return what is wrong with the path of these parts, each of them a name; empty if nothing."""
-    return next(filter(None, map(_problem_of_part, parts)), "")
+    """Return what is wrong with the path of these parts; empty if nothing.
+
+    One rule for whatever is handed in: a folder, an archive, what a notebook writes.
+    """
+    return next(filter(None, (_problem_of_place(parts), *map(_problem_of_part, parts))), "")
 
 
 def is_skipped(folder: str) -> bool:
@@ -38,10 +36,8 @@ def in_archive(name: str) -> tuple[tuple[str, ...], str] | None:
     """
     # Some programs write the separators of their own system.
     path = PurePosixPath(name.replace("\\", "/"))
-    if path.is_absolute() or ".." in path.parts:
-        return path.parts, "would lie outside of the submission"
-    if drive := _DRIVE.match(str(path)):
-        return path.parts, f"has a name that begins with a drive of some systems, {drive[0]}"
+    if problem := _problem_of_place(path.parts):
+        return path.parts, problem
     if not path.parts or any(map(is_skipped, path.parts[:-1])):
         return None
     if len(path.parts) > MAX_DEPTH:
@@ -51,7 +47,8 @@ def in_archive(name: str) -> tuple[tuple[str, ...], str] | None:
 
 def shown(parts: Iterable[str]) -> str:
     """Return a path of any parts as plain text."""
-    return shown_text("/".join(parts))[:_MAX_NAME_NUM_BYTES]
+    # The first part of an absolute path is its slash.
+    return shown_text("/".join(parts).replace("//", "/"))[:_MAX_NAME_NUM_BYTES]
 
 
 def shown_text(text: str) -> str:
@@ -76,6 +73,14 @@ def alike(names: Iterable[str]) -> list[tuple[str, ...]]:
         parts = unicodedata.normalize("NFC", name).casefold().split("/")
         groups[tuple(part.rstrip(" .") for part in parts)].append(name)
     return [tuple(group) for group in groups.values() if len(group) > 1]
+
+
+def _problem_of_place(parts: Sequence[str]) -> str:
+    if (parts and parts[0].startswith("/")) or ".." in parts:
+        return "would lie outside of the submission"
+    if parts and (drive := _DRIVE.match(parts[0])):
+        return f"has a name that begins with a drive of some systems, {drive[0]}"
+    return ""
 
 
 def _problem_of_part(part: str) -> str:

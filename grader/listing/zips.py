@@ -5,7 +5,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -38,6 +38,11 @@ _END, _END_NUM_BYTES = b"PK\5\6", 22
 _WITH_MODES = (3, 19)
 """Unix and Darwin: what they zip has the modes of its files."""
 _ENCRYPTED = 0x1
+_IS_UTF_8 = 0x800
+_FIELD = struct.Struct("<HH")
+"""Kind and length of a field beside a name."""
+_UNICODE_NAME, _UNICODE_NAME_OFFSET = 0x7075, 5
+"""The name once more, which some programs take in place of the other, after a version and a sum."""
 
 
 def of_zip(file: BinaryIO, path: Path) -> Listing:
@@ -127,6 +132,10 @@ def _refuse_other_readings(file: BinaryIO, archive: zipfile.ZipFile, path: Path)
         file.seek(member.header_offset)
         head = file.read(_HEAD_NUM_BYTES)
         lengths = _NAME_LENGTHS.unpack(head) if len(head) == _HEAD_NUM_BYTES else (0, 0)
+        name, extra = (file.read(length) for length in lengths)
+        if _has_other_name(member, name, extra):
+            shown = names.shown([member.filename])
+            raise _two_readings(path, f"has a second name for {shown}")
         here = member.header_offset + _HEAD_NUM_BYTES + sum(lengths) + member.compress_size
         spare = _MAX_DESCRIPTOR_NUM_BYTES if member.flag_bits & _DESCRIPTOR else 0
     if not 0 <= archive.start_dir - here <= spare:
@@ -134,6 +143,32 @@ def _refuse_other_readings(file: BinaryIO, archive: zipfile.ZipFile, path: Path)
     file.seek(-min(_END_NUM_BYTES + len(archive.comment), file.seek(0, 2)), 2)
     if not file.read().startswith(_END):
         raise _two_readings(path, "goes on after its end")
+
+
+def _has_other_name(member: zipfile.ZipInfo, name: bytes, extra: bytes) -> bool:
+    """Return whether a program may show a member by another name than we do.
+
+    name, extra: what stands before its content.
+    """
+    coding = "utf-8" if member.flag_bits & _IS_UTF_8 else "cp437"
+    try:
+        if name.decode(coding) != member.orig_filename:
+            return True
+    except UnicodeDecodeError:
+        return True
+    ours = member.orig_filename.encode()
+    others = [*_unicode_names(member.extra), *_unicode_names(extra)]
+    # Where neither is ASCII they may be one name in two encodings, and of no file that is graded.
+    return any(other != ours and (other.isascii() or ours.isascii()) for other in others)
+
+
+def _unicode_names(extra: bytes) -> Iterator[bytes]:
+    """Yield the names that fields beside a member's own give it."""
+    while len(extra) >= _FIELD.size:
+        kind, num_bytes = _FIELD.unpack_from(extra)
+        if kind == _UNICODE_NAME:
+            yield extra[_FIELD.size + _UNICODE_NAME_OFFSET : _FIELD.size + num_bytes]
+        extra = extra[_FIELD.size + num_bytes :]
 
 
 def _two_readings(path: Path, what: str) -> UsageError:

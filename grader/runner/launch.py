@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from grader.errors import GraderError, LaunchError
 from grader.model import Outcome, RunFailure, Verdict
+from grader.runner import scarcity
 from grader.runner.connections import Connections
 from grader.runner.fork_server import ForkServer, RunLost
 from grader.runner.launch_plan import LaunchPlan, LaunchResult
@@ -50,9 +51,13 @@ def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None) -> LaunchResu
         raise GraderError(f"a run was lost twice in a row: {error}") from None
     except LaunchError as error:
         server.require_host()
+        # On a student's own machine nobody has set any limits for this.
+        scarce = scarcity.advice(scarcity.own_allowance()) if uid is not None else ""
+        # What mpirun has printed is long, and comes last.
+        fault = "which is the machine's fault and not the submission's"
         raise GraderError(
-            f"{plan.ranks} ranks could not be started, twice in a row: {error}; "
-            "this is the machine's fault, not the submission's"
+            f"{plan.ranks} ranks could not be started, twice in a row, {fault}"
+            f"{scarce and '; '}{scarce}: {str(error).rstrip('. ')}"
         ) from None
 
 

@@ -7,6 +7,7 @@ import random
 import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def check_machine(needs: Sequence[str] = ()) -> None:
 
     needs: the modules that ranks import, beside numpy and mpi4py.
     """
+    _require_temporary_folder()
     mpirun()
     build.library()
     packages = dict.fromkeys(module.partition(".")[0] for module in needs)
@@ -34,6 +36,17 @@ def check_machine(needs: Sequence[str] = ()) -> None:
             f"{'is' if len(missing) == 1 else 'are'} not installed: install what the course's "
             f"requirements.txt names, or `pip install {' '.join(missing)}`"
         )
+
+
+def _require_temporary_folder() -> None:
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        tried = os.environ.get("TMPDIR", "/tmp")  # noqa: S108 - only named
+        raise GraderError(
+            f"no folder for temporary files can be written, such as {tried}; make it writable, or "
+            f"start a container that is read-only with --tmpfs {tried}:rw,noexec,nosuid,nodev"
+        ) from None
 
 
 def mpirun() -> str:

@@ -14,6 +14,7 @@ import grader
 from grader.environment import RANKS_FOLDER
 from grader.errors import GraderError
 from grader.model import Outcome, Text
+from grader.runner import scarcity
 from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult, Limits
 from grader.selftest import (
     architecture,
@@ -72,7 +73,9 @@ def examine(
     outcome = next(iter(launched.outcomes), launched.failure)
     if not isinstance(outcome, Outcome):
         reason = f"{outcome.message} {outcome.detail}" if outcome else "it gave no answer"
-        raise GraderError(f"the selftest could not be run, so nothing is graded: {reason.strip()}")
+        scarce = scarcity.advice(scarcity.own_allowance())
+        reason = "; ".join(filter(None, (reason.strip(), scarce)))
+        raise GraderError(f"the selftest could not be run, so nothing is graded: {reason}")
     found = json.loads(outcome.results[0]["found"])
     seen, seen_by_a_rank = look_around(), read_back(found["surroundings"])
     remains = _remains(found["files"], seen, seen_by_a_rank)

@@ -21,6 +21,7 @@ from grader.selftest.surroundings import (
 _FLAGS = {
     "try_running_from_tmp": "--tmpfs /tmp:rw,noexec,nosuid,nodev",
     "try_the_network": "--network none",
+    "try_ports_of_connections_that_ended": "--sysctl net.ipv4.tcp_max_tw_buckets=0",
 }
 """Attempts that only a flag of the container stops."""
 _NEEDED = frozenset({"SETUID", "SETGID", "KILL"})

@@ -1,6 +1,7 @@
 """Attempts on what the kernel offers: namespaces, mounts, seldom used calls, sockets."""
 
 import ctypes
+import errno
 import mmap
 import os
 import signal
@@ -38,6 +39,9 @@ _CALLS: dict[str, tuple[int | bytes | None, ...]] = {
     "memfd_create": (b"selftest", 0),
 }
 _PR_SET_DUMPABLE = 4
+_TIME_WAIT = "06"
+"""The state of a connection that has ended, in /proc/net/tcp."""
+_LONGEST_ENDING_S, _TICK_S = 2.0, 0.01
 _SYSTEM_V_REMOVE = {"shmget": libc.shmctl, "msgget": libc.msgctl, "semget": libc.semctl}
 
 
@@ -87,6 +91,52 @@ def try_the_network(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[
     # Addresses kept for documentation. Connecting a datagram socket sends nothing: it finds a way.
     yield "a way to 192.0.2.1", partial(_find_way, socket.AF_INET, "192.0.2.1")
     yield "a way to 2001:db8::1", partial(_find_way, socket.AF_INET6, "2001:db8::1")
+
+
+def try_ports_of_connections_that_ended(
+    target: Mapping[str, Any],
+) -> Iterator[tuple[str, Callable[[], object]]]:
+    """No port shows that it had a connection which has ended."""
+    port = _port_of_a_connection_that_ended()
+    yield "read of it in /proc/net/tcp", partial(_read_of, port)
+    yield "find the port taken", partial(_find_taken, port)
+
+
+def _port_of_a_connection_that_ended() -> int:
+    """Return the port of the side that has ended it, on which the kernel would keep it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = int(listener.getsockname()[1])
+        with socket.create_connection(("127.0.0.1", port)) as ours:
+            listener.accept()[0].close()
+            ours.recv(1)
+    until_s = time.monotonic() + _LONGEST_ENDING_S
+    # A busy machine takes a moment to end both sides.
+    while _states_of(port) - {_TIME_WAIT} and time.monotonic() < until_s:
+        time.sleep(_TICK_S)
+    return port
+
+
+def _states_of(port: int) -> set[str]:
+    """Return the states of all connections that have this port on our side."""
+    with open("/proc/net/tcp") as table:  # noqa: PTH123 - one of the kernel's
+        rows = [line.split() for line in table][1:]
+    return {row[3] for row in rows if int(row[1].partition(":")[2], 16) == port}
+
+
+def _read_of(port: int) -> None:
+    if not _states_of(port):
+        raise PermissionError(errno.EPERM, "nothing is told of it")
+
+
+def _find_taken(port: int) -> None:
+    try:
+        with socket.socket() as later:
+            later.bind(("127.0.0.1", port))
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            return
+        raise
+    raise PermissionError(errno.EPERM, "it is free")
 
 
 def _unshare(flag: int) -> None:

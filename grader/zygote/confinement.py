@@ -70,7 +70,7 @@ def confine(sealed: Sealed | None, memory_num_bytes: int, output: int, parent: i
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.dup2(nothing, 0)
-    os.closerange(3, 1 << 16)
+    _close_all_from(3)
     for kind, number in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_DATA, _data_num_bytes() + memory_num_bytes),
@@ -95,6 +95,13 @@ def confine(sealed: Sealed | None, memory_num_bytes: int, output: int, parent: i
         # Nobody of the same user looks into a rank: what its neighbour was given is not its own.
         _set(_PR_SET_DUMPABLE, 0)
         sealed.system_calls.put_on()
+
+
+def _close_all_from(first: int) -> None:
+    """Close every descriptor from this one on, whatever limits there have been on their number."""
+    with os.scandir("/proc/self/fd") as entries:
+        last = max(int(entry.name) for entry in entries)
+    os.closerange(first, last + 1)
 
 
 def _set(option: int, value: int) -> None:

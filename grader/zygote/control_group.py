@@ -53,6 +53,12 @@ class ControlGroup:
             max_processes=pids and _limit(pids[1]),
         )
 
+    def close(self) -> None:
+        """Close the counters; the limits stay known."""
+        for descriptor in (self.memory, self.memory_details, self.processes):
+            if descriptor >= 0:
+                os.close(descriptor)
+
     def memory_num_bytes(self, at_least: int = 0) -> int | None:
         """Return what is in use and cannot be given back: all but the cache of files.
 

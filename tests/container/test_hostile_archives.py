@@ -8,7 +8,7 @@ import warnings
 
 import pytest
 from red_team import container, images, invariants
-from red_team.archives import BUILDERS, FILE
+from red_team.archives import BUILDERS, FILE, READ_TWO_WAYS
 from red_team.attack import Attack
 
 from grader.courses import find_courses
@@ -46,6 +46,13 @@ def test_the_client_takes_only_what_lies_in_it(built):
     assert CANARY.encode() not in b"".join(found.files.values())
     assert not [name for name in found.files if name.startswith("/") or ".." in name.split("/")]
     assert sum(map(len, found.files.values())) <= 256 << 20
+
+
+@pytest.mark.parametrize("builder", READ_TWO_WAYS, ids=lambda builder: builder.__name__)
+def test_what_reads_two_ways_is_refused(builder, tmp_path):
+    """Whichever file a person would see: one sentence, and nothing is graded."""
+    with pytest.raises(UsageError, match=r"; make the (zip|archive) again|cannot be unpacked"):
+        intake.read(builder(tmp_path / "handed_in", tmp_path), find_courses().wanted("mpi_sgd"))
 
 
 def test_the_container_pays_nothing_and_stays_clean(built):

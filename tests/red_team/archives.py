@@ -5,7 +5,9 @@ must not get in. STOLEN is where a model solution lies in the container: a link 
 there is paid in full.
 """
 
+import gzip
 import io
+import lzma
 import os
 import socket
 import stat
@@ -13,12 +15,18 @@ import struct
 import tarfile
 import unicodedata
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 FILE = "my_naive_allreduce.py"
 STOLEN = f"/opt/course/reference/mpi_sgd/{FILE}"
 WRONG = b"def allreduce(send, recv, comm, op):\n    recv[...] = 0\n"
+
+SEEN = b"def allreduce(send, recv, comm, op):\n    comm.Allreduce(send, recv, op)\n"
+"""What a person who unpacks an archive is to see, in place of what is graded."""
+_NAME, _OTHER_NAME = FILE.encode(), b"my_other_allreduce.py"
+_LISTED, _END = b"PK\1\2", b"PK\5\6"
 
 Builder = Callable[[Path, Path], Path]
 
@@ -265,6 +273,181 @@ def tree_with_odd_names(place: Path, canary: Path) -> Path:
     return place
 
 
+def tar_before_a_zip(place: Path, canary: Path) -> Path:
+    """Begin as a tar that is graded, and end as a zip that a person sees."""
+    place.write_bytes(_tar_bytes((FILE, WRONG)) + _zip_bytes((FILE, SEEN)))
+    return place
+
+
+def tar_whose_last_block_is_a_zip(place: Path, canary: Path) -> Path:
+    """Hide the zip in a tar, gzipped whole, in the blocks that end it."""
+    tar = _tar_bytes((FILE, WRONG))
+    place.write_bytes(gzip.compress(tar + _zip_bytes((FILE, SEEN))))
+    return place
+
+
+def tar_packed_before_a_zip(place: Path, canary: Path) -> Path:
+    """Put a zip behind the packed bytes of a tar, where unpackers end."""
+    place.write_bytes(lzma.compress(_tar_bytes((FILE, WRONG))) + _zip_bytes((FILE, SEEN)))
+    return place
+
+
+def zip_before_a_tar(place: Path, canary: Path) -> Path:
+    """Begin as a zip and go on as a tar."""
+    place.write_bytes(_zip_bytes((FILE, SEEN)) + _tar_bytes((FILE, WRONG)))
+    return place
+
+
+def zip_before_a_packed_tar(place: Path, canary: Path) -> Path:
+    """Begin as a zip and go on as a gzip of a tar."""
+    place.write_bytes(_zip_bytes((FILE, SEEN)) + gzip.compress(_tar_bytes((FILE, WRONG))))
+    return place
+
+
+def zip_that_holds_a_tar_before_its_list(place: Path, canary: Path) -> Path:
+    """Keep a tar between the files of a zip and their list, which says where it is now."""
+    data, tar = _zip_bytes((FILE, SEEN)), _tar_bytes((FILE, WRONG))
+    at, end = data.index(_LISTED), data.index(_END)
+    moved = data[end : end + 16] + struct.pack("<L", at + len(tar)) + data[end + 20 :]
+    place.write_bytes(data[:at] + tar + data[at:end] + moved)
+    return place
+
+
+def zip_with_bytes_after_its_end(place: Path, canary: Path) -> Path:
+    """Append a script."""
+    place.write_bytes(_zip_bytes((FILE, WRONG)) + b"\nexec(open('/etc/passwd').read())\n")
+    return place
+
+
+def zip_with_zeros_after_its_end(place: Path, canary: Path) -> Path:
+    """Append what looks like padding."""
+    place.write_bytes(_zip_bytes((FILE, WRONG)) + bytes(512))
+    return place
+
+
+def tar_with_bytes_after_its_end(place: Path, canary: Path) -> Path:
+    """Append another tar, which some programs are told to read on into."""
+    place.write_bytes(_tar_bytes((FILE, SEEN)) + _tar_bytes((FILE, WRONG)))
+    return place
+
+
+def zip_with_two_ends(place: Path, canary: Path) -> Path:
+    """Hold a second zip behind the first, each with an end record of its own."""
+    place.write_bytes(_zip_bytes((FILE, SEEN)) + _zip_bytes((FILE, WRONG)))
+    return place
+
+
+def zip_with_an_end_in_its_comment(place: Path, canary: Path) -> Path:
+    """Hold the second zip in the comment of the first."""
+    outer, inner = _zip_bytes((FILE, WRONG)), _zip_bytes((FILE, SEEN))
+    place.write_bytes(outer[:-2] + struct.pack("<H", len(inner)) + inner)
+    return place
+
+
+def zip_with_an_end_in_a_file(place: Path, canary: Path) -> Path:
+    """Hold a whole zip, not packed, as the last file, and its end once more after the end."""
+    inner = _zip_bytes((FILE, SEEN))
+    place.write_bytes(_zip_bytes((FILE, WRONG), ("z", inner)) + inner[inner.index(_END) :])
+    return place
+
+
+def zip_whose_local_name_is_another(place: Path, canary: Path) -> Path:
+    """Call the file one thing before its content and another in the list."""
+    place.write_bytes(_zip_bytes((FILE, WRONG)).replace(_NAME, _OTHER_NAME, 1))
+    return place
+
+
+def zip_whose_listed_name_is_another(place: Path, canary: Path) -> Path:
+    """Have the list, and not what stands before the content, name the file that is asked for."""
+    data = _zip_bytes((_OTHER_NAME.decode(), WRONG), ("seen.py", SEEN))
+    at = data.rindex(_OTHER_NAME)
+    place.write_bytes(data[:at] + _NAME + data[at + len(_NAME) :])
+    return place
+
+
+def zip_whose_unwanted_file_has_a_wanted_name(place: Path, canary: Path) -> Path:
+    """Have a file that nobody asks for bear the wanted name before its content."""
+    data = _zip_bytes((FILE, WRONG), (_OTHER_NAME.decode(), SEEN))
+    at = data.index(_OTHER_NAME)
+    place.write_bytes(data[:at] + _NAME + data[at + len(_NAME) :])
+    return place
+
+
+def zip_with_a_unicode_path(place: Path, canary: Path) -> Path:
+    """Name the file that is asked for otherwise in a field that some programs prefer."""
+    return _zip_with_unicode_names(place, [(FILE, WRONG, "shown.py"), ("other.py", SEEN, FILE)])
+
+
+def zip_with_a_unicode_path_on_another(place: Path, canary: Path) -> Path:
+    """Leave the file alone and give another its name by that field."""
+    return _zip_with_unicode_names(place, [(FILE, WRONG, FILE), ("other.py", SEEN, FILE)])
+
+
+def zip_with_a_unicode_path_that_leads_out(place: Path, canary: Path) -> Path:
+    """Lead out by that field alone."""
+    return _zip_with_unicode_names(place, [(FILE, WRONG, f"../../{FILE}")])
+
+
+def gzip_of_many_members(place: Path, canary: Path) -> Path:
+    """Pack a tar in three thousand members, block by block."""
+    tar = _tar_bytes((FILE, WRONG), ("a.py", bytes(1 << 20)))
+    pieces = [tar[at : at + 512] for at in range(0, len(tar), 512)]
+    place.write_bytes(b"".join(map(gzip.compress, pieces)))
+    return place
+
+
+def gzip_of_two_tars(place: Path, canary: Path) -> Path:
+    """Pack two tars in a member each: what one program sees as one, another reads half of."""
+    tars = (_tar_bytes((FILE, SEEN)), _tar_bytes((FILE, WRONG)))
+    place.write_bytes(b"".join(map(gzip.compress, tars)))
+    return place
+
+
+def gzip_with_bytes_after_it(place: Path, canary: Path) -> Path:
+    """Put a zip, which has no gzip's beginning, after the last member."""
+    place.write_bytes(gzip.compress(_tar_bytes((FILE, WRONG))) + _zip_bytes((FILE, SEEN)))
+    return place
+
+
+def zip_with_links_of_darwin(place: Path, canary: Path) -> Path:
+    """Link to the model solution as a zip of that system does."""
+    return _zip_of_kind(place, 19, [(FILE, stat.S_IFLNK, STOLEN.encode())])
+
+
+def zip_with_links_to_a_canary_of_darwin(place: Path, canary: Path) -> Path:
+    """Link to what lies outside, and to a folder with the file in it."""
+    links = [("utils.py", stat.S_IFLNK, os.fsencode(canary)), ("up", stat.S_IFLNK, b"/")]
+    return _zip_of_kind(place, 19, [*links, (f"up{STOLEN}", stat.S_IFREG, WRONG)])
+
+
+def zip_with_devices_of_darwin(place: Path, canary: Path) -> Path:
+    """Hold a device and a pipe under the names that are asked for."""
+    return _zip_of_kind(place, 19, [(FILE, stat.S_IFCHR, b""), ("utils.py", stat.S_IFIFO, b"")])
+
+
+READ_TWO_WAYS: tuple[Builder, ...] = (
+    tar_before_a_zip,
+    tar_whose_last_block_is_a_zip,
+    tar_packed_before_a_zip,
+    zip_before_a_tar,
+    zip_before_a_packed_tar,
+    zip_that_holds_a_tar_before_its_list,
+    zip_with_bytes_after_its_end,
+    zip_with_zeros_after_its_end,
+    tar_with_bytes_after_its_end,
+    zip_with_two_ends,
+    zip_with_an_end_in_its_comment,
+    zip_with_an_end_in_a_file,
+    zip_whose_local_name_is_another,
+    zip_whose_listed_name_is_another,
+    zip_whose_unwanted_file_has_a_wanted_name,
+    zip_with_a_unicode_path,
+    zip_with_a_unicode_path_on_another,
+    zip_with_a_unicode_path_that_leads_out,
+    gzip_of_two_tars,
+    gzip_with_bytes_after_it,
+)
+"""Programs show different files of these: they are refused."""
 BUILDERS: tuple[Builder, ...] = (
     zip_that_leads_out,
     zip_with_links,
@@ -286,6 +469,11 @@ BUILDERS: tuple[Builder, ...] = (
     tree_with_pipes,
     tree_of_many_files,
     tree_with_odd_names,
+    gzip_of_many_members,
+    zip_with_links_of_darwin,
+    zip_with_links_to_a_canary_of_darwin,
+    zip_with_devices_of_darwin,
+    *READ_TWO_WAYS,
 )
 
 
@@ -299,6 +487,43 @@ class _Zeros(io.RawIOBase):
         taken = self._left if num_bytes < 0 else min(num_bytes, self._left)
         self._left -= taken
         return bytes(taken)
+
+
+def _zip_bytes(*members: tuple[str, bytes]) -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for name, content in members:
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return held.getvalue()
+
+
+def _tar_bytes(*members: tuple[str, bytes]) -> bytes:
+    held = io.BytesIO()
+    with tarfile.open(fileobj=held, mode="w") as archive:
+        for name, content in members:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return held.getvalue()
+
+
+def _zip_with_unicode_names(place: Path, members: list[tuple[str, bytes, str]]) -> Path:
+    with zipfile.ZipFile(place, "w") as archive:
+        for name, content, other in members:
+            field = b"\1" + struct.pack("<L", zlib.crc32(name.encode())) + other.encode()
+            member = zipfile.ZipInfo(name)
+            member.extra = struct.pack("<HH", 0x7075, len(field)) + field
+            archive.writestr(member, content)
+    return place
+
+
+def _zip_of_kind(place: Path, system: int, members: list[tuple[str, int, bytes]]) -> Path:
+    with zipfile.ZipFile(place, "w") as archive:
+        for name, kind, content in members:
+            member = zipfile.ZipInfo(name)
+            member.create_system, member.external_attr = system, (kind | 0o777) << 16
+            archive.writestr(member, content)
+    return place
 
 
 def _zip(place: Path, members: list[tuple[str, bytes]]) -> Path:

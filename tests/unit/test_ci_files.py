@@ -112,6 +112,8 @@ def test_the_workflow_hardens_the_container_as_grade_run_does():
     assert f"--network {host['network_mode']} " in flags
     assert f"--ipc {host['ipc_mode']} " in flags
     assert f"--security-opt {host['security_opt'][0]} " in flags
+    for name, value in host["sysctls"].items():
+        assert f"--sysctl {name}={value} " in flags
     assert f"--pids-limit {host['pids_limit']} " in flags
     assert f"--shm-size {host['shm_size'] >> 20}m " in flags
     assert (

@@ -59,7 +59,11 @@ def test_a_later_cell_overwrites_or_appends():
 
 
 @pytest.mark.parametrize(
-    "name", ["/etc/passwd", "../a.py", "a/../../b.py", "~/a.py", "$HOME/a.py", "a\\b.py", "{x}.py"]
+    "name",
+    [
+        *("/etc/passwd", "../a.py", "a/../../b.py", "~/a.py", "$HOME/a.py", "a\\b.py", "{x}.py"),
+        *("C:x.py", "c:/x.py", "Z:a/b.py", "//host/x.py"),
+    ],
 )
 def test_names_that_lead_elsewhere_are_refused(name):
     """And named, while the other cells are read."""

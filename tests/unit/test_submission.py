@@ -4,10 +4,12 @@ import io
 import json
 import os
 import stat
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from archives import member, tar_of, zip_of
 
 from grader import submission as submissions
 from grader.errors import UsageError
@@ -198,6 +200,53 @@ def test_what_lies_too_far_down_is_named(tmp_path, how):
         "stud/hw/ring.py was not read: it lies 2 folders down; expected is ring.py in the root or "
         "one folder down",
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("../../ring.py", "would lie outside of the submission"),
+        ("../ring.py", "would lie outside of the submission"),
+        ("a/../../ring.py", "would lie outside of the submission"),
+        ("/home/anna/ring.py", "would lie outside of the submission"),
+        ("D:/hw/ring.py", "has a name that begins with a drive of some systems, D:"),
+    ],
+)
+@pytest.mark.parametrize("how", ["zip", "tar", "pax"])
+def test_a_missing_file_that_cannot_be_taken_is_told_for_its_own_reason(tmp_path, how, name, why):
+    """Not as one that lies too far down, wherever its path is written."""
+    if how == "zip":
+        content = zip_of((name, b"1"), ("sync.py", b"2"))
+    elif how == "tar":
+        content = tar_of((name, b"1"), ("sync.py", b"2"))
+    else:
+        moved = member("plain.py", pax_headers={"path": name})
+        content = tar_of(moved, ("sync.py", b"2"), format=tarfile.PAX_FORMAT)
+    (tmp_path / "it").write_bytes(content)
+    found = submissions.read(tmp_path / "it", ["ring.py", "sync.py"])
+    assert list(found.files) == ["sync.py"]
+    assert found.notes == (f"{name} was not read: it {why}",)
+
+
+@pytest.mark.parametrize("how", ["folder", "zip", "tar", "notebook"])
+@pytest.mark.parametrize("name", ["C:ring", "c:hw/ring"])
+def test_a_drive_is_no_name_in_any_form(tmp_path, how, name):
+    """One rule for names, whatever brings them."""
+    place, cell, name = tmp_path / "it", name, f"{name}.py"
+    if how == "folder":
+        (place / name).parent.mkdir(parents=True)
+        (place / name).write_bytes(b"1")
+        (place / "sync.py").write_bytes(b"2")
+    elif how == "notebook":
+        place.mkdir()
+        (place / "all.ipynb").write_bytes(notebook(**{cell: "f"}, sync="g"))
+    else:
+        pack = zip_of if how == "zip" else tar_of
+        place.write_bytes(pack((name, b"1"), ("sync.py", b"2")))
+    found = submissions.read(place, ["ring.py", "sync.py", name])
+    assert "sync.py" in found.files
+    assert not [each for each in found.files if ":" in each]
+    assert any(name.partition("/")[0] in note for note in found.notes), found.notes
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The digests of what graded: whatever decides a mark changes one, and nothing else does."""
 
+import re
 import shutil
 
 import pytest
@@ -97,3 +98,16 @@ def test_course_and_interpreter_are_named(root):
     found = versions.versions(Course.read(root))
     assert found.course == "systems-for-ml"
     assert found.packages["python"].startswith("3.")
+
+
+def test_what_no_lock_holds_is_named_as_well(monkeypatch):
+    """The libraries that come with the distribution of an image."""
+    found = versions.packages()
+    assert re.fullmatch(r"[a-z]+ [\d.]+|unknown", found["libc"])
+    assert re.fullmatch(r"\d+\.\d+\.\d+|not installed", found["libseccomp"])
+
+    def load(name):
+        raise OSError(name)
+
+    monkeypatch.setattr(versions.ctypes, "CDLL", load)
+    assert versions.packages()["libseccomp"] == "not installed"

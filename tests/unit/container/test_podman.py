@@ -119,6 +119,7 @@ def test_podman_gets_what_docker_gets():
             f"--network={wanted['network_mode']}",
             f"--ipc={wanted['ipc_mode']}",
             f"--pids-limit={wanted['pids_limit']}",
+            *(f"--sysctl={name}={value}" for name, value in wanted["sysctls"].items()),
             f"--memory={wanted['mem_limit']}",
             f"--memory-swap={wanted['memswap_limit']}",
             f"--shm-size={wanted['shm_size']}",

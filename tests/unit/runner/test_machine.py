@@ -1,6 +1,7 @@
 """What a machine has to have: packages, and ports for torch groups that begin by themselves."""
 
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,15 @@ def test_a_package_that_ranks_need_and_nobody_has_installed_is_told():
         machine.check_machine(["numpy", "torchlight.nn", "torchlight"])
     with pytest.raises(GraderError, match="needs torchlight and candle, which are not installed"):
         machine.check_machine(["torchlight", "candle"])
+
+
+def test_a_machine_without_a_folder_for_temporary_files_says_what_to_add(monkeypatch):
+    """As a read-only container without its tmpfs; one sentence, before anything is started."""
+
+    def find_none():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", find_none)
+    monkeypatch.setenv("TMPDIR", "/tmp")
+    with pytest.raises(GraderError, match=r"no folder .* such as /tmp; .* --tmpfs /tmp:rw,noexec"):
+        machine.check_machine()

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import resource
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -113,6 +114,23 @@ def test_growing_a_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
     if resource.getrlimit(resource.RLIMIT_FSIZE)[1] == resource.RLIM_INFINITY:
         assert succeeded(resource.RLIM_INFINITY) == ["grow a file"]
+
+
+def test_a_port_of_a_connection_that_ended():
+    """Told by the kernel's table and by the port itself, unless the kernel keeps none."""
+    found = hostile_probe.outcomes(hostile_system.try_ports_of_connections_that_ended({}))
+    keeps = Path("/proc/sys/net/ipv4/tcp_max_tw_buckets").read_text().strip() != "0"
+    both = ["read of it in /proc/net/tcp", "find the port taken"]
+    assert found == {"num_steps": 2, "succeeded": both if keeps else []}
+
+
+def test_a_port_that_is_free_tells_nothing():
+    """Neither way: nobody has used it."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    for look in (hostile_system._read_of, hostile_system._find_taken):
+        with pytest.raises(PermissionError):
+            look(port)
 
 
 def test_looking_into_a_process(child):

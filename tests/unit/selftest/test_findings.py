@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from grader.errors import GraderError
-from grader.selftest.findings import Remains, protections
+from grader.selftest.findings import _FLAGS, Remains, protections
 from grader.selftest.hostile_probe import ATTEMPTS
 from grader.selftest.protections import note, refusal
 from grader.selftest.surroundings import ControlGroup, Surroundings, read_back
@@ -87,7 +87,7 @@ def test_one_success_is_one_missing_protection(name):
     attempts = {**_TOLD["attempts"], name: {"num_steps": 3, "succeeded": ["read it"]}}
     (missing,) = found(told(attempts=attempts)).values()
     assert missing.found == "not refused: read it"
-    assert missing.is_essential == (name not in ("try_running_from_tmp", "try_the_network"))
+    assert missing.is_essential == (name not in _FLAGS)
 
 
 @pytest.mark.parametrize(

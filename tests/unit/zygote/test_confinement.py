@@ -15,7 +15,7 @@ TOLD = ("Uid", "Gid", "Groups", "CapEff", "NoNewPrivs", "Seccomp", "Umask")
 KINDS = ("NPROC", "NOFILE", "FSIZE", "CORE", "MEMLOCK", "MSGQUEUE", "SIGPENDING", "NICE", "RTPRIO")
 
 
-def inside(sealed) -> dict:
+def inside(sealed, *, also: int = 0) -> dict:
     """Return what a confined process tells of itself."""
     printed = os.memfd_create("printed")
     opened = os.open("/dev/zero", os.O_RDONLY)
@@ -30,6 +30,7 @@ def inside(sealed) -> dict:
             for kind in KINDS:
                 found[kind] = resource.getrlimit(getattr(resource, f"RLIMIT_{kind}"))
             found["open"] = [fd for fd in range(100) if Path(f"/proc/self/fd/{fd}").exists()]
+            found["also"] = Path(f"/proc/self/fd/{also}").exists()
             found["leads session"] = os.getsid(0) == os.getpid()
             print(json.dumps(found), file=os.fdopen(1, "w", closefd=False), flush=True)
         finally:
@@ -39,6 +40,24 @@ def inside(sealed) -> dict:
     said = os.pread(printed, 1 << 16, 0)
     os.close(printed)
     return json.loads(said)
+
+
+@pytest.mark.parametrize("number", [99, 1 << 16, 100_000, (1 << 20) - 1])
+def test_no_descriptor_is_left_however_high_its_number(number):
+    """Also where the limit was lower again before the process was forked."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (number + 1, max(hard, number + 1)))
+    except (OSError, ValueError):
+        pytest.skip(f"descriptors end at {hard} here")
+    try:
+        with Path("/dev/zero").open("rb") as opened:
+            os.dup2(opened.fileno(), number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 256), hard))
+        assert inside(None, also=number)["also"] is False
+        os.close(number)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="becomes another user")
