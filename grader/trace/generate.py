@@ -53,6 +53,8 @@ _WINDOWS = ("Win_allocate", "Win_allocate_shared", "Win_create", "Win_create_dyn
 """Functions that need memory of all ranks; refused unless the part allows it."""
 
 _SENDS_OF_ITS_OWN = (
+    "Alltoallv",
+    "Alltoallw",
     "Comm_create_from_group",
     "Comm_create_group",
     "Intercomm_create",
