@@ -6,6 +6,7 @@ the module that it stands in: those of probes have one that looks among themselv
 """
 
 import builtins
+import functools
 from collections.abc import Mapping, Sequence
 from types import CodeType, ModuleType
 from typing import Any
@@ -37,7 +38,7 @@ class _Package:
 
     def __init__(self, sources: Mapping[str, str]) -> None:
         # All of them now: once the guard is there, nobody makes code that has their names.
-        self._codes = {name: _compiled(name, text) for name, text in sources.items()}
+        self._codes = compiled(sources)
         self._modules: dict[str, ModuleType] = {}
         self._import_others = builtins.__import__
         self._builtins = {**vars(builtins), "__import__": self._import}
@@ -96,6 +97,15 @@ class _Package:
         return package
 
 
+def compiled(sources: Mapping[str, str]) -> dict[str, CodeType]:
+    """Return the code of each module of the package that sources make: see `load`.
+
+    A rank finds it made where the zygote has asked for it before: ranks are forked.
+    """
+    return {name: _compiled(name, text) for name, text in sources.items()}
+
+
+@functools.cache
 def _compiled(name: str, text: str) -> CodeType:
     return compile(text, f"<{_full_name(name)}>", "exec", dont_inherit=True)
 

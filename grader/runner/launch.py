@@ -72,7 +72,8 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None) -> Launc
         sandbox.fill(submission=plan.submission, support=plan.support)
         connections = Connections(sandbox.socket_path, plan.ranks, sandbox.ranks_uid)
         stack.callback(connections.close)
-        sandbox.start(plan.ranks, under_mpirun=plan.backend.startswith("mpi"))
+        under_mpirun = plan.backend.startswith("mpi")
+        sandbox.start(plan.ranks, plan.probes, under_mpirun=under_mpirun)
         run = Run(plan, sandbox, connections, files)
         outcomes: list[Outcome | RunFailure] = []
         failure, is_starved = None, False

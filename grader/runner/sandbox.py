@@ -62,9 +62,10 @@ class Sandbox:
             if path.name != "scratch":
                 path.chmod(0o755 if path.is_dir() else 0o644)
 
-    def start(self, ranks: int, *, under_mpirun: bool) -> None:
+    def start(self, ranks: int, probes: Mapping[str, str], *, under_mpirun: bool) -> None:
         """Start the ranks, which will connect to our socket.
 
+        probes: what they will be told to run, so that it is compiled once for all of them.
         Raises GraderError when the machine cannot.
         """
         self._server.start(
@@ -75,6 +76,7 @@ class Sandbox:
                 "memory_num_bytes": self._limits.memory_num_bytes,
                 "rank_memory_num_bytes": self._limits.rank_memory_num_bytes,
                 "output_num_bytes": self._limits.output_num_bytes,
+                "probes": dict(probes),
                 "mpirun": self._mpirun(ranks) if under_mpirun else None,
                 "environment": self._environment(),
             }

@@ -5,12 +5,12 @@ few milliseconds, because it imports next to nothing.
 """
 
 import _socket  # `socket` would import ten other modules
-import os
+import posix  # as would `os`
 import sys
 
 connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
 connection.connect(sys.argv[1])
-entries = [name + b"=" + value for name, value in os.environb.items()]
+entries = [name + b"=" + value for name, value in posix.environ.items()]
 unsent = b"\0".join(entries)
 while unsent:
     unsent = unsent[connection.send(unsent) :]
@@ -20,5 +20,5 @@ while received := connection.recv(64):
     said += received
 status = int(said or b"1")
 if status < 0:
-    os.kill(os.getpid(), -status)
-os._exit(status)
+    posix.kill(posix.getpid(), -status)
+posix._exit(status)

@@ -47,6 +47,8 @@ class Order:
     """What processes may print that are no ranks, among them mpirun."""
     mpirun: list[str] | None
     """The command that starts the stubs; None to fork the ranks at once."""
+    probes: dict[str, str]
+    """The text of each module that the ranks will be told to run."""
     environment: dict[str, str]
 
 

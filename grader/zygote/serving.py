@@ -19,7 +19,7 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from .descriptors import interrupt_waits
 from .run import Order, RankMain, Run
 from .system_calls import NoFilter, SystemCallFilter
 
+CompileProbes = Callable[[Mapping[str, str]], object]
 _RANK_PACKAGE = "grader_rank"
 _TICK_S = 0.05
 
@@ -39,13 +40,13 @@ def serve(rank_source: Path, modules: Sequence[str]) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # Nobody reads our last words before we end; what does not fit is not worth waiting for.
     os.set_blocking(2, False)
-    rank_main = _prepare(rank_source, modules)
+    rank_main, compile_probes = _prepare(rank_source, modules)
     waked, wake = os.pipe()
     os.set_blocking(waked, False)
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    runs = _Runs(rank_main)
+    runs = _Runs(rank_main, compile_probes)
     _tell({"ready": True})
     pending = b""
     try:
@@ -74,9 +75,10 @@ def serve(rank_source: Path, modules: Sequence[str]) -> None:
 class _Runs:
     """One run after the other, as the judge orders."""
 
-    def __init__(self, rank_main: RankMain) -> None:
+    def __init__(self, rank_main: RankMain, compile_probes: CompileProbes) -> None:
         self.current: Run | None = None
         self._rank_main = rank_main
+        self._compile_probes = compile_probes
         self._system_calls: SystemCallFilter | None = None
 
     def obey(self, command: dict[str, Any]) -> None:
@@ -104,6 +106,9 @@ class _Runs:
             _tell({"impossible": str(error)})
             return
         interrupt_waits()
+        # Once for all ranks. What is wrong with a probe is a rank's to tell.
+        with contextlib.suppress(SyntaxError, ValueError):
+            self._compile_probes(order.probes)
         self.current = Run(order, self._rank_main, self._system_calls)
 
     def end(self) -> bool:
@@ -115,8 +120,8 @@ class _Runs:
             interrupt_waits(0)
 
 
-def _prepare(rank_source: Path, modules: Sequence[str]) -> RankMain:
-    """Import everything a rank needs; return what a rank does."""
+def _prepare(rank_source: Path, modules: Sequence[str]) -> tuple[RankMain, CompileProbes]:
+    """Import everything a rank needs; return what a rank does, and what compiles its probes."""
     # Hardly anything that is imported is rubbish, and to look for it takes a quarter of the time.
     gc.disable()
     if "mpi4py.MPI" in modules:
@@ -134,10 +139,12 @@ def _prepare(rank_source: Path, modules: Sequence[str]) -> RankMain:
     sys.modules[_RANK_PACKAGE] = importlib.util.module_from_spec(spec)
     importlib.import_module(f"{_RANK_PACKAGE}.backends").import_all()
     main: RankMain = importlib.import_module(f"{_RANK_PACKAGE}.harness").main
+    probe_modules = importlib.import_module(f"{_RANK_PACKAGE}.probe_modules")
+    compile_probes: CompileProbes = probe_modules.compiled
     # What is there now stays: no rank has to copy memory only because it was looked at.
     gc.freeze()
     gc.enable()
-    return main
+    return main, compile_probes
 
 
 def _reap(run: Run | None) -> None:

@@ -60,7 +60,7 @@ class StubRegistry:
         self._path = path
         self._ranks = ranks
         self._uid = uid
-        self._folders = folders
+        self._folders = tuple(folder.resolve() for folder in folders)
         self._candidates: list[_Candidate] = []
         self._connections: dict[int, socket.socket] = {}
         self.mpirun = -1
@@ -160,7 +160,8 @@ class StubRegistry:
 def allowed_environment(said: bytes, folders: Sequence[Path]) -> dict[str, str]:
     """Return the variables that a rank takes over of what a stub said.
 
-    Dropped is every name that is not on the list, and every value with a path outside of `folders`.
+    Dropped is every name that is not on the list, and every value with a path outside of `folders`,
+    which hold no symbolic link in their own paths.
     """
     found = {}
     for entry in said.split(b"\0"):
@@ -172,7 +173,7 @@ def allowed_environment(said: bytes, folders: Sequence[Path]) -> dict[str, str]:
 
 def _stays_within(value: str, folders: Sequence[Path]) -> bool:
     paths = [Path(os.path.realpath(path)) for path in _PATH.findall(_ADDRESS.sub("", value))]
-    return all(any(path.is_relative_to(folder.resolve()) for folder in folders) for path in paths)
+    return all(any(path.is_relative_to(folder) for folder in folders) for path in paths)
 
 
 def peer(connection: socket.socket) -> tuple[int, int]:
