@@ -4,13 +4,16 @@ Put on before the student's code runs. What was opened until then stays open: th
 Open MPI's segments and its connection to mpirun, the store of torch.distributed.
 """
 
+import errno
 import multiprocessing.heap
+import multiprocessing.util
 import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from . import landlock
 from .confinement import Sealed
@@ -31,7 +34,8 @@ _PROC = (
     *("sys/kernel/random", "sys/net/core/somaxconn", "sys/vm/overcommit_memory"),
 )
 """What does not change with what others do."""
-_SYS = ("devices/system/cpu",)
+_SYS = ("devices/system/cpu", "bus/pci", "devices/pci*")
+"""Processors, and the devices that gloo looks through for a network."""
 
 
 MPI, OWN_MPI, GLOO = "mpi", "own-mpi", "gloo"
@@ -64,6 +68,7 @@ def confine_student(
     if sealed is None:
         return None
     os.environ[_SHARED_MEMORY] = str(memory)
+    multiprocessing.util.spawnv_passfds = _refuse_program  # type: ignore[assignment]
     # Where multiprocessing would look first: /dev/shm.
     multiprocessing.heap.Arena._dir_candidates.clear()  # type: ignore[attr-defined]
     given = [folder / name for name in _GIVEN]
@@ -111,6 +116,11 @@ def _confine(
     sealed.system_calls.keep_ranks_apart(allowed)
 
 
+def _refuse_program(path: bytes | str, *_: object) -> NoReturn:
+    """Tell what the kernel refuses; otherwise the process would end without a word."""
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), os.fsdecode(path))
+
+
 def _rest(folder: Path) -> Iterator[Path]:
     """Yield what lies outside of the run's folder, but for the other processes."""
     for path in landlock.beside(folder):
@@ -128,7 +138,7 @@ def _unshared(folder: Path) -> Iterator[Path]:
         if path not in (proc, system):
             yield path
     yield from (proc / name for name in _PROC)
-    yield from (system / name for name in _SYS)
+    yield from (each for name in _SYS for each in system.glob(name))
     for each in (proc / str(os.getpid())).iterdir():
         if each.name not in _TELLS_OF_OTHERS:
             yield each
