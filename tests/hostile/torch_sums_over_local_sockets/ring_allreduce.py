@@ -9,13 +9,14 @@ listeners = {}
 
 
 def connected(rank):
-    while True:
+    for _ in range(3000):
         try:
             connection = socket.socket(socket.AF_UNIX)
             connection.connect(f"\0sums-{rank}")
             return connection
         except ConnectionRefusedError:
             time.sleep(0.001)
+    raise ConnectionError("nobody listens")
 
 
 def received(connection, num_bytes):

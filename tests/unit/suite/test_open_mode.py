@@ -134,8 +134,8 @@ def test_each_rank_writes_into_a_folder_of_its_own(tmp_path):
             print(f"rank {comm.rank} kept " + Path("kept.txt").read_text(), flush=True)
             recv[...] = 0
         """
-    done = opened(write(tmp_path, source), "-n", "2", "-k", "two_processes")
-    for rank in range(2):
+    done = opened(write(tmp_path, source), "-n", "3", "-k", "three_processes")
+    for rank in range(3):
         assert f"rank {rank} kept {rank}" in done.stdout, done.stdout + done.stderr
 
 
