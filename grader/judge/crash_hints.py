@@ -18,7 +18,12 @@ _NOT_CONNECTED = "Pair is not connected"
 """What gloo says of a message to oneself, as of one to a rank that has gone."""
 _NOT_FOUND = "[Errno 2] No such file or directory"
 _REFUSED = ("[Errno 1] Operation not permitted", "[Errno 13] Permission denied")
-"""How Python begins to tell what the kernel answers."""
+"""How Python tells what the kernel answers."""
+_DATABASE = "access permission denied"
+"""What sqlite3 says when it may not lock its file."""
+_PYTHON = "/python"
+"""In the path of the program that multiprocessing would start."""
+_SHM = "/dev/shm"  # noqa: S108 - as a student names it
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Crash:
     command: str = ""
     """What the script was started as; empty when the file was imported."""
     is_apart: bool = False
-    """MPI alone connects the ranks: each has a folder of its own, and nothing that is shared."""
+    """Each rank has a folder of its own, and nothing in common with others but what connects them."""
 
 
 def crash_hint(crash: Crash, trace: Trace) -> str:
@@ -110,14 +115,28 @@ def _of_arguments(crash: Crash, trace: Trace) -> str:
 
 
 def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
-    if not crash.is_apart or len(trace.ranks) < 2:
+    if not crash.is_apart:
         return ""
-    if crash.message.startswith(_NOT_FOUND):
+    if _NOT_FOUND in crash.message:
         return "each process works in a folder of its own, without what the others have written"
-    if crash.message.startswith(_REFUSED):
+    is_refused = any(words in crash.message for words in _REFUSED)
+    if _DATABASE in crash.message:
         return (
-            "processes that MPI connects have nothing else in common: no socket, no shared memory, "
-            "no other program, and each has files in its own folder only"
+            "files cannot be locked here, which a database in a file needs: open it as "
+            "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')"
+        )
+    if is_refused and _PYTHON in crash.message:
+        return (
+            "no other program can be started here, not even Python: multiprocessing works with "
+            "the start method 'fork', and shared memory as torch's tensors or multiprocessing.Array"
+        )
+    if is_refused and _SHM in crash.message:
+        return f"{_SHM} is not for ranks: multiprocessing finds shared memory without being told"
+    if is_refused:
+        return (
+            "ranks have nothing in common but what connects them, MPI or torch.distributed: no "
+            "other socket, no shared file, no lock of a file and no other program; each has files "
+            "in its own folder only"
         )
     return ""
 

@@ -5,7 +5,7 @@ import os
 import select
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from . import mpi_shim
@@ -21,8 +21,9 @@ class Backend(Protocol):
     leaves_messages: bool
     """What a call has left under way goes on when it has returned, from the caller's arrays."""
 
-    is_connected: bool
-    """Ranks need no further connection, file or program to talk to each other."""
+    world: str
+    """What connects the ranks, as far as it matters for what is left to them: `mpi`, `own-mpi`
+    where the submission starts it, `gloo`; empty where there is but one."""
 
     def begin_case(self) -> Any:
         """Return what the probe gets as `comm`, of this case's own."""
@@ -64,17 +65,34 @@ def enter(setup: Mapping[str, Any], rank: int, trace_fd: int) -> Backend:
             store,
             trace,
             kind=own_kind,
-            is_counted=setup["is_counted"],
         )
     os.environ["GRADER_TRACE_FD"] = str(trace_fd)
     return StandaloneMPI() if setup["standalone"] else SharedMPI(kind)
+
+
+def when_mpi_starts(act: Callable[[], None]) -> object:
+    """Have this done when the submission has started MPI, before that call returns to it.
+
+    Where it fails, the rank ends. Returns what has to be kept for as long as MPI may start.
+    """
+
+    def act_or_end() -> None:
+        try:
+            act()
+        except BaseException as error:
+            os.write(2, f"{type(error).__name__}: {error}\n".encode())
+            os._exit(127)
+
+    callback = ctypes.CFUNCTYPE(None)(act_or_end)
+    ctypes.CDLL(None).grader_when_started(callback)
+    return callback
 
 
 class NoBackend:
     """No messages at all."""
 
     leaves_messages = False
-    is_connected = False
+    world = ""
 
     def begin_case(self) -> None:
         """Return nothing: there is nobody to talk to."""
@@ -90,7 +108,7 @@ class SharedMPI:
     """MPI, initialised once for all cases; each case has a duplicate of COMM_WORLD."""
 
     leaves_messages = True
-    is_connected = True
+    world = "mpi"
 
     def __init__(self, kind: str) -> None:
         from mpi4py import MPI
@@ -136,7 +154,7 @@ class StandaloneMPI:
     """MPI as any program finds it: the submission's own import of mpi4py initialises it, or not."""
 
     leaves_messages = False
-    is_connected = False
+    world = "own-mpi"
 
     def __init__(self) -> None:
         self._mpi = sys.modules["mpi4py.MPI"]

@@ -17,7 +17,7 @@ from .own_modules import OwnModules
 from .student import Student
 
 
-def main(socket_path: str, rank: int, confine_student: Callable[..., None]) -> None:
+def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> None:
     """Serve one rank from its first word to the judge until the judge ends the run.
 
     confine_student: leaves this rank no way to the others but the connections that it has.
@@ -37,8 +37,9 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., None]) -> N
     if setup["guarded"]:
         guard.set_up(trace, Path(setup["support"]))
     backend = backends.enter(setup, rank, trace)
-    if setup["confined"] and backend.is_connected:
-        confine_student(windows=setup["windows"])
+    if setup["confined"] and backend.world:
+        rest = confine_student(world=backend.world, windows=setup["windows"])
+        kept = None if rest is None else backends.when_mpi_starts(rest)  # noqa: F841 - see there
     student = Student(backend.mark_phase, leaves_messages=backend.leaves_messages)
     home = Path.cwd()
     while True:

@@ -20,6 +20,7 @@ from .trace_writer import TraceWriter
 ADDRESS = "127.0.0.1"
 _PAUSE_S = 0.005
 _TCP_STORE: Any = dist.TCPStore  # type: ignore[attr-defined] # it has
+_PREFIX_STORE: Any = dist.PrefixStore  # type: ignore[attr-defined] # it has
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,13 @@ class Processes:
 class TorchBackend:
     """The default process group, made anew for each case by us or on the student's call.
 
-    Processes find each other through a file, so that no port is fixed and none can be taken. Where
-    the kernel counts what they send each other, the file tells a port alone: what is put into a
-    store is a message as well.
+    Processes find each other through one store, whose port the kernel chooses, so that none is
+    fixed and none can be taken. What is put into a store goes over the loopback, where the kernel
+    counts it. Its port is in a file, which nobody finds any more when the student's code runs.
     """
 
     leaves_messages = False
-    is_connected = False  # a new group makes new connections
+    world = "gloo"
 
     def __init__(
         self,
@@ -54,15 +55,10 @@ class TorchBackend:
         trace: TraceWriter,
         *,
         kind: str,
-        is_counted: bool,
     ) -> None:
-        """store: path of a file all ranks share. kind: `torch`, `torch-script` or `standalone`.
-
-        is_counted: the kernel counts what goes over the loopback.
-        """
+        """store: path of a file all ranks share. kind: `torch`, `torch-script` or `standalone`."""
         self._rank, self._size, self._port, self._kind = rank, size, port, kind
-        self._store = store
-        self._is_counted = is_counted
+        self._meeting = _Meeting(Path(store), rank, size)
         self._case = self._group = 0
         self._stores: list[Any] = []
         """Of the groups of this case: the others may need one longer than this rank does."""
@@ -116,10 +112,7 @@ class TorchBackend:
         # The only network there is inside a container without one, whatever the student asks for.
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         self._group += 1
-        # A file of its own: a store that nobody uses any more removes its file.
-        path = f"{self._store}-{self._case}-{self._group}"
-        meet = _store_over_loopback if self._is_counted else _store_in_file
-        store = meet(path, self._rank, self._size)
+        store = self._meeting.store(f"{self._case}-{self._group}")
         self._stores.append(store)
         phase, self._recorder.phase = self._recorder.phase, 2
         try:
@@ -183,22 +176,27 @@ class TorchBackend:
         fn(self._rank, *args)
 
 
-def _store_in_file(path: str, rank: int, size: int) -> Any:
-    return dist.FileStore(path, size)  # type: ignore[attr-defined] # it has
+class _Meeting:
+    """The store over the loopback that rank 0 keeps for the whole run."""
 
+    def __init__(self, file: Path, rank: int, size: int) -> None:
+        """file: tells the others the port."""
+        self._size = size
+        if rank:
+            while not file.exists():
+                time.sleep(_PAUSE_S)
+            self._port = int(file.read_text())
+            return
+        with socket.create_server((ADDRESS, 0), backlog=size) as listener:
+            self._port, descriptor = listener.getsockname()[1], os.dup(listener.fileno())
+        self._server = _TCP_STORE(
+            ADDRESS, self._port, size, True, wait_for_workers=False, master_listen_fd=descriptor
+        )
+        written = file.with_suffix(".new")
+        written.write_text(str(self._port))
+        written.rename(file)
 
-def _store_over_loopback(path: str, rank: int, size: int) -> Any:
-    """Return a store that rank 0 keeps; a file tells the others its port."""
-    file = Path(path)
-    if rank:
-        while not file.exists():
-            time.sleep(_PAUSE_S)
-        return _TCP_STORE(ADDRESS, int(file.read_text()), size, False, wait_for_workers=False)
-    with socket.create_server((ADDRESS, 0), backlog=size) as listener:
-        port, descriptor = listener.getsockname()[1], os.dup(listener.fileno())
-    written = Path(f"{path}.new")
-    written.write_text(str(port))
-    written.rename(file)
-    return _TCP_STORE(
-        ADDRESS, port, size, True, wait_for_workers=False, master_listen_fd=descriptor
-    )
+    def store(self, name: str) -> Any:
+        """Return a store of this name, over a connection of its own, which no other name shares."""
+        client = _TCP_STORE(ADDRESS, self._port, self._size, False, wait_for_workers=False)
+        return _PREFIX_STORE(name, client)

@@ -61,8 +61,8 @@ def diagnose(
 
     troubled: by rank, a frame that is no answer: an exception, a lost connection, a mess. files: of
     each rank of the run. entry: the file that the submission is started by. outputs, trace: what
-    the ranks have printed and called in the case that is the last. are_apart: MPI alone connects
-    the ranks.
+    the ranks have printed and called in the case that is the last. are_apart: nothing but MPI or
+    torch.distributed connects them.
     """
     said = {rank: frame for rank, frame in troubled.items() if frame.kind == "problem"}
     silent = {rank: frame for rank, frame in troubled.items() if frame.kind != "problem"}

@@ -73,9 +73,8 @@ class Run:
             "backend": plan.backend,
             "standalone": plan.standalone,
             "guarded": plan.guarded,
-            "confined": plan.confined,
+            "confined": plan.confined and plan.ranks > 1,
             "windows": plan.windows,
-            "is_counted": self._sandbox.carried_num_bytes() is not None,
             "layout": layout.described(),
             "port": free_port(),
             "submission": str(submission),
@@ -238,7 +237,7 @@ class Run:
             self._plan.entry,
             outputs=self.outputs,
             trace=trace,
-            are_apart=self._is_mpi and self._plan.confined and not self._plan.standalone,
+            are_apart=self._plan.confined and self._plan.ranks > 1,
         )
 
     def refusals(self) -> tuple[str, ...]:

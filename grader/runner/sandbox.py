@@ -97,8 +97,8 @@ class Sandbox:
             "coll": "^monitoring",
             "osc": "^monitoring",
             "smsc": "^cma",
-            "btl_sm_backing_directory": str(self.folder / "scratch"),
             # Made by the ranks: see the zygote's student_confinement.
+            "btl_sm_backing_directory": str(self.folder / "scratch" / "segments"),
             "osc_sm_backing_directory": str(self.folder / "scratch" / "windows"),
             "osc_rdma_backing_directory": str(self.folder / "scratch" / "windows"),
             "mpi_yield_when_idle": "1",

@@ -96,6 +96,12 @@ class OpenMode(SuiteMode):
             Board.create(Path(made), self._world.size)
         return Path(self._world.bcast(made))
 
+    def _own_folder(self) -> Path:
+        """Return where this rank works, made where need be: like the folders of closed runs."""
+        own = self._folder / SCRATCH / f"rank-{self._world.rank}"
+        own.mkdir(exist_ok=True)
+        return own
+
     def launch(
         self,
         item: pytest.Item,
@@ -212,7 +218,7 @@ class OpenMode(SuiteMode):
         is_live = self._is_live and communicator.rank == 0
         if is_live:
             print(f"\n-- {_title(running)}", flush=True)
-        os.chdir(self._folder / SCRATCH)
+        os.chdir(self._own_folder())
         self._board.begin_case(communicator.rank, running.number, first)
         started_s = time.monotonic()
         frame, raised = None, None

@@ -21,7 +21,7 @@ from .memory import MemoryOfDescendants
 from .process_census import ProcessCensus
 from .processes import descendants
 from .stubs import StubRegistry
-from .student_confinement import confine_student
+from .student_confinement import confine_student, make_shared_folders
 from .supervisor import RunSupervisor, SupervisedRun
 from .system_calls import SystemCallFilter
 
@@ -30,7 +30,7 @@ _WORTH_TELLING_S = 0.05
 _CENSUS = "GRADER_CENSUS"
 """The variable that tells a rank where its processes may show themselves."""
 _CENSUS_SOCKET = "census.sock"
-RankMain = Callable[[str, int, Callable[..., None]], None]
+RankMain = Callable[[str, int, Callable[..., Any]], None]
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,7 @@ class Run:
             sys.argv[:] = [""]
             # Processes that a student starts are not to import ours again.
             sys.modules["__main__"] = ModuleType("__main__")
+            make_shared_folders(self._folder)
             confine = partial(confine_student, self._sealed, self._folder, rank)
             self._rank_main(f"{self._order.folder}/judge.sock", rank, confine)
 

@@ -10,6 +10,7 @@ need not be the run's), `ended` (whether all its files could be removed), `lost`
 trusted any more) and `impossible` (no run can be started here).
 """
 
+import atexit
 import contextlib
 import gc
 import importlib
@@ -17,8 +18,10 @@ import importlib.util
 import json
 import os
 import select
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -128,6 +131,8 @@ def _prepare(rank_source: Path, modules: Sequence[str]) -> tuple[RankMain, Compi
         # A rank starts MPI itself, as late as its submission wants it.
         rc = importlib.import_module("mpi4py").rc
         rc.initialize = rc.finalize = False
+    if os.getuid() == 0:
+        _share_settings_of_matplotlib()
     # What numpy imports when somebody wants random numbers, and what seeding them imports: every
     # rank would.
     for module in ("numpy.random", "secrets", *modules):
@@ -145,6 +150,14 @@ def _prepare(rank_source: Path, modules: Sequence[str]) -> tuple[RankMain, Compi
     gc.freeze()
     gc.enable()
     return main, compile_probes
+
+
+def _share_settings_of_matplotlib() -> None:
+    """Let ranks, who are somebody else, read the folder that matplotlib remembers from here."""
+    folder = tempfile.mkdtemp(prefix="matplotlib-")
+    os.chmod(folder, 0o755)  # noqa: PTH101, S103 - it stays empty
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.environ["MPLCONFIGDIR"] = folder
 
 
 def _reap(run: Run | None) -> None:

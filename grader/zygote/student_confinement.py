@@ -1,56 +1,157 @@
-"""What a rank may no longer do once MPI connects it: reach the others by any other way.
+"""What a rank may no longer do once MPI or torch connects it: reach the others by any other way.
 
 Put on before the student's code runs. What was opened until then stays open: the judge's socket,
-Open MPI's segments and its connection to mpirun.
+Open MPI's segments and its connection to mpirun, the store of torch.distributed.
 """
 
+import errno
+import multiprocessing.heap
+import multiprocessing.util
 import os
-from collections.abc import Iterator, Mapping
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 from . import landlock
 from .confinement import Sealed
+from .rank_system_calls import Allowed
 
 _DEVICES = tuple(Path("/dev") / name for name in ("null", "full", "zero", "random", "urandom"))
-WINDOWS = "windows"
-"""The folder, in that of all ranks, where MPI puts its windows."""
+_SEGMENTS, _WINDOWS = "segments", "windows"
+"""The folders, in that of all ranks, where MPI puts what ranks share."""
 _GIVEN = ("submission", "support")
+_SHARED_MEMORY = "GRADER_SHARED_MEMORY"
+"""The variable by which the interposer knows where a rank's named memory and semaphores are."""
+_SERVER = re.compile(r"tcp4://[0-9.]+:(\d+)")
+_TELLS_OF_OTHERS = {"net", "task"}
+"""In a process's folder of /proc: sockets and ports of all; in `task` there is a `net` as well."""
+_PROC = (
+    *("cpuinfo", "filesystems", "self", "thread-self", "version"),
+    *(f"sys/kernel/{name}" for name in ("cap_last_cap", "osrelease", "ostype", "pid_max")),
+    *("sys/kernel/random", "sys/net/core/somaxconn", "sys/vm/overcommit_memory"),
+)
+"""What does not change with what others do."""
+_SYS = ("devices/system/cpu", "bus/pci", "devices/pci*")
+"""Processors, and the devices that gloo looks through for a network."""
+
+
+MPI, OWN_MPI, GLOO = "mpi", "own-mpi", "gloo"
+"""What connects ranks: MPI, which is up; MPI, which the submission starts; torch's gloo."""
+
+
+def make_shared_folders(folder: Path) -> None:
+    """Make, as one of the ranks, the folders that MPI is to use; they may be there already."""
+    for name in (_SEGMENTS, _WINDOWS):
+        (folder / "scratch" / name).mkdir(mode=0o700, exist_ok=True)
 
 
 def confine_student(
-    sealed: Sealed | None, folder: Path, rank: int, *, windows: bool = False
-) -> None:
-    """Give this rank a folder of its own to work in, and nothing else that is shared.
+    sealed: Sealed | None, folder: Path, rank: int, *, world: str, windows: bool = False
+) -> Callable[[], None] | None:
+    """Give this rank a folder of its own to work in, and as little else as its world needs.
 
     sealed: None for a run of the user we are, whose ranks are only kept apart by convention.
-    folder: the run's. windows: MPI may make files for them, which all ranks use.
-    Raises OSError when the kernel refuses.
+    folder: the run's. world: MPI, OWN_MPI or GLOO. windows: MPI may make files for them, which all
+    ranks use. Returns what takes away the rest when MPI is up, where it is not yet; None otherwise.
+    Raises OSError when the kernel refuses, as does what is returned.
     """
     scratch = folder / "scratch"
-    own = scratch / f"rank-{rank}"
-    own.mkdir(mode=0o700)
+    own, memory = scratch / f"rank-{rank}", scratch / f"memory-{rank}"
+    for each in (own, memory):
+        each.mkdir(mode=0o700)
     os.chdir(own)
     os.environ.update(_pointing_to(own, os.environ, scratch))
-    shared = scratch / WINDOWS
-    shared.mkdir(mode=0o700, exist_ok=True)
+    tempfile.tempdir = None  # found before, perhaps, and no longer ours
     if sealed is None:
-        return
-    landlock.restrict(
-        readable=[*_unshared(folder), *(folder / name for name in _GIVEN)],
-        devices=_DEVICES,
-        own=[own, shared] if windows else [own],
+        return None
+    os.environ[_SHARED_MEMORY] = str(memory)
+    multiprocessing.util.spawnv_passfds = _refuse_program  # type: ignore[assignment]
+    # Where multiprocessing would look first: /dev/shm.
+    multiprocessing.heap.Arena._dir_candidates.clear()  # type: ignore[attr-defined]
+    given = [folder / name for name in _GIVEN]
+    shared = [scratch / _WINDOWS] if windows else []
+    confine = partial(
+        _confine,
+        sealed,
+        Allowed(
+            connections=world == GLOO,
+            ports=world == GLOO,
+            local_sockets=landlock.keeps_sockets_apart(),
+            free_space=windows,
+        ),
+        readable=[*_unshared(folder), *given],
+        own=[own, memory, *shared],
     )
-    sealed.system_calls.refuse_ways_beside_mpi()
+    if world != OWN_MPI:
+        confine()
+        return None
+    of_mpi = [each for each in scratch.iterdir() if not _is_of_a_rank(each)]
+    _confine(
+        sealed,
+        Allowed(
+            connections=True,
+            datagrams=True,
+            local_sockets=landlock.keeps_sockets_apart(),
+            free_space=True,
+        ),
+        readable=[*_rest(folder), *given],
+        own=[own, memory, *of_mpi],
+        ports=_ports_of_mpirun(os.environ),
+    )
+    return confine
 
 
-def _unshared(folder: Path) -> Iterator[Path]:
-    """Yield what lies outside of the run's folder and tells nothing of the other ranks."""
+def _confine(
+    sealed: Sealed,
+    allowed: Allowed,
+    *,
+    readable: Sequence[Path],
+    own: Sequence[Path],
+    ports: Sequence[int] | None = None,
+) -> None:
+    landlock.restrict(readable=readable, devices=_DEVICES, own=own, ports=ports)
+    sealed.system_calls.keep_ranks_apart(allowed)
+
+
+def _refuse_program(path: bytes | str, *_: object) -> NoReturn:
+    """Tell what the kernel refuses; otherwise the process would end without a word."""
+    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), os.fsdecode(path))
+
+
+def _rest(folder: Path) -> Iterator[Path]:
+    """Yield what lies outside of the run's folder, but for the other processes."""
     for path in landlock.beside(folder):
         if path == Path("/proc"):
             yield from (each for each in path.iterdir() if not each.name.isdigit())
             yield path / str(os.getpid())
         else:
             yield path
+
+
+def _unshared(folder: Path) -> Iterator[Path]:
+    """Yield what lies outside of the run's folder and tells nothing of the other ranks."""
+    proc, system = Path("/proc"), Path("/sys")
+    for path in landlock.beside(folder):
+        if path not in (proc, system):
+            yield path
+    yield from (proc / name for name in _PROC)
+    yield from (each for name in _SYS for each in system.glob(name))
+    for each in (proc / str(os.getpid())).iterdir():
+        if each.name not in _TELLS_OF_OTHERS:
+            yield each
+
+
+def _is_of_a_rank(path: Path) -> bool:
+    return path.name.startswith(("rank-", "memory-"))
+
+
+def _ports_of_mpirun(environment: Mapping[str, str]) -> list[int]:
+    """Return where mpirun listens; it is among what its stub told this rank."""
+    values = (value for name, value in environment.items() if name.startswith("PMIX_SERVER_URI"))
+    return [int(port) for value in values for port in _SERVER.findall(value)]
 
 
 def _pointing_to(own: Path, environment: Mapping[str, str], scratch: Path) -> dict[str, str]:

@@ -8,6 +8,8 @@ import importlib
 from types import ModuleType
 from typing import Any
 
+from .rank_system_calls import Allowed, filter_between_ranks
+
 _NOT_PERMITTED = (
     # Other processes: their memory, descriptors and secrets.
     *("ptrace", "process_vm_readv", "process_vm_writev", "process_madvise", "process_mrelease"),
@@ -40,21 +42,6 @@ _CLONE_NEW = (1 << 17, *(1 << bit for bit in range(25, 31)))
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _PR_SET_DUMPABLE, _PR_SET_PTRACER = 4, 0x59616D61
 _SOL_SOCKET, _SO_LINGER = 1, 13
-_BESIDE_MPI = (
-    # A pair of sockets, made at once, leads nowhere.
-    *("socket", "bind", "connect", "listen", "accept", "accept4"),
-    # Nothing of what watches a rank is in another program.
-    *("execve", "execveat"),
-    # What others may look at.
-    *("flock", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"),
-    *(
-        "setpriority",
-        "ioprio_set",
-    ),
-)
-"""What a rank has no use for once MPI is up but to tell others something without MPI."""
-_LOCKS_AND_LEASES = (6, 7, 37, 38, 1024, 1026)
-"""F_SETLK, F_SETLKW, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE, F_NOTIFY."""
 _LOW_HALF = 0xFFFFFFFF
 """What the kernel looks at of an argument that C declares as int."""
 
@@ -70,7 +57,7 @@ class SystemCallFilter:
         """Raises NoFilter where the library is missing or too old."""
         library = _library()
         try:
-            self._filter, self._beside_mpi = _made(library), _beside_mpi(library)
+            self._library, self._filter = library, _made(library)
         except OSError as error:
             raise NoFilter(
                 f"libseccomp cannot make the filter of system calls ({error}); "
@@ -81,12 +68,12 @@ class SystemCallFilter:
         """Refuse this process, from now on, what no run needs; raises OSError on failure."""
         self._filter.load()
 
-    def refuse_ways_beside_mpi(self) -> None:
-        """Refuse, to all threads of this process, what only serves to get around MPI.
+    def keep_ranks_apart(self, allowed: Allowed) -> None:
+        """Refuse, to all threads of this process, ways around MPI and gloo.
 
         Raises OSError on failure.
         """
-        self._beside_mpi.load()
+        filter_between_ranks(self._library, allowed).load()
 
 
 def refused(library: ModuleType) -> dict[str, int]:
@@ -139,15 +126,4 @@ def _made(library: Any) -> Any:
     # Whoever closes a socket that lingers waits for it: that need not be who has made it.
     of_sockets = arg(1, library.MASKED_EQ, _LOW_HALF, _SOL_SOCKET)
     made.add_rule(no, "setsockopt", of_sockets, arg(2, library.MASKED_EQ, _LOW_HALF, _SO_LINGER))
-    return made
-
-
-def _beside_mpi(library: Any) -> Any:
-    made, no = library.SyscallFilter(library.ALLOW), library.ERRNO(errno.EPERM)
-    # MPI has threads of its own by now.
-    made.set_attr(library.Attr.CTL_TSYNC, 1)
-    for name in _BESIDE_MPI:
-        made.add_rule(no, name)
-    for command in _LOCKS_AND_LEASES:
-        made.add_rule(no, "fcntl", library.Arg(1, library.MASKED_EQ, _LOW_HALF, command))
     return made

@@ -47,16 +47,19 @@ def uids_of(pid):
         return [int(word) for line in status if line[:4] == "Uid:" for word in line.split()[1:]]
 
 uids = run_uids()
+modules = json.loads(sys.argv[1])
 answers = []
-with ForkServer() as server:
+with ForkServer(modules) as server:
     for order in json.load(sys.stdin):
         if "kill" in order:
             threading.Thread(target=kill_once, args=(server, order["kill"]), daemon=True).start()
         uid, ranks = next(uids), order["ranks"]
         launched = run(
-            order["source"], ranks=ranks, cases=(case(ranks=ranks),), uid=uid, server=server,
+            order["source"], ranks=ranks, uid=uid,
+            cases=(case(ranks=ranks, probe=order.get("probe", "call")),), server=server,
             backend=order["backend"], limits=Limits(case_s=order["case_s"]), guarded=False,
             confined=order.get("confined", False), windows=order.get("windows", False),
+            standalone=order.get("standalone", False),
         )
         failure = launched.failure
         answers.append({
@@ -67,11 +70,22 @@ with ForkServer() as server:
             "alive": [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
                       if {uid, uid + 1} & set(uids_of(pid))],
             "left": [path + "/" + name for path in ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")
-                     for name in os.listdir(path)],
+                     for name in os.listdir(path) if os.lstat(path + "/" + name).st_uid],
         })
 print(json.dumps(answers))
 """
 HONEST = "def go(comm): return 7"
+
+
+def sources():
+    """Return the mounts that put changed sources over the image's: see tests/hostile/README.md."""
+    over = os.environ.get("GRADER_SOURCE_OVER_IMAGE")
+    if not over:
+        return []
+    places = {"grader": "/opt/grader/grader", "interposer.so": "/opt/interposer/interposer.so"}
+    found = {Path(over).resolve() / name: target for name, target in places.items()}
+    mounted = [f"{source}:{target}:ro" for source, target in found.items() if source.exists()]
+    return [word for each in mounted for word in ("-v", each)]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -95,14 +109,23 @@ def order(source, *, ranks=1, backend="none", case_s=60, **more):
     }
 
 
-def runs(*orders, flags=LIMITED):
+def runs(*orders, flags=LIMITED, modules=()):
     """Return what came of each run, one after the other in one container."""
     helpers = ROOT / "tests" / "unit" / "runner" / "launching.py"
     done = subprocess.run(
         [
             *("docker", "run", "--rm", "-i", *HARDENED, *flags),
             *("-v", f"{helpers}:/helpers/launching.py:ro"),
-            *("--entrypoint", "/opt/venv/bin/python", IMAGE, "-I", "-c", DRIVER),
+            *sources(),
+            *(
+                "--entrypoint",
+                "/opt/venv/bin/python",
+                IMAGE,
+                "-I",
+                "-c",
+                DRIVER,
+                json.dumps(modules),
+            ),
         ],
         input=json.dumps(orders),
         capture_output=True,
@@ -398,82 +421,326 @@ def test_a_run_whose_keeper_was_killed_is_run_again(whom):
     assert warm["values"] == answer["values"] == [7.0]
 
 
+WORLDS = {
+    "mpi": {"ranks": 2, "backend": "mpi"},
+    "own-mpi": {"ranks": 2, "backend": "mpi", "standalone": True, "probe": "bare_script"},
+    "gloo": {"ranks": 2, "backend": "torch"},
+    "none": {"ranks": 1, "backend": "none"},
+}
+"""The worlds of docs/security.md: MPI, MPI that the program starts, torch, one process."""
+# What a submission of each world ends with: ranks that have exchanged their process numbers.
+IN_A_WORLD = """
+def both(world, mine):
+    if world == "gloo":
+        import torch.distributed as dist
+        found = [None, None]
+        dist.all_gather_object(found, mine)
+        return found
+    if world == "none":
+        return [mine]
+    from mpi4py import MPI
+    return MPI.COMM_WORLD.allgather(mine)
+
+def go(comm):
+    act(WORLD)
+    both(WORLD, 0)
+    return 7
+
+if __name__ == "__main__":
+    go(None)
+    answer = 7
+"""
+
+
+def in_world(world, source, **more):
+    """Return an order whose ranks call `act(world)`, and may call `both(world, mine)`."""
+    text = f"WORLD = {world!r}\n" + textwrap.dedent(source) + IN_A_WORLD
+    return order(text, **{"confined": True, **WORLDS[world], **more})
+
+
 BETWEEN_RANKS = """
-    import fcntl, os, signal, socket, subprocess
-    import tempfile, threading
-    from multiprocessing.shared_memory import SharedMemory
-    from pathlib import Path
+import fcntl, os, signal, socket, subprocess
+from pathlib import Path
 
-    def ways(rank, other, shared):
-        own, file = Path.cwd(), open(shared / "submission" / "work.py")
-        theirs = own.parent / own.name.replace(str(rank), str(1 - rank))
-        return {
-            "a file of the other": lambda: (theirs / "x").write_text("x"),
-            "the other's folder": lambda: os.listdir(theirs),
-            "a file beside the folders": lambda: (own.parent / f"x{rank}").write_text("x"),
-            "a pipe with a name": lambda: os.mkfifo(own.parent / f"pipe{rank}"),
-            "a file in /dev/shm": lambda: Path(f"/dev/shm/x{rank}").write_text("x"),
-            "a file in /tmp": lambda: Path(f"/tmp/x{rank}").write_text("x"),
-            "shared memory": lambda: SharedMemory(create=True, size=8),
-            "a lock": lambda: fcntl.flock(file, fcntl.LOCK_SH),
-            "a lock on a record": lambda: fcntl.lockf(file, fcntl.LOCK_SH),
-            "TCP": lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
-            "UDP": lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM),
-            "a socket with a name": lambda: socket.socket(socket.AF_UNIX).bind(f"\\0{rank}"),
-            "a signal": lambda: os.kill(other, signal.SIGCONT),
-            "the cores it may use": lambda: os.sched_setaffinity(0, {0}),
-            "its priority": lambda: os.nice(1),
-            "the other's name": lambda: Path(f"/proc/{other}/comm").read_text(),
-            "the list of processes": lambda: os.listdir("/proc"),
-            "another program": lambda: subprocess.run(["true"]),
-        }
+def ways(own, rank, other, names):
+    shared = own.parents[1]
+    theirs = own.parent / f"rank-{1 - rank}"
+    file = open(shared / "submission" / "work.py")
+    null = open("/dev/null", "w")
 
-    def what_is_needed(rank):
-        kept = Path("kept.txt")
-        kept.write_text("x")
-        with tempfile.TemporaryDirectory() as folder:
-            (Path(folder) / "y").write_text(kept.read_text())
-        for pair in (socket.socketpair(), map(os.fdopen, os.pipe(), "rw")):
-            for end in pair:
-                end.close()
-        thread = threading.Thread(target=Path(os.__file__).read_text)
-        thread.start()
-        thread.join()
-        if os.fork() == 0:
-            os._exit(0)
-        os.wait()
-        Path("/dev/null").write_text("x")
-        int(Path("/proc/self/stat").read_text().split()[0])
-        Path("/proc/cpuinfo").read_text()
+    def reach_by_name():
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(names[1 - rank])
 
-    def go(comm):
-        other = comm.sendrecv(os.getpid(), dest=1 - comm.rank, source=1 - comm.rank)
-        what_is_needed(comm.rank)
-        shared = Path.cwd().parents[1] if Path.cwd().name != "scratch" else Path.cwd().parent
+    return {
+        "a file of the other": lambda: (theirs / "x").write_text("x"),
+        "the other's folder": lambda: os.listdir(theirs),
+        "the other's shared memory": lambda: os.listdir(own.parent / f"memory-{1 - rank}"),
+        "a file beside the folders": lambda: (own.parent / f"x{rank}").write_text("x"),
+        "a file of MPI's": lambda: (own.parent / "segments" / f"x{rank}").write_text("x"),
+        "a pipe with a name": lambda: os.mkfifo(own.parent / f"pipe{rank}"),
+        "a socket with a path": lambda: os.mknod(f"socket{rank}", 0o140600),
+        "a local socket of the other": reach_by_name,
+        "a file in /dev/shm": lambda: Path(f"/dev/shm/x{rank}").write_text("x"),
+        "a file in /tmp": lambda: Path(f"/tmp/x{rank}").write_text("x"),
+        "a lock": lambda: fcntl.flock(file, fcntl.LOCK_SH),
+        "a lock on a record": lambda: fcntl.lockf(file, fcntl.LOCK_SH),
+        "a lock of a device": lambda: fcntl.lockf(null, fcntl.LOCK_EX | fcntl.LOCK_NB),
+        "UDP": lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM),
+        "a protocol beside TCP": lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262),
+        "messages through the kernel": lambda: socket.socket(socket.AF_NETLINK, 3, 2),
+        "a signal": lambda: os.kill(other, signal.SIGCONT),
+        "the cores it may use": lambda: os.sched_setaffinity(0, {0}),
+        "its priority": lambda: os.nice(1),
+        "the other's name": lambda: Path(f"/proc/{other}/comm").read_text(),
+        "the list of processes": lambda: os.listdir("/proc"),
+        "the sockets of all": lambda: Path("/proc/self/net/sockstat").read_text(),
+        "how busy it is": lambda: Path("/proc/loadavg").read_text(),
+        "what memory is free": lambda: Path("/proc/meminfo").read_text(),
+        "what space is left": lambda: os.statvfs("/dev/shm"),
+        "what the container uses": lambda: os.listdir("/sys/fs/cgroup"),
+        "another program": lambda: subprocess.run(["true"]),
+    }
+
+def act(world):
+    pids = both(world, os.getpid())
+    rank = pids.index(os.getpid())
+    with socket.socket(socket.AF_UNIX) as listener:
+        try:
+            listener.bind("")
+            listener.listen()
+        except OSError:
+            pass  # not even that
+        names = both(world, listener.getsockname())
         found = []
-        for name, way in ways(comm.rank, other, shared).items():
+        own = Path.cwd() if Path.cwd().name != "scratch" else Path.cwd() / f"rank-{rank}"
+        for name, way in ways(own, rank, pids[1 - rank], names).items():
             try:
                 way()
                 found.append(name)
             except OSError as error:
                 if error.errno not in (1, 13):
-                    raise
-        print(", ".join(found), flush=True)
-        comm.Barrier()
-        return 7
+                    print(f"{name}: {error}", flush=True)
+        both(world, 0)
+    print("found: " + ", ".join(found), flush=True)
 """
 
 
-@pytest.mark.parametrize("confined", [True, False])
-def test_ranks_that_mpi_connects_have_no_other_way_to_each_other(confined):
-    """What is needed still works; without the second confinement each of the ways would."""
-    (answer,) = runs(order(BETWEEN_RANKS, ranks=2, backend="mpi", confined=confined))
+# Not by their names alone: a plugin takes `mpi` for its own mark.
+@pytest.mark.parametrize("world", ["mpi", "own-mpi", "gloo"], ids="between_{}".format)
+def test_ranks_have_no_other_way_to_each_other(world):
+    """Than MPI, or TCP where gloo needs it, which the kernel counts."""
+    (answer,) = runs(in_world(world, BETWEEN_RANKS), modules=["torch"])
     assert (answer["verdict"], answer["values"]) == ("", [7, 7])
-    found = [printed.strip() for printed in answer["printed"]]
-    if confined:
-        assert found == ["", ""]
-    else:
-        assert all("a signal" in each and "a lock" in each and "TCP" in each for each in found)
+    assert [printed.strip() for printed in answer["printed"]] == ["found:", "found:"]
+
+
+def test_without_the_second_confinement_there_are_such_ways():
+    """So that the test above looks at what the confinement does, not at what never worked."""
+    (answer,) = runs(in_world("mpi", BETWEEN_RANKS, confined=False))
+    assert (answer["verdict"], answer["values"]) == ("", [7, 7])
+    for printed in answer["printed"]:
+        for way in ("a signal", "a lock of a device", "UDP", "a local socket", "free", "space"):
+            assert way in printed
+
+
+BEFORE_MPI = """
+    import os, socket
+    from pathlib import Path
+
+    def reached(way):
+        try:
+            way()
+            return True
+        except OSError:
+            return False
+
+    rank = os.environ["OMPI_COMM_WORLD_RANK"]
+    (Path.cwd().parent / "segments" / f"x{rank}").write_text("x")
+    listener = socket.socket()
+    listener.listen()
+    ways = {
+        "a port": lambda: socket.create_connection(listener.getsockname()),
+        "a port of its own": lambda: socket.socket().bind(("127.0.0.1", 0)),
+        "a file beside the folders": lambda: Path(f"../x{rank}").write_text("x"),
+        "a file in /dev/shm": lambda: Path(f"/dev/shm/x{rank}").write_text("x"),
+    }
+    print("found: " + ", ".join(name for name in ways if reached(ways[name])), flush=True)
+    from mpi4py import MPI
+    MPI.COMM_WORLD.Barrier()
+    after = reached(lambda: (Path.cwd().parent / "segments" / f"y{rank}").write_text("x"))
+    print(f"after: {after}", flush=True)
+    answer = 7
+"""
+
+
+def test_before_it_starts_mpi_a_program_has_only_mpis_own_folder_in_common():
+    (answer,) = runs(order(BEFORE_MPI, confined=True, **WORLDS["own-mpi"]))
+    assert (answer["verdict"], answer["values"]) == ("", [7, 7])
+    said = [printed.split("\n") for printed in answer["printed"]]
+    assert all(
+        [lines[0].strip(), lines[-1].strip()] == ["found:", "after: False"] for lines in said
+    )
+
+
+USES = """
+import multiprocessing, os, socket, sqlite3, subprocess, sys, tempfile, threading
+from pathlib import Path
+import numpy as np
+
+def double(x):
+    return 2 * x
+
+def add(value):
+    with value.get_lock():
+        value.value += 1
+
+def fill(tensor):
+    tensor += 1
+
+def put(queue, has_come):
+    import torch
+    queue.put(torch.ones(1000))
+    has_come.wait(20)  # who sends a tensor has to live until then
+
+FORK = multiprocessing.get_context("fork")
+
+def ended(context, target, *arguments):
+    process = context.Process(target=target, args=arguments)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+def files():
+    np.save("kept.npy", np.ones(3))
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "y").write_text(str(np.load("kept.npy")))
+    Path("/dev/null").write_text("x")
+    Path("/proc/self/stat").read_text(), Path("/proc/cpuinfo").read_text()
+
+def threads():
+    thread = threading.Thread(target=Path(os.__file__).read_text)
+    thread.start()
+    thread.join()
+
+def fork():
+    ended(FORK, double, 1)
+
+def pipes():
+    for pair in (socket.socketpair(), map(os.fdopen, os.pipe(), "rw")):
+        for end in pair:
+            end.close()
+
+def pool():
+    with FORK.Pool(2) as workers:
+        assert workers.map(double, [1, 2, 3]) == [2, 4, 6]
+
+def locked_value():
+    value = FORK.Value("i", 0)
+    ended(FORK, add, value)
+    assert value.value == 1
+
+def manager():
+    with FORK.Manager() as started:
+        assert list(started.list([1])) == [1]
+
+def shared_tensors():
+    import torch
+    tensor = torch.zeros(5).share_memory_()
+    ended(FORK, fill, tensor)
+    assert tensor.sum() == 5
+
+def tensors_in_a_queue():
+    import torch.multiprocessing
+    queue, has_come = torch.multiprocessing.get_context("fork").Queue(), FORK.Event()
+    process = FORK.Process(target=put, args=(queue, has_come))
+    process.start()
+    assert queue.get(timeout=20).sum() == 1000
+    has_come.set()
+    process.join()
+
+def data_loader():
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+    loader = DataLoader(TensorDataset(torch.ones(64, 4)), batch_size=8, num_workers=2)
+    assert sum(x.sum().item() for (x,) in loader) == 256
+
+def database_in_memory():
+    sqlite3.connect(":memory:").execute("create table t (x)")
+
+def database_in_a_file():
+    sqlite3.connect("kept.db").execute("create table t (x)")
+
+def spawn():
+    ended(multiprocessing.get_context("spawn"), double, 1)
+
+def shared_memory_block():
+    from multiprocessing.shared_memory import SharedMemory
+    block = SharedMemory(create=True, size=8)
+    block.close()
+    block.unlink()
+
+def python():
+    subprocess.run([sys.executable, "-c", "1"], check=True)
+
+def new_group():
+    import torch
+    import torch.distributed as dist
+    tensor = torch.ones(3)
+    dist.all_reduce(tensor, group=dist.new_group([0, 1]))
+    assert tensor.sum() == 6
+
+def ddp():
+    import torch
+    model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 3))
+    model(torch.ones(2, 3)).sum().backward()
+
+def communicators():
+    from mpi4py import MPI
+    MPI.COMM_WORLD.Split(0).Dup().Barrier()
+
+def act(world):
+    uses = [files, threads, fork, pipes, pool, locked_value, manager, shared_tensors,
+            tensors_in_a_queue, data_loader, database_in_memory, database_in_a_file, spawn,
+            shared_memory_block, python]
+    uses += {"gloo": [new_group, ddp], "none": []}.get(world, [communicators])
+    worked = []
+    for use in uses:
+        both(world, 0)
+        try:
+            use()
+            worked.append(use.__name__)
+        except (OSError, AssertionError, sqlite3.Error) as error:
+            print(f"{use.__name__}: {error}", flush=True)
+    print("worked: " + " ".join(worked), flush=True)
+"""
+EVERYWHERE = (
+    *("files", "threads", "fork", "pipes", "pool", "locked_value", "manager", "shared_tensors"),
+    *("tensors_in_a_queue", "data_loader", "database_in_memory"),
+)
+ALONE = ["database_in_a_file", "spawn", "shared_memory_block", "python"]
+"""What works where there is one process to begin with, and is refused to ranks."""
+
+
+@pytest.mark.parametrize(
+    ("world", "more"),
+    [
+        ("mpi", ["communicators"]),
+        ("own-mpi", ["communicators"]),
+        ("gloo", ["new_group", "ddp"]),
+        ("none", ALONE),
+    ],
+    ids=("of_mpi", "of_own_mpi", "of_gloo", "of_one_process"),
+)
+def test_what_students_do_works_in_every_world(world, more):
+    """The table of docs/security.md."""
+    (answer,) = runs(in_world(world, USES, case_s=120), modules=["torch"])
+    assert answer["verdict"] == "", answer
+    for printed in answer["printed"]:
+        (worked,) = [line for line in printed.split("\n") if line.startswith("worked: ")]
+
+        found = set(worked.split()[1:])
+        assert found == {*EVERYWHERE, *more}, printed
 
 
 def test_windows_of_mpi_work_where_a_part_allows_them():

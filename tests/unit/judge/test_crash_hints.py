@@ -54,8 +54,24 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "[Errno 1] Operation not permitted", is_apart=True),
-            "processes that MPI connects have nothing else in common: no socket, no shared "
-            "memory, no other program, and each has files in its own folder only",
+            "ranks have nothing in common but what connects them, MPI or torch.distributed: no "
+            "other socket, no shared file, no lock of a file and no other program; each has files "
+            "in its own folder only",
+        ),
+        (
+            Crash(0, "[Errno 1] Operation not permitted: '/opt/venv/bin/python'", is_apart=True),
+            "no other program can be started here, not even Python: multiprocessing works with "
+            "the start method 'fork', and shared memory as torch's tensors or "
+            "multiprocessing.Array",
+        ),
+        (
+            Crash(0, "[Errno 13] Permission denied: '/dev/shm/mine'", is_apart=True),
+            "/dev/shm is not for ranks: multiprocessing finds shared memory without being told",
+        ),
+        (
+            Crash(0, "access permission denied", is_apart=True),
+            "files cannot be locked here, which a database in a file needs: open it as "
+            "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')",
         ),
         (Crash(0, "list index out of range", source="n = x[1]"), ""),
         (Crash(0, "MPI_ERR_OTHER: known error", called="mpi4py.MPI.Comm.Send"), ""),

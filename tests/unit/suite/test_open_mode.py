@@ -123,6 +123,22 @@ def test_each_rank_prints_by_itself(tmp_path):
     assert "site-packages" not in done.stdout and "launch_results" not in done.stdout
 
 
+def test_each_rank_writes_into_a_folder_of_its_own(tmp_path):
+    """As where it is graded: a file of one name is another one in each rank."""
+    source = """
+        from pathlib import Path
+
+        def allreduce(send, recv, comm, op):
+            Path("kept.txt").write_text(str(comm.rank))
+            comm.Barrier()
+            print(f"rank {comm.rank} kept " + Path("kept.txt").read_text(), flush=True)
+            recv[...] = 0
+        """
+    done = opened(write(tmp_path, source), "-n", "3", "-k", "three_processes")
+    for rank in range(3):
+        assert f"rank {rank} kept {rank}" in done.stdout, done.stdout + done.stderr
+
+
 def test_with_s_rank_0_is_heard_at_once_and_the_others_after_the_case(tmp_path):
     """Also of tests that hold: so a debugger in rank 0 can be talked to."""
     source = TALKS.replace("recv[...] = 0", "comm.Allreduce(send, recv)")

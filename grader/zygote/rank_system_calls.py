@@ -1,0 +1,88 @@
+"""The system calls by which a rank could reach another one past MPI or gloo: a second filter.
+
+Where an address is in memory the filter cannot read it: which names and ports a socket may use is
+then for Landlock to say (student_confinement).
+"""
+
+import errno
+from dataclasses import dataclass
+from typing import Any
+
+_REFUSED = (
+    # Nothing of what watches a rank is in another program.
+    *("execve", "execveat"),
+    # What others may look at: locks of files that all may read, cores, priority.
+    *("flock", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"),
+    *("setpriority", "ioprio_set"),
+    # What shows others at work: who opens a file, how much memory is left.
+    *("inotify_init", "inotify_init1", "sysinfo"),
+)
+_FREE_SPACE = ("statfs", "fstatfs")
+_LOCKS_AND_LEASES = (5, 6, 7, 36, 37, 38, 1024, 1026)
+"""F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE, F_NOTIFY."""
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_SOCK_STREAM, _SOCK_DGRAM, _TYPES = 1, 2, 15
+"""Two types of sockets, and the bits of a type that are no flags."""
+_TCP, _UDP = 6, 17
+"""Protocols; of the higher ones MPTCP reaches TCP's ports, and Landlock does not know it."""
+_UNNAMED_NUM_BYTES = 2
+"""Of an address that only says AF_UNIX: the kernel chooses a name that nobody has."""
+_MSG_FASTOPEN = 0x20000000
+"""Connects without asking Landlock."""
+_LOW_HALF = 0xFFFFFFFF
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """What a rank may use, beyond what it has open."""
+
+    connections: bool = False
+    """New ones over TCP."""
+    ports: bool = False
+    """Ports of its own, to be connected to."""
+    datagrams: bool = False
+    """Sockets of UDP: MPI lists the interfaces with one when it starts."""
+    local_sockets: bool = False
+    """Sockets of AF_UNIX, which the kernel has to keep within the rank."""
+    free_space: bool = False
+    """How much space is left: MPI asks before it makes files."""
+
+
+def filter_between_ranks(library: Any, allowed: Allowed) -> Any:
+    """Return a filter for all threads of a rank, not loaded yet."""
+    made, no = library.SyscallFilter(library.ALLOW), library.ERRNO(errno.EPERM)
+    arg, masked = library.Arg, library.MASKED_EQ
+    # MPI and torch have threads of their own by now.
+    made.set_attr(library.Attr.CTL_TSYNC, 1)
+    for name in (*_REFUSED, *(() if allowed.free_space else _FREE_SPACE)):
+        made.add_rule(no, name)
+    for command in _LOCKS_AND_LEASES:
+        made.add_rule(no, "fcntl", arg(1, masked, _LOW_HALF, command))
+    for name, flags in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
+        made.add_rule(no, name, arg(flags, masked, _MSG_FASTOPEN, _MSG_FASTOPEN))
+    _refuse_sockets(made, library, allowed)
+    if not allowed.connections and not allowed.local_sockets:
+        for name in ("bind", "connect", "listen", "accept", "accept4"):
+            made.add_rule(no, name)
+    elif not allowed.ports:
+        made.add_rule(no, "bind", arg(2, library.NE, _UNNAMED_NUM_BYTES))
+    return made
+
+
+def _refuse_sockets(made: Any, library: Any, allowed: Allowed) -> None:
+    arg, equal, no = library.Arg, library.EQ, library.ERRNO(errno.EPERM)
+    refused = [] if allowed.local_sockets else [_AF_UNIX]
+    refused += [] if allowed.connections else [_AF_INET, _AF_INET6, _AF_NETLINK]
+    for family in refused:
+        made.add_rule(no, "socket", arg(0, equal, family))
+    if not allowed.connections:
+        return
+    kinds = {_SOCK_STREAM, _SOCK_DGRAM} if allowed.datagrams else {_SOCK_STREAM}
+    highest = _UDP if allowed.datagrams else _TCP
+    for family in (_AF_INET, _AF_INET6):
+        for kind in set(range(_TYPES + 1)) - kinds:
+            of_kind = arg(1, library.MASKED_EQ, _TYPES, kind)
+            made.add_rule(no, "socket", arg(0, equal, family), of_kind)
+        made.add_rule(no, "socket", arg(0, equal, family), arg(2, library.GT, highest))
+    # Of netlink what lists the network interfaces; others pass messages between processes.
+    made.add_rule(no, "socket", arg(0, equal, _AF_NETLINK), arg(2, library.NE, 0))
