@@ -8,9 +8,11 @@ from grader.api import (
     Launch,
     Outcome,
     WrongAnswer,
+    assert_envelopes_too_small,
     assert_every_rank,
     assert_messages_matter,
     case_context,
+    every_contribution_fault,
     every_message_fault,
     inject_faults,
     not_run,
@@ -32,6 +34,7 @@ from .fit_cases import (
     timed,
     trained_batches,
 )
+from .summing import gradient_num_bytes
 
 FEW_RANKS = [2, 3, 4]
 MANY_RANKS = [5, 8, 16]
@@ -189,6 +192,28 @@ def assert_gradients_come_from_messages(run: Run, cases: Cases) -> None:
             assert_messages_matter(outcome.trace, effects)
             return
     not_run("no first step on three processes or more uses the gradients of others")
+
+
+def assert_gradients_come_from_collectives(run: Run, cases: Cases) -> None:
+    """Assert that training goes wrong once what a rank gives to collectives is altered.
+
+    Lower-case reductions are made of messages, which are altered where nothing else can be. Shown
+    on ranks as in assert_gradients_come_from_messages. Raises NotProven.
+    """
+    for ranks in ALTERED_RANKS:
+        plain = run(ranks, cases[ranks]).having(group=FIRST_STEP)
+        for case, outcome in plain.holding(assert_gradients_are_used):
+            check = same_contributions_as(case, outcome)
+            with case_context(case, outcome):
+                needed = gradient_num_bytes(case) * (ranks - 1) / ranks
+                assert_envelopes_too_small(outcome.trace, needed)
+                for every_fault in (every_contribution_fault, every_message_fault):
+                    faults = every_fault(outcome, range(ranks))
+                    effects = inject_faults(run, ranks, case, outcome, faults, check)
+                    if any(effect.happened for effect in effects):
+                        assert_messages_matter(outcome.trace, effects)
+                        return
+            return
 
 
 def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:

@@ -27,6 +27,7 @@ from .sync_cases import (
     assert_batches,
     assert_batches_wherever_trained,
     assert_every_process_has_all_gradients,
+    assert_gradients_come_from_collectives,
     assert_gradients_come_together_somewhere,
     assert_trained_as_one_process,
     cases_by_ranks,
@@ -115,6 +116,7 @@ def test_a_collective_brings_the_gradients_together(run):
     for case, outcome in trainings(run, CASES):
         with case_context(case, outcome):
             assert_collectives_carry_gradients(case, outcome)
+    assert_gradients_come_from_collectives(run, CASES)
 
 
 @points(0.5, requires=test_a_collective_brings_the_gradients_together)
