@@ -30,7 +30,7 @@ def test_collectives_are_recorded():
 
 
 def test_what_is_given_to_a_collective_can_be_altered():
-    """A copy may take the place of the buffer, for as long as MPI needs it; of Bcast at the root."""
+    """A copy takes the place of the buffer, for as long as MPI needs it; of Bcast at the root."""
     arguments = "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op"
     summed = wrapper(f"int MPI_Allreduce({arguments}, MPI_Comm comm)")
     assert "contribution_of(call, sendbuf, recvbuf, count, datatype, comm);" in summed
