@@ -1,4 +1,4 @@
-"""Whether synchronous training comes from what is sent: that is altered, and does training change?"""
+"""Whether synchronous training comes from what is sent: it is altered, and does training change?"""
 
 from grader.api import (
     assert_envelopes_too_small,
