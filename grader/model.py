@@ -98,11 +98,15 @@ class MessageFault:
     """Which element of the message, from 0 (the first) up to 1."""
     min_num_bytes: int = 1
     """Sends of fewer bytes are left alone, and not counted."""
+    of_collectives: bool = False
+    """All that it gives to collectives is changed, in place of its messages; number is None."""
 
     @property
     def text(self) -> str:
         """Return `message 3 of rank 2 altered`; counted from 1, as people do."""
         what = "every message" if self.number is None else f"message {self.number + 1}"
+        if self.of_collectives:
+            what = "every contribution to a collective"
         return f"{what} of rank {self.rank} altered"
 
 

@@ -30,6 +30,7 @@ Stencils and iterative solvers
 Fault injection
     `inject_faults` puts a case to ranks once for each `MessageFault`, and returns what each
     changed, a `FaultEffect`; `assert_..._matter` and `assert_..._influence` judge these.
+    `assert_envelopes_too_small`: what is in messages is altered, not their tags or lengths.
 Time
     `assert_time_ratio`: against a yardstick in the same launch, never in seconds;
     `same_failures_as`: what a timed case may get wrong.
@@ -59,6 +60,7 @@ from grader.judge.collective_sizes import assert_collective_size
 from grader.judge.contributions import factor_text, sum_text
 from grader.judge.counting import calls_by_rank, sends_of
 from grader.judge.edges import assert_bytes_per_edge, bytes_by_edge
+from grader.judge.envelopes import assert_envelopes_too_small
 from grader.judge.fault_effects import (
     FaultEffect,
     assert_answers_follow,
@@ -78,7 +80,11 @@ from grader.judge.iterations import (
     assert_collectives_per_iteration,
     assert_messages_per_iteration,
 )
-from grader.judge.message_faults import every_message_fault, single_message_faults
+from grader.judge.message_faults import (
+    every_contribution_fault,
+    every_message_fault,
+    single_message_faults,
+)
 from grader.judge.neighbours import assert_neighbours
 from grader.judge.reductions import reduction_communicators
 from grader.judge.traffic import (
@@ -108,7 +114,7 @@ from grader.suite.marks import not_run, part, points
 from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "1.0"
+API_VERSION = "1.1"
 """Version of this module: grows as docs/api.md promises."""
 
 DEPRECATED: dict[str, tuple[str, str]] = {}
@@ -143,6 +149,7 @@ __all__ = [
     "assert_bytes_per_edge",
     "assert_collective_size",
     "assert_collectives_per_iteration",
+    "assert_envelopes_too_small",
     "assert_every_rank",
     "assert_messages_matter",
     "assert_messages_per_iteration",
@@ -168,6 +175,7 @@ __all__ = [
     "case_context",
     "complete_graph",
     "edges_of",
+    "every_contribution_fault",
     "every_message_fault",
     "factor_text",
     "functions",

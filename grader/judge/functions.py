@@ -53,6 +53,10 @@ TORCH_COLLECTIVES = TORCH_BARRIERS | _names("""
 """)
 COLLECTIVES = BLOCKING_COLLECTIVES | NONBLOCKING_COLLECTIVES | TORCH_COLLECTIVES
 
+_ONE_PIECE_GIVEN = _names("Bcast Gather Gatherv Allgather Allgatherv Reduce Allreduce Scan Exscan")
+ALTERABLE_COLLECTIVES = _ONE_PIECE_GIVEN | {f"I{name.lower()}" for name in _ONE_PIECE_GIVEN}
+"""To which a rank gives one piece, the same to all: what fault injection can change."""
+
 ROOTED_COLLECTIVES = _names("""
     Bcast Gather Gatherv Scatter Scatterv Reduce Ibcast Igather Igatherv Iscatter Iscatterv Ireduce
     broadcast gather scatter reduce

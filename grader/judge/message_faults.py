@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from grader.judge.counting import sends_of
+from grader.judge.functions import ALTERABLE_COLLECTIVES
 from grader.model import MessageFault, Outcome
 from grader.trace.calls import Call, Trace
 
@@ -61,6 +62,23 @@ def every_message_fault(
     return tuple(altered)
 
 
+def every_contribution_fault(outcome: Outcome, ranks: Iterable[int]) -> tuple[MessageFault, ...]:
+    """Return one fault for each of these ranks that gives anything to collectives: all of it.
+
+    Of what is at least half as long as its longest: a length or a loss may be of use to nobody.
+    What a rank only receives does not happen to be altered. outcome: as of single_message_faults.
+    """
+    choice = _choice_from(outcome)
+    faults = []
+    for rank in ranks:
+        given = contributions(outcome.trace, rank, min_num_bytes=1)
+        position = choice.random()
+        if given:
+            least = max(max(call.num_bytes for call in given) // 2, 1)
+            faults.append(MessageFault(rank, None, position, least, of_collectives=True))
+    return tuple(faults)
+
+
 def shuffled(outcome: Outcome, items: Sequence[Item]) -> list[Item]:
     """Return the items in an order that the inputs of the outcome decide."""
     return _choice_from(outcome).sample(items, len(items))
@@ -70,6 +88,13 @@ def counted_sends(trace: Trace, rank: int, min_num_bytes: int) -> list[Call]:
     """Return the sends of a rank that are counted when one is looked for to be altered."""
     calls = trace.ranks[rank].calls
     return [call for call in calls if call.is_send and call.num_bytes >= max(min_num_bytes, 1)]
+
+
+def contributions(trace: Trace, rank: int, min_num_bytes: int) -> list[Call]:
+    """Return the calls of collectives of which a rank's part can be altered."""
+    calls = trace.ranks[rank].calls
+    names = ALTERABLE_COLLECTIVES
+    return [each for each in calls if each.function in names and each.num_bytes >= min_num_bytes]
 
 
 def _numbers_of_sends(trace: Trace, rank: int, min_num_bytes: int) -> list[int]:

@@ -117,7 +117,10 @@ class Run:
         altered = case.message_fault
         if altered is not None:
             self._files[altered.rank].trace.alter_sends(
-                altered.number, min_num_bytes=altered.min_num_bytes, position=altered.position
+                altered.number,
+                min_num_bytes=altered.min_num_bytes,
+                position=altered.position,
+                of_collectives=altered.of_collectives,
             )
         self._cross_check.begin_case()
         self._watch.begin_case()

@@ -10,6 +10,8 @@ JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
 RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
 HEADER_NUM_BYTES = 4096
 ALTER_EVERY_SEND = (1 << 64) - 1
+ALTER_EVERY_CONTRIBUTION = (1 << 64) - 2
+"""All that a rank gives to collectives, and no message."""
 REFUSAL_AT = 1024
 COUNTERS_AT = 2048
 MAX_COUNTED_PEERS = 64

@@ -87,17 +87,24 @@ class TraceMemory:
         self._set("synchronous_sends", int(synchronous))
 
     def alter_sends(
-        self, number: int | None, *, min_num_bytes: int = 1, position: float = 0.0
+        self,
+        number: int | None,
+        *,
+        min_num_bytes: int = 1,
+        position: float = 0.0,
+        of_collectives: bool = False,
     ) -> None:
         """Let a message leave the student's phase with one element changed.
 
         number: 0 for the first send from now on; None for each. min_num_bytes: sends of fewer bytes
-        are not counted. position: which element, from 0 (the first) up to 1.
+        are not counted. position: which element, from 0 (the first) up to 1. of_collectives: what
+        the rank gives to each collective is changed, in place of messages; number is None.
         """
+        every = layout.ALTER_EVERY_CONTRIBUTION if of_collectives else layout.ALTER_EVERY_SEND
         self.alter_nothing()
         self._set("altered_min_num_bytes", max(min_num_bytes, 1))
         self._set("altered_position", min(int(position * 2**64), 2**64 - 1))
-        self._set("altered_send", layout.ALTER_EVERY_SEND if number is None else number + 1)
+        self._set("altered_send", every if number is None else number + 1)
 
     def alter_nothing(self) -> None:
         """Let all messages leave as they are, and count altered ones from 0 again."""

@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "elements.h"
 #include "phases.h"
@@ -32,7 +33,8 @@ static bool is_to_be_altered(uint64_t call, int64_t num_bytes)
     if (call == NOT_RECORDED || !header)
         return false;
     uint64_t wanted = atomic_load_explicit(&header->altered_send, memory_order_relaxed);
-    if (wanted == 0 || num_bytes < (int64_t)atomic_load(&header->altered_min_num_bytes))
+    if (wanted == 0 || wanted == ALTER_EVERY_CONTRIBUTION ||
+        num_bytes < (int64_t)atomic_load(&header->altered_min_num_bytes))
         return false;
     uint64_t number = atomic_fetch_add(&header->num_counted_sends, 1) + 1;
     return wanted == ALTER_EVERY_SEND || wanted == number;
@@ -75,6 +77,47 @@ struct payload payload_of(uint64_t call, const void *buffer, int count, MPI_Data
         return own;
     }
     return (struct payload){copy, (int)num_bytes, MPI_PACKED, copy};
+}
+
+/* Returns whether the judge wants altered what a rank gives to collectives, if it is that long. */
+static bool is_contribution_to_be_altered(uint64_t call, int64_t num_bytes)
+{
+    struct header *header = student_header();
+    return call != NOT_RECORDED && header && num_bytes > 0 &&
+           atomic_load(&header->altered_send) == ALTER_EVERY_CONTRIBUTION &&
+           num_bytes >= (int64_t)atomic_load(&header->altered_min_num_bytes);
+}
+
+/* A reduction needs the datatype as it is: only elements that lie without gaps are copied. */
+static bool is_without_gaps(MPI_Datatype datatype, int64_t item_num_bytes)
+{
+    MPI_Aint lower_bound, extent, true_lower_bound, true_extent;
+    return real.Type_get_extent(datatype, &lower_bound, &extent) == MPI_SUCCESS &&
+           real.Type_get_true_extent(datatype, &true_lower_bound, &true_extent) == MPI_SUCCESS &&
+           lower_bound == 0 && true_lower_bound == 0 && extent == item_num_bytes &&
+           true_extent == item_num_bytes;
+}
+
+struct payload contribution_of(uint64_t call, const void *buffer, const void *instead, int count,
+                               MPI_Datatype datatype, MPI_Comm comm)
+{
+    struct payload own = unaltered(buffer, count, datatype);
+    const void *given = buffer == MPI_IN_PLACE ? instead : buffer;
+    int is_of_two_groups = 0;
+    if (call == NOT_RECORDED || !given)
+        return own;
+    int64_t num_bytes = packed_num_bytes(count, datatype);
+    if (!is_contribution_to_be_altered(call, num_bytes) ||
+        real.Comm_test_inter(comm, &is_of_two_groups) != MPI_SUCCESS || is_of_two_groups ||
+        !is_without_gaps(datatype, num_bytes / count))
+        return own;
+    void *copy = allocate((size_t)num_bytes);
+    memcpy(copy, given, (size_t)num_bytes);
+    if (!alter(copy, num_bytes, datatype)) {
+        free(copy);
+        return own;
+    }
+    return (struct payload){copy, count, datatype, copy};
 }
 
 struct payload persistent_payload(struct details *details)

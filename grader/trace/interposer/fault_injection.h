@@ -1,5 +1,6 @@
 /*
- * Alters messages of this rank on their way, when the judge wants to see what depends on them.
+ * Alters messages of this rank on their way, and what it gives to collectives, when the judge wants
+ * to see what depends on them.
  *
  * The judge says in the trace memory which sends of the student's phase to alter. The caller's
  * own buffer is never touched: an altered message is a packed copy of it. Wrappers of sends ask
@@ -23,6 +24,14 @@ struct payload {
 /* What the send that was recorded as `call` is to send; to be asked once for each send. */
 struct payload payload_of(uint64_t call, const void *buffer, int count, MPI_Datatype datatype,
                           MPI_Comm comm);
+
+/*
+ * What the call of a collective that was recorded as `call` is to give to the others in place of
+ * `buffer`; its datatype stays. instead: what is given where buffer is MPI_IN_PLACE; NULL where
+ * that cannot be replaced.
+ */
+struct payload contribution_of(uint64_t call, const void *buffer, const void *instead, int count,
+                               MPI_Datatype datatype, MPI_Comm comm);
 
 /*
  * A persistent send is bound to one buffer. While messages are to be altered, those that are made

@@ -17,6 +17,7 @@
 #define RANK_MAGIC 0x3145434152545247u  /* "GRTRACE1" in memory */
 #define HEADER_NUM_BYTES 4096
 #define ALTER_EVERY_SEND UINT64_MAX
+#define ALTER_EVERY_CONTRIBUTION (UINT64_MAX - 1)
 
 /* In the page of the header, after its words. */
 #define REFUSAL_AT 1024
@@ -67,7 +68,7 @@ struct header {
     _Atomic uint64_t num_threads; /* living threads that have called MPI */
 
     /* Written by the judge between cases: which sends of the student's phase leave altered. */
-    _Atomic uint64_t altered_send;          /* 1 for the first; 0: none; ALTER_EVERY_SEND */
+    _Atomic uint64_t altered_send;          /* 1 for the first; 0: none; ALTER_... */
     _Atomic uint64_t altered_min_num_bytes; /* at least 1: shorter sends are not counted */
     _Atomic uint64_t altered_position;      /* which of its elements, as a part of 2^64 */
     /* Counted by the interposer, set back by the judge. */

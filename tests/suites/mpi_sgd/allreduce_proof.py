@@ -18,6 +18,7 @@ from grader.api import (
     RunFailure,
     Trace,
     WrongAnswer,
+    assert_envelopes_too_small,
     assert_only_point_to_point,
     assert_some_message_matters,
     bytes_sent,
@@ -77,6 +78,8 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
             raise RuleViolation(f"rank {rank} calls {call_name(call)}{call_site(call)}; {why_not}")
         if proof.is_right:
             assert_some_message_matters(proof.effects)
+            n = proof.outcome.ranks
+            assert_envelopes_too_small(proof.outcome.trace, (n - 1) / n * proof.num_bytes)
     if why_not and not proof.is_right:
         try:
             assert_reduced(proof.case, proof.outcome)

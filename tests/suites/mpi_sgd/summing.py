@@ -54,7 +54,7 @@ def assert_collectives_carry_gradients(case: Fit, outcome: Outcome) -> None:
             f"Allreduce{evidence}"
         )
     sent_num_bytes = sum(call.num_bytes for _, call in by_hand)
-    needed_num_bytes = (outcome.ranks - 1) * case.num_steps * _gradient_num_bytes(case)
+    needed_num_bytes = (outcome.ranks - 1) * case.num_steps * gradient_num_bytes(case)
     if sent_num_bytes >= needed_num_bytes / 2:
         raise RuleViolation(
             f"the ranks send each other {sent_num_bytes:,} bytes in messages of their own"
@@ -71,7 +71,7 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
     """
     contributing = _forms_of(*_BRINGS_TOGETHER)
     dummies_num_bytes = FLOAT64_NUM_BYTES * (1 + case.sizes[0])
-    once = case.num_steps * (_gradient_num_bytes(case) + dummies_num_bytes)
+    once = case.num_steps * (gradient_num_bytes(case) + dummies_num_bytes)
     for rank, seen in enumerate(outcome.trace.ranks):
         given = [call for call in seen.calls if call.function in contributing]
         pickles = PICKLE_NUM_BYTES * sum(call.pickled for call in given)
@@ -92,7 +92,7 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
     """
     trace = outcome.trace
     assert_not_truncated(trace)
-    step = _gradient_num_bytes(case)
+    step = gradient_num_bytes(case)
     carrying = _forms_of(*_BRINGS_TOGETHER, *_HANDS_OUT)
     for rank, seen in enumerate(trace.ranks):
         own = reduction_communicators(seen.calls)
@@ -160,7 +160,8 @@ def assert_ring_traffic(case: Fit, outcome: Outcome) -> None:
         )
 
 
-def _gradient_num_bytes(case: Fit) -> int:
+def gradient_num_bytes(case: Fit) -> int:
+    """Return the size of all gradients of one step."""
     return FLOAT64_NUM_BYTES * sum(prod(shape) for shape in case.shapes.values())
 
 

@@ -9,10 +9,7 @@ from grader.api import (
     Outcome,
     WrongAnswer,
     assert_every_rank,
-    assert_messages_matter,
     case_context,
-    every_message_fault,
-    inject_faults,
     not_run,
 )
 
@@ -21,7 +18,6 @@ from .first_step import (
     assert_every_rank_has_all_gradients,
     assert_gradients_come_together,
     mistake_in_first_step,
-    same_contributions_as,
 )
 from .fit_cases import (
     RTOL,
@@ -40,8 +36,6 @@ STEPPING_RANKS = [*FEW_RANKS, 8]
 FIRST_STEP, SEVERAL_STEPS, SEVERAL_EPOCHS = "first step", "several steps", "several epochs"
 UNBUFFERED = "unbuffered"
 CLASS_NAME = "SynchronicNeuralNetwork"
-ALTERED_RANKS = (4, 3, *MANY_RANKS)
-"""On which messages are altered: the first of these on which there is something to alter."""
 _ATOL = 1e-11
 
 Cases = Mapping[int, tuple[Fit, ...]]
@@ -171,24 +165,6 @@ def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
     if not any(outcome.ranks >= 3 for _, outcome in found):
         not_run("no training on three processes or more brings their gradients together")
     return found
-
-
-def assert_gradients_come_from_messages(run: Run, cases: Cases) -> None:
-    """Assert that training goes wrong once a rank's longer messages are altered on their way.
-
-    Short ones may carry the dummies at index 0, which nobody needs. Shown on the first number of
-    ranks on which a first step uses the gradients. cases: by ranks, all that the part is called
-    with. Raises NotProven.
-    """
-    for ranks in ALTERED_RANKS:
-        plain = run(ranks, cases[ranks]).having(group=FIRST_STEP)
-        for case, outcome in plain.holding(assert_gradients_are_used):
-            faults = every_message_fault(outcome, range(outcome.ranks))
-            check = same_contributions_as(case, outcome)
-            effects = inject_faults(run, ranks, case, outcome, faults, check)
-            assert_messages_matter(outcome.trace, effects)
-            return
-    not_run("no first step on three processes or more uses the gradients of others")
 
 
 def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:

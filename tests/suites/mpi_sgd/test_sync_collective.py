@@ -34,6 +34,7 @@ from .sync_cases import (
     timing_cases,
     trainings,
 )
+from .sync_proof import assert_gradients_come_from_collectives
 
 pytestmark = [part("sync_collective"), pytest.mark.mpi]
 
@@ -115,6 +116,7 @@ def test_a_collective_brings_the_gradients_together(run):
     for case, outcome in trainings(run, CASES):
         with case_context(case, outcome):
             assert_collectives_carry_gradients(case, outcome)
+    assert_gradients_come_from_collectives(run, CASES)
 
 
 @points(0.5, requires=test_a_collective_brings_the_gradients_together)

@@ -30,7 +30,6 @@ from .sync_cases import (
     assert_batches,
     assert_batches_wherever_trained,
     assert_every_process_has_all_gradients,
-    assert_gradients_come_from_messages,
     assert_gradients_come_together_somewhere,
     assert_trained_as_one_process,
     cases_by_ranks,
@@ -38,6 +37,7 @@ from .sync_cases import (
     timing_cases,
     trainings,
 )
+from .sync_proof import assert_gradients_come_from_messages
 
 pytestmark = [part("sync_ring"), pytest.mark.mpi]
 

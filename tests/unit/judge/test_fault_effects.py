@@ -17,6 +17,7 @@ from grader.judge.fault_effects import (
 )
 from grader.judge.message_faults import (
     counted_sends,
+    every_contribution_fault,
     every_message_fault,
     shuffled,
     single_message_faults,
@@ -309,3 +310,23 @@ def test_every_message_means_those_that_carry_data():
     (found,) = every_message_fault(outcome, [1], min_num_bytes=300)
     assert len(counted_sends(outcome.trace, 1, found.min_num_bytes)) == 2
     assert every_message_fault(outcome, [1], min_num_bytes=801) == ()
+
+
+def test_every_contribution_means_those_that_carry_data():
+    """Of collectives that can be altered; who makes none, or only others, is left out."""
+    run = Run(4)
+    for length in (1, 40, 100):
+        run.call(1, "Allreduce", num_elements=length, num_bytes=8 * length)
+        run.send(2, 0, num_elements=length)
+        run.call(3, "Alltoallv", num_elements=length, num_bytes=8 * length)
+    (found,) = every_contribution_fault(outcome_of(run.trace()), range(4))
+    assert (found.rank, found.number, found.min_num_bytes) == (1, None, 400)
+    assert found.of_collectives
+    assert found.text == "every contribution to a collective of rank 1 altered"
+    with pytest.raises(NotProven) as caught:
+        assert_messages_matter(run.trace(), [FaultEffect(found, True, frozenset())])
+    assert str(caught.value) == (
+        "all that rank 1 gives to collectives (the first: Allreduce at ring.py:30) was altered on "
+        "the way, and no answer changed: the answers may not come from the messages; a person "
+        "should look"
+    )

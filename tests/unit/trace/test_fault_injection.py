@@ -352,3 +352,47 @@ for case in range(3):
                 run.say(rank)
         run.finish()
         assert memory.num_altered_sends() == 0
+
+
+# What is given to collectives -----------------------------------------------------------------
+
+SUM = "[12.0, 9.0]"
+"""Of [1, 2] from rank 0, of which the first becomes 2, and [10, 7] from rank 1."""
+COLLECTIVES = {
+    "Allreduce": f"comm.Allreduce(data, found) or (found == {SUM}).all()",
+    "Iallreduce": f"comm.Iallreduce(data, found).Wait() and (found == {SUM}).all()",
+    "Allreduce in place": f"comm.Allreduce(MPI.IN_PLACE, data) or (data == {SUM}).all()",
+    "Reduce": f"comm.Reduce(data, found, root=1) or rank == 0 or (found == {SUM}).all()",
+    "Ireduce": f"comm.Ireduce(data, found).Wait() and (rank == 1 or (found == {SUM}).all())",
+    "Scan": f"comm.Scan(data, found) or (found == ({SUM} if rank else [2, 2])).all()",
+    "Exscan": "comm.Exscan(data, found) or rank == 0 or (found == [2, 2]).all()",
+    "Allgather": "comm.Allgather(data, both) or (both == [2, 2, 10, 7]).all()",
+    "Iallgather": "comm.Iallgather(data, both).Wait() and (both == [2, 2, 10, 7]).all()",
+    "Allgatherv": "comm.Allgatherv(data, [both, (2, 2)]) or (both == [2, 2, 10, 7]).all()",
+    "Gather": "comm.Gather(data, both, root=1) or rank == 0 or (both == [2, 2, 10, 7]).all()",
+    "Igatherv": "comm.Igatherv(data, [both, (2, 2)]).Wait() and (rank or both[0] == 2)",
+    "Bcast": "comm.Bcast(data) or (data == ([2, 2] if rank else [1, 2])).all()",
+    "Ibcast": "comm.Ibcast(data).Wait() and (data == ([2, 2] if rank else [1, 2])).all()",
+    "allgather": "comm.allgather(data)[0][0] not in (1, 10)",
+    "bcast": "(comm.bcast(data)[0] == 1) == (rank == 0)",
+}
+
+
+def test_what_a_rank_gives_to_a_collective_can_be_altered(altered):
+    """All others get the changed element; the rank's own array stays, and messages do."""
+    program = "\n".join(
+        f"""
+data = np.array([1.0, 2.0] if rank == 0 else [10.0, 7.0])
+found, both = np.zeros(2), np.zeros(4)
+if not ({call}):
+    raise SystemExit(print("{name}", data, found, both, flush=True) or comm.Abort(1))
+assert "place" in "{name}" or rank or (data == [1, 2]).all(), ("{name}", data)
+"""
+        for name, call in COLLECTIVES.items()
+    )
+    program += """
+comm.Send(data, dest=1) if rank == 0 else comm.Recv(found, source=0)
+assert rank == 0 or (found == [1, 2]).all()
+"""
+    _, counts = altered(program, None, of_collectives=True, min_num_bytes=16)
+    assert counts == (len(COLLECTIVES), 0)

@@ -29,6 +29,22 @@ def test_collectives_are_recorded():
     assert "mark_completed(call, error);" in text
 
 
+def test_what_is_given_to_a_collective_can_be_altered():
+    """A copy takes the place of the buffer, for as long as MPI needs it; of Bcast at the root."""
+    arguments = "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op"
+    summed = wrapper(f"int MPI_Allreduce({arguments}, MPI_Comm comm)")
+    assert "contribution_of(call, sendbuf, recvbuf, count, datatype, comm);" in summed
+    assert "real.Allreduce(given.buffer, recvbuf, count, datatype, op, comm)" in summed
+    assert "free(given.copy);" in summed
+    begun = wrapper(f"int MPI_Iallreduce({arguments}, MPI_Comm comm, MPI_Request *request)")
+    assert "track_send(request, call, communicator_of(comm), given.copy);" in begun
+    handed_out = wrapper(
+        "int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)"
+    )
+    assert "real.Bcast(given.buffer, count, datatype, root, comm)" in handed_out
+    assert "contribution_of(details.sent ? call : NOT_RECORDED, buffer, NULL," in handed_out
+
+
 def test_requests_and_communicators_are_followed():
     """A function that hands out a request or a communicator tells the tables of it."""
     started = wrapper("int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)")

@@ -1,0 +1,30 @@
+"""How much envelopes of messages can say: to whom each goes, with which tag, and how long it is.
+
+Only what is in a message is altered on its way. Data that travel in tags or lengths would not be.
+"""
+
+from math import log2
+
+from grader.judge.check_failures import NotProven
+from grader.judge.counting import assert_not_truncated, sends_of
+from grader.trace.calls import Trace
+
+
+def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
+    """Assert that no rank can have told the others what they need in its messages' envelopes.
+
+    needed_num_bytes: the least that a rank has to tell. Who sends an array element by element, with
+    the index as tag, is far below it. Raises NotProven.
+    """
+    assert_not_truncated(trace)
+    for rank in range(len(trace.ranks)):
+        sent = sends_of(trace, rank)
+        num_kinds = len({(call.peer, call.tag, call.num_bytes) for call in sent})
+        num_bytes = len(sent) * log2(max(num_kinds, 1)) / 8
+        if num_bytes >= needed_num_bytes:
+            raise NotProven(
+                f"rank {rank} sends {len(sent)} messages of {num_kinds} kinds, told apart by "
+                f"receiver, tag and length: these alone can hold {num_bytes:.0f} bytes, and "
+                f"{needed_num_bytes:.0f} would do; the answers may not come from what is in the "
+                "messages; a person should look"
+            )
