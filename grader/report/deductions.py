@@ -11,7 +11,7 @@ _MOUNTED_SUBMISSION = "/submission"
 """Where the container sees the submission, whatever folder of the host that is."""
 
 _WHAT_IT_MEANS = {
-    Verdict.JUDGE_ERROR: "The grader failed here, not the submission.",
+    Verdict.JUDGE_ERROR: "The grader failed here: it costs no points.",
     Verdict.NOT_PROVEN: "A person has to look at this; its points are withheld until then.",
 }
 
