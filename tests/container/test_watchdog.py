@@ -37,12 +37,15 @@ CONTEXT = {
     "launch.py": (ROOT / "grader" / "runner" / "launch.py")
     .read_text()
     .replace("GRACE_S = 120.0", "GRACE_S = 2.0")
+    .replace("READY_LIMIT_S + limits.start_s", "20.0")
     .replace("import MAX_SLOWDOWN", "import MAX_SLOWDOWN as _\n\nMAX_SLOWDOWN = 0.2"),
     "launch.cpython-311.pyc": "",  # none, so that the source is read
 }
 """A judge that grants itself little: the test need not wait as long as a busy machine may take."""
 STOP_JUDGE = """
-import os, signal
+import glob, os, signal
+if not glob.glob("/dev/shm/grader-*/submission/my_naive_allreduce.py"):
+    raise SystemExit  # so far, the selftest
 names = {}
 for pid in filter(str.isdigit, os.listdir("/proc")):
     try:
