@@ -72,7 +72,8 @@ PROGRAM = """
             number = open(sys.argv[1]).read().count(test)
             journal.beat("a case", {within_s})
             dies(test, number)
-            journal.finished(Finished(step, TestResult(test, "s", Verdict.ACCEPTED, 1, 1), "", None, 1))
+            result = TestResult(test, "s", Verdict.ACCEPTED, 1, 1)
+            journal.finished(Finished(step, result, "", None, 1))
             told.append(f"{{test}}: passed")
         return "\\n".join([*told, *resume.notes])
 
