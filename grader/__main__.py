@@ -35,7 +35,7 @@ def _run(arguments: Sequence[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from grader import cli  # in here, for it imports all the rest
 
-    code = cli.run(arguments)
+    code = cli.run(arguments, is_watched=True)
     sys.stdout.flush()
     if type(code) is not int:
         raise TypeError(f"the command ended with {code!r} in place of an exit code")

@@ -28,6 +28,8 @@ class Part:
     backend: str
     """What connects its ranks, one of grader.model.BACKENDS."""
     case_time_limit_s: float
+    part_time_limit_s: float | None = None
+    """For all its launches together; None for what follows from the limit of a case."""
     builds_on: str | None = None
     stand_in: Mapping[str, str] | None = None
     """Files that replace the student's when the part this one builds on has failed: name to path

@@ -58,6 +58,10 @@ Seconds = Annotated[
     float,
     Meta(gt=0, le=3600, description="a number of seconds, more than 0 and at most 3600"),
 ]
+PartSeconds = Annotated[
+    float,
+    Meta(gt=0, le=86400, description="a number of seconds, more than 0 and at most 86400"),
+]
 AcceptedNames = Annotated[
     dict[FilePath, AskedFiles], Meta(description="a table from a file to a list of other names")
 ]
@@ -78,6 +82,7 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     points: Points
     backend: Backend
     case_time_limit_s: Seconds
+    part_time_limit_s: PartSeconds | None = None
     builds_on: Name | None = None
     stand_in: StandIn | None = None
     accepted_names: AcceptedNames = {}

@@ -13,10 +13,11 @@ from grader.arguments import Command, parser
 from grader.errors import UsageError
 
 
-def run(arguments: Sequence[str]) -> int:
+def run(arguments: Sequence[str], *, is_watched: bool = False) -> int:
     """Run one command; return 0 for full marks, 1 for points lost, 2 for bad usage, 3 for no mark.
 
-    Raises GraderError, whose class has the exit code.
+    is_watched: a command that grades here does so in a child, which it watches. Raises GraderError,
+    whose class has the exit code.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -24,6 +25,7 @@ def run(arguments: Sequence[str]) -> int:
         options = parser(_COMMANDS, _PrintVersions).parse_args(arguments)
     except SystemExit as end:  # from here alone: what else ends a program is no mark
         return 0 if end.code in (0, None) else UsageError.exit_code
+    options.is_watched = is_watched
     command: Command = options.command
     return command(options)
 

@@ -23,15 +23,18 @@ class LaunchError(GraderError):
     """The machine failed to start the ranks: retried once, never charged to the student."""
 
 
-RANKS_GONE = "the container of the ranks has ended"
-"""How the last sentence of a grading begins that lost the container which its ranks had."""
+class GradingLost(GraderError):
+    """This grading cannot go on where it is; a fresh judge or container may go on with it."""
 
 
-class RanksGone(GraderError):
+class RanksGone(GradingLost):
     """The container of the ranks has ended: no further run is possible in this grading."""
 
     def __init__(self, reason: object) -> None:
-        super().__init__(f"{RANKS_GONE}: {reason}; if memory has not run out, somebody killed it")
+        super().__init__(
+            f"the container of the ranks has ended: {reason}; if memory has not run out, somebody "
+            "killed it"
+        )
 
 
 INTERRUPTED = "interrupted"

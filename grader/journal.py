@@ -1,7 +1,8 @@
-"""What a grading has found so far, told as it goes: a killed container loses one test at most.
+"""What a grading has found so far, told as it goes: a killed judge loses one test at most.
 
-The judge writes one line on standard error when a test starts and one when it has ended. The client
-keeps them and gives them to a fresh container, whose judge takes the ended tests as they are.
+The judge writes a line when a test starts and one when it has ended: within a container on standard
+error, elsewhere to a pipe. Who watches it keeps them and gives them to a fresh judge, which takes
+the ended tests as they are. Between them the judge says, a step ahead, by when it will have moved.
 """
 
 import dataclasses
@@ -17,6 +18,9 @@ from grader.model import RunFailure, TestResult, Verdict
 
 PREFIX = "journal: "
 MAX_LINE_NUM_BYTES = 256 << 10
+JUDGING_S = 300.0
+"""What the judge does without ranks may take: imports, an oracle, rules. It takes seconds at most,
+and many times that on a machine with many gradings."""
 _MAX_DETAIL_CHARS = 16_000
 """What a detail is cut to where a line would be too long; as JSON, a character is up to twelve."""
 _MAX_PACKED_NUM_BYTES = 128 << 20
@@ -48,6 +52,34 @@ class Finished:
     """Of the part, up to here."""
     refusals: tuple[str, ...] = ()
     """What the guard refused in the part up to here, in sentences."""
+
+
+@dataclass(frozen=True)
+class Heartbeat:
+    """The judge moves, and says what it begins and by when it will have moved again."""
+
+    doing: str
+    """In words, such as `a case`; nothing of a hidden test."""
+    within_s: float
+    """From now. A test that starts or ends is a sign of life as well, and grants JUDGING_S."""
+
+
+@dataclass(frozen=True)
+class WholeLimit:
+    """By when the whole grading will have ended, from its first word on."""
+
+    within_s: float
+
+
+@dataclass(frozen=True)
+class Lost:
+    """The judge cannot go on where it is, but may elsewhere."""
+
+    why: str
+
+
+Told = Step | Finished | Heartbeat | WholeLimit | Lost
+"""What a line of the journal says; a Step has started."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +127,18 @@ class Journal:
         self._on_finished(finished)
         self._say({"finished": dataclasses.asdict(finished)})
 
+    def beat(self, doing: str, within_s: float = JUDGING_S) -> None:
+        """Say what begins, and by when we will have said something again."""
+        self._say({"beat": {"doing": doing, "within_s": within_s}})
+
+    def limit_whole(self, within_s: float) -> None:
+        """Say by when the grading will have ended."""
+        self._say({"whole": {"within_s": within_s}})
+
+    def lost(self, why: str) -> None:
+        """Say that this grading cannot go on here."""
+        self._say({"lost": {"why": why}})
+
     def kept(self, steps: Set[Step]) -> list[Finished]:
         """Return those of the tests that have ended, in their order."""
         return [each for each in self._resume.finished if each.step in steps]
@@ -112,17 +156,19 @@ class Journal:
         self._write(line)
 
 
-def parse(line: str, key: str) -> Step | Finished | None:
-    """Return what a line of the journal tells, without its prefix; None when it is not the judge's.
-
-    A Step has started.
-    """
+def parse(line: str, key: str) -> Told | None:
+    """Return what a line of the journal tells, without its prefix; None where others wrote it."""
     try:
         data = json.loads(line)
         if not isinstance(data, dict) or not secrets.compare_digest(str(data.get("key")), key):
             return None
-        return _finished(data["finished"]) if "finished" in data else _step(data["started"])
-    except (KeyError, OverflowError, RecursionError, TypeError, ValueError):
+        kinds = {"started": Step, "beat": Heartbeat, "whole": WholeLimit, "lost": Lost}
+        if "finished" in data:
+            return _finished(data["finished"])
+        name = next(name for name in kinds if name in data)
+        told: Told = kinds[name](**_typed(data[name], kinds[name]))
+        return told
+    except (KeyError, OverflowError, RecursionError, StopIteration, TypeError, ValueError):
         return None
 
 

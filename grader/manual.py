@@ -3,21 +3,27 @@
 from grader.assignment import Assignment
 from grader.errors import UsageError
 from grader.intake import process as intake
+from grader.journal import Journal
 from grader.model import ManualPart
 from grader.submission import Submission
 
 
 def manual_parts(
-    assignment: Assignment, submission: Submission, uid: int | None = None
+    assignment: Assignment,
+    submission: Submission,
+    uid: int | None = None,
+    journal: Journal | None = None,
 ) -> tuple[ManualPart, ...]:
     """Return the manual parts of an assignment, each with what the submission holds for it.
 
-    uid: who looks into the files; None for who we are.
+    uid: who looks into the files; None for who we are. journal: is told before each file, which may
+    take a while.
     """
-    found = {
-        file: _describe(file, submission.files.get(file), uid)
-        for file in {manual.file for manual in assignment.manual}
-    }
+    found = {}
+    for file in dict.fromkeys(manual.file for manual in assignment.manual):
+        if journal is not None:
+            journal.beat("counting pages")
+        found[file] = _describe(file, submission.files.get(file), uid)
     return tuple(
         ManualPart(manual.name, manual.title, manual.points, found[manual.file])
         for manual in assignment.manual

@@ -188,6 +188,15 @@ class PartResult:
         verdicts = {self.verdict, *(test.verdict for test in self.tests)}
         return Verdict.NOT_PROVEN in verdicts
 
+    @property
+    def needs_review(self) -> bool:
+        """Return whether a person has to look at what was handed in.
+
+        Evidence did not agree, or the grader failed in a test: who brought that about is not known.
+        """
+        has_failed = any(test.verdict is Verdict.JUDGE_ERROR for test in self.tests)
+        return self.is_doubtful or has_failed
+
 
 @dataclass(frozen=True)
 class ManualPart:
@@ -260,8 +269,8 @@ class Report:
 
     @property
     def review(self) -> bool:
-        """Return whether a person has to look at evidence that did not agree."""
-        return any(part.is_doubtful for part in self.parts)
+        """Return whether a person has to look at the submission."""
+        return any(part.needs_review for part in self.parts)
 
     @property
     def exit_code(self) -> int:

@@ -1,12 +1,12 @@
 """Grades one part: by its visible tests, on our version of one below it, by its hidden tests."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.assignment import Assignment, Part
-from grader.errors import GraderError, RanksGone
+from grader.errors import GraderError, GradingLost
 from grader.model import PartResult, TestResult, Verdict
 from grader.points import total, written
 from grader.recognition import missing_text
@@ -15,6 +15,10 @@ from grader.settings import Settings
 from grader.submission import Submission
 from grader.suite.part_context import Launcher, PartContext
 from grader.suite.session import SuiteResult, grade_suite
+
+_PART_CASES = 90
+_START_S = 600.0
+"""What a grading takes before and after its parts: the selftest, what a person marks."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,7 @@ def _grade_once(
         entry=part.entry,
         backend=part.backend,
         probes=assignment.probe_sources(),
-        limits=Limits(case_s=part.case_time_limit_s),
+        limits=limits_of(part),
         windows=part.windows,
         submission={**files, **(stand_in or {})},
         support={file: path.read_bytes() for file, path in assignment.support_paths().items()},
@@ -119,14 +123,33 @@ def _grade_once(
     )
 
 
+def limits_of(part: Part) -> Limits:
+    """Return what the runs of a part may use.
+
+    All of them together as long as many cases at their limit, but for what the file of the
+    assignment says.
+    """
+    derived_s = max(Limits.part_s, _PART_CASES * part.case_time_limit_s)
+    return Limits(case_s=part.case_time_limit_s, part_s=part.part_time_limit_s or derived_s)
+
+
+def whole_limit_s(parts: Sequence[Part]) -> float:
+    """Return how long a grading of these parts may take: beyond, it is the grader that fails.
+
+    Each part may be graded three times: its visible tests, again on a stand-in, its hidden tests.
+    What the judge does itself may take as long as all runs.
+    """
+    return _START_S + 2 * 3 * sum(limits_of(part).part_s for part in parts)
+
+
 def _found(suite: Path, context: PartContext, points: float) -> tuple[SuiteResult, str]:
     """Run a suite; return what it found, and what is wrong with the suite itself.
 
-    Raises RanksGone, as then the grading cannot go on here.
+    Raises GradingLost, as then the grading cannot go on here.
     """
     try:
         found = grade_suite(suite, context)
-    except RanksGone:
+    except GradingLost:
         raise
     except GraderError as error:
         return SuiteResult((), 0, has_ended=True), str(error)

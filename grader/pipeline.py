@@ -11,7 +11,7 @@ from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, Verdict
-from grader.parts import GradingTask, PartOutcome, grade_part, with_hidden_tests
+from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
 from grader.points import total, written
 from grader.progress import PartProgress
 from grader.recognition import full_name, recognise, require_likely
@@ -115,6 +115,7 @@ def _grade_all(task: GradingTask) -> Report:
         raise UsageError(
             f"there are no hidden tests of {assignment.name} here to show: only the course has them"
         )
+    settings.journal.limit_whole(whole_limit_s(selected))
     graded: dict[str, PartOutcome] = {}
     for number, part in enumerate(selected, 1):
         settings.progress(f"{part.name}: starting")
@@ -150,7 +151,7 @@ def _grade_all(task: GradingTask) -> Report:
         mode=settings.mode,
         parts=tuple(results),
         # Who asked for some of the parts does not want to hear of the others.
-        manual_parts=manual_parts(assignment, submission, intake_user(settings))
+        manual_parts=manual_parts(assignment, submission, intake_user(settings), settings.journal)
         if everything
         else (),
         versions=versions(course),
@@ -256,12 +257,18 @@ def _material(settings: Settings) -> list[Path]:
 
 def _launcher(settings: Settings, server: ForkServer) -> Launcher:
     uids = run_uids()
+    beat = settings.journal.beat
+
+    def with_judging(plan: LaunchPlan, uid: int | None) -> LaunchResult:
+        launched = launch(plan, server, uid=uid, beat=beat)
+        beat("judging")
+        return launched
 
     def start(plan: LaunchPlan) -> LaunchResult:
         uid = next(uids) if settings.sealed else None
         if settings.on_launched is None:
-            return launch(plan, server, uid=uid)
-        launched = launch(replace(plan, keeps_traces=True), server, uid=uid)
+            return with_judging(plan, uid)
+        launched = with_judging(replace(plan, keeps_traces=True), uid)
         settings.on_launched(plan, launched)
         return launched
 

@@ -2,8 +2,10 @@
 
 import _thread
 import argparse
+import contextlib
 import os
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from grader import journal, pipeline
@@ -17,10 +19,12 @@ from grader.commands.context import (
     say_visibly,
 )
 from grader.commands.reporting import finish, named_submission
+from grader.commands.watched import watched
 from grader.data import Data
+from grader.errors import GradingLost
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
-from grader.journal import Journal
+from grader.journal import Journal, Resume
 from grader.model import Report
 from grader.report.files import require_writable
 from grader.runner import rank_host
@@ -30,11 +34,40 @@ from grader.suite.selection import Selection
 
 
 def check(options: argparse.Namespace) -> int:
-    """Grade a submission here; return the exit code of its mark."""
+    """Grade a submission here; return the exit code of its mark.
+
+    What a client sends, the client watches.
+    """
+    if options.from_stdin:
+        return finish(_grade_stdin(options), options)
+    if not options.is_watched:
+        return finish(_grade(options, Resume(), lambda line: None), options)
+    return watched(
+        lambda resume, write: _grade(options, resume, write), lambda report: finish(report, options)
+    )
+
+
+def _grade(options: argparse.Namespace, resume: Resume, write: Callable[[str], None]) -> Report:
+    """Grade what was named, and show how far that is."""
     require_writable([options.json, options.junit, options.markdown])
     live = live_view(options, verbose=options.verbose)
+    settings = replace(
+        _settings(options),
+        progress=live.progress,
+        journal=Journal(resume, write, lambda each: live.finished(each.step.part, each.result)),
+        notes=resume.notes,
+    )
+    with _telling_what_is_lost(settings.journal):
+        report = pipeline.grade(
+            named_submission(options), assignment=options.assignment, settings=settings
+        )
+    live.close()
+    return report
+
+
+def _settings(options: argparse.Namespace) -> Settings:
     sealed = is_sealed(os.environ)
-    settings = Settings(
+    return Settings(
         courses=courses_of(options),
         named_courses=tuple(named_courses(options)),
         mode="container" if sealed else "local",
@@ -42,24 +75,16 @@ def check(options: argparse.Namespace) -> int:
         secret=secret_beside_ranks(is_sealed=sealed),
         parts=options.part,
         selection=_selection(options),
-        progress=live.progress,
-        journal=Journal(on_finished=lambda each: live.finished(each.step.part, each.result)),
         data=Data(data_folder(options)),
         shows_hidden=options.show_hidden,
         rank_host=rank_host.from_environment(os.environ),
     )
-    if options.from_stdin:
-        report = _grade_stdin(options, settings)
-    else:
-        report = pipeline.grade(
-            named_submission(options), assignment=options.assignment, settings=settings
-        )
-    live.close()
-    return finish(report, options)
 
 
-def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
+def _grade_stdin(options: argparse.Namespace) -> Report:
     """Grade what the client sends; end when the client goes away."""
+    require_writable([options.json, options.junit, options.markdown])
+    settings = _settings(options)
     secret = intake_stream.read_secret(sys.stdin.buffer)
     found = intake_stream.read_submission(sys.stdin.buffer)
     resume = journal.read(sys.stdin.buffer)
@@ -74,8 +99,20 @@ def _grade_stdin(options: argparse.Namespace, settings: Settings) -> Report:
         notes=resume.notes,
     )
     origin = str(options.submission or "the submission")
-    submission = intake.unpack(found, origin, pipeline.intake_user(settings))
-    return pipeline.grade_as(submission, options.assignment, settings)
+    with _telling_what_is_lost(settings.journal):
+        settings.journal.beat("reading the submission")
+        submission = intake.unpack(found, origin, pipeline.intake_user(settings))
+        return pipeline.grade_as(submission, options.assignment, settings)
+
+
+@contextlib.contextmanager
+def _telling_what_is_lost(journal: Journal) -> Iterator[None]:
+    """Tell who watches us that a fresh judge may go on where we cannot."""
+    try:
+        yield
+    except GradingLost as error:
+        journal.lost(str(error))
+        raise
 
 
 def _selection(options: argparse.Namespace) -> Selection:

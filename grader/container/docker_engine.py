@@ -93,7 +93,7 @@ class DockerEngine:
             streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
             stream = self._api.attach_socket(container, params=streams)
         connection: socket.socket = getattr(stream, "_sock", stream)
-        connection.settimeout(limits.time_s)
+        connection.settimeout(limits.first_word_s)
         codes: list[int] = []
 
         def wait() -> None:
@@ -156,7 +156,8 @@ class _Attached:
     def sendall(self, data: bytes, /) -> None:
         self._connection.sendall(data)
 
-    def recv(self, max_num_bytes: int, /) -> bytes:
+    def recv(self, max_num_bytes: int, patience_s: float, /) -> bytes:
+        self._connection.settimeout(patience_s)
         return self._connection.recv(max_num_bytes)
 
     def exit_code(self) -> int | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from grader.container.output import Source
+from grader.container.watchdog import FIRST_WORD_S
 
 DATA_IN_CONTAINER = "/data"
 SHARED_IN_CONTAINER = "/ranks"
@@ -24,7 +25,8 @@ class ContainerLimits:
     memory_num_bytes: int = 4 << 30
     shared_memory_num_bytes: int = 256 << 20
     num_processes: int = 512
-    time_s: float = 1800.0
+    first_word_s: float = FIRST_WORD_S
+    """How long it may be silent at first; then it says itself how long the next step may take."""
 
 
 @dataclass(frozen=True)

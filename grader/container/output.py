@@ -26,8 +26,8 @@ class BrokenOff(GraderError):
 class Source(Protocol):
     """Where the output of a container comes from, in Docker's multiplexed format."""
 
-    def recv(self, max_num_bytes: int, /) -> bytes:
-        """Return some output, nothing at its end. Raises TimeoutError after the time limit."""
+    def recv(self, max_num_bytes: int, patience_s: float, /) -> bytes:
+        """Return some output, nothing at its end. Raises TimeoutError when none comes in time."""
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,27 @@ class Output:
 
 
 def listen(
-    source: Source, on_progress: Callable[[str], None], on_journal: Callable[[str], None]
+    source: Source,
+    on_progress: Callable[[str], None],
+    on_journal: Callable[[str], None],
+    remaining_s: Callable[[], float],
 ) -> Output:
     """Take everything until the end; pass each line of progress and of the journal on as it comes.
 
-    Raises GraderError when the output is too long or not what Docker sends, BrokenOff when its end
-    is missing.
+    remaining_s: returns how long it may still take until the journal grants more time.
+    Raises TimeoutError when that is over, GraderError when the output is too long or not what
+    Docker sends, BrokenOff when its end is missing.
     """
     report = bytearray()
     lines = _Lines(on_progress, on_journal)
-    for stream, data in _pieces(source):
+
+    def recv(max_num_bytes: int) -> bytes:
+        patience_s = remaining_s()
+        if patience_s <= 0:
+            raise TimeoutError
+        return source.recv(max_num_bytes, patience_s)
+
+    for stream, data in _pieces(recv):
         if stream == _STDERR:
             lines.take(data)
             continue
@@ -64,25 +75,25 @@ def listen(
     return Output(bytes(report), tuple(filter(None, lines.errors)))
 
 
-def _pieces(source: Source) -> Iterator[tuple[int, bytes]]:
+def _pieces(recv: Callable[[int], bytes]) -> Iterator[tuple[int, bytes]]:
     """Yield (stream, data) as it comes, out of Docker's frames."""
-    while header := _header(source):
+    while header := _header(recv):
         stream, missing = header[0], int.from_bytes(header[4:], "big")
         if stream not in (_STDOUT, _STDERR) or any(header[1:4]):
             raise GraderError("Docker's answer is not in its multiplexed format; was a TTY set?")
         while missing:
-            data = source.recv(min(missing, _CHUNK_NUM_BYTES))
+            data = recv(min(missing, _CHUNK_NUM_BYTES))
             if not data:
                 raise BrokenOff("the output of the grading container broke off")
             missing -= len(data)
             yield stream, data
 
 
-def _header(source: Source) -> bytes:
+def _header(recv: Callable[[int], bytes]) -> bytes:
     """Return the next frame's header, nothing at the end."""
     data = b""
     while len(data) < _HEADER_NUM_BYTES:
-        more = source.recv(_HEADER_NUM_BYTES - len(data))
+        more = recv(_HEADER_NUM_BYTES - len(data))
         if not more:
             if data:
                 raise BrokenOff("the output of the grading container broke off")

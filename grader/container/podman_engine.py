@@ -120,8 +120,7 @@ class PodmanEngine:
                 bufsize=0,
                 # Ctrl-C is for us; the container ends with its standard input.
                 start_new_session=True,
-            ),
-            limits.time_s,
+            )
         )
 
     def remove(self, container: str) -> None:

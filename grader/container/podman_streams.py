@@ -20,15 +20,14 @@ _MAX_WORDS_NUM_BYTES = 4096
 class PodmanStreams:
     """Standard input, output and error of `podman start`, as one connection like Docker's."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", time_s: float) -> None:
-        """time_s: how long the container may say nothing. process: unbuffered, with pipes."""
+    def __init__(self, process: "subprocess.Popen[bytes]") -> None:
+        """process: unbuffered, with pipes."""
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
         self._process = process
         self._stdin = process.stdin
         self._sources = {process.stdout.fileno(): _STDOUT, process.stderr.fileno(): _STDERR}
-        self._time_s = time_s
         self._unread = b""
         self._words = b""
 
@@ -38,13 +37,13 @@ class PodmanStreams:
         while unsent:
             unsent = unsent[os.write(self._stdin.fileno(), unsent[:_CHUNK_NUM_BYTES]) :]
 
-    def recv(self, max_num_bytes: int, /) -> bytes:
+    def recv(self, max_num_bytes: int, patience_s: float, /) -> bytes:
         """Return some output in Docker's format, nothing at its end.
 
-        Raises TimeoutError after the time limit.
+        Raises TimeoutError when none comes in time.
         """
         while not self._unread and self._sources:
-            ready, _, _ = select.select(list(self._sources), [], [], self._time_s)
+            ready, _, _ = select.select(list(self._sources), [], [], patience_s)
             if not ready:
                 raise TimeoutError
             for descriptor in ready:

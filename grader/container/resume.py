@@ -1,4 +1,4 @@
-"""What the client makes of a container's death: what is kept, and whether to start another."""
+"""What is made of the death of a container, or of a judge: what is kept, whether to try again."""
 
 import time
 from collections import Counter
@@ -6,14 +6,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
+from grader.container.watchdog import Watchdog
 from grader.errors import GraderError
-from grader.journal import Finished, Resume, Step, parse
+from grader.journal import Finished, Lost, Resume, Step, parse
 
 MAX_CONTAINERS = 4
 """The last of them tries no more tests: it only puts the report together."""
 _PATIENCE_S = 60.0
 """How long an engine that has gone may take to come back."""
 _PAUSE_S = 1.0
+_LOOK = ": a person should look at the submission"
 Result = TypeVar("Result")
 
 
@@ -24,9 +26,21 @@ class ContainerDied(GraderError):
 class Record:
     """What has come of a grading, over all its containers."""
 
-    def __init__(self, on_finished: Callable[[Finished], None] = lambda finished: None) -> None:
-        """on_finished: is told what became of a test."""
+    def __init__(
+        self,
+        on_finished: Callable[[Finished], None] = lambda finished: None,
+        watchdog: Watchdog | None = None,
+        noun: str = "grading container",
+    ) -> None:
+        """on_finished: is told what became of a test. watchdog: knows by when the judge moves.
+
+        noun: what it is that dies.
+        """
+        self._noun = noun
         self._on_finished = on_finished
+        self.watchdog = watchdog or Watchdog()
+        self.why_lost = ""
+        """Why the judge cannot go on where it is, when it said so."""
         self._resume = Resume()
         self._in_progress: Step | None = None
         self._deaths: Counter[Step | None] = Counter()
@@ -44,12 +58,26 @@ class Record:
     def take(self, line: str) -> None:
         """Keep a line of the journal, given without its prefix."""
         told = parse(line, self._resume.key)
+        if told is None:
+            return
+        self.watchdog.heard(told)
         if isinstance(told, Finished):
             self._resume = replace(self._resume, finished=(*self._resume.finished, told))
             self._in_progress = None
             self._on_finished(told)
-        elif told is not None:
+        elif isinstance(told, Step):
             self._in_progress = told
+        elif isinstance(told, Lost):
+            self.why_lost = told.why
+
+    def begin(self) -> None:
+        """Take note that a fresh judge starts."""
+        self.why_lost = ""
+        self.watchdog.begin()
+
+    def give_up(self, why: str) -> None:
+        """Have the next judge try no test, and only put the report together."""
+        self._resume = replace(self._resume, gave_up=self._resume.gave_up or why)
 
     def died(self, death: ContainerDied) -> None:
         """Take note that the container has died. Raises GraderError when no other is worth it."""
@@ -59,18 +87,20 @@ class Record:
         if self.num_deaths == MAX_CONTAINERS or (
             step is None and times > 1 and not resume.finished and not resume.lost
         ):
-            raise GraderError(str(death))
+            raise GraderError(f"{death}{_LOOK if times > 1 else ''}")
         lost, gave_up = dict(resume.lost), resume.gave_up
         if step is not None and times > 1:
-            lost[step] = f"the grading container was killed twice during this test ({death})"
-        if self.num_deaths == MAX_CONTAINERS - 1 or (step is None and times > 1):
-            gave_up = (
-                f"not graded: the grading container was killed {self.num_deaths} times ({death})"
-            )
+            lost[step] = f"the {self._noun} was killed twice during this test ({death}){_LOOK}"
         number = "once" if self.num_deaths == 1 else f"{self.num_deaths} times"
+        if (
+            self.num_deaths == MAX_CONTAINERS - 1
+            or (step is None and times > 1)
+            or self.watchdog.is_out_of_time
+        ):
+            gave_up = gave_up or f"not graded: the {self._noun} was killed {number} ({death})"
         note = (
-            f"the grading container was killed {number} ({death}); the tests that had ended by "
-            "then were kept, the others went on in a fresh container"
+            f"the {self._noun} was killed {number} ({death}); the tests that had ended by "
+            "then were kept, the others went on in a fresh one"
         )
         self._resume = replace(resume, lost=lost, gave_up=gave_up, notes=(note,))
 

@@ -18,10 +18,11 @@ from grader.container.engine import (
 )
 from grader.container.output import BrokenOff, Output, listen
 from grader.container.resume import ContainerDied, Record, until_reported, when_engine_is_back
+from grader.container.watchdog import Watchdog
 from grader.courses import Courses
 from grader.data import require_known_files
 from grader.environment import RANKS_FOLDER
-from grader.errors import INTERRUPTED, RANKS_GONE, GraderError, UsageError
+from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.journal import Finished
@@ -33,6 +34,7 @@ _JUDGE_ALONE = ContainerLimits(
 )
 """What the judge may use where the ranks have a container of their own."""
 _CHUNK_NUM_BYTES = 64 << 10
+_A_DAY_S = 86_400.0
 
 
 def grade_in_container(
@@ -73,7 +75,7 @@ def grade_in_container(
     command += [] if data is None else ["--data", DATA_IN_CONTAINER]
     plan = ContainerPlan(image, [*command, *options], limits, data=data)
     containers = engines.connect(engine)
-    record = Record(on_finished)
+    record = Record(on_finished, Watchdog(limits.first_word_s))
 
     def grade_once() -> bytes:
         sent = package + journal.pack(record.resume)
@@ -110,7 +112,7 @@ def _run(
             ranks = stack.enter_context(_ranks(engine, plan, ranks_image, record))
             plan = replace(
                 plan,
-                limits=replace(_JUDGE_ALONE, time_s=plan.limits.time_s),
+                limits=replace(_JUDGE_ALONE, first_word_s=plan.limits.first_word_s),
                 environment={RANKS_FOLDER: SHARED_IN_CONTAINER},
                 shares_with=ranks,
             )
@@ -122,8 +124,9 @@ def _run(
         # needs us to listen.
         sender = threading.Thread(target=_send, args=(started, package), daemon=True)
         sender.start()
-        output = _listen(started, on_progress, record.take, plan.limits)
-        return _report(output, started.exit_code(), plan)
+        record.begin()
+        output = _listen(started, on_progress, record)
+        return _report(output, started.exit_code(), plan, record)
 
 
 @contextmanager
@@ -150,7 +153,8 @@ def _ranks(engine: Engine, judge: ContainerPlan, image: str, record: Record) -> 
 
 def _drain(started: Started) -> None:
     with suppress(OSError):
-        while started.recv(_CHUNK_NUM_BYTES):
+        # For as long as it lives: what it is there for is watched by the judge.
+        while started.recv(_CHUNK_NUM_BYTES, _A_DAY_S):
             pass
 
 
@@ -163,22 +167,19 @@ def _send(connection: Started, package: bytes) -> None:
 def _listen(
     connection: Started,
     on_progress: Callable[[str], None],
-    on_journal: Callable[[str], None],
-    limits: ContainerLimits,
+    record: Record,
 ) -> Output:
     try:
-        return listen(connection, on_progress, on_journal)
+        return listen(connection, on_progress, record.take, record.watchdog.remaining_s)
     except TimeoutError:
-        raise ContainerDied(
-            f"the grading container said nothing for {limits.time_s:.0f} s and was removed"
-        ) from None
+        raise ContainerDied(f"the judge {record.watchdog.why()} and was ended") from None
     except BrokenOff as error:
         raise ContainerDied(str(error)) from None
     except OSError as error:
         raise ContainerDied(f"the connection to the grading container broke: {error}") from None
 
 
-def _report(output: Output, exit_code: int | None, plan: ContainerPlan) -> bytes:
+def _report(output: Output, exit_code: int | None, plan: ContainerPlan, record: Record) -> bytes:
     """Return the report; nothing short of a whole one from an orderly end counts."""
     if exit_code == _KILLED:
         raise ContainerDied(
@@ -200,8 +201,8 @@ def _report(output: Output, exit_code: int | None, plan: ContainerPlan) -> bytes
     last = output.errors[-1] if output.errors else ""
     if last.startswith(INTERRUPTED):
         raise ContainerDied("the grading container was stopped from outside")
-    if last.startswith(RANKS_GONE):
-        raise ContainerDied(last)
+    if record.why_lost:
+        raise ContainerDied(record.why_lost)
     if output.errors and exit_code == GraderError.exit_code:
         raise GraderError(*output.errors)
     raise ContainerDied(f"the grading container ended with {ended} and no report")

@@ -10,15 +10,18 @@ without that right. It stays open after the message: its end says that the clien
 import os
 import struct
 import threading
+import time
 from collections.abc import Callable
 from typing import BinaryIO
 
-from grader.errors import UsageError
+from grader.errors import GraderError, UsageError
 from grader.intake import submission_codec
 from grader.submission import Submission
 
 _MAX_SECRET_NUM_BYTES = 4096
 _LENGTH = struct.Struct(">Q")
+_LEAVING_S = 60.0
+"""What we may take to end in order when the client has gone."""
 
 
 def pack_secret(secret: bytes) -> bytes:
@@ -56,12 +59,15 @@ def when_client_leaves(file_descriptor: int, leave: Callable[[], None]) -> None:
     """Call `leave`, in a thread of its own, as soon as the stream ends.
 
     Reads the descriptor itself: a thread that waits in sys.stdin would stop Python from exiting.
+    Where `leave` does not end us, as the main thread is blocked, we are ended all the same.
     """
 
     def wait() -> None:
         while os.read(file_descriptor, 4096):
             pass
         leave()
+        time.sleep(_LEAVING_S)
+        os._exit(GraderError.exit_code)
 
     threading.Thread(target=wait, name="client", daemon=True).start()
 

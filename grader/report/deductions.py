@@ -11,7 +11,7 @@ _MOUNTED_SUBMISSION = "/submission"
 """Where the container sees the submission, whatever folder of the host that is."""
 
 _WHAT_IT_MEANS = {
-    Verdict.JUDGE_ERROR: "The grader failed here, not the submission.",
+    Verdict.JUDGE_ERROR: "The grader failed here: it costs no points.",
     Verdict.NOT_PROVEN: "A person has to look at this; its points are withheld until then.",
 }
 
@@ -133,13 +133,13 @@ def score_sentence(report: Report) -> str:
     if report.score is None:
         text = (
             f"No score: the grader itself failed on {named(report, Verdict.JUDGE_ERROR)}. "
-            "That is not the submission's fault; please pass this report on to the course."
+            "It costs no points; please pass this report on to the course."
         )
     else:
         full = ": full marks" if report.score == report.max_score else ""
         text = f"Score {number_text(report.score)} of {number_text(report.max_score)}{full}."
     if report.review:
-        doubtful = [visible(part.name) for part in report.parts if part.is_doubtful]
+        doubtful = [visible(part.name) for part in report.parts if part.needs_review]
         text += f" A person has to look at {', '.join(doubtful)}."
     if report.pending_points:
         text += f" Pending: {points_text(report.pending_points)}, which a person gives."

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from grader.errors import GraderError, LaunchError
+from grader.errors import GraderError, GradingLost, LaunchError
 from grader.runner.machine import libraries, mpirun
 from grader.runner.marked import kill_marked
 from grader.runner.rank_host import LocalHost, RankHost, Zygote
@@ -25,8 +25,9 @@ from grader.trace import build
 _ALWAYS = ("numpy", "mpi4py.MPI")
 _ALSO = {"torch": ("torch._dynamo",)}
 """What a package imports only when it is used: torch.distributed this, for over a second."""
-_IMPORT_LIMIT_S = 120.0
+READY_LIMIT_S = 120.0
 _KILL_LIMIT_S = 30.0
+END_LIMIT_S = 2 * _KILL_LIMIT_S  # first of the run, then of the zygote that did not end it
 _ANSWER_LIMIT_S = 5.0
 _COUNT_LIMIT_S = 30.0
 _MARK = "GRADER_FORK_SERVER"
@@ -167,14 +168,14 @@ class ForkServer:
     def end(self) -> None:
         """End every process of the run.
 
-        Raises GraderError when one would not die, or what the run wrote cannot be removed.
+        Raises GradingLost when one would not die, or files stay: no other run may begin there.
         """
         if self._zygote is None:
             return
         self._say({"end": True})
         if not self._wait_for("ended", _KILL_LIMIT_S):
             self.close()
-            raise GraderError(
+            raise GradingLost(
                 f"processes of a run were still alive {_KILL_LIMIT_S:.0f} s after being killed: "
                 "a person should look at the submission"
             )
@@ -202,10 +203,10 @@ class ForkServer:
         """Wait until the zygote can fork, which is started unless there is one."""
         if self._zygote is None:
             self._start_zygote()
-        if not self._is_ready and not self._wait_for("ready", _IMPORT_LIMIT_S):
+        if not self._is_ready and not self._wait_for("ready", READY_LIMIT_S):
             self.close()
             raise GraderError(
-                f"importing {', '.join(self._modules)} took more than {_IMPORT_LIMIT_S:.0f} s"
+                f"importing {', '.join(self._modules)} took more than {READY_LIMIT_S:.0f} s"
             )
 
     def _say(self, message: dict[str, Any]) -> None:
@@ -267,9 +268,8 @@ class ForkServer:
         elif "impossible" in message:
             raise GraderError(message["impossible"])
         elif message.get("ended") is False:
-            raise GraderError(
-                "files that a run wrote could not be removed; no other run may find them, so the "
-                "grading ends here: grade the rest in a new container"
+            raise GradingLost(
+                "files of a run could not be removed: a person should look at the submission"
             )
 
     def _death(self) -> RunLost:

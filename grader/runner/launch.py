@@ -1,13 +1,16 @@
 """One mpirun from start to end: its ranks go through the cases in lockstep."""
 
+import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
 from grader.errors import GraderError, LaunchError
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import scarcity
+from grader.runner.case_time import MAX_SLOWDOWN
 from grader.runner.connections import Connections
-from grader.runner.fork_server import ForkServer, RunLost
+from grader.runner.fork_server import END_LIMIT_S, READY_LIMIT_S, ForkServer, RunLost
 from grader.runner.launch_plan import LaunchPlan, LaunchResult
 from grader.runner.quiet import wait_until_quiet
 from grader.runner.rank_files import RankFiles
@@ -18,34 +21,47 @@ from grader.zygote.descriptors import interrupt_waits
 _PATIENCE_S = 60.0
 """How long a run that the machine gave too little waits for a better moment."""
 
+GRACE_S = 120.0
+"""What a step may take beyond its limit: the zygote's answers, stack dumps, a busy machine."""
+Beat = Callable[[str, float], None]
+"""Is told what begins, and within how many seconds it will be told of the next step."""
 
-def launch(plan: LaunchPlan, server: ForkServer, *, uid: int | None = None) -> LaunchResult:
+
+def launch(
+    plan: LaunchPlan,
+    server: ForkServer,
+    *,
+    uid: int | None = None,
+    beat: Beat = lambda doing, within_s: None,
+) -> LaunchResult:
     """Start the ranks, put every case to them, end them.
 
     A run that ends by the clock because others had the machine is repeated when they have less.
     Where that ends so as well, nothing is known of the submission: the failure is the grader's.
     server: has imported what the ranks need. uid: the user the ranks run as; None for the one we
-    are. Raises GraderError when the machine cannot start them twice in a row, RanksGone when
-    nothing can be started any more.
+    are. beat: is told of each step that comes next; after the last, the caller has the word.
+    Raises GraderError when the machine cannot start them twice in a row, GradingLost when nothing
+    can be started here any more.
     """
-    launched = _launch(plan, server, uid)
+    launched = _launch(plan, server, uid, beat)
     if not launched.is_starved:
         return launched
     del launched  # with the calls that it has kept
+    beat("waiting for a quiet machine", _PATIENCE_S + GRACE_S)
     wait_until_quiet(_PATIENCE_S)
-    launched = _launch(plan, server, uid)
+    launched = _launch(plan, server, uid, beat)
     if not launched.is_starved or launched.failure is None:
         return launched
     return replace(launched, failure=replace(launched.failure, verdict=Verdict.JUDGE_ERROR))
 
 
-def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None) -> LaunchResult:
+def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat) -> LaunchResult:
     try:
-        return _launch_once(plan, server, uid)
+        return _launch_once(plan, server, uid, beat)
     except LaunchError:
         pass
     try:
-        return _launch_once(plan, server, uid)
+        return _launch_once(plan, server, uid, beat)
     except RunLost as error:
         server.require_host()
         raise GraderError(f"a run was lost twice in a row: {error}") from None
@@ -54,14 +70,17 @@ def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None) -> LaunchResu
         # On a student's own machine nobody has set any limits for this.
         scarce = scarcity.advice(scarcity.own_allowance()) if uid is not None else ""
         # What mpirun has printed is long, and comes last.
-        fault = "which is the machine's fault and not the submission's"
+        nothing_ran = "no code of the submission had run in them"
         raise GraderError(
-            f"{plan.ranks} ranks could not be started, twice in a row, {fault}"
+            f"{plan.ranks} ranks could not be started, twice in a row; {nothing_ran}"
             f"{scarce and '; '}{scarce}: {str(error).rstrip('. ')}"
         ) from None
 
 
-def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None) -> LaunchResult:
+def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat) -> LaunchResult:
+    limits = plan.limits
+    case_s = MAX_SLOWDOWN * limits.case_s + GRACE_S
+    beat("starting ranks", READY_LIMIT_S + limits.start_s + GRACE_S)
     with ExitStack() as stack:
         interrupt_waits()
         stack.callback(interrupt_waits, 0)
@@ -79,12 +98,20 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None) -> Launc
         failure, is_starved = None, False
         try:
             run.begin()
+            until_s = time.monotonic() + limits.launch_s
             for case in plan.cases:
-                outcomes.append(run.answer(case))
+                if time.monotonic() > until_s:
+                    break
+                beat("getting ready for a case", MAX_SLOWDOWN * limits.start_s + GRACE_S)
+                outcomes.append(run.answer(case, lambda: beat("a case", case_s)))
         except RunEnded as ended:
             failure = run.outputs.with_last_words(ended.failure)
             is_starved = ended.is_starved
             run.traces.end()
+        beat("ending a run", END_LIMIT_S + GRACE_S)
+        is_out_of_time = failure is None and len(outcomes) < len(plan.cases)
         tails = tuple(run.outputs.tail(rank) for rank in range(plan.ranks))
         refusals, traces = run.refusals(), run.traces.kept
-        return LaunchResult(tuple(outcomes), failure, tails, refusals, is_starved, traces)
+        return LaunchResult(
+            tuple(outcomes), failure, tails, refusals, is_out_of_time, is_starved, traces
+        )

@@ -16,9 +16,11 @@ class Limits:
     """From mpirun to the last rank's first word; exceeding it is the machine's fault."""
     case_s: float = 10.0
     """Of what the machine gives the ranks: what others have of it does not count."""
+    launch_s: float = float("inf")
+    """By the clock, after which no other case of a launch begins."""
     part_s: float = 1800.0
-    """By the clock, after which no test of a part starts ranks any more. Our own solutions take a
-    minute at most, so that a busy machine does not matter."""
+    """By the clock, for all launches of a part together: then it starts no ranks any more. Our own
+    solutions take a minute at most, so that a busy machine does not matter."""
     memory_num_bytes: int = 5 << 29
     """All processes of the run together; well below what a container has, which the judge needs."""
     rank_memory_num_bytes: int = 2 << 30
@@ -101,6 +103,8 @@ class LaunchResult:
     """The last lines that each rank printed."""
     refusals: Sequence[str] = ()
     """What the guard refused to ranks, a sentence for each of them, whatever came of it."""
+    is_out_of_time: bool = False
+    """It ended between two cases, because it had had its time."""
     is_starved: bool = False
     """It failed by the clock, before its last case was given its time."""
     traces: Sequence[CaseTrace] = ()

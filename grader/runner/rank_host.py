@@ -29,6 +29,7 @@ _PEER_CREDENTIALS = struct.Struct("3i")
 _CONNECT_LIMIT_S = 60.0
 _TICK_S = 0.02
 _ENDING_S = 1.0
+_SEND_LIMIT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,14 @@ class Zygote:
     stderr: int
 
     def send(self, message: bytes) -> None:
-        """Send it a message. Raises BrokenPipeError when it has gone."""
+        """Send it a message. Raises BrokenPipeError when it has gone, or reads no more."""
+        os.set_blocking(self.stdin, False)
         while message:
-            message = message[os.write(self.stdin, message) :]
+            if not select.select([], [self.stdin], [], _SEND_LIMIT_S)[1]:
+                raise BrokenPipeError
+            # Less than the pipe takes at once: a longer one would be refused as a whole.
+            with contextlib.suppress(BlockingIOError):
+                message = message[os.write(self.stdin, message[: select.PIPE_BUF]) :]
 
     def close(self, patience_s: float) -> str:
         """Close its standard input, which ends it; return what it wrote to standard error."""

@@ -1,6 +1,7 @@
 """The judge's side of one run: puts case after case to its ranks, until the last or a failure."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -101,9 +102,12 @@ class Run:
         kept = plan.most_calls if plan.keeps_traces else 0
         self.traces = CaseTraces(self._watch.trace, phases, most_calls=kept)
 
-    def answer(self, case: CaseCall) -> Outcome | RunFailure:
+    def answer(
+        self, case: CaseCall, on_begun: Callable[[], None] = lambda: None
+    ) -> Outcome | RunFailure:
         """Put one case to all ranks; return what they answer, or why the answer is refused.
 
+        on_begun: is called when all ranks are ready and the time of the case begins.
         Raises RunEnded when they do not answer.
         """
         for rank in range(self._plan.ranks):
@@ -125,6 +129,7 @@ class Run:
         self._cross_check.begin_case()
         self._watch.begin_case()
         self.outputs.begin_case()
+        on_begun()
         started_s = time.monotonic()
         self.traces.begin()
         self._student_has_run = True

@@ -195,6 +195,8 @@ class Answers(Sequence[Answer]):
         self._is_starved = (
             launched.failure is not None and launched.failure.verdict is Verdict.JUDGE_ERROR
         )
+        if launched.is_out_of_time:
+            self._left = asked[len(launched.outcomes) :]
         has_answers = False
         for index, outcome in zip(asked, launched.outcomes, strict=False):
             if isinstance(outcome, RunFailure):
@@ -229,14 +231,6 @@ def _told(failure: RunFailure, budget: LaunchBudget) -> RunFailure:
     if failure.verdict is Verdict.NOT_ATTEMPTED and budget.ended is None:
         return replace(failure, verdict=Verdict.RUN_TIME_ERROR, is_lasting=False)
     return failure
-
-
-def out_of_time(limit_s: float) -> RunFailure:
-    """Return what becomes of cases of a part that has started ranks for so long."""
-    return RunFailure(
-        Verdict.TIME_LIMIT_EXCEEDED,
-        f"the tests before this one have taken {limit_s:.0f} s, which is all that a part may take",
-    )
 
 
 def naming(failure: RunFailure, case: Case, ranks: int) -> RunFailure:

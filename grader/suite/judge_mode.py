@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
-from grader.errors import RANKS_GONE, RanksGone
+from grader.errors import GradingLost
 from grader.journal import Finished, Step
 from grader.model import Outcome, RunFailure, TestResult, Verdict
 from grader.runner.launch_plan import MOST_CALLS, LaunchPlan, LaunchResult
 from grader.suite.case import Case
-from grader.suite.continuation import Answers, LaunchBudget, out_of_time, ranks_text
+from grader.suite.continuation import Answers, LaunchBudget, ranks_text
 from grader.suite.inputs import case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import NOT_RUN
-from grader.suite.mode import SuiteMode, function_of, is_not_run, suite_of
+from grader.suite.mode import SuiteMode, function_of, is_not_run, suite_of, words
 from grader.suite.part_context import PartContext, Position
+from grader.suite.part_time import PartTime
 from grader.suite.results import failed, points_of, result_of
 
 
@@ -32,7 +33,7 @@ class JudgeMode(SuiteMode):
         """By what is called: see Case.call."""
         self._budget = self._budgets[""]
         self._most_calls = MOST_CALLS
-        self._began_s: float | None = None
+        self._time = PartTime(context.limits.part_s)
         self._tests: dict[str, list[pytest.Item]] = {}
         self._failed: dict[str, TestResult] = {}
         self._passed: dict[str, int] = {}
@@ -42,7 +43,8 @@ class JudgeMode(SuiteMode):
         self.num_launches = 0
         self.test_names: tuple[str, ...] = ()
         """Of the whole suite, also those that are not to be run."""
-        self.ranks_gone: RanksGone | None = None
+        self.lost: GradingLost | None = None
+        """Why no other run can be started here."""
         self.refusals: dict[str, None] = {}
         """What the guard refused to ranks that went on, in sentences."""
 
@@ -70,7 +72,7 @@ class JudgeMode(SuiteMode):
         if budget.is_spent:
             why = "the part's time was used up by runs that failed"
             return never_run(cases, ranks, why)
-        if late := self._out_of_time():
+        if late := self._time.out_of_time():
             return make_launch(cases, [late] * len(cases), ranks)
         backend = backend or context.backend
         calls = case_calls(
@@ -100,22 +102,18 @@ class JudgeMode(SuiteMode):
             cases,
             calls,
             ranks,
-            lambda remaining: self._start(replace(plan, cases=tuple(remaining))),
+            lambda remaining: self._start(replace(plan, cases=tuple(remaining)), item),
             budget,
-            self._out_of_time,
+            self._time.out_of_time,
         )
         return make_launch(cases, answers, ranks)
 
-    def _out_of_time(self) -> RunFailure | None:
-        """Return what becomes of cases once ranks have been started for long enough."""
-        if self._began_s is None:
-            self._began_s = time.monotonic()
-        limit_s = self._context.limits.part_s
-        return out_of_time(limit_s) if time.monotonic() - self._began_s > limit_s else None
-
-    def _start(self, plan: LaunchPlan) -> LaunchResult:
+    def _start(self, plan: LaunchPlan, item: pytest.Item) -> LaunchResult:
         self._settings.on_position(Position(len(self._ended), len(self._tests), plan.ranks))
-        launched = self._context.launch(replace(plan, most_calls=self._most_calls))
+        limits = replace(plan.limits, launch_s=self._time.left_s)
+        started_s = time.monotonic()
+        launched = self._context.launch(replace(plan, limits=limits, most_calls=self._most_calls))
+        self._time.charge(launched, words(function_of(item)), time.monotonic() - started_s)
         self._most_calls -= sum(
             outcome.trace.num_calls for outcome in launched.outcomes if isinstance(outcome, Outcome)
         )
@@ -203,11 +201,11 @@ class JudgeMode(SuiteMode):
         """Turn what a test raised into a verdict."""
         report = yield from super().pytest_runtest_makereport(item, call)
         name = function_of(item)
-        if call.excinfo is not None and isinstance(call.excinfo.value, RanksGone):
+        if call.excinfo is not None and isinstance(call.excinfo.value, GradingLost):
             # What this test would have come to is not known: another grading takes it up.
-            self.ranks_gone = call.excinfo.value
-            item.session.shouldstop = RANKS_GONE
-        if self.ranks_gone is not None:
+            self.lost = call.excinfo.value
+            item.session.shouldstop = str(self.lost)
+        if self.lost is not None:
             return report
         if call.excinfo is not None:
             self._keep(name, failed(item, self._told_error(item, call.excinfo.value), call.when))

@@ -34,8 +34,8 @@ class SuiteResult:
 def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
     """Run the suite against the context's submission; return its results.
 
-    Raises GraderError when pytest itself could not run the suite, RanksGone when the ranks had a
-    container of their own that has ended.
+    Raises GraderError when pytest itself could not run the suite, GradingLost when no other run can
+    be started where we are.
     """
     plugin, unreadable = JudgeMode(context), Unreadable(suite)
     arguments = [
@@ -49,8 +49,8 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
     said = io.StringIO()
     with alone(suite.parent), contextlib.redirect_stdout(said):
         code = pytest.main(arguments, plugins=[plugin, unreadable])
-    if plugin.ranks_gone is not None:
-        raise plugin.ranks_gone
+    if plugin.lost is not None:
+        raise plugin.lost
     if code == pytest.ExitCode.INTERRUPTED and not unreadable.sentences:
         raise KeyboardInterrupt
     ended = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED}

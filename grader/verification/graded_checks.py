@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from grader.authoring.kill_matrix import reasons, unexplained
 from grader.course import Course
-from grader.errors import GraderError, LaunchError, RanksGone
+from grader.errors import GraderError, GradingLost, LaunchError
 from grader.model import PartResult, Verdict
 from grader.points import written
 from grader.verification.grading import Grader
@@ -47,7 +47,7 @@ def check_labelled(grader: Grader) -> Iterator[Problem]:
         try:
             label = read_label(folder)
             (result,) = grader.grade(folder, label.part).parts
-        except (LaunchError, RanksGone):
+        except (LaunchError, GradingLost):
             raise
         except GraderError as error:
             yield from (Problem(subject, str(each)) for each in error.args)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.course import Course
-from grader.errors import GraderError, LaunchError, RanksGone
+from grader.errors import GraderError, GradingLost, LaunchError
 from grader.runner.fork_server import ForkServer
 from grader.verification.graded_checks import GRADED_CHECKS, check_mutants, check_reference
 from grader.verification.grading import grader_of
@@ -55,7 +55,7 @@ def verify(
             progress(f"{check}: starting")
             try:
                 problems = list(find_by_grading(grader))
-            except (LaunchError, RanksGone):  # nothing the course has done
+            except (LaunchError, GradingLost):  # nothing the course has done
                 raise
             except GraderError as error:
                 problems = [Problem(name, str(each)) for each in error.args]

@@ -54,6 +54,13 @@ def adopt_orphans() -> None:
         raise OSError(ctypes.get_errno(), "this system has no child subreaper")
 
 
+def die_with(parent: int) -> None:
+    """End as soon as this process does, which has just forked us."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(127)
+
+
 def confine(sealed: Sealed | None, memory_num_bytes: int, output: int, parent: int) -> None:
     """Turn a process just forked into one of a run.
 

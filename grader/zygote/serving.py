@@ -29,6 +29,7 @@ from typing import Any
 from .confinement import adopt_orphans
 from .descriptors import interrupt_waits
 from .run import Order, RankMain, Run
+from .supervisor import SOMETHING_STAYED
 from .system_calls import NoFilter, SystemCallFilter
 
 CompileProbes = Callable[[Mapping[str, str]], object]
@@ -67,12 +68,14 @@ def serve(rank_source: Path, modules: Sequence[str]) -> None:
             if 0 in ready:
                 data = os.read(0, 1 << 16)
                 if not data:
-                    return
+                    break
                 *lines, pending = (pending + data).split(b"\n")
                 for line in lines:
                     runs.obey(json.loads(line))
     finally:
-        runs.end()
+        all_removed = runs.end()
+    if not all_removed:
+        sys.exit(SOMETHING_STAYED)
 
 
 class _Runs:

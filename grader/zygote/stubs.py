@@ -97,7 +97,10 @@ class StubRegistry:
         return complete
 
     def _accept(self) -> None:
-        while self._listener is not None:
+        # Those that connect meanwhile come next time: the zygote has the rest of the run to watch.
+        for _ in range(_MAX_WAITING):
+            if self._listener is None:
+                return
             try:
                 connection, _ = self._listener.accept()
             except BlockingIOError:

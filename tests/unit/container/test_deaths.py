@@ -49,6 +49,7 @@ class Judge:
 
     def _grade(self, streams: Streams, resume: Resume) -> None:
         journal = Journal(resume, lambda line: streams.write(STDERR, line.encode() + b"\n"))
+        streams.journal = journal
         told = []
         self.dies(self.num_containers, "before all", streams)
         for test in TESTS:
@@ -119,6 +120,7 @@ def stopped(streams):
 
 
 def lost_its_ranks(streams):
+    streams.journal.lost(str(RanksGone("Broken pipe")))
     streams.write(STDERR, f"grade: {RanksGone('Broken pipe')}\n".encode())
     raise Ended(3)
 
@@ -134,6 +136,7 @@ def broke_off_in_a_line(streams):
 
 
 def fell_silent(streams):
+    streams.journal.beat("a case", 1.0)
     assert streams.stdin.read() == b""
     raise Ended(137)
 
@@ -166,9 +169,10 @@ def test_one_death_costs_nothing(grade, way, point):
 
 
 def test_a_silent_container_is_given_up_and_replaced(grade):
-    """The time limit is on silence; the next one goes on."""
-    told, judge = grade(in_container(1, "test_b", fell_silent), time_s=2.0)
+    """The judge has said by when it will have moved; the next one goes on."""
+    told, judge = grade(in_container(1, "test_b", fell_silent))
     assert told[:3] == [f"{test}: passed" for test in TESTS]
+    assert "the judge did not move for 1 s (a case) and was ended" in told[3]
     assert judge.tried == ["test_a", "test_b", "test_b", "test_c"]
 
 

@@ -248,11 +248,11 @@ def test_an_unknown_engine_is_bad_usage(submission):
 def test_a_silent_container_is_given_up(submission, podman):
     """After the limit, not after its end."""
     podman.says("start", "import sys; sys.stdin.read(); sys.stdin.read()")
-    plan = ContainerPlan("grade", [], ContainerLimits(time_s=0.05))
+    plan = ContainerPlan("grade", [], ContainerLimits())
     engine = PodmanEngine.connect()
     started = engine.start(engine.create(plan), plan.limits)
     with pytest.raises(TimeoutError):
-        started.recv(1)
+        started.recv(1, 0.05)
     started.close()
 
 
@@ -261,7 +261,7 @@ def test_output_keeps_its_stream(podman):
     podman.says("start", "import sys; sys.stdout.write('out'); sys.exit(7)")
     engine = PodmanEngine.connect()
     started = engine.start("c1", LIMITS)
-    received = b"".join(iter(lambda: started.recv(2), b""))
+    received = b"".join(iter(lambda: started.recv(2, 60), b""))
     assert received == b"\x01\0\0\0\0\0\0\x03out"
     assert started.exit_code() == 7
     started.close()

@@ -13,12 +13,12 @@ from grader.suite.continuation import (
     Answers,
     LaunchBudget,
     NotRun,
-    out_of_time,
 )
 from grader.suite.launch_results import RunFailed, make_launch
 from grader.trace.calls import Trace
 
 RANKS = 4
+LATE = RunFailure(Verdict.TIME_LIMIT_EXCEEDED, "no time is left")
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def test_another_subject_is_not_tried_when_the_time_is_up():
     """Then nothing is known of it, and nothing ends."""
     budget, ranks = LaunchBudget(), Ranks({"a": CRASH, "b": CRASH})
     for number in (4, 2):
-        ranks.answers(cases("a", "b"), budget, number, out_of_time=lambda: out_of_time(1800))
+        ranks.answers(cases("a", "b"), budget, number, out_of_time=lambda: LATE)
     assert ranks.launches == [["a", "b"], ["a", "b"]]
     assert budget.ended is None
 
@@ -136,10 +136,10 @@ def test_nothing_goes_on_when_the_time_is_up():
     answers = ranks.answers(
         cases("a", "b"),
         LaunchBudget(has_answered=True),
-        out_of_time=lambda: out_of_time(1800) if late[0] else None,
+        out_of_time=lambda: LATE if late[0] else None,
     )
     late[0] = True
-    assert answers[1] == out_of_time(1800)
+    assert answers[1] == LATE
     assert len(ranks.launches) == 1
 
 
@@ -147,8 +147,8 @@ def test_an_alteration_that_came_too_late_was_not_run():
     """As a failure it would look as if the message mattered."""
     asked = [replace(case, message_fault=MessageFault(0, 0)) for case in cases("a", "b")]
     ranks = Ranks({"a": CRASH})
-    answers = ranks.answers(asked, LaunchBudget(), out_of_time=lambda: out_of_time(1800))
-    assert answers[1] == NotRun(out_of_time(1800).message)
+    answers = ranks.answers(asked, LaunchBudget(), out_of_time=lambda: LATE)
+    assert answers[1] == NotRun(LATE.message)
 
 
 def test_what_the_machine_did_costs_no_budget_and_says_nothing_of_its_subject():

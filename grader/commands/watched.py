@@ -1,0 +1,117 @@
+"""Grades in a process of its own, and watches it: what the client of a container does, here.
+
+The process that the user started stays outside: it reads nothing that a rank sends, and waits for
+the judge alone, its child. A thread in the judge would not do. It stops with the judge when that is
+stopped by a signal, does not run while a C library holds the interpreter's lock, and has no way to
+have a system call end that the main thread is blocked in. A watching process can end the judge
+whatever it does, start a fresh one, and take over what the first has found.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Callable
+
+from grader.commands import process_ends
+from grader.container.resume import ContainerDied, Record, until_reported
+from grader.container.watchdog import Watchdog
+from grader.errors import INTERRUPTED, GraderError
+from grader.journal import PREFIX, Resume
+from grader.model import Report
+from grader.zygote.confinement import adopt_orphans, die_with
+
+_TICK_S = 0.2
+Grade = Callable[[Resume, Callable[[str], None]], Report]
+"""Grades in this process; tells the lines of its journal."""
+
+
+def watched(grade: Grade, show: Callable[[Report], int], watchdog: Watchdog | None = None) -> int:
+    """Return the exit code of a judge that grades and shows the report, as a child of ours.
+
+    In the child this returns as well: what `show` has returned. A judge that dies, or does not move
+    in the time that it has named, is followed by a fresh one; its test in progress is tried once
+    more. To show the report may take any time. Raises GraderError where there will be no report.
+    """
+    with contextlib.suppress(OSError):
+        adopt_orphans()
+    record = Record(watchdog=watchdog, noun="judge")
+    return until_reported(record, lambda: _once(grade, show, record))
+
+
+def _once(grade: Grade, show: Callable[[Report], int], record: Record) -> int:
+    """Have one judge grade; raises ContainerDied when it ended by no decision of its own."""
+    journal, told = os.pipe()
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        os.close(journal)
+        die_with(parent)
+        # Ctrl-C reaches all that the terminal has started: the parent passes it on, once.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        report = grade(record.resume, lambda line: _tell(told, line))
+        os.close(told)  # which ends the watch
+        return show(report)
+    os.close(told)
+    record.begin()
+    try:
+        is_in_time = _listen(journal, record)
+        status = process_ends.status_of(pid) if is_in_time else process_ends.kill(pid)
+    except KeyboardInterrupt:
+        return _interrupted(pid)
+    finally:
+        os.close(journal)
+    if status is not None and status >= 0 and is_in_time and not record.why_lost:
+        return status
+    if not process_ends.end_what_is_left():
+        record.give_up(
+            "not graded: processes of a run stayed after the death of the judge: a person should "
+            "look at the submission"
+        )
+    if not is_in_time:
+        raise ContainerDied(f"it {record.watchdog.why()}")
+    raise ContainerDied(record.why_lost or f"it was ended by {process_ends.signal_name(status)}")
+
+
+def _tell(descriptor: int, line: str) -> None:
+    """Write a line of the journal. What nobody reads is not worth failing for: we end with them."""
+    data = line.encode() + b"\n"
+    with contextlib.suppress(BrokenPipeError):
+        while data:
+            data = data[os.write(descriptor, data) :]
+
+
+def _listen(journal: int, record: Record) -> bool:
+    """Take the journal until the judge has closed it; return whether it has kept its deadlines."""
+    unread = b""
+    before_s = time.monotonic()
+    while True:
+        ready, _, _ = select.select([journal], [], [], _TICK_S)
+        now_s = time.monotonic()
+        # Whoever stops the two of us, as a shell does with Ctrl-Z, takes nobody's time.
+        record.watchdog.grant(max(0.0, now_s - before_s - 2 * _TICK_S))
+        before_s = now_s
+        if ready:
+            data = os.read(journal, 1 << 16)
+            if not data:
+                return True
+            *lines, unread = (unread + data).split(b"\n")
+            for line in lines:
+                record.take(line.decode(errors="replace").removeprefix(PREFIX))
+        if record.watchdog.remaining_s() <= 0:
+            return False
+
+
+def _interrupted(pid: int) -> int:
+    """Have the judge end in order, and at the second time at once; return its exit code."""
+    try:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        status = process_ends.status_of(pid, process_ends.ORDERLY_END_S)
+    except KeyboardInterrupt:
+        status = None
+    if status is None or status < 0:
+        process_ends.kill(pid)
+        raise GraderError(f"{INTERRUPTED}; nothing was graded")
+    return status

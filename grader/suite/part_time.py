@@ -1,0 +1,52 @@
+"""What the launches of a part have taken: so long, and no longer, does it start ranks.
+
+What the judge itself takes is not in it. That the judge moves is watched from outside, and is never
+a submission's fault.
+"""
+
+from dataclasses import dataclass, field
+
+from grader.model import RunFailure, Verdict
+from grader.runner.launch_plan import LaunchResult
+
+
+@dataclass
+class PartTime:
+    """The time of one part, by the clock."""
+
+    limit_s: float
+    used_s: dict[str, float] = field(default_factory=dict)
+    """By the test that asked for the ranks first, in words."""
+    starved_s: float = 0.0
+    """Of launches that the machine gave too little: nothing that the submission did."""
+
+    @property
+    def left_s(self) -> float:
+        """Return what further launches may take."""
+        return self.limit_s - sum(self.used_s.values()) - self.starved_s
+
+    def charge(self, launched: LaunchResult, test: str, wall_time_s: float) -> None:
+        """Count a launch that a test has asked for."""
+        failure = launched.failure
+        if failure is not None and failure.verdict is Verdict.JUDGE_ERROR:
+            self.starved_s += wall_time_s
+        else:
+            self.used_s[test] = self.used_s.get(test, 0.0) + wall_time_s
+
+    def out_of_time(self) -> RunFailure | None:
+        """Return what becomes of further cases, where no time is left for them."""
+        if self.left_s > 0:
+            return None
+        if sum(self.used_s.values()) < self.starved_s:
+            return RunFailure(
+                Verdict.JUDGE_ERROR,
+                f"the machine was so busy that {self.starved_s:.0f} s of the {self.limit_s:g} s "
+                "that a part may take went to runs that came to nothing; grade again when it is "
+                "quiet",
+            )
+        test = max(self.used_s, key=lambda each: self.used_s[each])
+        return RunFailure(
+            Verdict.TIME_LIMIT_EXCEEDED,
+            f"the runs of the tests before this one have taken {self.limit_s:g} s, which is all "
+            f"that a part may take; {self.used_s[test]:.0f} s of it went to: {test}",
+        )
