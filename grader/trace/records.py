@@ -56,12 +56,12 @@ def calls_of(copy: Copy) -> tuple[Calls, bool]:
     is_whole = written["stamp"] == sequences + np.uint64(1)
     if copy.oldest > 0:
         is_whole &= sequences >= np.uint64(copy.oldest)
-    lost = copy.first > copy.wanted and copy.head > copy.wanted or not is_whole.all()
+    lost = (copy.first > copy.wanted and copy.head > copy.wanted) or not is_whole.all()
     written = written[is_whole]
     kept = np.zeros(len(written), calls.RECORD)
     for name in _AS_WRITTEN:
         kept[name] = written[name]
-    kept["sequence"] = sequences[is_whole]
+    kept["sequence"] = sequences[is_whole].astype("<i8")
     for name, flag in _FLAGS.items():
         kept[name] = written["flags"] & int(flag) != 0
     names = _name_records(kept, copy.names)
@@ -89,12 +89,12 @@ def _have_readable_waits(written: NDArray[Any], copy: Copy) -> NDArray[np.bool_]
 
 def _keep_waits(kept: NDArray[Any], copy: Copy) -> NDArray[Any]:
     """Return the lists of waits one after the other, and let the records say where theirs are."""
-    number = kept["num_waits"].astype(np.uint64)
-    ends = np.cumsum(number, dtype=np.uint64)
-    places = np.repeat(kept["first_wait"] - (ends - number), number.astype(np.intp))
-    places = (places + np.arange(len(places), dtype="<u8")) % np.uint64(copy.num_waits)
+    number = kept["num_waits"].astype("<i8")
+    ends = np.cumsum(number)
+    places = np.repeat(kept["first_wait"] - (ends - number), number)
+    places = (places + np.arange(len(places))) % copy.num_waits
     kept["first_wait"] = ends - number
-    return np.frombuffer(copy.waits, "<u8")[places.astype(np.intp)]
+    return np.frombuffer(copy.waits, "<i8")[places]
 
 
 def _name_records(kept: NDArray[Any], names: bytes) -> tuple[str, ...]:
