@@ -16,7 +16,6 @@ from pathlib import Path
 
 from grader import pipeline
 from grader.runner.launch_plan import LaunchPlan, LaunchResult
-from grader.settings import Settings
 
 PART = "naive_allreduce"
 RIGHT = """\
