@@ -116,7 +116,7 @@ def _pickling_lines(trace: Trace) -> set[tuple[str, int]]:
     return {
         (call.file, call.line)
         for seen in trace.ranks
-        for call in seen.calls.where(seen.calls.column("pickled"))
+        for call in seen.calls.where(seen.calls.flag("pickled"))
         if call.function in COLLECTIVES
     }
 

@@ -56,7 +56,7 @@ def are_sends(trace: Trace, rank: int) -> Mask:
     assert_no_doubts(trace)
     calls = trace.ranks[rank].calls
     is_to_others = ~np.isin(calls.column("peer"), [rank, PROC_NULL])
-    sends = calls.column("is_send") & is_to_others
+    sends = calls.flag("is_send") & is_to_others
     return sends & _are_messages(calls) & _are_readable(calls, trace)
 
 
@@ -85,16 +85,18 @@ def calls_by_rank(trace: Trace) -> Iterator[tuple[int, Call]]:
 
 def only_prepare(calls: Calls) -> Mask:
     """Return which calls make a persistent request and do not start it."""
-    return calls.function_is(lambda name: name.endswith("_init")) & ~calls.column("creates_request")
+    return calls.function_is(lambda name: name.endswith("_init")) & ~calls.flag("creates_request")
 
 
 def _are_messages(calls: Calls) -> Mask:
     """Return which calls posted a message; making a persistent request does not yet."""
-    posts = calls.column("is_send") | calls.column("is_receive")
-    return posts & ~only_prepare(calls) & (calls.column("error") == 0)
+    posts = calls.flag("is_send") | calls.flag("is_receive")
+    found: Mask = posts & ~only_prepare(calls) & (calls.column("error") == 0)
+    return found
 
 
 def _are_readable(calls: Calls, trace: Trace) -> Mask:
     peers = calls.column("peer")
     can_be_sent = ((peers >= 0) | (peers == PROC_NULL)) & (calls.column("num_bytes") >= 0)
-    return (peers < len(trace.ranks)) & (can_be_sent | ~calls.column("is_send"))
+    found: Mask = (peers < len(trace.ranks)) & (can_be_sent | ~calls.flag("is_send"))
+    return found

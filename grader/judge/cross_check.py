@@ -57,16 +57,19 @@ def disagreements(trace: Trace, in_flight: InFlight) -> tuple[list[str], InFligh
     sent = {lane: Counter(sizes) for lane, sizes in in_flight.sizes.items()}
     for rank, seen in enumerate(trace.ranks):
         calls = seen.calls.where(_may_send(seen.calls))
-        for (*lane, size), number in Counter(_lanes(calls, "peer", "num_bytes")).items():
-            sent.setdefault((rank, *lane), Counter())[size] += number
+        for (peer, tag, communicator, size), number in Counter(
+            _lanes(calls, "peer", "num_bytes")
+        ).items():
+            sent.setdefault((rank, peer, tag, communicator), Counter())[size] += number
     doubts: list[str] = []
     for rank, seen in enumerate(trace.ranks):
         calls = seen.calls.where(have_got(seen.calls))
         lanes = _lanes(calls, "matched_source", "received_num_bytes")
-        for (source, *rest, size), number in Counter(lanes).items():
-            left = sent.get((source, rank, *rest), Counter())
+        for lane, number in Counter(lanes).items():
+            source, tag, communicator, size = lane
+            left = sent.get((source, rank, tag, communicator), Counter())
             if number > left[size] and len(doubts) < len(trace.ranks):
-                alike = (index for index, lane in enumerate(lanes) if lane == (source, *rest, size))
+                alike = (index for index, each in enumerate(lanes) if each == lane)
                 doubts.append(_unsent(rank, calls[next(islice(alike, left[size], None))]))
             left[size] = max(left[size] - number, 0)
     return doubts, InFlight({lane: +sizes for lane, sizes in sent.items() if +sizes})
@@ -143,11 +146,12 @@ def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterat
 
 def _may_send(calls: Calls) -> Mask:
     """Return by which calls a message may have left, also by ones that failed later."""
-    is_send = calls.column("is_send") & (calls.column("peer") != PROC_NULL)
-    return is_send & ~only_prepare(calls)
+    is_send = calls.flag("is_send") & (calls.column("peer") != PROC_NULL)
+    may_send: Mask = is_send & ~only_prepare(calls)
+    return may_send
 
 
-def _lanes(calls: Calls, other: str, num_bytes: str) -> list[tuple[int, ...]]:
+def _lanes(calls: Calls, other: str, num_bytes: str) -> list[tuple[int, int, int, int]]:
     """Return of each call the other rank, tag, communicator and size; torch says no size."""
     tag = "matched_tag" if other == "matched_source" else "tag"
     is_torch = calls.function_is(TORCH_POINT_TO_POINT.__contains__)

@@ -31,7 +31,7 @@ def name_lower_case(trace: Trace) -> Trace:
     a communicator of mpi4py's own; it is an allreduce where a broadcast hands the result out.
     """
     own = [reduction_communicators(seen.calls) for seen in trace.ranks]
-    if not any(own) and not any(seen.calls.column("pickled").any() for seen in trace.ranks):
+    if not any(own) and not any(seen.calls.flag("pickled").any() for seen in trace.ranks):
         return trace
     handing_out = {
         (call.file, call.line)
@@ -49,7 +49,7 @@ def name_lower_case(trace: Trace) -> Trace:
 def _named(
     calls: Calls, own_communicators: Collection[int], handing_out: Collection[tuple[str, int]]
 ) -> Calls:
-    is_pickled = calls.column("pickled")
+    is_pickled = calls.flag("pickled")
     named = calls
     for function, name in _PICKLING.items():
         named = named.made_by(f"comm.{name}", is_pickled & calls.function_is(function.__eq__))

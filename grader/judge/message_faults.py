@@ -73,7 +73,7 @@ def counted_sends(trace: Trace, rank: int, min_num_bytes: int) -> Calls:
 
 
 def _are_counted(calls: Calls, min_num_bytes: int) -> Mask:
-    return calls.column("is_send") & (calls.column("num_bytes") >= max(min_num_bytes, 1))
+    return calls.flag("is_send") & (calls.column("num_bytes") >= max(min_num_bytes, 1))
 
 
 def _numbers_of_sends(trace: Trace, rank: int, min_num_bytes: int) -> list[int]:

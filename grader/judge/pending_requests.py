@@ -101,7 +101,7 @@ def has_got(call: Call) -> bool:
 def have_got(calls: Calls) -> Mask:
     """Return the same of each of these calls."""
     has_taken = calls.function_is(("Mprobe", "Improbe").__contains__)
-    is_complete = calls.column("is_receive") & (calls.column("completed_ns") > 0)
+    is_complete = calls.flag("is_receive") & (calls.column("completed_ns") > 0)
     has_taken |= is_complete & ~calls.function_is(_WITH_A_MESSAGE.__contains__)
     return has_taken & (calls.column("matched_source") >= 0)
 

@@ -57,7 +57,7 @@ def assert_buffers_not_pickles(trace: Trace, *, may_be_silent: bool = False) -> 
 
     Raises RuleViolation, NotProven: as assert_only_point_to_point.
     """
-    first, number = _found(trace, lambda calls: calls.column("pickled"))
+    first, number = _found(trace, lambda calls: calls.flag("pickled"))
     for rank, call in first:
         raise RuleViolation(
             f"rank {rank} sends a pickled object by {name_of(call)}{at(call)}, as lower-case calls "
@@ -80,7 +80,7 @@ def assert_requests_completed(
     Raises RuleViolation, NotProven: as assert_only_point_to_point.
     """
     kind = {None: "creates_request", "sends": "is_send", "receives": "is_receive"}[only]
-    first, number = _found(trace, lambda calls: _are_left(calls) & calls.column(kind))
+    first, number = _found(trace, lambda calls: _are_left(calls) & calls.flag(kind))
     for rank, call in first:
         how = "was never completed (no Wait or successful Test)"
         if call.request_freed:
@@ -168,15 +168,16 @@ def _found(trace: Trace, are_meant: Callable[[Calls], Mask]) -> tuple[list[tuple
 
 def _are_left(calls: Calls) -> Mask:
     """Return which calls made a request that nothing has completed."""
-    is_complete = calls.column("cancelled") | (calls.column("completed_ns") != 0)
-    return calls.column("creates_request") & ~is_complete & (calls.column("error") == 0)
+    is_complete = calls.flag("cancelled") | (calls.column("completed_ns") != 0)
+    is_left: Mask = calls.flag("creates_request") & ~is_complete & (calls.column("error") == 0)
+    return is_left
 
 
 def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
     for rank, seen in enumerate(trace.ranks):
         calls = seen.calls
         made = calls.where(calls.function_is(COMMUNICATORS_BY_CHOICE.__contains__))
-        num_messages = int((calls.column("is_send") | calls.column("is_receive")).sum())
+        num_messages = int((calls.flag("is_send") | calls.flag("is_receive")).sum())
         some = max(_MAX_COMMUNICATORS, _MAX_COMMUNICATORS_PER_MESSAGE * num_messages)
         if len(made) > some and len(trace.ranks) > 1:
             raise RuleViolation(

@@ -138,10 +138,14 @@ class Calls(Sequence[Call]):
             rows.append(tuple(values[name] for name in _FIELDS))
         return cls(np.array(rows, RECORD), tuple(names), np.array(waits, "<i8"))
 
-    def column(self, name: str) -> NDArray[Any]:
-        """Return one field of all calls that is a number or a truth value."""
+    def column(self, name: str) -> NDArray[np.int64]:
+        """Return one field of all calls that is a number."""
         if name in _NAMED:
             raise KeyError(name)
+        return self._records[name]
+
+    def flag(self, name: str) -> Mask:
+        """Return one field of all calls that is a truth value."""
         return self._records[name]
 
     def total(self, name: str) -> int:
@@ -157,7 +161,7 @@ class Calls(Sequence[Call]):
         if not len(self):
             return np.zeros(0, np.bool_)
         accepted = np.array([bool(accepts(name)) for name in self._names], np.bool_)
-        return accepted[self._records["function"]]
+        return np.take(accepted, self._records["function"])
 
     def functions(self) -> set[str]:
         """Return the names of all functions that are called."""

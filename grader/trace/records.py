@@ -84,7 +84,7 @@ def _have_readable_waits(written: NDArray[Any], copy: Copy) -> NDArray[np.bool_]
     is_readable |= number == 0
     if number[is_readable].sum(dtype=np.uint64) > _HALVES * copy.num_waits:
         return np.zeros(len(written), np.bool_)
-    return is_readable
+    return np.asarray(is_readable, np.bool_)
 
 
 def _keep_waits(kept: NDArray[Any], copy: Copy) -> NDArray[Any]:
