@@ -92,7 +92,7 @@ RECORD = np.dtype(
     ]
 )
 """A call as it is kept: the fields of Call in their order, with numbers for names, and where its
-waits begin. 152 bytes; as an object it is three times as long."""
+waits begin. 143 bytes; as an object it is three times as long."""
 
 Mask = NDArray[np.bool_]
 """Of which calls something is true."""
