@@ -4,7 +4,7 @@ A lower-case call of mpi4py is several calls of MPI. It exchanges the lengths of
 pickles themselves; a reduction is made of messages and broadcasts on a communicator of its own.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -72,7 +72,7 @@ def _with_pickles(
     calls: Collection[Call], pickling_lines: Collection[tuple[str, int]]
 ) -> Iterator[CollectiveCall]:
     """Yield all but reductions by messages, without the exchanges of lengths before pickles."""
-    made: list[Call] = []
+    made: dict[tuple[int, ...], Call] = {}
     pickles = {
         after.sequence: before.sequence
         for before, after in pairwise(calls)
@@ -81,7 +81,7 @@ def _with_pickles(
     lengths = set(pickles.values())
     for call in calls:
         if call.function.endswith("_init") and call.function in COLLECTIVES:
-            made.append(call)
+            made.setdefault(_gives(call), call)
         if call.made_by in _REDUCTIONS or call.sequence in lengths:
             continue
         function = _function(call, made)
@@ -94,14 +94,14 @@ def _with_pickles(
         yield CollectiveCall(function, call, is_pickled)
 
 
-def _function(call: Call, made: Collection[Call]) -> str:
+def _function(call: Call, made: Mapping[tuple[int, ...], Call]) -> str:
     """Return the blocking form of a collective call; nothing of what is none, or only prepared.
 
-    made: the persistent requests that the rank has made until then.
+    made: the first persistent request of each kind that the rank has made until then.
     """
     if call.function in _STARTS and not (call.is_send or call.is_receive):
-        alike = (each for each in made if _gives(each) == _gives(call))
-        return next((_BLOCKING[each.function] for each in alike), call.function)
+        started = made.get(_gives(call))
+        return call.function if started is None else _BLOCKING[started.function]
     if call.function not in COLLECTIVES or call.function.endswith("_init"):
         return ""
     return _BLOCKING.get(call.function, call.function)
@@ -116,8 +116,8 @@ def _pickling_lines(trace: Trace) -> set[tuple[str, int]]:
     return {
         (call.file, call.line)
         for seen in trace.ranks
-        for call in seen.calls
-        if call.pickled and call.function in COLLECTIVES
+        for call in seen.calls.where(seen.calls.flag("pickled"))
+        if call.function in COLLECTIVES
     }
 
 

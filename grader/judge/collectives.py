@@ -1,5 +1,6 @@
 """Which ranks have entered which collective call, and what keeps the others of it waiting."""
 
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
@@ -8,6 +9,7 @@ from grader.judge.functions import COLLECTIVES, COMMUNICATORS_BY_ALL, ROOTED_COL
 from grader.trace.calls import Call, Trace
 
 _WORLD = 0
+_ARE_FOR_ALL = COLLECTIVES | COMMUNICATORS_BY_ALL
 
 
 @dataclass(frozen=True)
@@ -54,8 +56,9 @@ class CollectiveMatches:
         self._calls: dict[int, dict[int, list[Call]]] = defaultdict(lambda: defaultdict(list))
         self._users: dict[int, set[int]] = defaultdict(set)
         for rank, seen in enumerate(trace.ranks):
-            for call in seen.calls:
-                self._users[call.communicator].add(rank)
+            for communicator in set(seen.calls.column("communicator").tolist()):
+                self._users[communicator].add(rank)
+            for call in seen.calls.where(seen.calls.function_is(_ARE_FOR_ALL.__contains__)):
                 if is_collective(call):
                     self._calls[call.communicator][rank].append(call)
 
@@ -65,7 +68,7 @@ class CollectiveMatches:
         if call.communicator < _WORLD or not known_size:
             return None
         by_rank = self._calls[call.communicator]
-        number = next(i for i, each in enumerate(by_rank[rank]) if each is call)
+        number = bisect_left(by_rank[rank], call.sequence, key=lambda each: each.sequence)
         members = self._members(call)
         return Gathering(
             calls={m: by_rank[m][number] for m in members if len(by_rank[m]) > number},
@@ -85,8 +88,7 @@ class CollectiveMatches:
 def is_collective(call: Call) -> bool:
     """Return whether no rank leaves, or completes, this call before all have made it."""
     prepares_only = call.function.endswith("_init") and not call.creates_request
-    known = call.function in COLLECTIVES or call.function in COMMUNICATORS_BY_ALL
-    return known and not prepares_only and not call.error
+    return call.function in _ARE_FOR_ALL and not prepares_only and not call.error
 
 
 def _fit(one: Call, other: Call) -> bool:

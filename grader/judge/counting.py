@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from grader.judge.check_failures import NotProven
 from grader.judge.functions import ALL
 from grader.judge.wording import at, name_of
-from grader.trace.calls import PROC_NULL, Call, Trace
+from grader.trace.calls import PROC_NULL, Call, Calls, Mask, Trace
 
 
 def assert_no_doubts(trace: Trace) -> None:
@@ -31,30 +33,31 @@ def assert_not_truncated(trace: Trace) -> None:
                 f"rank {rank} made more calls than were kept ({len(seen.calls)} were): what it "
                 "did after them is not proven"
             )
-        for call in seen.calls:
-            if call.function not in ALL or (_is_message(call) and not _is_readable(call, trace)):
-                raise NotProven(
-                    f"the record of what rank {rank} called{at(call)} makes no sense "
-                    f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes): nothing is "
-                    "proven"
-                )
+        is_known = seen.calls.function_is(ALL.__contains__)
+        unreadable = ~is_known | (_are_messages(seen.calls) & ~_are_readable(seen.calls, trace))
+        for call in seen.calls.where(unreadable)[:1]:
+            raise NotProven(
+                f"the record of what rank {rank} called{at(call)} makes no sense "
+                f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes): nothing is proven"
+            )
 
 
-def sends_of(trace: Trace, rank: int) -> list[Call]:
+def sends_of(trace: Trace, rank: int) -> Calls:
     """Return the messages that `rank` sent to other ranks, in order.
 
     A message to oneself or to PROC_NULL goes nowhere and is not among them; nor is a send that
     failed, or whose record makes no sense. Raises NotProven where the evidence contradicts itself.
     """
+    return trace.ranks[rank].calls.where(are_sends(trace, rank))
+
+
+def are_sends(trace: Trace, rank: int) -> Mask:
+    """Return which calls of `rank` are those of sends_of; raises as it does."""
     assert_no_doubts(trace)
-    return [
-        call
-        for call in trace.ranks[rank].calls
-        if call.is_send
-        and _is_message(call)
-        and _is_readable(call, trace)
-        and call.peer not in (rank, PROC_NULL)
-    ]
+    calls = trace.ranks[rank].calls
+    is_to_others = ~np.isin(calls.column("peer"), [rank, PROC_NULL])
+    sends = calls.flag("is_send") & is_to_others
+    return sends & _are_messages(calls) & _are_readable(calls, trace)
 
 
 def messages_sent(trace: Trace) -> list[int]:
@@ -64,14 +67,13 @@ def messages_sent(trace: Trace) -> list[int]:
 
 def bytes_sent(trace: Trace) -> list[int]:
     """Return for each rank how many bytes it sent to other ranks."""
-    return [
-        sum(call.num_bytes for call in sends_of(trace, rank)) for rank in range(len(trace.ranks))
-    ]
+    return [sends_of(trace, rank).total("num_bytes") for rank in range(len(trace.ranks))]
 
 
-def messages(trace: Trace, source: int, destination: int) -> list[Call]:
+def messages(trace: Trace, source: int, destination: int) -> Calls:
     """Return the messages from rank `source` to rank `destination`, in the order they were sent."""
-    return [call for call in sends_of(trace, source) if call.peer == destination]
+    sent = sends_of(trace, source)
+    return sent.where(sent.column("peer") == destination)
 
 
 def calls_by_rank(trace: Trace) -> Iterator[tuple[int, Call]]:
@@ -81,15 +83,20 @@ def calls_by_rank(trace: Trace) -> Iterator[tuple[int, Call]]:
             yield rank, call
 
 
-def _is_message(call: Call) -> bool:
-    """Return whether the call posted a message; making a persistent request does not yet."""
-    posts = call.is_send or call.is_receive
-    prepares_only = call.function.endswith("_init") and not call.creates_request
-    return posts and not prepares_only and call.error == 0
+def only_prepare(calls: Calls) -> Mask:
+    """Return which calls make a persistent request and do not start it."""
+    return calls.function_is(lambda name: name.endswith("_init")) & ~calls.flag("creates_request")
 
 
-def _is_readable(call: Call, trace: Trace) -> bool:
-    known_peer = call.peer < 0 or call.peer < len(trace.ranks)
-    if call.is_send:
-        return known_peer and (call.peer >= 0 or call.peer == PROC_NULL) and call.num_bytes >= 0
-    return known_peer
+def _are_messages(calls: Calls) -> Mask:
+    """Return which calls posted a message; making a persistent request does not yet."""
+    posts = calls.flag("is_send") | calls.flag("is_receive")
+    found: Mask = posts & ~only_prepare(calls) & (calls.column("error") == 0)
+    return found
+
+
+def _are_readable(calls: Calls, trace: Trace) -> Mask:
+    peers = calls.column("peer")
+    can_be_sent = ((peers >= 0) | (peers == PROC_NULL)) & (calls.column("num_bytes") >= 0)
+    found: Mask = (peers < len(trace.ranks)) & (can_be_sent | ~calls.flag("is_send"))
+    return found

@@ -3,17 +3,20 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice
 
+import numpy as np
+
+from grader.judge.counting import only_prepare
 from grader.judge.functions import (
     PARTITIONED,
     TESTS_FOR_ALL,
     TESTS_FOR_ANY,
     TORCH_POINT_TO_POINT,
 )
-from grader.judge.pending_requests import has_got
+from grader.judge.pending_requests import have_got
 from grader.judge.wording import at, name_of
-from grader.trace.calls import PROC_NULL, Call, Counted, RankTrace, Trace
+from grader.trace.calls import PROC_NULL, Call, Calls, Counted, Mask, RankTrace, Trace
 
 Lane = tuple[int, int, int, int]
 """World ranks of sender and receiver, tag, communicator: messages here cannot overtake."""
@@ -53,26 +56,22 @@ def disagreements(trace: Trace, in_flight: InFlight) -> tuple[list[str], InFligh
         return [], InFlight(is_known=False)
     sent = {lane: Counter(sizes) for lane, sizes in in_flight.sizes.items()}
     for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
-            if _may_send(call):
-                lane = rank, call.peer, call.tag, call.communicator
-                sent.setdefault(lane, Counter())[call.num_bytes] += 1
+        calls = seen.calls.where(_may_send(seen.calls))
+        for (peer, tag, communicator, size), number in Counter(
+            _lanes(calls, "peer", "num_bytes")
+        ).items():
+            sent.setdefault((rank, peer, tag, communicator), Counter())[size] += number
     doubts: list[str] = []
     for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
-            if not has_got(call):
-                continue
-            source = call.matched_source
-            left = sent.get((source, rank, call.matched_tag, call.communicator), Counter())
-            size = _received_num_bytes(call, left)
-            if left[size] > 0:
-                left[size] -= 1
-            elif len(doubts) < len(trace.ranks):
-                size_text = "" if call.function in TORCH_POINT_TO_POINT else f" of {size} bytes"
-                doubts.append(
-                    f"rank {rank} received a message{size_text} from rank {source}"
-                    f"{at(call)}, and rank {source} recorded no send of it"
-                )
+        calls = seen.calls.where(have_got(seen.calls))
+        lanes = _lanes(calls, "matched_source", "received_num_bytes")
+        for lane, number in Counter(lanes).items():
+            source, tag, communicator, size = lane
+            left = sent.get((source, rank, tag, communicator), Counter())
+            if number > left[size] and len(doubts) < len(trace.ranks):
+                alike = (index for index, each in enumerate(lanes) if each == lane)
+                doubts.append(_unsent(rank, calls[next(islice(alike, left[size], None))]))
+            left[size] = max(left[size] - number, 0)
     return doubts, InFlight({lane: +sizes for lane, sizes in sent.items() if +sizes})
 
 
@@ -87,15 +86,19 @@ def miscounts(
         first, last = before[rank], after[rank]
         if first is None or last is None or seen.truncated or not seen.attached:
             continue
-        partitioned = next((call for call in seen.calls if call.function in PARTITIONED), None)
-        if partitioned is not None:
+        partitioned = seen.calls.where(seen.calls.function_is(PARTITIONED.__contains__))
+        if partitioned:
             yield (
-                f"rank {rank} calls {name_of(partitioned)}{at(partitioned)}, whose messages MPI "
-                "does not count like others"
+                f"rank {rank} calls {name_of(partitioned[0])}{at(partitioned[0])}, whose messages "
+                "MPI does not count like others"
             )
             continue
-        recorded = [_recorded(seen, peer) for peer in range(len(trace.ranks))]
-        for peer, (num_messages, num_bytes) in enumerate(recorded):
+        is_counted = _may_send(seen.calls) & (seen.calls.column("error") == 0)
+        is_counted &= ~seen.calls.function_is(_NOT_COUNTED_BY_MPI.__contains__)
+        sent = seen.calls.where(is_counted)
+        for peer in range(len(trace.ranks)):
+            recorded = sent.where(sent.column("peer") == peer)
+            num_messages, num_bytes = len(recorded), recorded.total("num_bytes")
             counted_messages = _at(last.num_messages, peer) - _at(first.num_messages, peer)
             counted_bytes = _at(last.num_bytes, peer) - _at(first.num_bytes, peer)
             if (counted_messages, counted_bytes) != (num_messages, num_bytes):
@@ -121,49 +124,52 @@ def unrecorded(nums_nested: Sequence[int]) -> Iterator[str]:
 
 def _disorder(rank: int, seen: RankTrace, began_ns: int, read_ns: int) -> Iterator[str]:
     """Yield at most one contradiction of each kind."""
-    for before, after in pairwise(seen.calls):
-        gap = after.sequence != before.sequence + 1 and not seen.truncated
-        if gap or after.sequence <= before.sequence:
-            yield f"the calls of rank {rank} are not numbered one after the other{at(after)}"
-            break
+    sequences = seen.calls.column("sequence")
+    is_next = sequences[1:] == sequences[:-1] + 1
+    is_later = sequences[1:] > sequences[:-1]
+    for after in seen.calls[1:].where(~(is_later if seen.truncated else is_next & is_later))[:1]:
+        yield f"the calls of rank {rank} are not numbered one after the other{at(after)}"
     # A poll is recorded after it was made, by when another thread may have written.
-    timed = [call for call in seen.calls if call.function not in _POLLS]
-    if any(after.entered_ns < before.entered_ns for before, after in pairwise(timed)):
+    timed = seen.calls.where(~seen.calls.function_is(_POLLS.__contains__))
+    entered_ns = timed.column("entered_ns")
+    if (entered_ns[1:] < entered_ns[:-1]).any():
         yield f"the calls of rank {rank} are not in the order of their times"
-    for call in timed:
-        ends = [time_ns for time_ns in (call.left_ns, call.completed_ns) if time_ns]
-        if not began_ns <= call.entered_ns <= min([*ends, read_ns]) or max([0, *ends]) > read_ns:
-            yield (
-                f"{name_of(call)} of rank {rank}{at(call)} has times that lie outside of the case"
-            )
-            break
-    if any(call.phase not in (0, 1) for call in seen.calls):
+    is_outside = (entered_ns < began_ns) | (entered_ns > read_ns)
+    for name in ("left_ns", "completed_ns"):
+        ends_ns = timed.column(name)
+        is_outside |= (ends_ns > read_ns) | ((ends_ns != 0) & (ends_ns < entered_ns))
+    for call in timed.where(is_outside)[:1]:
+        yield f"{name_of(call)} of rank {rank}{at(call)} has times that lie outside of the case"
+    if not np.isin(seen.calls.column("phase"), (0, 1)).all():
         yield f"the calls of rank {rank} belong to phases that there are none of"
 
 
-def _may_send(call: Call) -> bool:
-    """Return whether a message may have left by this call, also by one that failed later."""
-    prepares_only = call.function.endswith("_init") and not call.creates_request
-    return call.is_send and not prepares_only and call.peer != PROC_NULL
+def _may_send(calls: Calls) -> Mask:
+    """Return by which calls a message may have left, also by ones that failed later."""
+    is_send = calls.flag("is_send") & (calls.column("peer") != PROC_NULL)
+    may_send: Mask = is_send & ~only_prepare(calls)
+    return may_send
 
 
-def _received_num_bytes(call: Call, left: Counter[int]) -> int:
-    """Return what a receive got; torch does not say, and may have got any that is left."""
-    if call.function in TORCH_POINT_TO_POINT:
-        return next(iter(+left), -1)
-    return call.received_num_bytes
-
-
-def _recorded(seen: RankTrace, peer: int) -> tuple[int, int]:
-    sizes = [
-        call.num_bytes
-        for call in seen.calls
-        if call.peer == peer
-        and _may_send(call)
-        and not call.error
-        and call.function not in _NOT_COUNTED_BY_MPI
+def _lanes(calls: Calls, other: str, num_bytes: str) -> list[tuple[int, int, int, int]]:
+    """Return of each call the other rank, tag, communicator and size; torch says no size."""
+    tag = "matched_tag" if other == "matched_source" else "tag"
+    is_torch = calls.function_is(TORCH_POINT_TO_POINT.__contains__)
+    sizes = np.where(is_torch, -1, calls.column(num_bytes)).tolist()
+    return [
+        (*lane, size)
+        for lane, size in zip(calls.keys(other, tag, "communicator"), sizes, strict=True)
     ]
-    return len(sizes), sum(sizes)
+
+
+def _unsent(rank: int, call: Call) -> str:
+    """Return that a message was received that nobody sent."""
+    is_torch = call.function in TORCH_POINT_TO_POINT
+    size_text = "" if is_torch else f" of {call.received_num_bytes} bytes"
+    return (
+        f"rank {rank} received a message{size_text} from rank {call.matched_source}"
+        f"{at(call)}, and rank {call.matched_source} recorded no send of it"
+    )
 
 
 def _at(numbers: Sequence[int], index: int) -> int:

@@ -1,5 +1,6 @@
 """How often something is called in an iteration: told from runs of different lengths."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 
@@ -92,6 +93,5 @@ def _of_rank(expected: Bounds | Mapping[int, Bounds], rank: int) -> Bounds:
 
 def _places(calls: Sequence[Call]) -> str:
     """Return what is called in which lines, most often first."""
-    places = [f"{name_of(call)}{at(call)}" for call in calls]
-    often = sorted(dict.fromkeys(places), key=lambda place: -places.count(place))
-    return f"; it calls {listed(often[:_MOST_PLACES])}" if often else ""
+    places = Counter(f"{name_of(call)}{at(call)}" for call in calls).most_common(_MOST_PLACES)
+    return f"; it calls {listed(place for place, _ in places)}" if places else ""

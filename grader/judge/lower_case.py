@@ -3,8 +3,10 @@
 from collections.abc import Collection
 from dataclasses import replace
 
+import numpy as np
+
 from grader.judge.reductions import reduction_communicators
-from grader.trace.calls import Call, Trace
+from grader.trace.calls import Calls, Trace
 
 _PICKLING = {
     "Send": "send",
@@ -29,27 +31,35 @@ def name_lower_case(trace: Trace) -> Trace:
     a communicator of mpi4py's own; it is an allreduce where a broadcast hands the result out.
     """
     own = [reduction_communicators(seen.calls) for seen in trace.ranks]
-    if not any(own) and not any(call.pickled for seen in trace.ranks for call in seen.calls):
+    if not any(own) and not any(seen.calls.flag("pickled").any() for seen in trace.ranks):
         return trace
     handing_out = {
         (call.file, call.line)
         for seen, communicators in zip(trace.ranks, own, strict=True)
-        for call in seen.calls
-        if call.function == "Bcast" and call.communicator in communicators
+        for call in _of_communicators(seen.calls, communicators)
+        if call.function == "Bcast"
     }
     ranks = tuple(
-        replace(seen, calls=tuple(_named(call, communicators, handing_out) for call in seen.calls))
+        replace(seen, calls=_named(seen.calls, communicators, handing_out))
         for seen, communicators in zip(trace.ranks, own, strict=True)
     )
     return replace(trace, ranks=ranks)
 
 
 def _named(
-    call: Call, own_communicators: Collection[int], handing_out: Collection[tuple[str, int]]
-) -> Call:
-    if call.communicator in own_communicators:
-        name = "allreduce" if (call.file, call.line) in handing_out else "reduce"
-        return replace(call, made_by=f"comm.{name}")
-    if call.pickled and call.function in _PICKLING:
-        return replace(call, made_by=f"comm.{_PICKLING[call.function]}")
-    return call
+    calls: Calls, own_communicators: Collection[int], handing_out: Collection[tuple[str, int]]
+) -> Calls:
+    is_pickled = calls.flag("pickled")
+    named = calls
+    for function, name in _PICKLING.items():
+        named = named.made_by(f"comm.{name}", is_pickled & calls.function_is(function.__eq__))
+    own = _of_communicators(calls, own_communicators)
+    is_allreduce = np.array([(call.file, call.line) in handing_out for call in own], np.bool_)
+    is_own = np.isin(calls.column("communicator"), [*own_communicators])
+    named = named.made_by("comm.reduce", is_own)
+    is_own[is_own] = is_allreduce
+    return named.made_by("comm.allreduce", is_own)
+
+
+def _of_communicators(calls: Calls, communicators: Collection[int]) -> Calls:
+    return calls.where(np.isin(calls.column("communicator"), [*communicators]))

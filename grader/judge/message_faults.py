@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from grader.judge.counting import sends_of
+from grader.judge.counting import are_sends, sends_of
 from grader.judge.functions import ALTERABLE_COLLECTIVES
 from grader.model import MessageFault, Outcome
-from grader.trace.calls import Call, Trace
+from grader.trace.calls import Call, Calls, Mask, Trace
 
 Item = TypeVar("Item")
 
@@ -54,7 +54,7 @@ def every_message_fault(
     choice = _choice_from(outcome)
     altered = []
     for rank in ranks:
-        sent = [call.num_bytes for call in sends_of(outcome.trace, rank)]
+        sent = sends_of(outcome.trace, rank).column("num_bytes").tolist()
         least = max(sent, default=0) // 2 if min_num_bytes is None else min_num_bytes
         position = choice.random()
         if any(num_bytes >= max(least, 1) for num_bytes in sent):
@@ -84,10 +84,14 @@ def shuffled(outcome: Outcome, items: Sequence[Item]) -> list[Item]:
     return _choice_from(outcome).sample(items, len(items))
 
 
-def counted_sends(trace: Trace, rank: int, min_num_bytes: int) -> list[Call]:
+def counted_sends(trace: Trace, rank: int, min_num_bytes: int) -> Calls:
     """Return the sends of a rank that are counted when one is looked for to be altered."""
     calls = trace.ranks[rank].calls
-    return [call for call in calls if call.is_send and call.num_bytes >= max(min_num_bytes, 1)]
+    return calls.where(_are_counted(calls, min_num_bytes))
+
+
+def _are_counted(calls: Calls, min_num_bytes: int) -> Mask:
+    return calls.flag("is_send") & (calls.column("num_bytes") >= max(min_num_bytes, 1))
 
 
 def contributions(trace: Trace, rank: int, min_num_bytes: int) -> list[Call]:
@@ -99,9 +103,8 @@ def contributions(trace: Trace, rank: int, min_num_bytes: int) -> list[Call]:
 
 def _numbers_of_sends(trace: Trace, rank: int, min_num_bytes: int) -> list[int]:
     """Return which of the counted sends go to other ranks."""
-    sent = sends_of(trace, rank)
-    counted = counted_sends(trace, rank, min_num_bytes)
-    return [number for number, call in enumerate(counted) if call in sent]
+    is_counted = _are_counted(trace.ranks[rank].calls, min_num_bytes)
+    return list(map(int, np.flatnonzero(are_sends(trace, rank)[is_counted])))
 
 
 def _choice_from(outcome: Outcome) -> random.Random:

@@ -3,7 +3,9 @@
 from collections import defaultdict, deque
 from dataclasses import dataclass
 
-from grader.trace.calls import PROC_NULL, Call, Trace
+from grader.trace.calls import PROC_NULL, Call, Calls, Mask, Trace
+
+_WITH_A_MESSAGE = ("Mrecv", "Imrecv")
 
 Key = tuple[int, int]
 """Rank and sequence: names one call of a run."""
@@ -96,6 +98,14 @@ def has_got(call: Call) -> bool:
     return call.is_receive and call.completed_ns > 0 and not _has_its_message(call)
 
 
+def have_got(calls: Calls) -> Mask:
+    """Return the same of each of these calls."""
+    has_taken = calls.function_is(("Mprobe", "Improbe").__contains__)
+    is_complete = calls.flag("is_receive") & (calls.column("completed_ns") > 0)
+    has_taken |= is_complete & ~calls.function_is(_WITH_A_MESSAGE.__contains__)
+    return has_taken & (calls.column("matched_source") >= 0)
+
+
 def _has_its_message(call: Call) -> bool:
     """Return whether the message was chosen before, by a matched probe."""
-    return call.function in ("Mrecv", "Imrecv")
+    return call.function in _WITH_A_MESSAGE

@@ -1,10 +1,13 @@
 """Tells messages that mpi4py sends within lower-case reductions from messages by hand."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+
+import numpy as np
 
 from grader.judge.functions import BLOCKING_POINT_TO_POINT, COLLECTIVES
-from grader.trace.calls import Call
+from grader.trace.calls import Call, Calls
+
+_USING = BLOCKING_POINT_TO_POINT | {"Bcast"}
 
 
 def reduction_communicators(calls: Sequence[Call]) -> set[int]:
@@ -13,18 +16,17 @@ def reduction_communicators(calls: Sequence[Call]) -> set[int]:
     The first one duplicates the communicator and uses the copy at once: one instruction of Python
     makes both calls. A program can get at such a copy, too; then it is no longer mpi4py's own.
     """
+    calls = Calls.of(calls)
+    copying = np.flatnonzero(calls[:-1].function_is("Comm_dup".__eq__)).tolist()
     made = {
         after.communicator
-        for before, after in pairwise(calls)
-        if before.function == "Comm_dup"
-        and after.function in BLOCKING_POINT_TO_POINT | {"Bcast"}
-        and _have_one_place(before, after)
+        for before, after in ((calls[index], calls[index + 1]) for index in copying)
+        if after.function in _USING and _have_one_place(before, after)
     }
-    return {
-        communicator
-        for communicator in made
-        if _holds_reductions_only([call for call in calls if call.communicator == communicator])
-    }
+    held: dict[int, list[Call]] = {communicator: [] for communicator in made}
+    for call in calls.where(np.isin(calls.column("communicator"), [*made])):
+        held[call.communicator].append(call)
+    return {communicator for communicator in made if _holds_reductions_only(held[communicator])}
 
 
 def _holds_reductions_only(calls: Sequence[Call]) -> bool:

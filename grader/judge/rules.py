@@ -1,13 +1,12 @@
 """What a part demands of the way to its result, read off the calls that were made."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
 from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import (
     assert_no_doubts,
     assert_not_truncated,
-    calls_by_rank,
     messages_sent,
 )
 from grader.judge.functions import (
@@ -20,7 +19,7 @@ from grader.judge.functions import (
     TORCH_BARRIERS,
 )
 from grader.judge.wording import at, listed, name_of, ranks_text
-from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Trace
+from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Calls, Mask, Trace
 
 _NONBLOCKING = NONBLOCKING_POINT_TO_POINT | COMPLETION | NEUTRAL
 _POINT_TO_POINT = _NONBLOCKING | BLOCKING_POINT_TO_POINT
@@ -58,12 +57,11 @@ def assert_buffers_not_pickles(trace: Trace, *, may_be_silent: bool = False) -> 
 
     Raises RuleViolation, NotProven: as assert_only_point_to_point.
     """
-    pickled = [(rank, call) for rank, call in calls_by_rank(trace) if call.pickled]
-    if pickled:
-        rank, call = pickled[0]
+    first, number = _found(trace, lambda calls: calls.flag("pickled"))
+    for rank, call in first:
         raise RuleViolation(
             f"rank {rank} sends a pickled object by {name_of(call)}{at(call)}, as lower-case calls "
-            f"do ({_times(len(pickled))} in all); this part asks for the upper-case calls "
+            f"do ({_times(number)} in all); this part asks for the upper-case calls "
             "(Isend, Irecv, Allreduce, ...), which send the array's memory itself"
         )
     _assert_evidence(trace, may_be_silent)
@@ -81,22 +79,16 @@ def assert_requests_completed(
     only: look at no others than these.
     Raises RuleViolation, NotProven: as assert_only_point_to_point.
     """
-    left = [
-        (rank, call)
-        for rank, call in calls_by_rank(trace)
-        if call.creates_request
-        and not (call.completed_ns or call.cancelled or call.error)
-        and (only is None or (call.is_send if only == "sends" else call.is_receive))
-    ]
-    if left:
-        rank, call = left[0]
+    kind = {None: "creates_request", "sends": "is_send", "receives": "is_receive"}[only]
+    first, number = _found(trace, lambda calls: _are_left(calls) & calls.flag(kind))
+    for rank, call in first:
         how = "was never completed (no Wait or successful Test)"
         if call.request_freed:
             how = "was freed before it was complete, so nobody knows when its array may be used"
-        noun = "request" if len(left) == 1 else "requests"
+        noun = "request" if number == 1 else "requests"
         raise RuleViolation(
             f"rank {rank}: the {name_of(call)}{_partner(call)}{at(call)} {how}; "
-            f"{len(left)} {noun} in all"
+            f"{number} {noun} in all"
         )
     _assert_evidence(trace, may_be_silent)
 
@@ -121,7 +113,7 @@ def assert_uses_operations(trace: Trace, required: Collection[str]) -> None:
     """
     assert_not_truncated(trace)
     for rank, seen in enumerate(trace.ranks):
-        called = {call.function for call in seen.calls if not call.error}
+        called = seen.calls.where(seen.calls.column("error") == 0).functions()
         missing = [name for name in required if name not in called]
         if missing and len(trace.ranks) > 1:
             raise RuleViolation(
@@ -141,7 +133,7 @@ def assert_uses_collective(trace: Trace, names: Collection[str]) -> None:
     without = [
         rank
         for rank, seen in enumerate(trace.ranks)
-        if not any(call.function in accepted and not call.error for call in seen.calls)
+        if accepted.isdisjoint(seen.calls.where(seen.calls.column("error") == 0).functions())
     ]
     if len(trace.ranks) > 1 and without:
         verb = "calls" if len(without) == 1 else "call"
@@ -153,28 +145,39 @@ def assert_uses_collective(trace: Trace, names: Collection[str]) -> None:
 
 
 def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> None:
-    others = [
-        (rank, call)
-        for rank, call in calls_by_rank(trace)
-        if call.function in ALL and call.function not in allowed
-    ]
-    if not others:
-        _assert_few_communicators(trace, allowed_text)
-        return
-    rank, call = others[0]
-    hint = ""
-    if call.function in ("Mprobe", "Mrecv"):
-        hint = " (the lower-case recv of pickled objects makes this call)"
-    more = f" ({len(others)} other calls in all)" if len(others) > 1 else ""
-    raise RuleViolation(
-        f"rank {rank} calls {name_of(call)}{at(call)}{hint}; this part allows {allowed_text}{more}"
-    )
+    refused = ALL - allowed
+    first, number = _found(trace, lambda calls: calls.function_is(refused.__contains__))
+    for rank, call in first:
+        hint = ""
+        if call.function in ("Mprobe", "Mrecv"):
+            hint = " (the lower-case recv of pickled objects makes this call)"
+        more = f" ({number} other calls in all)" if number > 1 else ""
+        raise RuleViolation(
+            f"rank {rank} calls {name_of(call)}{at(call)}{hint}; this part allows {allowed_text}"
+            f"{more}"
+        )
+    _assert_few_communicators(trace, allowed_text)
+
+
+def _found(trace: Trace, are_meant: Callable[[Calls], Mask]) -> tuple[list[tuple[int, Call]], int]:
+    """Return the first of the calls that are meant, with its rank, if any; and how many are."""
+    found = [seen.calls.where(are_meant(seen.calls)) for seen in trace.ranks]
+    first = [(rank, call) for rank, calls in enumerate(found) for call in calls[:1]]
+    return first[:1], sum(map(len, found))
+
+
+def _are_left(calls: Calls) -> Mask:
+    """Return which calls made a request that nothing has completed."""
+    is_complete = calls.flag("cancelled") | (calls.column("completed_ns") != 0)
+    is_left: Mask = calls.flag("creates_request") & ~is_complete & (calls.column("error") == 0)
+    return is_left
 
 
 def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
     for rank, seen in enumerate(trace.ranks):
-        made = [call for call in seen.calls if call.function in COMMUNICATORS_BY_CHOICE]
-        num_messages = sum(call.is_send or call.is_receive for call in seen.calls)
+        calls = seen.calls
+        made = calls.where(calls.function_is(COMMUNICATORS_BY_CHOICE.__contains__))
+        num_messages = int((calls.flag("is_send") | calls.flag("is_receive")).sum())
         some = max(_MAX_COMMUNICATORS, _MAX_COMMUNICATORS_PER_MESSAGE * num_messages)
         if len(made) > some and len(trace.ranks) > 1:
             raise RuleViolation(

@@ -125,7 +125,7 @@ def _message_for(trace: Trace, rank: int, failed: Call) -> tuple[int, Call] | No
             for sender, sent in left
             if source in (ANY_SOURCE, sender) and tag in (ANY_TAG, sent.tag)
         ]
-        if call is failed:
+        if call.sequence == failed.sequence:
             is_certain = source != ANY_SOURCE or len({sent.num_bytes for _, sent in fitting}) == 1
             return fitting[0] if fitting and is_certain else None
         if source == ANY_SOURCE:

@@ -54,9 +54,11 @@ def needs_of(rank: int, seen: RankTrace) -> tuple[WaitCondition, ...] | None:
     None when it computes outside MPI, or is in a call that waits for nobody, or when its trace
     does not tell: then it may go on.
     """
+    if seen.inside < 0 and not seen.polling:
+        return None
     by_sequence = {call.sequence: call for call in seen.calls}
     if seen.inside < 0:
-        return _polls(rank, seen, by_sequence) if seen.polling else None
+        return _polls(rank, seen, by_sequence)
     call = by_sequence.get(seen.inside)
     if call is None or (call.left_ns and call.function not in BLOCKING_EXCHANGES):
         return None

@@ -46,5 +46,5 @@ class CaseTraces:
 
 
 def _without_calls(trace: Trace) -> Trace:
-    ranks = (replace(seen, calls=(), truncated=True) for seen in trace.ranks)
+    ranks = (replace(seen, calls=seen.calls[:0], truncated=True) for seen in trace.ranks)
     return replace(trace, ranks=tuple(ranks))

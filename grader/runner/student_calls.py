@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from grader.judge.functions import BY_OTHER_THAN_MESSAGES
 from grader.trace.calls import RankTrace, Trace
 
@@ -30,12 +32,12 @@ class StudentCalls:
         replaced. Before, files are imported.
         Where calls were lost no rule can be judged: no others than those are kept then.
         """
-        judged = []
-        for call in seen.calls:
-            is_counted = call.phase in self.phases
-            if is_counted:
-                self._has_called.add(seen.rank)
-            hidden = seen.rank in self._has_called and call.function in BY_OTHER_THAN_MESSAGES
-            if hidden or (is_counted and not seen.truncated):
-                judged.append(call)
-        return replace(seen, calls=tuple(judged))
+        calls = seen.calls
+        is_counted = np.isin(calls.column("phase"), self.phases)
+        has_called = np.logical_or.accumulate(is_counted) | (seen.rank in self._has_called)
+        if is_counted.any():
+            self._has_called.add(seen.rank)
+        is_judged = has_called & calls.function_is(BY_OTHER_THAN_MESSAGES.__contains__)
+        if not seen.truncated:
+            is_judged |= is_counted
+        return replace(seen, calls=calls.where(is_judged))

@@ -88,6 +88,15 @@ class SuiteMode(ABC):
             what = "it builds on what was not run either" if is_skipped else "this failed"
             pytest.skip(f"{NOT_RUN}{what}: {', '.join(map(words, roots))}")
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
+        """Drop the launches of a file with its last test: no test of another one can ask for them.
+
+        Which tests of the same file will is known to nobody before they have run.
+        """
+        if nextitem is None or nextitem.path != item.path:
+            self._launches.clear()
+
     @pytest.hookimpl(wrapper=True)
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> Generator[None, Any, Any]:
         """Refuse a test that asked for outcomes and looked at none.

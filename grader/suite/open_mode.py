@@ -236,7 +236,7 @@ class OpenMode(SuiteMode):
         # What a rank has left under way is still to be sent as its case wants it.
         self._board.wait_for(running, self._progress)
         trace.set_synchronous_sends(False)
-        counted = replace(seen, calls=tuple(call for call in seen.calls if call.phase == 1))
+        counted = replace(seen, calls=seen.calls.where(seen.calls.column("phase") == 1))
         printed = "" if is_live else printed_in(self._files.output)
         return Said(frame, raised, counted, wall_time_s, printed)
 

@@ -154,7 +154,7 @@ class TraceMemory:
         calls, lost = calls_of(self._copy(since_sequence, snapshot.head))
         return RankTrace(
             rank=snapshot.rank,
-            calls=tuple(calls),
+            calls=calls,
             attached=snapshot.attached,
             initialised=snapshot.initialised,
             finalised=snapshot.finalised,

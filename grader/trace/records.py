@@ -1,27 +1,29 @@
 """Turns copied records of the trace memory into calls, believing none of them."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grader.trace import layout
-from grader.trace.calls import Call
+from grader.trace import calls, layout
+from grader.trace.calls import Calls
 from grader.trace.layout import RecordFlag
 
-# Plain numbers: every call of a run is tested against them, and an IntFlag's `&` is slow.
-_IS_SEND = int(RecordFlag.IS_SEND)
-_IS_RECEIVE = int(RecordFlag.IS_RECEIVE)
-_CREATES_REQUEST = int(RecordFlag.CREATES_REQUEST)
-_REQUEST_FREED = int(RecordFlag.REQUEST_FREED)
-_CANCELLED = int(RecordFlag.CANCELLED)
-_SYNCHRONOUS = int(RecordFlag.SYNCHRONOUS)
-_PICKLED = int(RecordFlag.PICKLED)
-
+_FLAGS = {
+    "is_send": RecordFlag.IS_SEND,
+    "is_receive": RecordFlag.IS_RECEIVE,
+    "creates_request": RecordFlag.CREATES_REQUEST,
+    "request_freed": RecordFlag.REQUEST_FREED,
+    "cancelled": RecordFlag.CANCELLED,
+    "synchronous": RecordFlag.SYNCHRONOUS,
+    "pickled": RecordFlag.PICKLED,
+}
+_AS_WRITTEN = sorted(set(layout.RECORD.names or ()) & set(calls.RECORD.names or ()))
 _MAX_NAME_NUM_BYTES = 4096
 _MAX_WAITS = 256
+_HALVES = 2
+"""A list of waits may be that of two records: of both halves of an exchange."""
 
 
 @dataclass(frozen=True)
@@ -47,83 +49,72 @@ class Copy:
     names: bytes
 
 
-def calls_of(copy: Copy) -> tuple[list[Call], bool]:
+def calls_of(copy: Copy) -> tuple[Calls, bool]:
     """Return the calls that were copied whole, and whether others are lost."""
-    records = np.frombuffer(copy.records, layout.RECORD)
-    waits = np.frombuffer(copy.waits, "<u8")
-    names = _Names(copy.names)
-    lost = copy.first > copy.wanted and copy.head > copy.wanted
-    calls = []
-    for sequence, values in enumerate(records.tolist(), copy.first):
-        record = dict(zip(layout.RECORD.names or (), values, strict=True))
-        if sequence < copy.oldest or record["stamp"] != (sequence + 1) % (1 << 64):
-            lost = True
-            continue
-        waits_for = _waits_of(record, waits, copy)
-        lost = lost or waits_for is None
-        calls.append(_call(sequence, record, waits_for or (), names))
-    return calls, lost
+    written = np.frombuffer(copy.records, layout.RECORD)
+    sequences = np.uint64(copy.first) + np.arange(len(written), dtype="<u8")
+    is_whole = written["stamp"] == sequences + np.uint64(1)
+    if copy.oldest > 0:
+        is_whole &= sequences >= np.uint64(copy.oldest)
+    lost = (copy.first > copy.wanted and copy.head > copy.wanted) or not is_whole.all()
+    written = written[is_whole]
+    kept = np.zeros(len(written), calls.RECORD)
+    for name in _AS_WRITTEN:
+        kept[name] = written[name]
+    kept["sequence"] = sequences[is_whole].astype("<i8")
+    for name, flag in _FLAGS.items():
+        kept[name] = written["flags"] & int(flag) != 0
+    names = _name_records(kept, copy.names)
+    is_readable = _have_readable_waits(written, copy)
+    kept["num_waits"][~is_readable] = 0
+    return Calls(kept, names, _keep_waits(kept, copy)), bool(lost or not is_readable.all())
 
 
-def _waits_of(
-    record: dict[str, Any], waits: np.ndarray[Any, Any], copy: Copy
-) -> tuple[int, ...] | None:
-    """Return the sequences that a record waits for; None when they were overwritten."""
-    number, first = record["num_waits"], record["first_wait"]
-    if number == 0:
-        return ()
-    if number > _MAX_WAITS or first < copy.oldest_wait or first + number > copy.waits_reserved:
-        return None
-    return tuple(int(waits[(first + offset) % copy.num_waits]) for offset in range(number))
+def _have_readable_waits(written: NDArray[Any], copy: Copy) -> NDArray[np.bool_]:
+    """Return which records' lists of waits were copied whole.
+
+    None where they are longer than the memory: then they overlap, as nobody writes them.
+    """
+    first, number = written["first_wait"], written["num_waits"]
+    reserved = np.uint64(copy.waits_reserved)
+    is_readable = (first <= reserved) & (number <= reserved - np.minimum(first, reserved))
+    is_readable &= number <= _MAX_WAITS
+    if copy.oldest_wait > 0:
+        is_readable &= first >= np.uint64(copy.oldest_wait)
+    is_readable |= number == 0
+    if number[is_readable].sum(dtype=np.uint64) > _HALVES * copy.num_waits:
+        return np.zeros(len(written), np.bool_)
+    return np.asarray(is_readable, np.bool_)
 
 
-class _Names:
-    """The names of functions and files, which records give by where they begin."""
+def _keep_waits(kept: NDArray[Any], copy: Copy) -> NDArray[Any]:
+    """Return the lists of waits one after the other, and let the records say where theirs are."""
+    number = kept["num_waits"].astype("<i8")
+    ends = np.cumsum(number)
+    places = np.repeat(kept["first_wait"] - (ends - number), number)
+    places = (places + np.arange(len(places))) % copy.num_waits
+    kept["first_wait"] = ends - number
+    return np.frombuffer(copy.waits, "<i8")[places]
 
-    def __init__(self, names: bytes) -> None:
-        self._names = names
-        self.at = cache(self._at)
 
-    def _at(self, offset: int) -> str:
-        """Return the name at a byte offset, with nothing in it that a terminal would obey."""
-        return printable(self._names[offset : offset + _MAX_NAME_NUM_BYTES])
+def _name_records(kept: NDArray[Any], names: bytes) -> tuple[str, ...]:
+    """Return the names of functions and files, and number them in the records.
+
+    In the memory a record says where its name begins, which is right after another one: what
+    begins elsewhere would let a few bytes be a great many long names.
+    """
+    offsets = np.concatenate([[0], kept["function"], kept["file"]])
+    different, numbers = np.unique(offsets, return_inverse=True)
+    kept["function"], kept["file"] = np.split(numbers[1:], 2)
+    return tuple(
+        printable(names[offset : offset + _MAX_NAME_NUM_BYTES])
+        if offset == 0 or names[offset - 1 : offset] == b"\0"
+        else ""
+        for offset in different.tolist()
+    )
 
 
 def printable(raw: bytes) -> str:
     """Return a text that ends at the first NUL, with nothing in it that a terminal would obey."""
     text = raw.split(b"\0", 1)[0].decode(errors="replace")
     return "".join(character if character.isprintable() else "?" for character in text)
-
-
-def _call(sequence: int, record: dict[str, Any], waits_for: Sequence[int], names: _Names) -> Call:
-    flags = record["flags"]
-    return Call(
-        sequence=sequence,
-        function=names.at(record["function"]),
-        peer=record["peer"],
-        tag=record["tag"],
-        communicator=record["communicator"],
-        communicator_size=record["communicator_size"],
-        num_elements=record["num_elements"],
-        num_bytes=record["num_bytes"],
-        entered_ns=record["entered_ns"],
-        left_ns=record["left_ns"],
-        completed_ns=record["completed_ns"],
-        is_send=bool(flags & _IS_SEND),
-        is_receive=bool(flags & _IS_RECEIVE),
-        creates_request=bool(flags & _CREATES_REQUEST),
-        request_freed=bool(flags & _REQUEST_FREED),
-        cancelled=bool(flags & _CANCELLED),
-        synchronous=bool(flags & _SYNCHRONOUS),
-        pickled=bool(flags & _PICKLED),
-        matched_source=record["matched_source"],
-        matched_tag=record["matched_tag"],
-        received_num_bytes=record["received_num_bytes"],
-        failed_polls=record["failed_polls"],
-        waits_for=tuple(waits_for),
-        phase=record["phase"],
-        error=record["error"],
-        file=names.at(record["file"]),
-        line=record["line"],
-        place=record["place"],
-    )

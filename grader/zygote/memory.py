@@ -20,7 +20,7 @@ class MemoryOfDescendants:
         self._limit_num_bytes = limit_num_bytes
         self._next_s = 0.0
         # What was imported before a fork is shared; it counts as ours.
-        self._inherited_num_bytes = _private_num_bytes(os.getpid())
+        self._inherited_num_bytes = private_num_bytes(os.getpid())
 
     def excess_num_bytes(self) -> int | None:
         """Return what is used if that is more than allowed; looks only now and then."""
@@ -34,7 +34,7 @@ class MemoryOfDescendants:
         return used if used > self._limit_num_bytes else None
 
     def _used(self, pids: Sequence[int]) -> int:
-        counted = sum(max(0, _private_num_bytes(pid) - self._inherited_num_bytes) for pid in pids)
+        counted = sum(max(0, private_num_bytes(pid) - self._inherited_num_bytes) for pid in pids)
         if counted <= self._limit_num_bytes:
             return counted
         # Pages that a rank shares with processes it forked were counted for each of them. Finding
@@ -44,7 +44,7 @@ class MemoryOfDescendants:
         return min(counted, sum(known)) if len(known) == len(shares) else counted
 
 
-def _private_num_bytes(pid: int) -> int:
+def private_num_bytes(pid: int) -> int:
     """Return the memory of a process without what it maps from files, such as libraries."""
     try:
         resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])

@@ -83,7 +83,12 @@ class Run:
             self._sealed = Sealed(order.uid, order.ranks, system_calls)
             group = ControlGroup.own()
             self._supervised = SupervisedRun(
-                order.uid, self._folder / "scratch", order.memory_num_bytes, group
+                order.uid,
+                self._folder / "scratch",
+                order.memory_num_bytes,
+                group,
+                # Where ranks have a container of their own, what started us there hardly grows.
+                judge=os.getppid(),
             )
             self._supervisor = RunSupervisor(self._supervised)
         self._denied = DeniedTime(len(os.sched_getaffinity(0)))

@@ -18,6 +18,7 @@ from typing import Any
 
 from .confinement import act_for
 from .control_group import ControlGroup
+from .memory import private_num_bytes
 from .processes import owned_by
 from .removal import names_in, remove_contents
 
@@ -25,6 +26,8 @@ WRITABLE_BY_ALL = ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")  # noqa: S108 - 
 _TICK_S = 0.01
 _MEMORY_SHARE, _PROCESSES_SHARE = 0.80, 0.85
 """Of what the container has: beyond, the judge itself would soon find nothing."""
+_JUDGE_NUM_BYTES = 256 << 20
+"""What the judge may hold when a run begins before others than the run pay for it."""
 SOMETHING_STAYED = 3
 """Exit status when files could not be removed, which a second attempt would not change."""
 
@@ -39,6 +42,8 @@ class SupervisedRun:
     memory_num_bytes: int
     """What the whole run may use."""
     group: ControlGroup
+    judge: int = 0
+    """The process of the judge, whose memory is not the run's; 0 where it is in another group."""
 
     @property
     def own_uid(self) -> int:
@@ -86,7 +91,7 @@ def _supervise(run: SupervisedRun, zygote: socket.socket) -> int:
     while not select.select([zygote], [], [], _TICK_S)[0]:
         if told:
             continue
-        for excess in limits.exceeded(run.group):
+        for excess in limits.exceeded(run):
             told = True
             with contextlib.suppress(OSError):
                 # Before the first process dies: nobody is to wonder why.
@@ -105,26 +110,31 @@ class _Limits:
     """At which numbers of the control group the run has to end."""
 
     memory_before_num_bytes: int
+    """Without the judge's."""
     memory_num_bytes: int
     max_processes: float
 
     @classmethod
     def of(cls, run: SupervisedRun) -> "_Limits":
         group = run.group
-        before = group.memory_num_bytes() or 0
+        judge = private_num_bytes(run.judge)
+        before = (group.memory_num_bytes() or 0) - judge
         allowed = run.memory_num_bytes
         if group.memory_limit_num_bytes is not None:
             share = int(group.memory_limit_num_bytes * _MEMORY_SHARE)
-            allowed = min(allowed, max(0, share - before))
+            allowed = min(allowed, max(0, share - before - min(judge, _JUDGE_NUM_BYTES)))
         processes = float("inf")
         if group.max_processes is not None:
             processes = group.max_processes * _PROCESSES_SHARE
         return cls(before, allowed, processes)
 
-    def exceeded(self, group: ControlGroup) -> Iterator[dict[str, Any]]:
+    def exceeded(self, run: SupervisedRun) -> Iterator[dict[str, Any]]:
         """Yield what is exceeded now."""
+        group = run.group
         most = self.memory_before_num_bytes + self.memory_num_bytes
         used = group.memory_num_bytes(at_least=most)
+        if used is not None and used > most:
+            used -= private_num_bytes(run.judge)
         if used is not None and used > most:
             used -= self.memory_before_num_bytes
             yield {"kind": "memory", "used": used, "allowed": self.memory_num_bytes}

@@ -3,9 +3,17 @@
 from dataclasses import replace
 from typing import Any
 
-from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, Call, RankTrace, Trace
+import numpy as np
+
+from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, RECORD, Call, RankTrace, Trace
 
 ITEM_NUM_BYTES = 8
+
+
+def as_recorded(field: str, number: int) -> int:
+    """Return the number that is nearest to this one of those that a record can hold."""
+    limits = np.iinfo(RECORD[field])
+    return int(min(max(number, limits.min), limits.max))
 
 
 class Run:

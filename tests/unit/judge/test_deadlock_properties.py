@@ -1,6 +1,7 @@
 """explain_deadlock against a toy MPI that knows the truth, and against garbage."""
 
 from dataclasses import replace
+from functools import partial
 
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -9,6 +10,7 @@ from grader.judge.deadlock import explain_deadlock
 from grader.judge.functions import ALL
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, RankTrace, Trace
 
+from .build import as_recorded
 from .machine import Machine
 
 _TAGS = st.integers(0, 1)
@@ -132,7 +134,7 @@ _CALLS = st.builds(
     file=st.text(max_size=5),
     waits_for=st.lists(_NUMBER, max_size=4).map(tuple),
     **{
-        name: _NUMBER if kind is int else st.booleans()
+        name: _NUMBER.map(partial(as_recorded, name)) if kind is int else st.booleans()
         for name, kind in Call.__annotations__.items()
         if kind in (int, bool)
     },
@@ -179,6 +181,7 @@ def test_one_wrong_number_never_crashes(programs, rank, call, field, value):
     rank %= len(ranks)
     calls = list(ranks[rank].calls)
     if calls:
-        calls[call % len(calls)] = replace(calls[call % len(calls)], **{field: value})
+        changed = {field: as_recorded(field, value)}
+        calls[call % len(calls)] = replace(calls[call % len(calls)], **changed)
     ranks[rank] = replace(ranks[rank], calls=tuple(calls))
     explain_deadlock(Trace(tuple(ranks)), machine.returned)

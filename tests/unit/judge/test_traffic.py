@@ -1,5 +1,7 @@
 """Rules and volumes, on traces of right and wrong all-reduces."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,7 @@ from grader.judge import functions, traffic
 from grader.judge.check_failures import NotProven, RuleViolation
 from grader.trace.calls import ANY_SOURCE, PROC_NULL, Call, RankTrace, Trace
 
-from .build import ITEM_NUM_BYTES, Run
+from .build import ITEM_NUM_BYTES, Run, as_recorded
 
 SIZES = [2, 3, 4, 5, 8, 16]
 LENGTHS = [0, 1, 2, 3, 7, 13, 97, 1000]
@@ -527,7 +529,7 @@ _CALLS = st.builds(
     file=st.text(max_size=4),
     waits_for=st.lists(_NUMBER, max_size=2).map(tuple),
     **{
-        name: _NUMBER if kind is int else st.booleans()
+        name: _NUMBER.map(partial(as_recorded, name)) if kind is int else st.booleans()
         for name, kind in Call.__annotations__.items()
         if kind in (int, bool)
     },
