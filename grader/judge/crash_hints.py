@@ -40,7 +40,7 @@ class Crash:
     command: str = ""
     """What the script was started as; empty when the file was imported."""
     is_apart: bool = False
-    """Each rank has a folder of its own, and nothing in common with others but what connects them."""
+    """The ranks have nothing in common but what connects them, and a folder each."""
 
 
 def crash_hint(crash: Crash, trace: Trace) -> str:

@@ -151,6 +151,7 @@ def _assert_any_happened(effects: Sequence[FaultEffect]) -> None:
 
 
 def _told(trace: Trace, message: MessageFault) -> str:
+    found: Sequence[Call]
     if message.of_collectives:
         found = contributions(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
