@@ -12,7 +12,7 @@ from grader.judge.counting import assert_not_truncated, sends_of
 from grader.judge.message_faults import contributions, counted_sends
 from grader.judge.wording import at, listed, name_of, ranks_text
 from grader.model import MessageFault, Outcome, RunFailure
-from grader.trace.calls import Trace
+from grader.trace.calls import Call, Trace
 
 _LOOK = "a person should look"
 
