@@ -42,12 +42,17 @@ def assert_not_truncated(trace: Trace) -> None:
             )
 
 
-def sends_of(trace: Trace, rank: int) -> Calls:
+def sends_of(trace: Trace, rank: int) -> list[Call]:
     """Return the messages that `rank` sent to other ranks, in order.
 
     A message to oneself or to PROC_NULL goes nowhere and is not among them; nor is a send that
     failed, or whose record makes no sense. Raises NotProven where the evidence contradicts itself.
     """
+    return list(recorded_sends(trace, rank))
+
+
+def recorded_sends(trace: Trace, rank: int) -> Calls:
+    """Return what sends_of returns, as records; raises as it does."""
     return trace.ranks[rank].calls.where(are_sends(trace, rank))
 
 
@@ -62,18 +67,18 @@ def are_sends(trace: Trace, rank: int) -> Mask:
 
 def messages_sent(trace: Trace) -> list[int]:
     """Return for each rank how many messages it sent to other ranks."""
-    return [len(sends_of(trace, rank)) for rank in range(len(trace.ranks))]
+    return [len(recorded_sends(trace, rank)) for rank in range(len(trace.ranks))]
 
 
 def bytes_sent(trace: Trace) -> list[int]:
     """Return for each rank how many bytes it sent to other ranks."""
-    return [sends_of(trace, rank).total("num_bytes") for rank in range(len(trace.ranks))]
+    return [recorded_sends(trace, rank).total("num_bytes") for rank in range(len(trace.ranks))]
 
 
-def messages(trace: Trace, source: int, destination: int) -> Calls:
+def messages(trace: Trace, source: int, destination: int) -> list[Call]:
     """Return the messages from rank `source` to rank `destination`, in the order they were sent."""
-    sent = sends_of(trace, source)
-    return sent.where(sent.column("peer") == destination)
+    sent = recorded_sends(trace, source)
+    return list(sent.where(sent.column("peer") == destination))
 
 
 def calls_by_rank(trace: Trace) -> Iterator[tuple[int, Call]]:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from grader.judge.counting import are_sends, sends_of
+from grader.judge.counting import are_sends, recorded_sends
 from grader.judge.functions import ALTERABLE_COLLECTIVES
 from grader.model import MessageFault, Outcome
 from grader.trace.calls import Call, Calls, Mask, Trace
@@ -54,7 +54,7 @@ def every_message_fault(
     choice = _choice_from(outcome)
     altered = []
     for rank in ranks:
-        sent = sends_of(outcome.trace, rank).column("num_bytes").tolist()
+        sent = recorded_sends(outcome.trace, rank).column("num_bytes").tolist()
         least = max(sent, default=0) // 2 if min_num_bytes is None else min_num_bytes
         position = choice.random()
         if any(num_bytes >= max(least, 1) for num_bytes in sent):

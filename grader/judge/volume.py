@@ -8,7 +8,7 @@ from grader.judge.counting import (
     bytes_sent,
     messages,
     messages_sent,
-    sends_of,
+    recorded_sends,
 )
 from grader.trace.calls import Trace
 
@@ -71,8 +71,8 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
     for rank in range(n):
         for other in set(range(n)) - {rank}:
             sent = messages(trace, rank, other)
-            num_bytes = sent.total("num_bytes")
-            headers = PICKLE_NUM_BYTES * sent.total("pickled")
+            num_bytes = sum(call.num_bytes for call in sent)
+            headers = PICKLE_NUM_BYTES * sum(call.pickled for call in sent)
             if not _fits(num_bytes, (length, length), item_num_bytes, headers):
                 raise RuleViolation(
                     f"rank {rank} sent rank {other} {_elements(num_bytes, item_num_bytes)}; in the "
@@ -94,7 +94,7 @@ def _assert_volume(
     """Assert that each rank, and all together, sent between the two numbers of elements."""
     sent = bytes_sent(trace)
     headers = [
-        PICKLE_NUM_BYTES * sends_of(trace, rank).total("pickled")
+        PICKLE_NUM_BYTES * recorded_sends(trace, rank).total("pickled")
         for rank in range(len(trace.ranks))
     ]
     if in_all[0] > 0 and not any(sent):

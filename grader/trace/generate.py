@@ -150,7 +150,7 @@ def _recording_body(prototype: Prototype, forward: str) -> list[str]:
     contribution = _contribution(prototype)
     if contribution:
         buffer, lines = contribution
-        forward = re.sub(rf"\b{buffer}\b", "given.buffer", forward)
+        forward = re.sub(rf"\b{buffer}\b", "(void *)given.buffer", forward)
         body += lines
     body += [f"int error = {forward};"]
     refused = {

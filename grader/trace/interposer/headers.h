@@ -6,7 +6,7 @@
  * line define the MPI functions that need more than generate.py's wrappers give them.
  *
  *     headers layout text
- *     library pickles python tables
+ *     library own_names pickles python tables
  *     communicators elements monitoring ownership process_paths trace_memory
  *     details location
  *     records refusals

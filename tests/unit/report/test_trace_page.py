@@ -244,7 +244,7 @@ def test_no_text_is_active_or_wider_than_the_page(text, is_by_time):
     huge = {"peer": 2**62, "tag": -(2**62), "num_bytes": 2**63 - 1, "communicator": 2**61}
     run = Run(2)
     run.call(0, text, file=f"/x/{text}.py", made_by=text.replace("\n", "")[:60])
-    run.call(0, "Send", is_send=True, entered_ns=2**64 - 1, left_ns=1, **huge)
+    run.call(0, "Send", is_send=True, entered_ns=2**63 - 1, left_ns=1, **huge)
     run.call(1, "Waitall", waits_for=tuple(range(0, 256, 2)), error=2**31 - 1)
     run.call(1, "Allreduce", num_bytes=2**63 - 1, failed_polls=2**32)
     failure = RunFailure(Verdict.RUN_TIME_ERROR, text)

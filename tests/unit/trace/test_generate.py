@@ -34,14 +34,14 @@ def test_what_is_given_to_a_collective_can_be_altered():
     arguments = "const void *sendbuf, void *recvbuf, int count, MPI_Datatype datatype, MPI_Op op"
     summed = wrapper(f"int MPI_Allreduce({arguments}, MPI_Comm comm)")
     assert "contribution_of(call, sendbuf, recvbuf, count, datatype, comm);" in summed
-    assert "real.Allreduce(given.buffer, recvbuf, count, datatype, op, comm)" in summed
+    assert "real.Allreduce((void *)given.buffer, recvbuf, count, datatype, op, comm)" in summed
     assert "free(given.copy);" in summed
     begun = wrapper(f"int MPI_Iallreduce({arguments}, MPI_Comm comm, MPI_Request *request)")
     assert "track_send(request, call, communicator_of(comm), given.copy);" in begun
     handed_out = wrapper(
         "int MPI_Bcast(void *buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm)"
     )
-    assert "real.Bcast(given.buffer, count, datatype, root, comm)" in handed_out
+    assert "real.Bcast((void *)given.buffer, count, datatype, root, comm)" in handed_out
     assert "contribution_of(details.sent ? call : NOT_RECORDED, buffer, NULL," in handed_out
 
 
