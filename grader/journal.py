@@ -6,14 +6,17 @@ keeps them and gives them to a fresh container, whose judge takes the ended test
 
 import dataclasses
 import json
+import math
 import secrets
 import struct
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO
 
+import msgspec
+
 from grader.errors import UsageError
-from grader.model import RunFailure, TestResult, Verdict
+from grader.model import RunFailure, TestResult
 
 PREFIX = "journal: "
 MAX_LINE_NUM_BYTES = 256 << 10
@@ -121,8 +124,10 @@ def parse(line: str, key: str) -> Step | Finished | None:
         data = json.loads(line)
         if not isinstance(data, dict) or not secrets.compare_digest(str(data.get("key")), key):
             return None
-        return _finished(data["finished"]) if "finished" in data else _step(data["started"])
-    except (KeyError, OverflowError, RecursionError, TypeError, ValueError):
+        if "finished" in data:
+            return _finished(data["finished"])
+        return msgspec.convert(data["started"], Step)
+    except (KeyError, RecursionError, TypeError, ValueError):
         return None
 
 
@@ -144,47 +149,17 @@ def read(stream: BinaryIO) -> Resume:
         raise UsageError("the client sent no journal; take the image and the grader of one release")
     try:
         data = json.loads(stream.read(length))
-        return Resume(
-            key=str(data["key"]),
-            finished=tuple(map(_finished, data["finished"])),
-            lost={_step(step): str(why) for step, why in data["lost"]},
-            gave_up=str(data["gave_up"]),
-            notes=tuple(map(str, data["notes"])),
-        )
-    except (KeyError, OverflowError, RecursionError, TypeError, ValueError) as error:
+        data["lost"] = {msgspec.convert(step, Step): why for step, why in data["lost"]}
+        return msgspec.convert(data, Resume)
+    except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise UsageError(f"the client's journal cannot be read: {error}") from None
 
 
-def _step(data: Mapping[str, Any]) -> Step:
-    return Step(**_typed(data, Step))
-
-
-def _finished(data: Mapping[str, Any]) -> Finished:
-    ended = data["ended"]
-    return Finished(
-        step=_step(data["step"]),
-        result=TestResult(**_typed(data["result"], TestResult)),
-        root=str(data["root"]),
-        ended=None if ended is None else RunFailure(**_typed(ended, RunFailure)),
-        num_launches=int(data["num_launches"]),
-        refusals=tuple(map(str, data["refusals"])),
-    )
-
-
-def _typed(data: Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """Return the fields of a flat dataclass. Raises TypeError or ValueError for any others."""
-    kinds = {"str": str, "float": (int, float), "bool": bool, "Verdict": str}
-    names: Sequence[dataclasses.Field[Any]] = dataclasses.fields(kind)
-    if set(data) != {each.name for each in names}:
-        raise ValueError(f"it has other fields than those of {kind.__name__}")
-    values = dict(data)
-    for each in names:
-        wanted = getattr(each.type, "__name__", str(each.type))
-        if not isinstance(values[each.name], kinds[wanted]):  # type: ignore[arg-type]
-            raise TypeError(f"{each.name} is {values[each.name]!r:.40}; expected {wanted}")
-        # What JSON calls NaN is not at least 0 either.
-        if wanted == "float" and not 0 <= values[each.name] < float("inf"):
-            raise ValueError(f"{each.name} is {values[each.name]!r:.40}; expected a mark")
-        if wanted == "Verdict":
-            values[each.name] = Verdict(values[each.name])
-    return values
+def _finished(data: object) -> Finished:
+    finished = msgspec.convert(data, Finished)
+    # What JSON calls NaN is not at least 0 either.
+    if not all(
+        0 <= mark < math.inf for mark in (finished.result.points, finished.result.max_points)
+    ):
+        raise ValueError(f"{finished.result.name} has {finished.result.points} points")
+    return finished

@@ -90,7 +90,6 @@ def test_lines_without_the_key_are_nobodys():
         lambda data: data["finished"]["result"].update(points=-1),
         lambda data: data["finished"].update(num_launches=float("inf")),
         lambda data: data["finished"]["result"].update(verdict="EXCELLENT"),
-        lambda data: data["finished"]["result"].update(bonus=100),
         lambda data: data["finished"].update(step=3),
         lambda data: data.pop("finished"),
     ],
