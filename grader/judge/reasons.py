@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from grader.evidence import Deadlock, WaitingRank
 from grader.judge.collectives import is_collective
 from grader.judge.cycles import cycle_text, shortest_cycle
 from grader.judge.stalled_run import StalledRun
@@ -26,6 +27,21 @@ def sentence(situation: StalledRun) -> str:
         *_cycle(situation),
     ]
     return f"deadlock: {'; '.join(clauses)}"
+
+
+def picture(situation: StalledRun) -> Deadlock:
+    """Return every waiting rank with whom it waits for, and the cycle."""
+    waiting = tuple(
+        WaitingRank(
+            rank=rank,
+            text=_needs_text(situation, rank),
+            place=place_of(needs[0].call),
+            waits_for=tuple(sorted(situation.waits_for(rank))),
+        )
+        for rank, needs in sorted(situation.needs.items())
+    )
+    edges = {rank: situation.waits_for(rank) for rank in situation.needs}
+    return Deadlock(waiting, tuple(sorted(situation.gone)), tuple(shortest_cycle(edges)))
 
 
 def _ranks(situation: StalledRun) -> Iterator[str]:

@@ -4,6 +4,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from grader.errors import GraderError, LaunchError
+from grader.evidence import Evidence
+from grader.judge.timeline import edges_of, timeline_of
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner.connections import Connections
 from grader.runner.fork_server import ForkServer, RunLost
@@ -78,6 +80,11 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None) -> Launc
         except RunEnded as ended:
             failure = run.outputs.with_last_words(ended.failure)
             is_starved = ended.is_starved
+            if (last := run.traces.unfinished()) is not None:
+                seen = failure.evidence or Evidence("", plan.ranks)
+                trace = last.trace
+                seen = replace(seen, edges=edges_of(trace), timeline=timeline_of(trace))
+                failure = replace(failure, evidence=seen)
             run.traces.end()
         tails = tuple(run.outputs.tail(rank) for rank in range(plan.ranks))
         refusals, traces = run.refusals(), run.traces.kept
