@@ -258,6 +258,7 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
     command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
     command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
+    command.add_argument("--html", metavar="FILE", type=Path, help="write a page with pictures")
     command.add_argument(
         "--min-score", metavar="N", type=_score, help="exit 0 from this score on, 1 below it"
     )

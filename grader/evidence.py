@@ -16,6 +16,8 @@ class CallSpan:
     """As the student wrote it: `Isend`, `comm.allreduce`, `all_reduce`."""
     place: str
     """`ring.py:31`; empty where the line is not known."""
+    kind: str
+    """`send`, `receive`, `collective`, or `wait` for all others."""
     began_ms: float
     """Since the first call of the case, on the clock of the machine (CLOCK_MONOTONIC)."""
     ended_ms: float | None

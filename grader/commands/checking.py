@@ -31,7 +31,7 @@ from grader.suite.selection import Selection
 
 def check(options: argparse.Namespace) -> int:
     """Grade a submission here; return the exit code of its mark."""
-    require_writable([options.json, options.junit, options.markdown])
+    require_writable([options.json, options.junit, options.markdown, options.html])
     live = live_view(options, verbose=options.verbose)
     sealed = is_sealed(os.environ)
     settings = Settings(

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 
 from grader.evidence import CallSpan, Edge, Message, Timeline
+from grader.judge.functions import COLLECTIVES
 from grader.judge.pending_requests import has_got
 from grader.judge.wording import name_of, place_of
 from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Trace
@@ -96,10 +97,17 @@ def _span(rank: int, call: Call, began_ns: int) -> CallSpan:
         rank=rank,
         name=name_of(call),
         place=place_of(call),
+        kind=_kind(call),
         began_ms=_ms(call.entered_ns, began_ns),
         ended_ms=ended_ms,
         note=_note(call),
     )
+
+
+def _kind(call: Call) -> str:
+    if call.is_send or call.is_receive:
+        return "send" if call.is_send else "receive"
+    return "collective" if call.function in COLLECTIVES else "wait"
 
 
 def _note(call: Call) -> str:
