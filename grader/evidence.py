@@ -69,7 +69,10 @@ class WaitingRank:
     rank: int
     text: str
     """`waits in Recv(source=3, tag=0) at ring.py:41`."""
+    call: str
+    """`Recv`."""
     place: str
+    """`ring.py:41`; empty where the line is not known."""
     waits_for: tuple[int, ...]
     """The ranks without which it cannot go on."""
 

@@ -10,7 +10,7 @@ from grader.judge.stalled_run import StalledRun
 from grader.judge.unmatched_collectives import ungathered
 from grader.judge.unmatched_messages import undelivered
 from grader.judge.wait_conditions import WaitCondition, need_text
-from grader.judge.wording import at, place_of, ranks_have, ranks_text, signature_of
+from grader.judge.wording import at, name_of, place_of, ranks_have, ranks_text, signature_of
 from grader.trace.calls import ANY_SOURCE
 
 _MOST_RANKS = 6
@@ -35,6 +35,7 @@ def picture(situation: StalledRun) -> Deadlock:
         WaitingRank(
             rank=rank,
             text=_needs_text(situation, rank),
+            call=name_of(needs[0].call),
             place=place_of(needs[0].call),
             waits_for=tuple(sorted(situation.waits_for(rank))),
         )

@@ -36,7 +36,9 @@ def timeline_of(
     latest = heapq.nlargest(most_spans, calls, key=lambda each: each[1].entered_ns)
     spans = [_span(rank, call, began_ns) for rank, call in latest]
     messages = list(_messages(trace, began_ns))
-    last = heapq.nlargest(most_messages, messages, key=lambda each: each.received_ms)
+    first_ms = min((span.began_ms for span in spans), default=0.0)
+    shown = [each for each in messages if each.sent_ms >= first_ms]
+    last = heapq.nlargest(most_messages, shown, key=lambda each: each.received_ms)
     return Timeline(
         spans=tuple(sorted(spans, key=lambda span: (span.rank, span.began_ms))),
         messages=tuple(sorted(last, key=lambda message: (message.sent_ms, message.source))),

@@ -16,8 +16,8 @@ __all__ = ["assert_every_rank", "assert_unchanged", "reduction_tolerance", "shor
 Values = NDArray[Any]
 
 _EXACT_KINDS = "biu"
-_MOST_ELEMENTS = 8
-"""Of an array, and as many arrays: what is told of the differences."""
+_MOST_ELEMENTS, _MOST_ARRAYS = 8, 4
+"""What is told of the differences."""
 
 
 def assert_every_rank(
@@ -58,7 +58,7 @@ def assert_every_rank(
         prefix = f"{label}: " if label else ""
         differences = (
             _differences(rank, np.asarray(arrays[rank]), expected[rank], rtol, tolerance, name)
-            for rank in sorted(problems)[:_MOST_ELEMENTS]
+            for rank in sorted(problems)[:_MOST_ARRAYS]
         )
         raise WrongAnswer.at(
             f"{prefix}rank {first}: {problems[first]}{others}", tuple(filter(None, differences))

@@ -12,6 +12,8 @@ from grader.suite.continuation import Answer, ranks_text
 from grader.suite.launch_results import RunFailed
 from grader.suite.source_excerpts import source_excerpts
 
+_FEWEST_RANKS = 2
+"""Of a case with communication."""
 _MOST_SHOWN = 4
 """Failed tests of a part with evidence of their own."""
 
@@ -23,6 +25,11 @@ class SeenCase:
     ranks: int
     case: Case
     answer: Answer
+
+    @property
+    def words(self) -> str:
+        """Return what a message about it begins with."""
+        return f"{ranks_text(self.ranks)}, {self.case.label}"
 
 
 class EvidenceCollector:
@@ -46,7 +53,9 @@ class EvidenceCollector:
     def end_parameter(self, name: str) -> None:
         """Forget what was looked at, but for the first test that has something to show."""
         seen, self._seen = self._seen, []
-        if not (self._is_kept and seen and seen[-1].ranks > 1):
+        if not self._is_kept or not seen or seen[-1].ranks < _FEWEST_RANKS:
+            return
+        if seen[-1].case.message_fault is not None:
             return
         if self._success is None or self._success[0] == name:
             found = of_case(seen[-1])
@@ -85,7 +94,7 @@ def of_failure(
     if isinstance(error, RunFailed):
         found = error.failure.evidence or Evidence("", 0)
     else:
-        named = [each for each in seen if each.case.label and each.case.label in result.message]
+        named = [each for each in seen if each.words in result.message]
         found = of_case((named or seen)[-1]) if seen else Evidence("", 0)
     found = replace(
         found,
@@ -98,7 +107,7 @@ def of_failure(
 
 def of_case(seen: SeenCase) -> Evidence:
     """Return the communication of one case."""
-    found = Evidence(f"{ranks_text(seen.ranks)}, {seen.case.label}", seen.ranks)
+    found = Evidence(seen.words, seen.ranks)
     if not isinstance(seen.answer, Outcome):
         return found
     trace = seen.answer.trace

@@ -40,10 +40,15 @@ def source_excerpts(
 def _named(message: str) -> list[tuple[str, int, str]]:
     """Return the places in a sentence, each with the clause that names it."""
     return [
-        (match[1], int(match[2]), clause.strip()[:_MOST_FINDING_CHARS])
+        (match[1], int(match[2]), _finding(clause))
         for clause in _CLAUSE_END.split(message)
         for match in _PLACE.finditer(clause)
     ]
+
+
+def _finding(clause: str) -> str:
+    """Return what a clause says of its place, without the case and the word that begin it."""
+    return clause.rpartition("deadlock: ")[2].strip()[:_MOST_FINDING_CHARS]
 
 
 def _traced(detail: str) -> list[tuple[str, int, str]]:

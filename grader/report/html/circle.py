@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from grader.report.html.markup import Child, Markup, element
 
 _WIDTH, _HEIGHT, _MARGIN = 360, 330, 48
+_HEIGHT_OF_TWO = 140
+_LABEL_ASIDE = 16
+"""How far beside the middle of its arrow a label is."""
 _FEWEST_BIG = 12
 """From so many ranks on, the circles are small."""
 
@@ -18,6 +21,10 @@ class Circle:
     ranks: tuple[int, ...]
 
     @property
+    def _height(self) -> float:
+        return _HEIGHT if len(self.ranks) > 2 else _HEIGHT_OF_TWO
+
+    @property
     def radius(self) -> float:
         """Return the radius of one rank's circle."""
         return 18 if len(self.ranks) < _FEWEST_BIG else 11
@@ -27,8 +34,8 @@ class Circle:
         angle = 2 * math.pi * self.ranks.index(rank) / len(self.ranks) - math.pi / 2
         if len(self.ranks) == 2:
             angle -= math.pi / 2
-        wide, high = _WIDTH / 2 - _MARGIN, _HEIGHT / 2 - _MARGIN
-        return _WIDTH / 2 + wide * math.cos(angle), _HEIGHT / 2 + high * math.sin(angle)
+        wide, high = _WIDTH / 2 - _MARGIN, self._height / 2 - _MARGIN
+        return _WIDTH / 2 + wide * math.cos(angle), self._height / 2 + high * math.sin(angle)
 
     def node(self, rank: int, note: str = "", *, is_gone: bool = False) -> Markup:
         """Return a rank with its number, and a few words below it."""
@@ -44,12 +51,12 @@ class Circle:
     def arrow(
         self, source: int, destination: int, kind: str, width: float = 2, label: str = ""
     ) -> Markup:
-        """Return an arrow, bent to its right so that two that are opposite do not meet."""
+        """Return an arrow, bent to its left so that two that are opposite do not meet."""
         (x0, y0), (x1, y1) = self.centre(source), self.centre(destination)
         length = math.hypot(x1 - x0, y1 - y0) or 1.0
         along, across = ((x1 - x0) / length, (y1 - y0) / length), 0.12 * length
-        bend_x = (x0 + x1) / 2 - along[1] * across
-        bend_y = (y0 + y1) / 2 + along[0] * across
+        bend_x = (x0 + x1) / 2 + along[1] * across
+        bend_y = (y0 + y1) / 2 - along[0] * across
         start = _towards((x0, y0), (bend_x, bend_y), self.radius + 2)
         end = _towards((x1, y1), (bend_x, bend_y), self.radius + 5 + width)
         path = f"M{start[0]:.1f} {start[1]:.1f}Q{bend_x:.1f} {bend_y:.1f} {end[0]:.1f} {end[1]:.1f}"
@@ -62,7 +69,8 @@ class Circle:
         )
         if not label:
             return drawn
-        x, y = (x0 + x1) / 4 + bend_x / 2, (y0 + y1) / 4 + bend_y / 2
+        x = (x0 + x1) / 4 + bend_x / 2 + along[1] * _LABEL_ASIDE
+        y = (y0 + y1) / 4 + bend_y / 2 - along[0] * _LABEL_ASIDE
         return element("g", drawn, element("text", label, x=x, y=y + 4, class_="small"))
 
     def picture(self, label: str, *children: Child) -> Markup:
@@ -71,7 +79,7 @@ class Circle:
             "svg",
             element("title", label),
             *children,
-            viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+            viewBox=f"0 0 {_WIDTH} {self._height}",
             class_="ring",
             role="img",
         )

@@ -1,6 +1,6 @@
 """Draws a deadlock: who waits for whom, where, and what arrived last."""
 
-from grader.evidence import Deadlock, Evidence, Message
+from grader.evidence import Deadlock, Evidence, Message, WaitingRank
 from grader.report.html.circle import Circle
 from grader.report.html.communication import bytes_text
 from grader.report.html.markup import Markup, beside_table, element, figure, table
@@ -37,7 +37,7 @@ def _picture(found: Deadlock, num_ranks: int, last: Message | None, told: str) -
     ]
     if last is not None:
         arrows.append(circle.arrow(last.source, last.destination, "last"))
-    places = {each.rank: each.place for each in found.waiting}
+    places = {each.rank: _where(each) for each in found.waiting}
     nodes = [
         circle.node(
             rank,
@@ -47,6 +47,11 @@ def _picture(found: Deadlock, num_ranks: int, last: Message | None, told: str) -
         for rank in circle.ranks
     ]
     return circle.picture(f"Who waits for whom. {told}", *arrows, *nodes)
+
+
+def _where(found: WaitingRank) -> str:
+    _, _, line = found.place.rpartition(":")
+    return f"{found.call}, line {line}" if line else found.call
 
 
 def _key(last: Message | None) -> Markup:

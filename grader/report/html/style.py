@@ -96,8 +96,8 @@ overscroll-behavior-x:contain}
 .zoom:has(.by16:checked)+.lanes .time{width:1600%}
 .zoom:has(.by64:checked)+.lanes .time{width:6400%}
 .lane{stroke:var(--line);stroke-width:1}
-.send{fill:var(--send)}.receive{fill:var(--receive)}.wait{fill:var(--wait)}
-.collective{fill:var(--judge)}
+.bar-send{fill:var(--send)}.bar-receive{fill:var(--receive)}.bar-wait{fill:var(--wait)}
+.bar-collective{fill:var(--judge)}
 .open{fill:none;stroke:var(--bad);stroke-width:2;stroke-dasharray:5 3}
 .arrow{stroke:var(--text);stroke-width:1;opacity:.75}.tip-arrow{fill:var(--text)}
 .actual{fill:var(--send)}.over{fill:var(--bad)}.allowed{stroke:var(--text);stroke-width:3}

@@ -134,7 +134,7 @@ def _bar(span: CallSpan, scale: _Scale) -> Markup:
         y=y,
         width=f"{max(end - begin, _NARROWEST):.3f}%",
         height=_BAR,
-        class_="open" if is_open else span.kind,
+        class_="open" if is_open else f"bar-{span.kind}",
     )
     if not is_open:
         return shown
