@@ -230,6 +230,9 @@ def _add_trace_options(command: argparse.ArgumentParser) -> None:
     )
     _add_data_option(command)
     command.add_argument("--json", metavar="FILE", help="write it as JSON; - prints that alone")
+    command.add_argument(
+        "--perfetto", metavar="FILE", type=Path, help="write the timeline for ui.perfetto.dev"
+    )
     command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
     command.set_defaults(verbose=False)
 

@@ -113,7 +113,7 @@ def _assert_volume(
             )
     if not _fits(sum(sent), in_all, item_num_bytes, sum(headers)):
         together = Budget(
-            "all ranks", sum(sent) / item_num_bytes, in_all[1], "elements", in_all_formula
+            "all ranks", sum(sent) / item_num_bytes, float(in_all[1]), "elements", in_all_formula
         )
         raise RuleViolation.over(
             f"the ranks together sent {_elements(sum(sent), item_num_bytes)}; {algorithm} sends "
@@ -128,7 +128,7 @@ def _budgets(
 ) -> tuple[Budget, ...]:
     """Return what each rank sent beside what it may send."""
     return tuple(
-        Budget(f"rank {rank}", num_bytes / item_num_bytes, most, "elements", formula)
+        Budget(f"rank {rank}", num_bytes / item_num_bytes, float(most), "elements", formula)
         for rank, (num_bytes, (_, most)) in enumerate(zip(sent, by_each, strict=True))
     )
 
