@@ -71,8 +71,8 @@ code,pre,.code td,.code th{font-family:ui-monospace,monospace;font-size:.85rem}
 .code td,.code th{border:0;padding-top:0;padding-bottom:0}
 .code .found td,.code .found th{background:var(--back)}
 .code .found th{color:var(--bad);font-weight:700}
-.code .finding{overflow-wrap:anywhere;font-family:system-ui,sans-serif;color:var(--bad);margin:0 0 .4rem;
-padding-left:.6rem;border-left:3px solid var(--bad)}
+.code .finding{overflow-wrap:anywhere;font-family:system-ui,sans-serif;color:var(--bad);
+margin:0 0 .4rem;padding-left:.6rem;border-left:3px solid var(--bad)}
 svg{display:block;max-width:100%}
 svg text{fill:var(--text);font:12px system-ui,sans-serif}
 svg .small{font-size:11px;fill:var(--faint)}

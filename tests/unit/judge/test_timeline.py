@@ -24,7 +24,7 @@ def send(sequence, peer, **more):
 
 def receive(sequence, source, tag=0, **more):
     got = {"is_receive": True, "matched_source": source, "matched_tag": tag}
-    return call(sequence, "Recv", source, **{**got, "completed_ns": 9_000_000 + sequence, **more})
+    return call(sequence, "Recv", source, **{**got, "completed_ns": 20_000_000 + sequence, **more})
 
 
 def trace(*calls_by_rank):
