@@ -8,7 +8,7 @@ from grader.report.html.markup import Child, Markup, element
 
 _WIDTH, _HEIGHT, _MARGIN = 360, 330, 48
 _HEIGHT_OF_TWO = 140
-_LABEL_ASIDE = 16
+_LABEL_ASIDE = 12
 """How far beside the middle of its arrow a label is."""
 _FEWEST_BIG = 12
 """From so many ranks on, the circles are small."""
@@ -45,7 +45,9 @@ class Circle:
             "g",
             element("circle", cx=x, cy=y, r=self.radius, class_=name),
             element("text", str(rank), x=x, y=y + 4, class_="name"),
-            element("text", note, x=x, y=y + self.radius + 13, class_="small") if note else None,
+            element("text", note, x=x, y=y + self.radius + 13, class_="small middle")
+            if note
+            else None,
         )
 
     def arrow(
@@ -69,9 +71,12 @@ class Circle:
         )
         if not label:
             return drawn
-        x = (x0 + x1) / 4 + bend_x / 2 + along[1] * _LABEL_ASIDE
-        y = (y0 + y1) / 4 + bend_y / 2 - along[0] * _LABEL_ASIDE
-        return element("g", drawn, element("text", label, x=x, y=y + 4, class_="small"))
+        aside = along[1] * _LABEL_ASIDE, -along[0] * _LABEL_ASIDE
+        x, y = (x0 + x1) / 4 + bend_x / 2 + aside[0], (y0 + y1) / 4 + bend_y / 2 + aside[1]
+        is_beside = abs(aside[0]) > _LABEL_ASIDE / 2
+        anchor = ("start" if aside[0] > 0 else "end") if is_beside else "middle"
+        told = element("text", label, x=x, y=y + 4, class_="small", text_anchor=anchor)
+        return element("g", drawn, told)
 
     def picture(self, label: str, *children: Child) -> Markup:
         """Return the drawing; label: what it shows, for who does not see it."""

@@ -37,7 +37,7 @@ def communication(evidence: Evidence) -> Markup | None:
     drawn = circle.picture(
         f"Who sent to whom. {shape}", *arrows, *(circle.node(rank) for rank in circle.ranks)
     )
-    note = element("p", f"{shape} {messages} messages, {total} in all. Wider is more bytes.")
+    note = element("p", f"{shape} Messages: {messages}, {total} in all. Wider is more bytes.")
     return figure("Who sent how much to whom", drawn, note, _table(edges))
 
 

@@ -65,6 +65,8 @@ def _key(last: Message | None) -> Markup:
 def _cycle_text(found: Deadlock) -> str:
     if not found.cycle:
         return "No cycle: somebody waits for what nobody will send."
+    if len(found.cycle) == 1:
+        return f"Rank {found.cycle[0]} waits for itself, so it never goes on."
     ranks = " → ".join(map(str, (*found.cycle, found.cycle[0])))
     return f"Cycle: {ranks}. Each waits for the next, so none goes on."
 

@@ -5,7 +5,7 @@ LIGHT = {
     "raised": "#f4f6f8",
     "text": "#1b1f24",
     "faint": "#505a65",
-    "line": "#8a949e",
+    "line": "#76808b",
     "bad": "#b42318",
     "good": "#196c2e",
     "doubt": "#755700",
@@ -79,7 +79,7 @@ svg .small{font-size:11px;fill:var(--faint)}
 .ring{width:100%;max-width:26rem;height:auto;margin:0 auto}
 .node{fill:var(--back);stroke:var(--text);stroke-width:2}
 .node.gone{stroke-dasharray:4 3}
-.ring .name{text-anchor:middle;font-weight:700}.ring .small{text-anchor:middle}
+.ring .name{text-anchor:middle;font-weight:700}.ring .middle{text-anchor:middle}
 .edge{fill:none;stroke:var(--send)}.edge.waits{stroke:var(--faint);stroke-dasharray:6 4}
 .edge.cycle{stroke:var(--bad);stroke-width:4}.edge.last{stroke:var(--good);stroke-dasharray:2 4;
 stroke-width:2}
