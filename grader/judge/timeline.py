@@ -8,7 +8,7 @@ from grader.evidence import CallSpan, Edge, Message, Timeline
 from grader.judge.functions import COLLECTIVES
 from grader.judge.pending_requests import has_got
 from grader.judge.wording import name_of, place_of
-from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Trace
+from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, RankTrace, Trace
 
 MOST_SPANS = 240
 MOST_MESSAGES = 160
@@ -34,7 +34,10 @@ def timeline_of(
     ]
     began_ns = min((call.entered_ns for _, call in calls), default=0)
     latest = heapq.nlargest(most_spans, calls, key=lambda each: each[1].entered_ns)
-    spans = [_span(rank, call, began_ns) for rank, call in latest]
+    spans = [
+        _span(rank, call, began_ns, is_open=call.sequence in _waiting(trace.ranks[rank]))
+        for rank, call in latest
+    ]
     messages = list(_messages(trace, began_ns))
     first_ms = min((span.began_ms for span in spans), default=0.0)
     shown = [each for each in messages if each.sent_ms >= first_ms]
@@ -93,8 +96,16 @@ def _messages(trace: Trace, began_ns: int) -> Iterator[Message]:
                 )
 
 
-def _span(rank: int, call: Call, began_ns: int) -> CallSpan:
-    ended_ms = _ms(call.left_ns, began_ns) if call.left_ns >= call.entered_ns else None
+def _waiting(seen: RankTrace) -> frozenset[int]:
+    """Return the sequences of the call that a rank is in: two for both halves of a Sendrecv."""
+    halves = (call for call in seen.calls if call.sequence == seen.inside and call.is_receive)
+    return frozenset({seen.inside, *(each for call in halves for each in call.waits_for)})
+
+
+def _span(rank: int, call: Call, began_ns: int, *, is_open: bool) -> CallSpan:
+    # What was not seen to end though the rank went on (an operation of torch) is drawn as a point.
+    ended_ns = max(call.left_ns or call.completed_ns, call.entered_ns)
+    ended_ms = None if is_open else _ms(ended_ns, began_ns)
     return CallSpan(
         rank=rank,
         name=name_of(call),

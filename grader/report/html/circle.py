@@ -38,16 +38,15 @@ class Circle:
         return _WIDTH / 2 + wide * math.cos(angle), self._height / 2 + high * math.sin(angle)
 
     def node(self, rank: int, note: str = "", *, is_gone: bool = False) -> Markup:
-        """Return a rank with its number, and a few words below it."""
+        """Return a rank with its number, and a few words below or, in the upper half, above it."""
         x, y = self.centre(rank)
+        below = self.radius + 13 if y > self._height / 2 - 1 else -self.radius - 7
         name = f"node{' gone' if is_gone else ''}"
         return element(
             "g",
             element("circle", cx=x, cy=y, r=self.radius, class_=name),
             element("text", str(rank), x=x, y=y + 4, class_="name"),
-            element("text", note, x=x, y=y + self.radius + 13, class_="small middle")
-            if note
-            else None,
+            element("text", note, x=x, y=y + below, class_="small middle") if note else None,
         )
 
     def arrow(

@@ -64,7 +64,7 @@ def _key(last: Message | None) -> Markup:
 
 def _cycle_text(found: Deadlock) -> str:
     if not found.cycle:
-        return "No cycle: somebody waits for what nobody will send."
+        return "No cycle: a rank waits for what can no longer come."
     if len(found.cycle) == 1:
         return f"Rank {found.cycle[0]} waits for itself, so it never goes on."
     ranks = " → ".join(map(str, (*found.cycle, found.cycle[0])))

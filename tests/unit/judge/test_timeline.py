@@ -47,8 +47,11 @@ def test_times_count_from_the_first_call_of_any_rank():
 
 
 def test_a_call_that_has_not_returned_has_no_end():
-    (span,) = timeline_of(trace([call(0, "Recv", 1, left_ns=0, is_receive=True)])).spans
-    assert span.ended_ms is None
+    waiting = trace([call(0, "Barrier", left_ns=0), call(1, "Recv", 1, left_ns=0)])
+    (seen,) = waiting.ranks
+    first, second = timeline_of(Trace((replace(seen, inside=1),))).spans
+    assert second.ended_ms is None
+    assert first.ended_ms == first.began_ms, "the rank went on: it is in another call"
 
 
 def test_messages_of_one_sender_and_tag_arrive_in_their_order():
