@@ -3,6 +3,7 @@
 import heapq
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from grader.evidence import CallSpan, Edge, Message, Timeline
 from grader.judge.functions import COLLECTIVES
@@ -34,19 +35,23 @@ def timeline_of(
     ]
     began_ns = min((call.entered_ns for _, call in calls), default=0)
     latest = heapq.nlargest(most_spans, calls, key=lambda each: each[1].entered_ns)
+    waiting = [_waiting(seen) for seen in trace.ranks]
     spans = [
-        _span(rank, call, began_ns, is_open=call.sequence in _waiting(trace.ranks[rank]))
-        for rank, call in latest
+        _span(rank, call, began_ns, is_open=call.sequence in waiting[rank]) for rank, call in latest
     ]
-    messages = list(_messages(trace, began_ns))
-    first_ms = min((span.began_ms for span in spans), default=0.0)
-    shown = [each for each in messages if each.sent_ms >= first_ms]
-    last = heapq.nlargest(most_messages, shown, key=lambda each: each.received_ms)
+    first_ns = min((call.entered_ns for _, call in latest), default=0)
+    num_messages, shown = 0, []
+    for delivery in _deliveries(trace):
+        num_messages += 1
+        if delivery.send.entered_ns >= first_ns:
+            shown.append(delivery)
+    last = heapq.nlargest(most_messages, shown, key=lambda each: each.received_ns)
+    messages = [_message(delivery, began_ns) for delivery in last]
     return Timeline(
         spans=tuple(sorted(spans, key=lambda span: (span.rank, span.began_ms))),
-        messages=tuple(sorted(last, key=lambda message: (message.sent_ms, message.source))),
+        messages=tuple(sorted(messages, key=lambda message: (message.sent_ms, message.source))),
         num_spans_left_out=len(calls) - len(spans),
-        num_messages_left_out=len(messages) - len(last),
+        num_messages_left_out=num_messages - len(messages),
     )
 
 
@@ -68,7 +73,21 @@ def _is_sent(call: Call) -> bool:
     return call.is_send and not (prepares_only or call.cancelled or call.error)
 
 
-def _messages(trace: Trace, began_ns: int) -> Iterator[Message]:
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """A send with the receive that got its message."""
+
+    rank: int
+    """The receiver."""
+    send: Call
+    receive: Call
+
+    @property
+    def received_ns(self) -> int:
+        return self.receive.completed_ns or self.receive.left_ns
+
+
+def _deliveries(trace: Trace) -> Iterator[_Delivery]:
     """Yield each message that arrived: messages of one sender and tag arrive in their order."""
     sent: dict[tuple[int, ...], deque[Call]] = defaultdict(deque)
     for rank, seen in enumerate(trace.ranks):
@@ -76,24 +95,25 @@ def _messages(trace: Trace, began_ns: int) -> Iterator[Message]:
             if _is_sent(call):
                 sent[rank, call.peer, call.communicator, call.tag].append(call)
     for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
-            if not has_got(call):
-                continue
-            queue = sent[call.matched_source, rank, call.communicator, call.matched_tag]
-            if not queue:
-                continue
-            send = queue.popleft()
-            ended_ns = call.completed_ns or call.left_ns
-            if call.matched_source != rank and ended_ns >= send.entered_ns > 0:
-                yield Message(
-                    source=call.matched_source,
-                    destination=rank,
-                    sent_ms=_ms(send.entered_ns, began_ns),
-                    received_ms=_ms(ended_ns, began_ns),
-                    num_bytes=max(send.num_bytes, 0),
-                    tag=send.tag,
-                    received_at=place_of(call),
-                )
+        for call in filter(has_got, seen.calls):
+            queue = sent.get((call.matched_source, rank, call.communicator, call.matched_tag))
+            if queue:
+                found = _Delivery(rank, queue.popleft(), call)
+                is_later = found.received_ns >= found.send.entered_ns > 0
+                if is_later and call.matched_source != rank:
+                    yield found
+
+
+def _message(found: _Delivery, began_ns: int) -> Message:
+    return Message(
+        source=found.receive.matched_source,
+        destination=found.rank,
+        sent_ms=_ms(found.send.entered_ns, began_ns),
+        received_ms=_ms(found.received_ns, began_ns),
+        num_bytes=max(found.send.num_bytes, 0),
+        tag=found.send.tag,
+        received_at=place_of(found.receive),
+    )
 
 
 def _waiting(seen: RankTrace) -> frozenset[int]:

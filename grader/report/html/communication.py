@@ -67,5 +67,9 @@ def _table(edges: list[Edge]) -> Markup:
         )
         for each in edges
     ]
-    content = table("Messages by pair of ranks", ("from", "to", "messages", "bytes"), [*rows])
+    content = table(
+        "Messages by pair of ranks, whether or not they have arrived",
+        ("from", "to", "messages", "bytes"),
+        [*rows],
+    )
     return beside_table("The same as a table", content)
