@@ -230,6 +230,9 @@ def _add_trace_options(command: argparse.ArgumentParser) -> None:
     )
     _add_data_option(command)
     command.add_argument("--json", metavar="FILE", help="write it as JSON; - prints that alone")
+    command.add_argument(
+        "--perfetto", metavar="FILE", type=Path, help="write the timeline for ui.perfetto.dev"
+    )
     command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
     command.set_defaults(verbose=False)
 
@@ -258,6 +261,7 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
     command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
     command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
+    command.add_argument("--html", metavar="FILE", type=Path, help="write a page with pictures")
     command.add_argument(
         "--min-score", metavar="N", type=_score, help="exit 0 from this score on, 1 below it"
     )

@@ -128,7 +128,10 @@ class Journal:
     def finished(self, finished: Finished) -> None:
         """Say what became of a test."""
         self._on_finished(finished)
-        self._say({"finished": dataclasses.asdict(finished)})
+        told = dataclasses.asdict(finished)
+        if finished.ended is not None:
+            told["ended"]["evidence"] = None  # which is told of the test that it ended
+        self._say({"finished": told})
 
     def beat(self, doing: str, within_s: float = JUDGING_S) -> None:
         """Say what begins, and by when we will have said something again."""
@@ -153,6 +156,7 @@ class Journal:
     def _say(self, told: dict[str, Any]) -> None:
         line = PREFIX + json.dumps({"key": self._resume.key, **told})
         if len(line) > MAX_LINE_NUM_BYTES and "finished" in told:
+            told["finished"]["result"]["evidence"] = None
             for cut in filter(None, (told["finished"]["result"], told["finished"]["ended"])):
                 cut["detail"] = cut["detail"][:_MAX_DETAIL_CHARS]
             line = PREFIX + json.dumps({"key": self._resume.key, **told})

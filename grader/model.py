@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from grader.evidence import Evidence
 from grader.points import total
 from grader.trace.calls import Trace
 
@@ -84,6 +85,8 @@ class RunFailure:
     """Traceback, and the last output lines of each rank."""
     is_lasting: bool = False
     """Every other case would end the same way: there is nothing to call."""
+    evidence: Evidence | None = None
+    """What was seen of the case that ended the run, to be shown."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,8 @@ class TestResult:
     """The parameters that failed first, such as `ranks=4`; empty when none failed."""
     is_hidden: bool = False
     """Only the course has this test."""
+    evidence: Evidence | None = None
+    """What was seen of the case that decided it, to be shown; None where nothing is to be seen."""
 
     def redacted(self) -> "TestResult":
         """Return what may be known of a hidden test: its name, verdict and points, no more."""

@@ -100,6 +100,7 @@ def _grade_once(
         limits=limits_of(part),
         windows=part.windows,
         submission={**files, **(stand_in or {})},
+        own_sources={path: data for path, data in files.items() if path not in (stand_in or {})},
         support={file: path.read_bytes() for file, path in assignment.support_paths().items()},
         launch=task.launch,
         settings=settings,

@@ -49,7 +49,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _grade(options: argparse.Namespace, resume: Resume, write: Callable[[str], None]) -> Report:
     """Grade what was named, and show how far that is."""
-    require_writable([options.json, options.junit, options.markdown])
+    require_writable([options.json, options.junit, options.markdown, options.html])
     live = live_view(options, verbose=options.verbose)
     settings = replace(
         _settings(options),
@@ -83,7 +83,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 def _grade_stdin(options: argparse.Namespace) -> Report:
     """Grade what the client sends; end when the client goes away."""
-    require_writable([options.json, options.junit, options.markdown])
+    require_writable([options.json, options.junit, options.markdown, options.html])
     settings = _settings(options)
     secret = intake_stream.read_secret(sys.stdin.buffer)
     found = intake_stream.read_submission(sys.stdin.buffer)

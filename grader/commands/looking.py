@@ -13,8 +13,10 @@ from grader.opening import open_submission
 from grader.report.ended import ended
 from grader.report.files import require_writable, unwritten
 from grader.report.page import Page
+from grader.report.perfetto import perfetto_json
 from grader.report.trace_json import trace_json
 from grader.report.trace_page import trace_page
+from grader.report.traced import evidence_of
 
 
 def open_tests(options: argparse.Namespace) -> int:
@@ -29,7 +31,7 @@ def open_tests(options: argparse.Namespace) -> int:
 
 def show_trace(options: argparse.Namespace) -> int:
     """Show what the ranks of a part have called; return 0 once it is shown, whatever it is."""
-    require_writable([options.json])
+    require_writable([options.json, options.perfetto])
     live = live_view(options)
     traced = tracing.trace(
         options,
@@ -41,6 +43,8 @@ def show_trace(options: argparse.Namespace) -> int:
     live.close()
     data = trace_json(traced) if options.json else ""
     problem = unwritten(Path(options.json), data) if options.json not in (None, "-") else ""
+    if options.perfetto is not None:
+        problem = unwritten(options.perfetto, perfetto_json(evidence_of(traced))) or problem
     colour, width = look(sys.stdout.isatty(), options)
     page = Page(colour, options.plain, width, verbose=False)
     print(data if options.json == "-" else trace_page(traced, page, options.limit, options.by_time))

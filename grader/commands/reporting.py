@@ -8,7 +8,7 @@ from pathlib import Path
 from grader.commands.context import is_sealed, look
 from grader.errors import GraderError, UsageError
 from grader.model import Report
-from grader.report import json_report, junit, markdown, terminal
+from grader.report import html, json_report, junit, markdown, terminal
 from grader.report.files import unwritten
 
 
@@ -34,6 +34,7 @@ def finish(report: Report, options: argparse.Namespace) -> int:
     asked = (
         (options.junit, junit.render),
         (options.markdown, markdown.render),
+        (options.html, html.render),
         (Path(options.json) if options.json not in (None, "-") else None, json_report.render),
     )
     problems = [unwritten(file, render(report)) for file, render in asked if file is not None]

@@ -19,7 +19,7 @@ from grader.suite.inputs import PUBLIC_SECRET
 def run(options: argparse.Namespace) -> int:
     """Grade a submission in a container; return the exit code of its mark."""
     folder = named_submission(options)
-    require_writable([options.json, options.junit, options.markdown])
+    require_writable([options.json, options.junit, options.markdown, options.html])
     live = live_view(options, verbose=options.verbose)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()

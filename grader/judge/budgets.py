@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from enum import Enum
 from math import isfinite
 
+from grader.evidence import Budget
 from grader.judge.check_failures import BudgetExceeded
 
 _DOUBT = 2.0
@@ -56,10 +57,14 @@ def assert_within_factor(
     """
     ratio = time_ratio(student_s, yardstick_s)
     if ratio > factor:
-        raise BudgetExceeded(
+        reference = 1000 * min(yardstick_s)
+        formula = f"{factor:g} times {yardstick}"
+        budget = Budget(what, 1000 * min(student_s), factor * reference, "ms", formula, reference)
+        raise BudgetExceeded.over(
             f"{what} takes {_duration(min(student_s))}, {ratio:.3g} times the "
             f"{_duration(min(yardstick_s))} of {yardstick} (the fastest of {len(student_s)} and of "
-            f"{len(yardstick_s)} runs); this part allows {factor:g} times"
+            f"{len(yardstick_s)} runs); this part allows {factor:g} times",
+            (budget,),
         )
 
 

@@ -1,9 +1,10 @@
-"""Decides whether a run hangs for ever; if so, says who waits for whom."""
+"""Decides whether a run hangs for ever; if so, says and shows who waits for whom."""
 
+from grader.evidence import Deadlock
 from grader.judge.collectives import CollectiveMatches
 from grader.judge.lower_case import name_lower_case
 from grader.judge.matching import match
-from grader.judge.reasons import sentence
+from grader.judge.reasons import picture, sentence
 from grader.judge.stalled_run import StalledRun
 from grader.judge.wait_conditions import WaitCondition, needs_of
 from grader.trace.calls import Trace
@@ -12,7 +13,15 @@ from grader.trace.calls import Trace
 def explain_deadlock(
     trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
 ) -> str | None:
-    """Return one sentence that says why no rank will ever go on; None while any may.
+    """Return one sentence that says why no rank will ever go on; see find_deadlock."""
+    found = find_deadlock(trace, returned, makes_progress=makes_progress)
+    return None if found is None else found[0]
+
+
+def find_deadlock(
+    trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
+) -> tuple[str, Deadlock] | None:
+    """Return why no rank will ever go on, as a sentence and to be drawn; None while any may.
 
     A rank may go on while it computes outside MPI, is in a call that waits for nobody, or waits
     for something that may still come: a message and a receive that fit by communicator, source
@@ -30,7 +39,8 @@ def explain_deadlock(
     if situation is None or situation.can_move():
         return None
     named = _situation(name_lower_case(trace), returned, makes_progress)
-    return sentence(named or situation)
+    told = named or situation
+    return sentence(told), picture(told)
 
 
 def _situation(trace: Trace, returned: frozenset[int], makes_progress: bool) -> StalledRun | None:

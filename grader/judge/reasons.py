@@ -3,13 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
+from grader.evidence import Deadlock, WaitingRank
 from grader.judge.collectives import is_collective
 from grader.judge.cycles import cycle_text, shortest_cycle
 from grader.judge.stalled_run import StalledRun
 from grader.judge.unmatched_collectives import ungathered
 from grader.judge.unmatched_messages import undelivered
 from grader.judge.wait_conditions import WaitCondition, need_text
-from grader.judge.wording import at, place_of, ranks_have, ranks_text, signature_of
+from grader.judge.wording import at, name_of, place_of, ranks_have, ranks_text, signature_of
 from grader.trace.calls import ANY_SOURCE
 
 _MOST_RANKS = 6
@@ -26,6 +27,22 @@ def sentence(situation: StalledRun) -> str:
         *_cycle(situation),
     ]
     return f"deadlock: {'; '.join(clauses)}"
+
+
+def picture(situation: StalledRun) -> Deadlock:
+    """Return every waiting rank with whom it waits for, and the cycle."""
+    waiting = tuple(
+        WaitingRank(
+            rank=rank,
+            text=_needs_text(situation, rank),
+            call=name_of(needs[0].call),
+            place=place_of(needs[0].call),
+            waits_for=tuple(sorted(situation.waits_for(rank))),
+        )
+        for rank, needs in sorted(situation.needs.items())
+    )
+    edges = {rank: situation.waits_for(rank) for rank in situation.needs}
+    return Deadlock(waiting, tuple(sorted(situation.gone)), tuple(shortest_cycle(edges)))
 
 
 def _ranks(situation: StalledRun) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from grader.evidence import Differences, DifferingElement
 from grader.judge.agreement import agreement_text
 from grader.judge.check_failures import WrongAnswer
 from grader.judge.differences import extent_text, first_index, index_text, shortest_different
@@ -15,6 +16,8 @@ __all__ = ["assert_every_rank", "assert_unchanged", "reduction_tolerance", "shor
 Values = NDArray[Any]
 
 _EXACT_KINDS = "biu"
+_MOST_ELEMENTS, _MOST_ARRAYS = 8, 4
+"""What is told of the differences."""
 
 
 def assert_every_rank(
@@ -53,7 +56,13 @@ def assert_every_rank(
         first = min(problems)
         others = agreement_text(arrays, expected, sorted(problems))
         prefix = f"{label}: " if label else ""
-        raise WrongAnswer(f"{prefix}rank {first}: {problems[first]}{others}")
+        differences = (
+            _differences(rank, np.asarray(arrays[rank]), expected[rank], rtol, tolerance, name)
+            for rank in sorted(problems)[:_MOST_ARRAYS]
+        )
+        raise WrongAnswer.at(
+            f"{prefix}rank {first}: {problems[first]}{others}", tuple(filter(None, differences))
+        )
 
 
 def assert_unchanged(
@@ -112,6 +121,22 @@ def _problem(got: Values, wanted: Values, rtol: float, atol: Values, name: str) 
     return (
         f"{name}{index_text(index)} is {is_now}, expected {should_be}{extent_text(wrong, 'differ')}"
     )
+
+
+def _differences(
+    rank: int, got: Values, wanted: Values, rtol: float, atol: Values, name: str
+) -> Differences | None:
+    """Return the first elements of one rank's array that differ; None where its shape does."""
+    if got.shape != wanted.shape:
+        return None
+    wrong = ~_close(got, wanted, rtol, atol)
+    elements = []
+    for place in np.flatnonzero(wrong)[:_MOST_ELEMENTS]:
+        index = tuple(int(i) for i in np.unravel_index(int(place), wrong.shape))
+        elements.append(
+            DifferingElement(index_text(index), *shortest_different(got[index], wanted[index]))
+        )
+    return Differences(rank, name, int(np.count_nonzero(wrong)), wrong.size, tuple(elements))
 
 
 def _close(got: Values, wanted: Values, rtol: float, atol: Values) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from grader.evidence import Budget
 from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import (
     assert_not_truncated,
@@ -105,16 +106,31 @@ def _assert_volume(
     for rank, num_bytes in enumerate(sent):
         if not _fits(num_bytes, by_each[rank], item_num_bytes, headers[rank]):
             limit = "at most " if by_each[rank][0] < by_each[rank][1] else ""
-            raise RuleViolation(
+            raise RuleViolation.over(
                 f"rank {rank} sent {_elements(num_bytes, item_num_bytes)}; {algorithm} sends "
-                f"{limit}{by_each[rank][1]} from each rank, {by_each_formula}"
+                f"{limit}{by_each[rank][1]} from each rank, {by_each_formula}",
+                _budgets(sent, item_num_bytes, by_each, by_each_formula),
             )
     if not _fits(sum(sent), in_all, item_num_bytes, sum(headers)):
-        raise RuleViolation(
+        together = Budget(
+            "all ranks", sum(sent) / item_num_bytes, float(in_all[1]), "elements", in_all_formula
+        )
+        raise RuleViolation.over(
             f"the ranks together sent {_elements(sum(sent), item_num_bytes)}; {algorithm} sends "
-            f"{_between(in_all)} in all, {in_all_formula}"
+            f"{_between(in_all)} in all, {in_all_formula}",
+            (together, *_budgets(sent, item_num_bytes, by_each, by_each_formula)),
         )
     assert_not_truncated(trace)
+
+
+def _budgets(
+    sent: Sequence[int], item_num_bytes: int, by_each: Sequence[tuple[int, int]], formula: str
+) -> tuple[Budget, ...]:
+    """Return what each rank sent beside what it may send."""
+    return tuple(
+        Budget(f"rank {rank}", num_bytes / item_num_bytes, float(most), "elements", formula)
+        for rank, (num_bytes, (_, most)) in enumerate(zip(sent, by_each, strict=True))
+    )
 
 
 def _fits(num_bytes: int, bounds: tuple[int, int], item_num_bytes: int, headers: int) -> bool:

@@ -5,6 +5,7 @@ The text is ASCII and escapes what a web page or a CI runner would look for, so 
 obeys what a submission put in.
 """
 
+import dataclasses
 import json
 from typing import Any
 
@@ -16,7 +17,7 @@ from grader.report.json_text import dump
 from grader.report.json_text import valid as _text
 from grader.report.safe_text import one_line
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 _UNREADABLE = "the grading gave a report that cannot be read"
 
 
@@ -115,6 +116,9 @@ def _part(part: PartResult) -> dict[str, Any]:
                 "detail": _text(test.detail),
                 "where": _text(test.where),
                 "is_hidden": test.is_hidden,
+                "measured": {
+                    "evidence": None if test.evidence is None else _plain(test.evidence),
+                },
             }
             for test in part.tests
         ],
@@ -124,6 +128,17 @@ def _part(part: PartResult) -> dict[str, Any]:
             "num_launches": part.num_launches,
         },
     }
+
+
+def _plain(value: Any) -> Any:
+    """Return dataclasses as objects and tuples as lists, as JSON has them."""
+    if dataclasses.is_dataclass(value):
+        return {
+            field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return _text(value) if isinstance(value, str) else value
 
 
 def _number(number: float, num_decimals: int = 9) -> float:

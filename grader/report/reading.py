@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import msgspec
+
+from grader.evidence import Evidence
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict, Versions
 
 Kind = TypeVar("Kind")
@@ -58,7 +61,13 @@ def _test(data: Data) -> TestResult:
         detail=_get(data, "detail", str),
         where=_get(data, "where", str),
         is_hidden=_get(data, "is_hidden", bool),
+        evidence=_evidence(_get(data, "measured", dict)["evidence"]),
     )
+
+
+def _evidence(data: Any) -> Evidence | None:
+    """Return what was seen; its keys and types are those of the dataclasses."""
+    return None if data is None else msgspec.convert(data, Evidence)
 
 
 def _manual_part(data: Data) -> ManualPart:

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from grader.evidence import Evidence
+from grader.judge.timeline import edges_of, timeline_of
 from grader.model import RunFailure, TestResult
 from grader.suite.continuation import ranks_text
 from grader.trace.calls import Trace
@@ -53,3 +55,11 @@ class Traced:
     """When its inputs were handed out, on the clock of the calls."""
     num_others: int = 0
     """Calls outside of the student's phase."""
+
+
+def evidence_of(traced: Traced) -> Evidence:
+    """Return the chosen case to be drawn, with all its calls and messages."""
+    trace, chosen = traced.trace, traced.chosen
+    timeline = timeline_of(trace, most_spans=trace.num_calls, most_messages=trace.num_calls)
+    case = f"{ranks_text(chosen.ranks)}, {chosen.label}"
+    return Evidence(case, chosen.ranks, edges=edges_of(trace), timeline=timeline)

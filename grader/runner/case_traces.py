@@ -31,18 +31,26 @@ class CaseTraces:
         """Note that the inputs of a case are handed out now."""
         self._began_ns = time.monotonic_ns()
 
+    def unfinished(self) -> CaseTrace | None:
+        """Return what was seen of the case in progress, whether or not any is kept."""
+        return None if self._began_ns is None else self._seen(self._began_ns)
+
     def end(self) -> None:
         """Keep the calls that were made since; nothing where no case is in progress."""
         began_ns, self._began_ns = self._began_ns, None
         if began_ns is None or not self._most_calls:
             return
+        seen = self._seen(began_ns)
+        self._num_calls += seen.trace.num_calls
+        if self._num_calls > self._most_calls:
+            seen = replace(seen, trace=_without_calls(seen.trace))
+        self.kept.append(seen)
+
+    def _seen(self, began_ns: int) -> CaseTrace:
         everything = self._read()
         seen = everything.of_phases(self._phases)
         num_others = everything.num_calls - seen.num_calls
-        self._num_calls += seen.num_calls
-        if self._num_calls > self._most_calls:
-            seen = _without_calls(seen)
-        self.kept.append(CaseTrace(began_ns, name_lower_case(seen), num_others))
+        return CaseTrace(began_ns, name_lower_case(seen), num_others)
 
 
 def _without_calls(trace: Trace) -> Trace:

@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from grader.errors import GraderError, LaunchError
+from grader.evidence import Evidence
+from grader.judge.timeline import edges_of, timeline_of
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import scarcity
 from grader.runner.case_time import MAX_SLOWDOWN
@@ -107,6 +109,11 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Be
         except RunEnded as ended:
             failure = run.outputs.with_last_words(ended.failure)
             is_starved = ended.is_starved
+            if (last := run.traces.unfinished()) is not None:
+                seen = failure.evidence or Evidence("", plan.ranks)
+                trace = last.trace
+                seen = replace(seen, edges=edges_of(trace), timeline=timeline_of(trace))
+                failure = replace(failure, evidence=seen)
             run.traces.end()
         beat("ending a run", END_LIMIT_S + GRACE_S)
         is_out_of_time = failure is None and len(outcomes) < len(plan.cases)

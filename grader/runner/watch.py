@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from grader.judge.deadlock import explain_deadlock
+from grader.evidence import Evidence
+from grader.judge.deadlock import find_deadlock
 from grader.judge.unfinished import left_behind
 from grader.judge.wording import name_of
 from grader.model import RunFailure, Verdict
@@ -113,11 +114,13 @@ class Watch:
     def _deadlock(self, returned: frozenset[int]) -> RunFailure | None:
         if len(returned) == len(self._files) or self.still_s(returned) < _STILL_S:
             return None
-        explanation = explain_deadlock(self.trace(), returned, makes_progress=self._makes_progress)
+        found = find_deadlock(self.trace(), returned, makes_progress=self._makes_progress)
         # What we read while the ranks moved on would prove nothing.
-        if explanation is None or self.still_s(returned) < _STILL_S:
+        if found is None or self.still_s(returned) < _STILL_S:
             return None
-        return RunFailure(Verdict.DEADLOCK, explanation)
+        explanation, deadlock = found
+        seen = Evidence("", len(self._files), deadlock=deadlock)
+        return RunFailure(Verdict.DEADLOCK, explanation, evidence=seen)
 
     def out_of_time(self, returned: frozenset[int], lasted: CaseTime, limit_s: float) -> RunFailure:
         """Return the failure of a case whose time is up, saying where each late rank is."""

@@ -235,6 +235,9 @@ def _told(failure: RunFailure, budget: LaunchBudget) -> RunFailure:
 
 def naming(failure: RunFailure, case: Case, ranks: int) -> RunFailure:
     """Return the failure with number of ranks and case before its message, where these matter."""
+    if failure.evidence is not None:
+        seen = replace(failure.evidence, case=f"{ranks_text(ranks)}, {case.label}")
+        failure = replace(failure, evidence=seen)
     if failure.is_lasting:
         return failure
     return replace(failure, message=f"{ranks_text(ranks)}, {case.label}: {failure.message}")

@@ -12,6 +12,7 @@ from grader.journal import Finished, Step
 from grader.model import Outcome, RunFailure, TestResult, Verdict
 from grader.runner.launch_plan import MOST_CALLS, LaunchPlan, LaunchResult
 from grader.suite.case import Case
+from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.continuation import Answers, LaunchBudget, ranks_text
 from grader.suite.inputs import case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
@@ -40,6 +41,8 @@ class JudgeMode(SuiteMode):
         self._known: set[str] = set()
         """Tests that are not run, because it is known what became of them."""
         self._ended: set[str] = set()
+        self._evidence = EvidenceCollector(context.own_sources, is_kept=not context.is_hidden)
+        self.on_case = self._evidence.looks_at
         self.num_launches = 0
         self.test_names: tuple[str, ...] = ()
         """Of the whole suite, also those that are not to be run."""
@@ -208,11 +211,15 @@ class JudgeMode(SuiteMode):
         if self.lost is not None:
             return report
         if call.excinfo is not None:
-            self._keep(name, failed(item, self._told_error(item, call.excinfo.value), call.when))
+            error = self._told_error(item, call.excinfo.value)
+            result = failed(item, error, call.when)
+            self._keep(name, self._evidence.with_failure(result, error))
         elif call.when == "call" and call.excinfo is None:
             self._passed[name] = self._passed.get(name, 0) + 1
         # One parameter that fails decides: the others have nothing to add.
         decided = item is self._tests[name][-1] or _is_failure(self._failed.get(name))
+        if call.when == "call":
+            self._evidence.end_parameter(name)
         if call.when == "teardown" and decided:
             self._ended.add(name)
             self._settings.journal.finished(self._finished(name))
@@ -274,7 +281,7 @@ class JudgeMode(SuiteMode):
         item = self._tests[name][0]
         complete = self._passed.get(name, 0) == len(self._tests[name])
         if complete:
-            return self._told(result_of(item, Verdict.ACCEPTED))
+            return self._told(self._evidence.with_success(result_of(item, Verdict.ACCEPTED)))
         return self._told(
             result_of(item, Verdict.JUDGE_ERROR, "the grader failed: not every parameter was run")
         )

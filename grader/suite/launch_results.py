@@ -35,6 +35,8 @@ class Launch:
     ranks: int
     on_read: Callable[[], None] = lambda: None
     """Is told when a test looks at what came back."""
+    on_case: Callable[[int, Case, Answer], None] = lambda ranks, case, answer: None
+    """Is told which case the test looks at."""
 
     @property
     def why_never_run(self) -> str:
@@ -104,7 +106,9 @@ class Launch:
     def _answers(self) -> Iterator[tuple[Case, Answer]]:
         self.on_read()
         for index in sorted(self.selected):
-            yield self.cases[index], self.outcomes[index]
+            case, answer = self.cases[index], self.outcomes[index]
+            self.on_case(self.ranks, case, answer)
+            yield case, answer
 
 
 def make_launch(cases: Sequence[Case], outcomes: Sequence[Answer], ranks: int) -> Launch:

@@ -10,6 +10,7 @@ import pytest
 
 from grader.errors import GraderError
 from grader.suite.case import Case
+from grader.suite.continuation import Answer
 from grader.suite.launch_results import CaseNotRun, Launch
 from grader.suite.marks import NOT_RUN
 
@@ -33,6 +34,9 @@ class SuiteMode(ABC):
         self._never_run: dict[str, str] = {}
         """Tests that have asked for a launch of which no case was put to ranks, each with why."""
 
+        self.on_case: Callable[[int, Case, Answer], None] = lambda ranks, case, answer: None
+        """Is told each case that a test looks at."""
+
     @pytest.fixture
     def run(self, request: pytest.FixtureRequest) -> Callable[..., Launch]:
         """Return `run(ranks, cases, standalone=False, backend=None)`: one launch for each call."""
@@ -53,7 +57,7 @@ class SuiteMode(ABC):
         if why := self._launches[key].why_never_run:
             self._never_run.setdefault(item.nodeid, why)
         read = partial(self._read.add, item.nodeid)
-        return replace(self._launches[key], on_read=read)
+        return replace(self._launches[key], on_read=read, on_case=self.on_case)
 
     @abstractmethod
     def launch(

@@ -56,6 +56,8 @@ class PartContext:
     settings: SuiteSettings = field(default_factory=SuiteSettings)
     windows: bool = False
     """Whether MPI's windows are allowed."""
+    own_sources: Mapping[str, bytes] = field(default_factory=dict)
+    """By path, the files of `submission` that the student wrote: their lines may be shown."""
     own_part_replaced: str | None = None
     """The part whose file is our stand-in in this grading."""
     is_hidden: bool = False

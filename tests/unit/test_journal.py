@@ -2,10 +2,12 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
 from grader.errors import UsageError
+from grader.evidence import CallSpan, Evidence, Timeline
 from grader.journal import (
     MAX_LINE_NUM_BYTES,
     PREFIX,
@@ -131,3 +133,21 @@ def test_the_judge_finds_what_is_known_of_its_tests():
     assert journal.kept({other}) == []
     assert (journal.why_lost(other), journal.why_lost(STEP)) == ("twice", "")
     assert Journal(Resume("k", gave_up="enough")).why_lost(STEP) == "enough"
+
+
+def test_evidence_that_would_make_a_line_too_long_is_left_out_of_it():
+    """The test then has its verdict after a container died, and no picture."""
+    spans = tuple(
+        CallSpan(0, "Isend" * 40, "ring.py:1" * 20, "send", 0.0, 1.0, "x" * 400) for _ in range(500)
+    )
+    small = Evidence("2 ranks, small", 2)
+    large = replace(small, timeline=Timeline(spans, ()))
+    for evidence, kept in ((small, small), (large, None)):
+        lines = []
+        result = TestResult("test_a", "A.", Verdict.DEADLOCK, 0, 1, evidence=evidence)
+        resume = Resume()
+        step = Step("part", "suite", "", "test_a")
+        Journal(resume, lines.append).finished(Finished(step, result, "", None, 1))
+        assert len(lines[0]) <= MAX_LINE_NUM_BYTES
+        told = parse(lines[0].removeprefix(PREFIX), resume.key)
+        assert told.result.evidence == kept

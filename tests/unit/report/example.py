@@ -2,6 +2,20 @@
 
 from dataclasses import replace
 
+from grader.evidence import (
+    Budget,
+    CallSpan,
+    Deadlock,
+    Differences,
+    DifferingElement,
+    Edge,
+    Evidence,
+    MarkedLine,
+    Message,
+    SourceExcerpt,
+    Timeline,
+    WaitingRank,
+)
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict, Versions
 
 TRACEBACK = """\
@@ -168,6 +182,51 @@ def _async_not_tried() -> PartResult:
         "Asynchronous training with masters and workers",
         failed(Verdict.NOT_ATTEMPTED, "test_one_master", "One master.", 18, why, where="ranks=2"),
         failed(Verdict.NOT_ATTEMPTED, "test_masters", "Four masters.", 12, why, where="ranks=6"),
+    )
+
+
+def seen() -> Evidence:
+    """Return evidence of every kind at once, of four ranks that hang in a ring."""
+    ranks = range(4)
+    return Evidence(
+        case="4 ranks, length 13, sum, float64",
+        num_ranks=4,
+        edges=tuple(Edge(rank, (rank + 1) % 4, 3, 96 + rank) for rank in ranks),
+        timeline=Timeline(
+            spans=tuple(
+                span
+                for rank in ranks
+                for span in (
+                    CallSpan(rank, "Isend", "ring.py:40", "send", rank / 4, rank / 4 + 0.1, "to 1"),
+                    CallSpan(rank, "Recv", "ring.py:41", "receive", rank / 4 + 0.2, None, "any"),
+                    CallSpan(rank, "Waitall", "ring.py:43", "wait", rank / 4 + 0.3, 2.5),
+                    CallSpan(rank, "Barrier", "ring.py:44", "collective", 2.6, 2.75),
+                )
+            ),
+            messages=(Message(3, 0, 0.25, 0.75, 96, 7, "ring.py:41"),),
+            num_spans_left_out=12,
+            num_messages_left_out=3,
+        ),
+        deadlock=Deadlock(
+            waiting=tuple(
+                WaitingRank(rank, "waits in Recv", "Recv", "ring.py:41", ((rank - 1) % 4,))
+                for rank in (0, 2, 3)
+            ),
+            gone=(1,),
+            cycle=(0, 3, 2),
+        ),
+        differences=(Differences(2, "recv", 12, 13, (DifferingElement("[9]", "0.101", "1.265"),)),),
+        budgets=(Budget("rank 0", 480.0, 320.0, "elements", "2 (n - 1) ceil(L / n)", 300.0),),
+        excerpts=(
+            SourceExcerpt(
+                "ring.py",
+                (
+                    MarkedLine(40, "    request = comm.Isend(chunk, right)"),
+                    MarkedLine(41, "    comm.Recv(buffer, left)", "rank 0 waits in Recv"),
+                    MarkedLine(48, "\treturn recv"),
+                ),
+            ),
+        ),
     )
 
 

@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from grader.model import Report
-from grader.report import json_report, junit, markdown, terminal
+from grader.report import html, json_report, junit, markdown, terminal
 from grader.report.text_layout import num_columns
 
 COMMAND_PREFIX = "  see it again:  "
@@ -130,3 +130,59 @@ def tokens_of(text: str) -> list[Token]:
     """Return what a Markdown parser with tables and strikethrough finds."""
     parser = MarkdownIt("commonmark", {"linkify": False}).enable(["table", "strikethrough"])
     return parser.parse(text)
+
+
+_HTML_TAGS = """
+a b body caption circle code defs details div fieldset figcaption figure footer
+g h1 h2 h3 head header html input label legend li line main marker meta p path
+pre rect section span style summary svg table tbody td text th thead title tr ul
+"""
+_HTML_ATTRIBUTES = """
+aria-hidden aria-label aria-labelledby charset checked class content cx cy d for
+height href http-equiv id lang marker-end markerheight markerunits markerwidth
+name open orient r refx refy role scope stroke-width tabindex text-anchor type
+viewbox width x x1 x2 y y1 y2
+"""
+
+
+def assert_html(report: Report) -> None:
+    """Assert that the page has our elements and attributes only, and shows visible text."""
+    text = html.render(report)
+    page = _Document()
+    page.feed(text)
+    page.close()
+    assert not page.tags - set(_HTML_TAGS.split())
+    assert not page.attributes - set(_HTML_ATTRIBUTES.split())
+    assert all(re.fullmatch(r"#part-\d+", each) for each in page.addresses), page.addresses
+    assert page.num_styles == 1
+    assert text.index("Content-Security-Policy") < text.index("<style>")
+    for shown in page.texts:
+        assert shown.isprintable(), repr(shown)
+
+
+class _Document(HTMLParser):
+    """What the page consists of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.addresses: list[str] = []
+        self.texts: list[str] = []
+        self.num_styles = 0
+        self._is_style = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+        self.addresses += [value or "" for name, value in attrs if name in ("href", "src")]
+        self.texts += [value or "" for _, value in attrs]
+        self._is_style = tag == "style"
+        self.num_styles += self._is_style
+
+    def handle_endtag(self, tag: str) -> None:
+        self._is_style = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._is_style and data != "\n":
+            self.texts.append(data)

@@ -6,9 +6,10 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from grader.evidence import CallSpan
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
 
-from .example import usual
+from .example import seen, usual
 
 TEXTS = (
     "\x1b[2J\x1b[1;1H\x1b]0;owned\x07 cleared",
@@ -72,6 +73,7 @@ tests = st.builds(
     detail=texts,
     where=texts,
     is_hidden=st.booleans(),
+    evidence=st.one_of(st.none(), st.builds(lambda text: filled(seen(), text), texts)),
 )
 parts = st.builds(
     PartResult,
@@ -113,6 +115,7 @@ OURS = {
     (Report, "versions"),
     (PartResult, "name"),
     (TestResult, "name"),
+    (CallSpan, "kind"),
     (ManualPart, "name"),
 }
 """What only the course or the grader can set. Every other text may stem from a submission."""
@@ -123,14 +126,23 @@ def filled(noun: Any, text: str) -> Any:
     changed = {}
     for field in dataclasses.fields(noun):
         value = getattr(noun, field.name)
-        if (type(noun), field.name) in OURS or isinstance(value, Verdict | bool | int | float):
+        if (type(noun), field.name) in OURS or isinstance(
+            value, Verdict | bool | int | float | None
+        ):
             continue
         if isinstance(value, str):
             changed[field.name] = text
         elif isinstance(value, tuple):
             changed[field.name] = tuple(
-                text if isinstance(each, str) else filled(each, text) for each in value
+                each
+                if isinstance(each, int)
+                else text
+                if isinstance(each, str)
+                else filled(each, text)
+                for each in value
             )
+        elif dataclasses.is_dataclass(value):
+            changed[field.name] = filled(value, text)
         else:
             raise TypeError(f"{field.name} of {type(noun).__name__} is neither; say whose it is")
     return replace(noun, **changed)
@@ -138,7 +150,7 @@ def filled(noun: Any, text: str) -> Any:
 
 def everywhere(text: str) -> Report:
     """Return a report in which every text that may stem from a submission is this one."""
-    lost = TestResult("test_a", "", Verdict.WRONG_ANSWER, 0, 2)
+    lost = TestResult("test_a", "", Verdict.WRONG_ANSWER, 0, 2, evidence=seen())
     unrun = TestResult("test_b", "", Verdict.SKIPPED, 0, 1)
     whole = PartResult("part_a", "", Verdict.WRONG_ANSWER, 0, 3, "", (lost, unrun), ("",))
     parts = (

@@ -11,6 +11,7 @@ from grader.model import Report
 from . import harmless, hostile
 
 EXPORTERS = {
+    "html": harmless.assert_html,
     "json_report": harmless.assert_json,
     "junit": harmless.assert_junit,
     "markdown": harmless.assert_markdown,

@@ -1,0 +1,95 @@
+"""The page as a whole: its policy, its head, an overview of the parts, each part, versions."""
+
+import base64
+import hashlib
+
+from grader.model import ManualPart, Report
+from grader.report.deductions import number_text, score_sentence
+from grader.report.html.circle import tips
+from grader.report.html.markup import Child, Markup, element, raw, table
+from grader.report.html.part import part_points, part_section, verdict_text
+from grader.report.html.style import stylesheet
+from grader.report.safe_text import one_line
+
+
+def render(report: Report) -> str:
+    """Return the report as one HTML page that loads nothing and runs nothing."""
+    css = stylesheet()
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=_policy(css)),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", f"{one_line(report.assignment)}: {one_line(report.submission)}"),
+        raw("style", css),
+    )
+    sections = [part_section(report, part, n) for n, part in enumerate(report.parts, 1)]
+    main = element("main", _overview(report), *sections, *_manual(report.manual_parts))
+    body = element("body", _skip(), tips(), _header(report), main, _footer(report))
+    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}"
+
+
+def _policy(css: str) -> str:
+    """Return a policy by which nothing is loaded, run or sent; the one style is ours."""
+    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _skip() -> Markup:
+    return element("a", "Skip to the first part", href="#part-1", class_="skip")
+
+
+def _header(report: Report) -> Markup:
+    how = "checked here: feedback, not the mark" if report.mode == "local" else "graded sealed"
+    recognised = "; the assignment was recognised by its files" if report.is_recognised else ""
+    return element(
+        "header",
+        element("h1", f"{one_line(report.assignment)}: {one_line(report.title)}"),
+        element("p", f"{one_line(report.submission)}, {how}{recognised}", class_="faint"),
+        element("p", score_sentence(report), class_="score"),
+        *(element("p", f"Note: {one_line(note)}") for note in report.notes),
+    )
+
+
+def _overview(report: Report) -> Markup:
+    rows: list[tuple[Child, ...]] = [
+        (
+            element("a", one_line(part.name), href=f"#part-{number}"),
+            verdict_text(part.verdict),
+            part_points(part),
+        )
+        for number, part in enumerate(report.parts, 1)
+    ]
+    parts = table("The parts", ("part", "verdict", "points"), rows)
+    return element("div", parts, class_="parts")
+
+
+def _manual(parts: tuple[ManualPart, ...]) -> list[Markup]:
+    if not parts:
+        return []
+    rows: list[tuple[Child, ...]] = [
+        (one_line(part.title), one_line(part.found), f"{number_text(part.max_points)} pending")
+        for part in parts
+    ]
+    content = table("Marked by a person", ("what", "found", "points"), rows)
+    return [element("section", element("div", content, class_="parts"))]
+
+
+def _footer(report: Report) -> Markup:
+    versions = report.versions
+    return element(
+        "footer",
+        element(
+            "p",
+            f"Submission digest {report.submission_digest[:12]}; grader {versions.grader}, engine "
+            f"{versions.engine_digest[:12]}, course {one_line(versions.course)} "
+            f"{versions.course_digest[:12]}; {report.started_at}. "
+            "The pictures show what the ranks noted of their own calls: they illustrate a verdict "
+            "and prove nothing beyond it.",
+        ),
+    )

@@ -1,0 +1,114 @@
+"""Shows what a test found wrong: differing elements, quantities beside what is allowed, lines."""
+
+from grader.evidence import Budget, Differences, Evidence, SourceExcerpt
+from grader.report.html.markup import Child, Markup, beside_table, element, figure, joined, table
+
+_TAB_NUM_COLUMNS = 4
+
+
+def differences(evidence: Evidence) -> Markup | None:
+    """Return expected beside actual for the first elements that differ; None for none."""
+    if not evidence.differences:
+        return None
+    return figure("Expected against actual", *map(_differing, evidence.differences))
+
+
+def _differing(found: Differences) -> Markup:
+    rows: list[tuple[Child, ...]] = [
+        (f"{found.name}{each.index}", each.expected, each.actual) for each in found.elements
+    ]
+    told = f"rank {found.rank}: {found.num_differing} of {found.num_elements} elements differ"
+    if found.num_differing > len(found.elements):
+        told += f"; the first {len(found.elements)} of them"
+    return table(told, ("element", "expected", "actual"), rows)
+
+
+def budgets(evidence: Evidence) -> Markup | None:
+    """Return a bar for each quantity, with marks at what is allowed and what ours needs."""
+    found = evidence.budgets
+    if not found:
+        return None
+    most = max(max(each.actual, each.allowed, each.reference or 0) for each in found) or 1
+    formulas = dict.fromkeys(each.formula for each in found if each.formula)
+    rows: list[tuple[Child, ...]] = [
+        (
+            each.what,
+            _quantity(each.actual, each.unit),
+            _quantity(each.allowed, each.unit),
+            "" if each.reference is None else _quantity(each.reference, each.unit),
+        )
+        for each in found
+    ]
+    heads = ("what", "yours", "allowed", "reference")
+    has_reference = any(each.reference is not None for each in found)
+    key = "bar: yours; thick line: allowed" + ("; dashed line: reference" * has_reference)
+    return figure(
+        "Against the budget",
+        *(element("p", f"allowed: {formula}") for formula in formulas),
+        *(_bar(each, most) for each in found),
+        element("p", key, class_="faint"),
+        beside_table("The same as a table", table("Quantities and budgets", heads, rows)),
+    )
+
+
+def _bar(found: Budget, most: float) -> Markup:
+    is_over = found.actual > found.allowed
+    label = f"{found.what}: {_quantity(found.actual, found.unit)}{' (over)' if is_over else ''}"
+    marks = [_mark(found.allowed, most, "allowed")]
+    if found.reference is not None:
+        marks.append(_mark(found.reference, most, "reference"))
+    bar = element(
+        "rect",
+        x="0",
+        y=20,
+        width=f"{96 * found.actual / most:.2f}%",
+        height=12,
+        class_="over" if is_over else "actual",
+    )
+    allowed = _quantity(found.allowed, found.unit)
+    return element(
+        "svg",
+        element("title", f"{label}; allowed are {allowed}"),
+        element("text", label, x="0", y=14),
+        bar,
+        *marks,
+        width="100%",
+        height=40,
+        role="img",
+    )
+
+
+def _mark(value: float, most: float, kind: str) -> Markup:
+    x = f"{96 * value / most:.2f}%"
+    return element("line", x1=x, x2=x, y1=16, y2=36, class_=kind)
+
+
+def _quantity(value: float, unit: str) -> str:
+    return f"{value:.6g} {unit}"
+
+
+def excerpts(evidence: Evidence) -> Markup | None:
+    """Return the student's lines with what was found beside them; None for none."""
+    if not evidence.excerpts:
+        return None
+    return figure("Your lines", *map(_excerpt, evidence.excerpts))
+
+
+def _excerpt(found: SourceExcerpt) -> Markup:
+    rows = []
+    before = None
+    for each in found.lines:
+        if before is not None and each.line > before + 1:
+            rows.append(element("tr", element("th", "⋮"), element("td", "")))
+        before = each.line
+        code = element("code", each.text.expandtabs(_TAB_NUM_COLUMNS))
+        finding = element("p", f"▲ {each.finding}", class_="finding") if each.finding else None
+        rows.append(
+            element(
+                "tr",
+                element("th", str(each.line), scope="row"),
+                element("td", joined(code, finding)),
+                class_="found" if each.finding else None,
+            )
+        )
+    return element("table", element("caption", found.file), element("tbody", *rows), class_="code")

@@ -1,0 +1,85 @@
+"""Cuts out the lines of a submission that a finding names, each with the finding beside it."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from grader.evidence import MarkedLine, SourceExcerpt
+
+_PLACE = re.compile(r"([\w.-]{1,100}\.py):(\d{1,7})\b")
+_IN_TRACEBACK = re.compile(r'File "(?:[^"\n]{0,300}/)?([\w.-]{1,100}\.py)", line (\d{1,7})\b')
+_CLAUSE_END = re.compile(r"; |\n")
+_NUM_AROUND = 3
+_MOST_FINDINGS = 6
+_MOST_LINE_CHARS = 200
+_MOST_FINDING_CHARS = 300
+
+
+def source_excerpts(
+    sources: Mapping[str, bytes], message: str, detail: str
+) -> tuple[SourceExcerpt, ...]:
+    """Return the lines that a message and a traceback name, with three lines around each.
+
+    sources: by path, what was handed in; places of other files are left out, and so are those of a
+    name that several folders have. Of many places the first six count.
+    """
+    by_name: dict[str, list[str]] = {}
+    for path in sources:
+        by_name.setdefault(path.rpartition("/")[2], []).append(path)
+    findings: dict[tuple[str, int], str] = {}
+    for name, line, finding in [*_named(message), *_traced(detail)]:
+        paths = by_name.get(name, [])
+        if len(paths) == 1 and len(findings) < _MOST_FINDINGS:
+            findings.setdefault((paths[0], line), finding)
+    return tuple(
+        excerpt
+        for path in dict.fromkeys(path for path, _ in findings)
+        if (excerpt := _excerpt(path, sources[path], findings)) is not None
+    )
+
+
+def _named(message: str) -> list[tuple[str, int, str]]:
+    """Return the places in a sentence, each with the clause that names it."""
+    return [
+        (match[1], int(match[2]), _finding(clause))
+        for clause in _CLAUSE_END.split(message)
+        for match in _PLACE.finditer(clause)
+    ]
+
+
+def _finding(clause: str) -> str:
+    """Return what a clause says of its place, without the case and the word that begin it."""
+    return clause.rpartition("deadlock: ")[2].strip()[:_MOST_FINDING_CHARS]
+
+
+def _traced(detail: str) -> list[tuple[str, int, str]]:
+    """Return the places in a traceback, the innermost first."""
+    before_output = detail.partition("last output of rank ")[0]
+    found = [(match[1], int(match[2])) for match in _IN_TRACEBACK.finditer(before_output)]
+    return [
+        (name, line, "raised here" if index == 0 else "called from here")
+        for index, (name, line) in enumerate(reversed(found))
+    ]
+
+
+def _excerpt(
+    path: str, source: bytes, findings: Mapping[tuple[str, int], str]
+) -> SourceExcerpt | None:
+    lines = source.decode("utf-8", "replace").splitlines()
+    marked: Sequence[int] = [line for file, line in findings if file == path]
+    shown = sorted(
+        {
+            near
+            for line in marked
+            if 0 < line <= len(lines)
+            for near in range(max(1, line - _NUM_AROUND), min(len(lines), line + _NUM_AROUND) + 1)
+        }
+    )
+    if not shown:
+        return None
+    return SourceExcerpt(
+        path,
+        tuple(
+            MarkedLine(line, lines[line - 1][:_MOST_LINE_CHARS], findings.get((path, line), ""))
+            for line in shown
+        ),
+    )

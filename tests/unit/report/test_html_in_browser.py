@@ -1,0 +1,115 @@
+"""The page in a real browser: it shows everything, loads nothing, runs nothing."""
+
+from dataclasses import replace
+
+import pytest
+
+from grader.report import html
+
+from . import browser, hostile
+from .example import every_verdict, seen
+
+pytestmark = pytest.mark.skipif(browser.CHROMIUM is None, reason="chromium is not installed")
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory):
+    with browser.browser(tmp_path_factory.mktemp("profile")) as started:
+        yield started
+
+
+def report_with_pictures():
+    report = every_verdict()
+    parts = tuple(
+        replace(part, tests=tuple(replace(test, evidence=seen()) for test in part.tests))
+        for part in report.parts
+    )
+    return replace(report, parts=parts)
+
+
+def opened(chromium, file, text):
+    file.write_text(text)
+    chromium.open(file.as_uri())
+    return chromium
+
+
+OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"
+OVERFLOWING = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wider_than_the_window_and_nothing_is_asked_for(
+    chromium, tmp_path, width, scheme
+):
+    file = tmp_path / "report.html"
+    page = opened(chromium, file, html.render(report_with_pictures()))
+    page.show(width, scheme)
+    assert page.evaluate(OVERFLOWING) <= 0
+    page.evaluate(OPEN_ALL)
+    assert page.evaluate(OVERFLOWING) <= 0
+    assert page.errors == []
+    assert page.requests == [file.as_uri()]
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+    assert dark == (scheme == "dark")
+
+
+@pytest.mark.parametrize(
+    "injected",
+    [
+        "<script>document.title='owned'</script>",
+        "<img src=x onerror=\"document.title='owned'\">",
+        "<p style='color:red' id=styled>x</p><style>body{display:none}</style>",
+        "<img src=https://evil.invalid/x.png>",
+        "<iframe src=https://evil.invalid></iframe>",
+    ],
+)
+def test_the_policy_stops_what_would_get_past_the_escape(chromium, tmp_path, injected):
+    """Even if a text became markup, nothing would be run, styled or fetched."""
+    file = tmp_path / "report.html"
+    whole = html.render(report_with_pictures())
+    page = opened(chromium, file, whole.replace("<main>", f"<main>{injected}", 1))
+    title = page.evaluate("document.title")
+    assert title != "owned"
+    assert page.evaluate("getComputedStyle(document.body).display") == "block"
+    assert any("Content Security Policy" in each for each in page.errors), page.errors
+
+
+@pytest.mark.parametrize(
+    "text", [hostile.TEXTS[6], hostile.TEXTS[7], hostile.TEXTS[27], "x" * 9000]
+)
+def test_hostile_texts_are_text(chromium, tmp_path, text):
+    file = tmp_path / "report.html"
+    page = opened(chromium, file, html.render(hostile.everywhere(text)))
+    page.show(360)
+    page.evaluate(OPEN_ALL)
+    assert (
+        page.evaluate("document.querySelectorAll('script, img, iframe, pre > :not(code)').length")
+        == 0
+    )
+    assert page.evaluate(OVERFLOWING) <= 0
+    assert page.errors == []
+    assert page.requests == [file.as_uri()]
+
+
+def test_the_timeline_is_zoomed_with_the_keyboard(chromium, tmp_path):
+    """The choice of the zoom is a group of buttons, as the browser knows them: arrows move it."""
+    page = opened(chromium, tmp_path / "report.html", html.render(report_with_pictures()))
+    page.show(360)
+    width = "document.querySelector('svg.time').getBoundingClientRect().width"
+    before = page.evaluate(width)
+    page.evaluate("document.querySelector('.zoom input').focus()")
+    for kind in ("rawKeyDown", "keyUp"):
+        page.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", windowsVirtualKeyCode=39)
+    assert page.evaluate(width) == pytest.approx(4 * before, rel=0.01)
+    assert page.evaluate(OVERFLOWING) <= 0
+
+
+def test_it_is_printed_with_its_tables(chromium, tmp_path):
+    """On paper, what is folded away on the screen is there as well."""
+    page = opened(chromium, tmp_path / "report.html", html.render(report_with_pictures()))
+    paper = page.paper()
+    assert paper.startswith(b"%PDF")
+    page.call("Emulation.setEmulatedMedia", media="print")
+    height = "document.querySelector('details.data table').getBoundingClientRect().height"
+    assert page.evaluate(height) > 0

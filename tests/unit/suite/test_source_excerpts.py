@@ -1,0 +1,53 @@
+"""The student's lines beside what was found in them."""
+
+from grader.suite.source_excerpts import source_excerpts
+
+SOURCES = {
+    "ring.py": b"\n".join(b"line %d" % number for number in range(1, 30)),
+    "a/net.py": b"one\ntwo\n",
+    "b/net.py": b"three\nfour\n",
+}
+
+
+def marked(excerpts):
+    return [
+        (each.file, line.line, line.finding)
+        for each in excerpts
+        for line in each.lines
+        if line.finding
+    ]
+
+
+def test_a_place_in_the_message_is_shown_with_its_clause():
+    message = (
+        "2 ranks, x: deadlock: rank 0 waits in Recv at ring.py:11; rank 1 sleeps at ring.py:20"
+    )
+    (excerpt,) = found = source_excerpts(SOURCES, message, "")
+    assert marked(found) == [
+        ("ring.py", 11, "rank 0 waits in Recv at ring.py:11"),
+        ("ring.py", 20, "rank 1 sleeps at ring.py:20"),
+    ]
+    assert [line.line for line in excerpt.lines] == [*range(8, 15), *range(17, 24)]
+    assert excerpt.lines[0].text == "line 8"
+
+
+def test_a_traceback_shows_where_it_was_raised():
+    detail = (
+        '  File "ring.py", line 3, in fit\n    x\n  File "ring.py", line 9, in step\nIndexError: x'
+        '\n\nlast output of rank 0:\n  File "ring.py", line 25, in x'
+    )
+    assert marked(source_excerpts(SOURCES, "it raised IndexError", detail)) == [
+        ("ring.py", 3, "called from here"),
+        ("ring.py", 9, "raised here"),
+    ]
+
+
+def test_lines_of_other_files_and_of_ambiguous_names_are_not_shown():
+    message = "at ours.py:1; at net.py:1; at ring.py:4000; at ring.py:0"
+    assert source_excerpts(SOURCES, message, "") == ()
+
+
+def test_bytes_that_are_no_text_and_long_lines_are_bounded():
+    sources = {"x.py": b"\xff\xfe" + b"y" * 9000}
+    ((line,),) = [each.lines for each in source_excerpts(sources, "at x.py:1", "")]
+    assert len(line.text) == 200
