@@ -58,8 +58,8 @@ def try_becoming_root(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable
 
 
 def foreign_processes() -> list[int]:
-    """Return every process that is not wholly of our user."""
-    ours = {str(os.getuid())}
+    """Return every process that is somebody whom we are in no respect."""
+    ours = set(map(str, os.getresuid()))
     found = []
     for entry in sorted(os.listdir("/proc")):  # noqa: PTH208 - names are all we need
         if entry.isdigit():
@@ -68,7 +68,7 @@ def foreign_processes() -> list[int]:
             except OSError:
                 continue
             users = next(line.split()[1:] for line in lines if line.startswith("Uid:"))
-            if set(users) != ours:
+            if not set(users) <= ours:
                 found.append(int(entry))
     return found
 

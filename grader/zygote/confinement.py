@@ -7,6 +7,7 @@ import resource
 import signal
 from dataclasses import dataclass
 
+from .run_users import RunUsers
 from .system_calls import SystemCallFilter
 
 _MAX_FILE_NUM_BYTES = 256 << 20
@@ -27,14 +28,16 @@ _prctl = ctypes.CDLL(None, use_errno=True).prctl
 class Sealed:
     """What holds a run of a user of its own, beyond the limits that every run has."""
 
-    uid: int
-    ranks: int
+    users: RunUsers
     system_calls: SystemCallFilter
 
-    @property
-    def limits(self) -> tuple[tuple[int, int], ...]:
-        """Return the resource limits, which the user's own desktop must not have."""
-        processes = _NUM_PROCESSES + _NUM_PROCESSES_PER_RANK * self.ranks
+    def limits(self, rank: int | None) -> tuple[tuple[int, int], ...]:
+        """Return the resource limits, which the user's own desktop must not have.
+
+        rank: who has a user to itself; None for what the first user starts.
+        """
+        ranks = max(1, self.users.ranks) if rank is None else 1
+        processes = _NUM_PROCESSES + _NUM_PROCESSES_PER_RANK * ranks
         return (
             (resource.RLIMIT_NPROC, processes),
             (resource.RLIMIT_MEMLOCK, 0),
@@ -61,12 +64,19 @@ def die_with(parent: int) -> None:
         os._exit(127)
 
 
-def confine(sealed: Sealed | None, memory_num_bytes: int, output: int, parent: int) -> None:
+def confine(
+    sealed: Sealed | None,
+    memory_num_bytes: int,
+    output: int,
+    parent: int,
+    rank: int | None = None,
+) -> None:
     """Turn a process just forked into one of a run.
 
     sealed: None for a run of the user we are. memory_num_bytes: private writable memory it may add
     to what it has. output: descriptor that standard output and error go to. All other descriptors
-    are closed. parent: whose end is to be ours.
+    are closed. parent: whose end is to be ours. rank: which one it is, where that has a user of its
+    own.
     """
     os.setsid()
     os.umask(0o077)
@@ -83,7 +93,7 @@ def confine(sealed: Sealed | None, memory_num_bytes: int, output: int, parent: i
         (resource.RLIMIT_DATA, _data_num_bytes() + memory_num_bytes),
         (resource.RLIMIT_FSIZE, _MAX_FILE_NUM_BYTES),
         (resource.RLIMIT_NOFILE, _MAX_OPEN_FILES),
-        *(sealed.limits if sealed is not None else ()),
+        *(sealed.limits(rank) if sealed is not None else ()),
     ):
         hard = resource.getrlimit(kind)[1]
         limit = number if hard == resource.RLIM_INFINITY else min(number, hard)
@@ -92,7 +102,7 @@ def confine(sealed: Sealed | None, memory_num_bytes: int, output: int, parent: i
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123 - the kernel's
         score.write("1000")
     if sealed is not None:
-        _become(sealed.uid)
+        sealed.users.begin(rank)
     _set(_PR_SET_NO_NEW_PRIVS, 1)
     # A change of user has undone this.
     _set(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -116,22 +126,12 @@ def _set(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), f"prctl({option}, {value}) was refused")
 
 
-def _become(uid: int) -> None:
-    """Be this user and nobody else for good."""
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
-
-
-def act_for(uid: int, myself: int) -> None:
-    """Do from now on what this user may, while nothing of this user's may signal us.
-
-    Who may signal a process goes by its real and saved user, what it may do by the effective one.
-    myself: a user that nobody else is.
-    """
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(myself, uid, myself)
+def be_alone(sealed: Sealed, rank: int) -> None:
+    """Be the user of this rank and nobody else, for good."""
+    sealed.users.part(rank)
+    # A change of user has undone these.
+    _set(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    _set(_PR_SET_DUMPABLE, 0)
 
 
 def _data_num_bytes() -> int:

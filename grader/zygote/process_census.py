@@ -5,6 +5,7 @@ The kernel tells which process connects. A process may say anything of itself: n
 
 import socket
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from .descriptors import refuse_descriptors
@@ -22,15 +23,15 @@ _DRAIN_LIMIT_S = 5.0
 class ProcessCensus:
     """Counts processes that connect to a socket; each is let go as soon as it is counted."""
 
-    def __init__(self, path: Path, uid: int) -> None:
-        """uid: whose processes are counted."""
+    def __init__(self, path: Path, uids: Collection[int]) -> None:
+        """uids: whose processes are counted."""
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.setblocking(False)
         self.listener.bind(str(path))
         path.chmod(0o666)
         refuse_descriptors(self.listener)
         self.listener.listen(_MAX_WAITING)
-        self._uid = uid
+        self._uids = frozenset(uids)
         self._seen: set[int] = set()
         self._most_at_once = 0
 
@@ -48,7 +49,7 @@ class ProcessCensus:
                 return
             with connection:
                 pid, uid = peer(connection)
-                if uid == self._uid and len(self._seen) < _MAX_PROCESSES and pid not in self._seen:
+                if uid in self._uids and len(self._seen) < _MAX_PROCESSES and pid not in self._seen:
                     self._seen.add(pid)
                     self._most_at_once = max(self._most_at_once, sum(map(is_alive, self._seen)))
             if time.monotonic() > until_s:

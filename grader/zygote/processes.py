@@ -1,6 +1,7 @@
 """What /proc tells of processes, read where nothing of it needs the right to trace them."""
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,12 +60,12 @@ def is_below(pid: int, ancestor: int) -> bool:
     return False
 
 
-def owned_by(uid: int) -> list[int]:
-    """Return every process but ourselves that is this user in any respect and has not ended.
+def owned_by(uids: Collection[int]) -> list[int]:
+    """Return every process but ourselves that is one of these users in any respect, and not ended.
 
     By its status, which also tells of the user that it is only in part.
     """
-    found = []
+    found, wanted = [], set(map(str, uids))
     for process in all_processes():
         if process.has_ended or process.pid == os.getpid():
             continue
@@ -72,8 +73,8 @@ def owned_by(uid: int) -> list[int]:
             status = (_PROC / str(process.pid) / "status").read_text(errors="replace")
         except OSError:
             continue
-        uids = next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:]
-        if str(uid) in uids:
+        users = next(line for line in status.splitlines() if line.startswith("Uid:")).split()[1:]
+        if not wanted.isdisjoint(users):
             found.append(process.pid)
     return found
 

@@ -20,6 +20,8 @@ from .ending import end_sealed, end_unsealed
 from .memory import MemoryOfDescendants
 from .process_census import ProcessCensus
 from .processes import descendants
+from .run_folders import make_folders
+from .run_users import RunUsers
 from .stubs import StubRegistry
 from .student_confinement import confine_student, make_shared_folders
 from .supervisor import RunSupervisor, SupervisedRun
@@ -80,10 +82,12 @@ class Run:
         group = ControlGroup()
         if order.uid is not None:
             assert system_calls is not None
-            self._sealed = Sealed(order.uid, order.ranks, system_calls)
+            users = RunUsers.of_run(order.uid, order.ranks)
+            self._sealed = Sealed(users, system_calls)
+            make_folders(users, self._folder / "scratch")
             group = ControlGroup.own()
             self._supervised = SupervisedRun(
-                order.uid,
+                users,
                 self._folder / "scratch",
                 order.memory_num_bytes,
                 group,
@@ -93,7 +97,7 @@ class Run:
             self._supervisor = RunSupervisor(self._supervised)
         self._denied = DeniedTime(len(os.sched_getaffinity(0)))
         self._told_denied_s = 0.0
-        self._census = ProcessCensus(self._folder / _CENSUS_SOCKET, self._uid)
+        self._census = ProcessCensus(self._folder / _CENSUS_SOCKET, self._uids)
         self._memory = MemoryOfDescendants(order.memory_num_bytes) if group.memory < 0 else None
         if order.mpirun is None:
             for rank in range(order.ranks):
@@ -105,6 +109,10 @@ class Run:
     def _uid(self) -> int:
         return os.getuid() if self._order.uid is None else self._order.uid
 
+    @property
+    def _uids(self) -> tuple[int, ...]:
+        return (self._uid,) if self._sealed is None else self._sealed.users.all
+
     def _start_mpirun(self, command: list[str]) -> None:
         installed = Path(command[0]).resolve().parent.parent
         # Where the command was found, and where it really is, may be two places.
@@ -115,14 +123,16 @@ class Run:
         self._mpirun = self._fork(lambda: os.execvp(command[0], command), {})  # noqa: S606 - ours
         self._stubs.mpirun = self._mpirun
 
-    def _fork(self, act: Callable[[], object], environment: dict[str, str]) -> int:
+    def _fork(
+        self, act: Callable[[], object], environment: dict[str, str], rank: int | None = None
+    ) -> int:
         """Return the pid of a new process of the run, which does `act`."""
         order, parent = self._order, os.getpid()
         pid = os.fork()
         if pid:
             return pid
         try:
-            confine(self._sealed, order.rank_memory_num_bytes, self._log, parent)
+            confine(self._sealed, order.rank_memory_num_bytes, self._log, parent, rank)
             os.environ.clear()
             os.environ.update({**order.environment, **environment})
             os.chdir(self._folder / "scratch")
@@ -146,7 +156,8 @@ class Run:
             self._rank_main(f"{self._order.folder}/judge.sock", rank, confine)
 
         census = {_CENSUS: f"{self._order.folder}/{_CENSUS_SOCKET}"}
-        self._pids[rank] = self._fork(be_rank, {**environment, **census})
+        own = rank if self._order.ranks > 1 else None
+        self._pids[rank] = self._fork(be_rank, {**environment, **census}, own)
 
     @property
     def sources(self) -> list[Any]:

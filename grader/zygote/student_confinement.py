@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import landlock
-from .confinement import Sealed
+from .confinement import Sealed, be_alone
 from .rank_system_calls import Allowed
+from .run_folders import own_folders
 
 _DEVICES = tuple(Path("/dev") / name for name in ("null", "full", "zero", "random", "urandom"))
 _SEGMENTS, _WINDOWS = "segments", "windows"
@@ -53,15 +54,19 @@ def confine_student(
 ) -> Callable[[], None] | None:
     """Give this rank a folder of its own to work in, and as little else as its world needs.
 
+    Where MPI has no windows that they share, each rank is then a user of its own.
     sealed: None for a run of the user we are, whose ranks are only kept apart by convention.
     folder: the run's. world: MPI, OWN_MPI or GLOO. windows: MPI may make files for them, which all
     ranks use. Returns what takes away the rest when MPI is up, where it is not yet; None otherwise.
     Raises OSError when the kernel refuses, as does what is returned.
     """
     scratch = folder / "scratch"
-    own, memory = scratch / f"rank-{rank}", scratch / f"memory-{rank}"
-    for each in (own, memory):
-        each.mkdir(mode=0o700)
+    own, memory = own_folders(scratch, rank)
+    if sealed is None:
+        for each in (own, memory):
+            each.mkdir(mode=0o700, parents=True)
+    elif world in (MPI, GLOO) and not windows:
+        be_alone(sealed, rank)
     os.chdir(own)
     os.environ.update(_pointing_to(own, os.environ, scratch))
     tempfile.tempdir = None  # found before, perhaps, and no longer ours
@@ -145,7 +150,7 @@ def _unshared(folder: Path) -> Iterator[Path]:
 
 
 def _is_of_a_rank(path: Path) -> bool:
-    return path.name.startswith(("rank-", "memory-"))
+    return path.name.startswith("rank-")
 
 
 def _ports_of_mpirun(environment: Mapping[str, str]) -> list[int]:

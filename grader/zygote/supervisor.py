@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .confinement import act_for
 from .control_group import ControlGroup
 from .memory import private_num_bytes
 from .processes import owned_by
 from .removal import names_in, remove_contents
+from .run_folders import own_folders, remove_own_folders
+from .run_users import RunUsers
 
 WRITABLE_BY_ALL = ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")  # noqa: S108 - they are tidied up
 _TICK_S = 0.01
@@ -36,9 +37,9 @@ SOMETHING_STAYED = 3
 class SupervisedRun:
     """What a supervisor is responsible for."""
 
-    uid: int
+    users: RunUsers
     scratch: Path
-    """The only folder of the run that its user may write to."""
+    """What users of the run may write to lies in this folder."""
     memory_num_bytes: int
     """What the whole run may use."""
     group: ControlGroup
@@ -46,9 +47,11 @@ class SupervisedRun:
     """The process of the judge, whose memory is not the run's; 0 where it is in another group."""
 
     @property
-    def own_uid(self) -> int:
-        """Return the user that the supervisor is: each run has two to itself."""
-        return self.uid + 1
+    def writable(self) -> tuple[Path, ...]:
+        """Return the folders that users of the run may write to."""
+        ranks = range(self.users.ranks)
+        own = [folder for rank in ranks for folder in own_folders(self.scratch, rank)]
+        return (self.scratch, *own)
 
 
 class RunSupervisor:
@@ -96,12 +99,9 @@ def _supervise(run: SupervisedRun, zygote: socket.socket) -> int:
             with contextlib.suppress(OSError):
                 # Before the first process dies: nobody is to wonder why.
                 zygote.sendall(json.dumps({"excess": excess}).encode() + b"\n")
-            act_for(run.uid, run.own_uid)
-            kill_all_of(run.uid)
+            kill_all_of(run.users)
             break
-    if not told:
-        act_for(run.uid, run.own_uid)
-    kill_all_of(run.uid)
+    kill_all_of(run.users)
     return 0 if _clean(run) else SOMETHING_STAYED
 
 
@@ -144,28 +144,32 @@ class _Limits:
             yield {"kind": "processes", "used": processes, "allowed": allowed}
 
 
-def kill_all_of(uid: int) -> None:
-    """Kill every process that we may, as the user we act for, until there is none of this user.
+def kill_all_of(users: RunUsers) -> None:
+    """Kill every process that one of them may, until there is none of theirs; become them for it.
 
-    One signal to all of them, which no fork can outrun.
+    One signal to all processes of a user, which no fork can outrun.
     """
     while True:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(-1, signal.SIGKILL)
-        if not owned_by(uid):
+        for uid in users.all:
+            users.act_for(uid)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(-1, signal.SIGKILL)
+        if not owned_by(users.all):
             return
         time.sleep(0.002)
 
 
 def _clean(run: SupervisedRun) -> bool:
-    """Remove all that the run's user left, so that no later run finds it; return whether it went.
+    """Remove all that the run's users left, so that no later run finds it; return whether it went.
 
     System V memory and message queues are no files: no process of a run can make them.
     """
-    remove_contents(run.scratch)
-    for folder in map(Path, WRITABLE_BY_ALL):
-        remove_contents(folder, run.uid)
-    stayed = [*names_in(run.scratch)]
-    for folder in map(Path, WRITABLE_BY_ALL):
-        stayed += names_in(folder, run.uid)
+    stayed: list[str] = []
+    for uid in run.users.all:
+        run.users.act_for(uid)
+        for folder in (*run.writable, *map(Path, WRITABLE_BY_ALL)):
+            remove_contents(folder, uid)
+            stayed += names_in(folder, uid)
+    run.users.act_for(0)
+    remove_own_folders(run.users, run.scratch)
     return not stayed

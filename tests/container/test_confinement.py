@@ -35,6 +35,7 @@ from grader.runner.fork_server import ForkServer
 from grader.runner.launch_plan import Limits
 from grader.runner.users import run_uids
 from grader.zygote.processes import descendants
+from grader.zygote.run_users import NUMBERS_PER_RUN
 
 def kill_once(server, whom):
     time.sleep(1.0)
@@ -68,7 +69,7 @@ with ForkServer(modules) as server:
             "values": [] if failure else [float(each) for each in launched.outcomes[0]["value"]],
             "printed": list(launched.output_tails),
             "alive": [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
-                      if {uid, uid + 1} & set(uids_of(pid))],
+                      if set(range(uid, uid + NUMBERS_PER_RUN)) & set(uids_of(pid))],
             "left": [path + "/" + name for path in ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")
                      for name in os.listdir(path) if os.lstat(path + "/" + name).st_uid],
         })
@@ -459,12 +460,13 @@ def in_world(world, source, **more):
 
 
 BETWEEN_RANKS = """
-import fcntl, os, signal, socket, subprocess
+import fcntl, os, resource, signal, socket, subprocess
 from pathlib import Path
 
 def ways(own, rank, other, names):
-    shared = own.parents[1]
-    theirs = own.parent / f"rank-{1 - rank}"
+    everybodys = own.parents[1]
+    shared = everybodys.parent
+    theirs = everybodys / f"rank-{1 - rank}" / "work"
     file = open(shared / "submission" / "work.py")
     null = open("/dev/null", "w")
 
@@ -475,10 +477,16 @@ def ways(own, rank, other, names):
     return {
         "a file of the other": lambda: (theirs / "x").write_text("x"),
         "the other's folder": lambda: os.listdir(theirs),
-        "the other's shared memory": lambda: os.listdir(own.parent / f"memory-{1 - rank}"),
-        "a file beside the folders": lambda: (own.parent / f"x{rank}").write_text("x"),
-        "a file of MPI's": lambda: (own.parent / "segments" / f"x{rank}").write_text("x"),
-        "a pipe with a name": lambda: os.mkfifo(own.parent / f"pipe{rank}"),
+        "the other's shared memory": lambda: os.listdir(theirs.parent / "memory"),
+        "what a link of the other says": lambda: os.readlink(theirs / "link"),
+        "the size of a file of the other": lambda: os.stat(theirs / "file"),
+        "the times of the other's folder": lambda: os.stat(theirs),
+        "the times of the folder of all": lambda: os.utime(everybodys, (1, 1)),
+        "the mode of the folder of all": lambda: os.chmod(everybodys, 0o777),
+        "a limit of the other": lambda: resource.prlimit(other, resource.RLIMIT_CORE),
+        "a file beside the folders": lambda: (everybodys / f"x{rank}").write_text("x"),
+        "a file of MPI's": lambda: (everybodys / "segments" / f"x{rank}").write_text("x"),
+        "a pipe with a name": lambda: os.mkfifo(everybodys / f"pipe{rank}"),
         "a socket with a path": lambda: os.mknod(f"socket{rank}", 0o140600),
         "a local socket of the other": reach_by_name,
         "a file in /dev/shm": lambda: Path(f"/dev/shm/x{rank}").write_text("x"),
@@ -513,7 +521,10 @@ def act(world):
             pass  # not even that
         names = both(world, listener.getsockname())
         found = []
-        own = Path.cwd() if Path.cwd().name != "scratch" else Path.cwd() / f"rank-{rank}"
+        own = Path.cwd() if Path.cwd().name == "work" else Path.cwd() / f"rank-{rank}" / "work"
+        os.symlink("said by a link", own / "link")
+        (own / "file").write_text("some bytes")
+        both(world, 0)
         for name, way in ways(own, rank, pids[1 - rank], names).items():
             try:
                 way()
@@ -540,7 +551,7 @@ def test_without_the_second_confinement_there_are_such_ways():
     (answer,) = runs(in_world("mpi", BETWEEN_RANKS, confined=False))
     assert (answer["verdict"], answer["values"]) == ("", [7, 7])
     for printed in answer["printed"]:
-        for way in ("a signal", "a lock of a device", "UDP", "a local socket", "free", "space"):
+        for way in ("a lock of a device", "UDP", "a local socket", "free", "space"):
             assert way in printed
 
 
@@ -556,19 +567,19 @@ BEFORE_MPI = """
             return False
 
     rank = os.environ["OMPI_COMM_WORLD_RANK"]
-    (Path.cwd().parent / "segments" / f"x{rank}").write_text("x")
+    (Path.cwd().parents[1] / "segments" / f"x{rank}").write_text("x")
     listener = socket.socket()
     listener.listen()
     ways = {
         "a port": lambda: socket.create_connection(listener.getsockname()),
         "a port of its own": lambda: socket.socket().bind(("127.0.0.1", 0)),
-        "a file beside the folders": lambda: Path(f"../x{rank}").write_text("x"),
+        "a file beside the folders": lambda: Path(f"../../x{rank}").write_text("x"),
         "a file in /dev/shm": lambda: Path(f"/dev/shm/x{rank}").write_text("x"),
     }
     print("found: " + ", ".join(name for name in ways if reached(ways[name])), flush=True)
     from mpi4py import MPI
     MPI.COMM_WORLD.Barrier()
-    after = reached(lambda: (Path.cwd().parent / "segments" / f"y{rank}").write_text("x"))
+    after = reached(lambda: (Path.cwd().parents[1] / "segments" / f"y{rank}").write_text("x"))
     print(f"after: {after}", flush=True)
     answer = 7
 """

@@ -6,18 +6,19 @@ import pytest
 
 from grader.errors import GraderError
 from grader.runner.users import _mapped_ranges, draw_block, run_uids
+from grader.zygote.run_users import NUMBERS_PER_RUN
 
 EVERYBODY = "         0          0 4294967295\n"
 REMAPPED = "         0     100000      65536\n"
 ROOTLESS = "         0       1000          1\n         1     100000      65536\n"
 
 
-def test_every_run_has_two_users_to_itself():
-    """No number, and not the one after it, comes twice while a block lasts."""
-    uids = list(itertools.islice(run_uids(), 512))
-    both = {*uids, *(uid + 1 for uid in uids)}
-    assert len(both) == 1024
-    assert max(both) - min(both) == 1023
+def test_every_run_has_users_to_itself():
+    """No number, and none of those after it, comes twice while a block lasts."""
+    uids = list(itertools.islice(run_uids(), 1024 // NUMBERS_PER_RUN))
+    all_of_them = {uid + number for uid in uids for number in range(NUMBERS_PER_RUN)}
+    assert len(all_of_them) == 1024
+    assert max(all_of_them) - min(all_of_them) == 1023
 
 
 def test_users_never_run_out():
@@ -43,10 +44,10 @@ def test_a_container_with_few_users_uses_those_it_has(table):
         assert block.start >= 1000 and block.stop <= 65537
 
 
-def test_a_handful_of_users_is_used_whole():
-    """A short range gives a short block of an even number of users."""
-    assert draw_block([range(0, 1006)]) == range(1000, 1006)
-    assert len(draw_block([range(0, 1007)])) == 6
+def test_few_users_are_enough_for_two_runs():
+    """A short range gives a short block of whole runs."""
+    assert draw_block([range(0, 1128)]) == range(1000, 1128)
+    assert len(draw_block([range(0, 1150)])) == 128
 
 
 def test_no_users_at_all_is_one_clear_sentence():

@@ -9,6 +9,7 @@ import pytest
 
 from grader.runner.users import run_uids
 from grader.zygote.confinement import Sealed, confine
+from grader.zygote.run_users import RunUsers
 from grader.zygote.system_calls import NoFilter, SystemCallFilter
 
 TOLD = ("Uid", "Gid", "Groups", "CapEff", "NoNewPrivs", "Seccomp", "Umask")
@@ -65,7 +66,7 @@ def test_a_sealed_run_has_every_limit():
     """Another user for good, without rights, descriptors, or a way to get them back."""
     uid = next(run_uids())
     try:
-        sealed = Sealed(uid, ranks=16, system_calls=SystemCallFilter())
+        sealed = Sealed(RunUsers(uid, 16), SystemCallFilter())
     except NoFilter as error:
         pytest.skip(str(error))
     found = inside(sealed)

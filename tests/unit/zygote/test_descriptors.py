@@ -120,7 +120,7 @@ def test_the_kernel_refuses_what_is_sent_to_a_socket(tmp_path, attacker, socket_
     path = tmp_path / "census.sock"
     made = {
         "judge": lambda: Connections(path, 4, os.getuid()),
-        "census": lambda: ProcessCensus(path, os.getuid()),
+        "census": lambda: ProcessCensus(path, [os.getuid()]),
         "stubs": lambda: StubRegistry(path, 4, os.getuid(), []),
     }[socket_name]()
     assert attacker(path).recv()
@@ -150,7 +150,7 @@ def test_processes_are_counted_on_where_the_kernel_refuses_nothing(
     path = tmp_path / "census.sock"
 
     def count() -> None:
-        census = ProcessCensus(path, os.getuid())
+        census = ProcessCensus(path, [os.getuid()])
         assert not attacker(path, 8).recv()
         assert census.drain() == {"seen": 1, "at_once": 1}
         census.close()
@@ -160,7 +160,7 @@ def test_processes_are_counted_on_where_the_kernel_refuses_nothing(
 
 def test_who_counts_processes_has_time_for_others(tmp_path, monkeypatch):
     """However many come, and however slowly each is let go."""
-    census = ProcessCensus(tmp_path / "census.sock", os.getuid())
+    census = ProcessCensus(tmp_path / "census.sock", [os.getuid()])
     now_s = [0.0]
     monkeypatch.setattr(process_census.time, "monotonic", lambda: now_s[0])
 

@@ -24,7 +24,7 @@ sys.stdin.read()
 
 @pytest.fixture
 def census(tmp_path):
-    made = ProcessCensus(tmp_path / "census.sock", os.getuid())
+    made = ProcessCensus(tmp_path / "census.sock", [os.getuid()])
     yield made
     made.close()
 
@@ -95,7 +95,7 @@ def test_who_came_before_somebody_asks_is_counted(census):
 
 def test_a_stranger_is_not_counted(tmp_path):
     """Only processes of the run's user are."""
-    census = ProcessCensus(tmp_path / "census.sock", os.getuid() + 1)
+    census = ProcessCensus(tmp_path / "census.sock", [os.getuid() + 1])
     finish(start(census))
     assert census.drain() == {"seen": 0, "at_once": 0}
     census.close()

@@ -45,13 +45,13 @@ def test_a_process_that_may_not_be_looked_into_is_found_by_its_user():
     try:
         process.stdout.readline()
         assert Path(f"/proc/{process.pid}/environ").stat().st_uid == 0
-        assert owned_by(uid) == [process.pid]
-        assert owned_by(uid + 1) == []
+        assert owned_by([uid]) == [process.pid]
+        assert owned_by([uid + 1]) == []
     finally:
         process.kill()
         until_s = time.monotonic() + DEADLINE_S
-        while owned_by(uid) and time.monotonic() < until_s:
+        while owned_by([uid]) and time.monotonic() < until_s:
             time.sleep(0.01)
-        assert owned_by(uid) == [], "a process that has ended does not count"
+        assert owned_by([uid]) == [], "a process that has ended does not count"
         process.wait()
         process.stdout.close()

@@ -14,6 +14,7 @@ import pytest
 from grader.runner.users import run_uids
 from grader.zygote.control_group import ControlGroup
 from grader.zygote.processes import owned_by
+from grader.zygote.run_users import RunUsers
 from grader.zygote.supervisor import RunSupervisor, SupervisedRun
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="becomes other users")
@@ -36,7 +37,7 @@ def run(tmp_path):
     scratch = tmp_path / "run" / "scratch"
     scratch.mkdir(parents=True)
     scratch.chmod(0o777)
-    return SupervisedRun(next(run_uids()), scratch, 1 << 40, ControlGroup())
+    return SupervisedRun(RunUsers(next(run_uids()), 2), scratch, 1 << 40, ControlGroup())
 
 
 def start(uid: int, script: str = DAEMONS) -> subprocess.Popen[bytes]:
@@ -60,15 +61,19 @@ def exit_code(supervisor) -> int:
 
 def test_daemons_are_ended_and_files_removed(run):
     """Sessions of their own, ignored signals, pids that change: none is left, and no file."""
-    left = [run.scratch / "own", Path(f"/tmp/left-{run.uid}"), Path(f"/dev/shm/{run.uid}")]
+    left = [
+        run.scratch / "own",
+        Path(f"/tmp/left-{run.users.first}"),
+        Path(f"/dev/shm/{run.users.first}"),
+    ]
     supervisor = RunSupervisor(run)
     script = "".join(f"mkdir -p {path}/a/b; chmod 0 {path}/a;" for path in left) + DAEMONS
-    process = start(run.uid, script)
-    assert len(owned_by(run.uid)) >= 3
+    process = start(run.users.first, script)
+    assert len(owned_by(run.users.all)) >= 3
     supervisor.shut_down()
     assert exit_code(supervisor) == 0
     assert finish(process) == -signal.SIGKILL
-    assert owned_by(run.uid) == []
+    assert owned_by(run.users.all) == []
     assert not any(path.exists() for path in left)
 
 
@@ -76,7 +81,7 @@ def test_no_process_of_the_run_may_signal_its_keeper(run):
     """Not while it waits, and not while it acts for the run's user."""
     supervisor = RunSupervisor(run)
     attack = f"echo started; while :; do kill -9 {supervisor.pid} 2>/dev/null && echo hit; done"
-    process = start(run.uid, attack)
+    process = start(run.users.first, attack)
     time.sleep(0.2)
     supervisor.shut_down()
     assert exit_code(supervisor) == 0
@@ -92,11 +97,11 @@ def test_the_death_of_the_zygote_ends_the_run(run):
         (run.scratch / "kept").write_text(str(supervisor.pid))
         signal.pause()
     assert _until((run.scratch / "kept").exists)
-    process = start(run.uid)
+    process = start(run.users.first)
     os.kill(zygote, signal.SIGKILL)
     os.waitpid(zygote, 0)
     assert finish(process) == -signal.SIGKILL
-    assert _until(lambda: owned_by(run.uid) == [])
+    assert _until(lambda: owned_by(run.users.all) == [])
 
 
 @pytest.mark.parametrize("kind", ["memory", "processes"])
@@ -114,10 +119,10 @@ def test_excess_is_told_and_ends_the_processes(run, tmp_path, kind):
     for name, value in counters.items():
         (group / name).write_text(f"{value}\n")
     watched = SupervisedRun(
-        run.uid, run.scratch, 500 * MIB, ControlGroup.own(group, group / "membership")
+        run.users, run.scratch, 500 * MIB, ControlGroup.own(group, group / "membership")
     )
     supervisor = RunSupervisor(watched)
-    process = start(run.uid)
+    process = start(run.users.first)
     assert select.select([supervisor.connection], [], [], 0.2)[0] == []
     if kind == "memory":
         count(group / "memory.current", 601 * MIB)
@@ -131,7 +136,7 @@ def test_excess_is_told_and_ends_the_processes(run, tmp_path, kind):
     assert supervisor.said() == [{"excess": expected[kind]}]
     assert finish(process) == -signal.SIGKILL
     # The supervisor itself has by now become this user in part.
-    assert _until(lambda: owned_by(run.uid) == [supervisor.pid])
+    assert _until(lambda: owned_by(run.users.all) == [supervisor.pid])
     supervisor.shut_down()
     assert exit_code(supervisor) == 0
 
@@ -149,7 +154,7 @@ def test_a_share_of_the_container_is_kept_for_the_judge(run, tmp_path):
     (group / "memory.current").write_text(f"{100 * MIB}\n")
     (group / "memory.max").write_text(f"{400 * MIB}\n")
     watched = SupervisedRun(
-        run.uid, run.scratch, 500 * MIB, ControlGroup.own(group, group / "membership")
+        run.users, run.scratch, 500 * MIB, ControlGroup.own(group, group / "membership")
     )
     supervisor = RunSupervisor(watched)
     # The supervisor has to have seen how much there was before.
@@ -169,12 +174,13 @@ from pathlib import Path
 from grader.zygote.confinement import adopt_orphans
 from grader.zygote.control_group import ControlGroup
 from grader.zygote.ending import end_sealed
+from grader.zygote.run_users import RunUsers
 from grader.zygote.supervisor import SupervisedRun, RunSupervisor
 adopt_orphans()
-run = SupervisedRun(int(sys.argv[1]), Path(sys.argv[2]), 1 << 40, ControlGroup())
+run = SupervisedRun(RunUsers(int(sys.argv[1]), 2), Path(sys.argv[2]), 1 << 40, ControlGroup())
 supervisor = RunSupervisor(run)
 if os.fork() == 0:
-    os.setresuid(run.uid, run.uid, run.uid)
+    os.setresuid(run.users.first, run.users.first, run.users.first)
     os.execvp("sh", ["sh", "-c", sys.argv[3]])
 os.kill(supervisor.pid, signal.SIGKILL)
 print(json.dumps(end_sealed(supervisor, run, run.scratch.parent)))
@@ -184,14 +190,14 @@ print(json.dumps(end_sealed(supervisor, run, run.scratch.parent)))
 def test_a_keeper_that_was_killed_has_a_successor(run):
     """The run ends all the same, and its folder goes with it."""
     done = subprocess.run(
-        [sys.executable, "-c", ENDING, str(run.uid), str(run.scratch), DAEMONS],
+        [sys.executable, "-c", ENDING, str(run.users.first), str(run.scratch), DAEMONS],
         capture_output=True,
         text=True,
         timeout=DEADLINE_S,
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) is True
-    assert owned_by(run.uid) == []
+    assert owned_by(run.users.all) == []
     assert not run.scratch.parent.exists()
 
 
