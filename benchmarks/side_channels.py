@@ -25,6 +25,7 @@ import torch.distributed as dist
 
 NUM_BITS = 100
 SLOTS_MS = (3, 10, 30)
+pids = [None, None]
 PORTS = range(40000, 40032)
 syscall = ctypes.CDLL(None).syscall
 FUTEX, WAIT, WAKE = 202, 0, 1
@@ -81,11 +82,31 @@ class Ports:
             each and each.close()
         return [each is None for each in found]
 
+class Descriptors:
+    """How many files the other has open, which its folder in /proc tells by its size."""
+    width = 8
+    taken = ()
+    def send(self, bits):
+        self.end()
+        number = sum(bit << place for place, bit in enumerate(bits))
+        self.taken = [os.dup(0) for _ in range(number)]
+    def end(self):
+        for each in self.taken:
+            os.close(each)
+    def begin(self):
+        if not hasattr(self, "before"):
+            raise RuntimeError("nobody has counted before")
+    def count(self):
+        return os.stat(f"/proc/{pids[0]}/fd").st_size
+    def read(self):
+        number = self.count() - self.before
+        return [bool(number >> place & 1) for place in range(self.width)]
+
 class Futexes:
     """Who waits at a place of a file that both may read, and no more."""
     width = 1
     def __init__(self):
-        file = open(Path.cwd().parents[1] / "submission" / "work.py", "rb")
+        file = open(Path.cwd().parents[2] / "submission" / "work.py", "rb")
         self.file = file
         libc = ctypes.CDLL(None)
         libc.mmap.restype = ctypes.c_void_p
@@ -111,6 +132,8 @@ def run(channel, rank, slot_s):
     draw = random.Random(7)
     num_slots = max(20, NUM_BITS // channel.width)
     sent = [[draw.random() < 0.5 for _ in range(channel.width)] for _ in range(num_slots)]
+    if isinstance(channel, Descriptors) and rank:
+        channel.before = channel.count()
     told = [time.monotonic() + 0.3]
     dist.broadcast_object_list(told, 0)
     got = []
@@ -138,8 +161,9 @@ def rate(wrong, bits_per_s):
 
 def go(comm):
     rank = dist.get_rank()
+    dist.all_gather_object(pids, os.getpid())
     best = {}
-    for kind in (Inodes, Processes, Ports, Futexes):
+    for kind in (Inodes, Processes, Ports, Descriptors, Futexes):
         for slot_ms in SLOTS_MS:
             wrong = [run(kind(), rank, slot_ms / 1000)]
             dist.broadcast_object_list(wrong, 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import loopback
+from . import loopback, proc_access
 from .confinement import Sealed, confine
 from .control_group import ControlGroup
 from .denied_time import DeniedTime
@@ -85,6 +85,8 @@ class Run:
             users = RunUsers.of_run(order.uid, order.ranks)
             self._sealed = Sealed(users, system_calls)
             make_folders(users, self._folder / "scratch")
+            if order.mpirun is not None:
+                proc_access.open_to_group(users.first)
             group = ControlGroup.own()
             self._supervised = SupervisedRun(
                 users,
@@ -256,4 +258,7 @@ class Run:
         if self._sealed is None:
             end_unsealed(self._folder)
             return True
-        return end_sealed(self._supervisor, self._supervised, self._folder)
+        try:
+            return end_sealed(self._supervisor, self._supervised, self._folder)
+        finally:
+            proc_access.open_to_all()

@@ -65,8 +65,6 @@ def confine_student(
     if sealed is None:
         for each in (own, memory):
             each.mkdir(mode=0o700, parents=True)
-    elif world in (MPI, GLOO) and not windows:
-        be_alone(sealed, rank)
     os.chdir(own)
     os.environ.update(_pointing_to(own, os.environ, scratch))
     tempfile.tempdir = None  # found before, perhaps, and no longer ours
@@ -92,6 +90,8 @@ def confine_student(
     )
     if world != OWN_MPI:
         confine()
+        if not windows:
+            be_alone(sealed, rank)
         return None
     of_mpi = [each for each in scratch.iterdir() if not _is_of_a_rank(each)]
     _confine(

@@ -483,6 +483,8 @@ def ways(own, rank, other, names):
         "the times of the other's folder": lambda: os.stat(theirs),
         "the times of the folder of all": lambda: os.utime(everybodys, (1, 1)),
         "the mode of the folder of all": lambda: os.chmod(everybodys, 0o777),
+        "how many files the other has open": lambda: os.stat(f"/proc/{other}/fd"),
+        "how many threads the other has": lambda: os.stat(f"/proc/{other}/task"),
         "a limit of the other": lambda: resource.prlimit(other, resource.RLIMIT_CORE),
         "a file beside the folders": lambda: (everybodys / f"x{rank}").write_text("x"),
         "a file of MPI's": lambda: (everybodys / "segments" / f"x{rank}").write_text("x"),
@@ -537,13 +539,18 @@ def act(world):
 """
 
 
+SEEN_BY_A_PATH = ["how many files the other has open", "how many threads the other has"]
+"""Where ranks get into /proc."""
+
+
 # Not by their names alone: a plugin takes `mpi` for its own mark.
 @pytest.mark.parametrize("world", ["mpi", "own-mpi", "gloo"], ids="between_{}".format)
 def test_ranks_have_no_other_way_to_each_other(world):
     """Than MPI, or TCP where gloo needs it, which the kernel counts."""
     (answer,) = runs(in_world(world, BETWEEN_RANKS), modules=["torch"])
     assert (answer["verdict"], answer["values"]) == ("", [7, 7])
-    assert [printed.strip() for printed in answer["printed"]] == ["found:", "found:"]
+    found = {"mpi": "found:"}.get(world, f"found: {', '.join(SEEN_BY_A_PATH)}")
+    assert [printed.strip() for printed in answer["printed"]] == [found, found]
 
 
 def test_without_the_second_confinement_there_are_such_ways():
@@ -627,6 +634,8 @@ def files():
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "y").write_text(str(np.load("kept.npy")))
     Path("/dev/null").write_text("x")
+
+def proc():
     Path("/proc/self/stat").read_text(), Path("/proc/cpuinfo").read_text()
 
 def threads():
@@ -711,7 +720,7 @@ def communicators():
     MPI.COMM_WORLD.Split(0).Dup().Barrier()
 
 def act(world):
-    uses = [files, threads, fork, pipes, pool, locked_value, manager, shared_tensors,
+    uses = [files, proc, threads, fork, pipes, pool, locked_value, manager, shared_tensors,
             tensors_in_a_queue, data_loader, database_in_memory, database_in_a_file, spawn,
             shared_memory_block, python]
     uses += {"gloo": [new_group, ddp], "none": []}.get(world, [communicators])
@@ -737,9 +746,9 @@ ALONE = ["database_in_a_file", "spawn", "shared_memory_block", "python"]
     ("world", "more"),
     [
         ("mpi", ["communicators"]),
-        ("own-mpi", ["communicators"]),
-        ("gloo", ["new_group", "ddp"]),
-        ("none", ALONE),
+        ("own-mpi", ["communicators", "proc"]),
+        ("gloo", ["new_group", "ddp", "proc"]),
+        ("none", [*ALONE, "proc"]),
     ],
     ids=("of_mpi", "of_own_mpi", "of_gloo", "of_one_process"),
 )
