@@ -94,15 +94,17 @@ def _sentence(attempt: Any) -> str:
 def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterator[Protection]:
     """Yield what the kernel says of a rank; both statuses are texts of /proc/PID/status."""
     user, group = status_field(status, "Uid").split(), status_field(status, "Gid").split()
-    groups = status_field(status, "Groups")
-    is_alone = len({*user, *group}) == 1 and "0" not in user and not groups
+    groups = status_field(status, "Groups").split()
+    is_nobody_else = "0" not in {*user, *group} and set(groups) <= {user[0]}
     yield _essential(
-        "Ranks are a user of their own", is_alone, f"user {user[0]}, groups {groups or 'none'}"
+        "Ranks are users of their own, and not root",
+        is_nobody_else,
+        f"user {user[0]}, until it is connected {user[1]}, groups {' '.join(groups) or 'none'}",
     )
     users = found["users_of_mpirun"]
     yield _essential(
-        "mpirun is the same user, so that nothing it starts is root",
-        bool(users) and set(users) == {user[0]},
+        "mpirun is another user, and not root",
+        bool(users) and set(users) == {user[1]} and user[0] != user[1],
         f"its processes are of user {', '.join(sorted(set(users))) or 'unknown'}",
     )
     powers = [name for kind in ("CapPrm", "CapAmb") for name in sorted(capabilities(status, kind))]

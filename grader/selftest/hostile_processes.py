@@ -58,7 +58,7 @@ def try_becoming_root(target: Mapping[str, Any]) -> Iterator[tuple[str, Callable
 
 
 def foreign_processes() -> list[int]:
-    """Return every process that is somebody whom we are in no respect."""
+    """Return every process of whom we are nothing in any respect."""
     ours = set(map(str, os.getresuid()))
     found = []
     for entry in sorted(os.listdir("/proc")):  # noqa: PTH208 - names are all we need
@@ -68,7 +68,7 @@ def foreign_processes() -> list[int]:
             except OSError:
                 continue
             users = next(line.split()[1:] for line in lines if line.startswith("Uid:"))
-            if not set(users) <= ours:
+            if ours.isdisjoint(users):
                 found.append(int(entry))
     return found
 

@@ -198,10 +198,10 @@ WEAKENED = {
         "a rank kept 192 MiB",
     ),
     "ranks stay in the group of root": (
-        "zygote/confinement.py",
-        "    os.setresgid(uid, uid, uid)\n    os.setresuid(uid, uid, uid)\n",
-        "    os.setresuid(uid, uid, uid)\n",
-        "Ranks are a user of their own",
+        "zygote/run_users.py",
+        "        os.setresgid(own, self.first, own)\n        os.setresuid(own, self.first, own)\n",
+        "        os.setresuid(own, self.first, own)\n",
+        "Ranks are users of their own, and not root",
         "user ",
     ),
     "the canary is readable": (

@@ -85,7 +85,8 @@ WEAKENINGS = (
         "runs as root",
         (
             NO_GUARD,
-            Change(_CONFINEMENT, "        _become(sealed.uid)\n", "        pass\n"),
+            Change(_CONFINEMENT, "        sealed.users.begin(rank)\n", "        pass\n"),
+            Change(_CONFINEMENT, "    sealed.users.part(rank)\n", ""),
             Change(
                 "runner/connections.py",
                 "if _peer_uid(connection) != self._uid:",
@@ -107,8 +108,8 @@ WEAKENINGS = (
         (
             Change(
                 _SUPERVISOR,
-                "            os.kill(-1, signal.SIGKILL)\n        if not owned_by(uid):\n",
-                "            pass\n        if True:\n",
+                "                os.kill(-1, signal.SIGKILL)\n        if not owned_by(users.all):\n",
+                "                pass\n        if True:\n",
             ),
             Change(
                 "zygote/ending.py",
@@ -132,7 +133,15 @@ WEAKENINGS = (
     ),
     Weakening(
         "lets ranks look into each other",
-        (NO_GUARD, Change(_CONFINEMENT, "_set(_PR_SET_DUMPABLE, 0)", "_set(_PR_SET_DUMPABLE, 1)")),
+        (
+            NO_GUARD,
+            Change(
+                _CONFINEMENT,
+                "_set(_PR_SET_DUMPABLE, 0)\n        sealed",
+                "_set(_PR_SET_DUMPABLE, 1)\n        sealed",
+            ),
+            Change(_CONFINEMENT, "    _set(_PR_SET_DUMPABLE, 0)\n\n", ""),
+        ),
         ("sibling_memory",),
         "BREACH sibling",
         is_quick=True,

@@ -11,11 +11,12 @@ from grader.selftest.protections import note, refusal
 from grader.selftest.surroundings import ControlGroup, Surroundings, read_back
 
 JUDGE = 7
+OWN_USERS = "Ranks are users of their own, and not root"
 HARDENED_JUDGE = "CapBnd:\t00000000000000e0\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n"
 PLAIN_JUDGE = "CapBnd:\t00000000a80425fb\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n"
-RANK = """Uid:\t20000\t20000\t20000\t20000
-Gid:\t20000\t20000\t20000\t20000
-Groups:\t
+RANK = """Uid:\t20002\t20000\t20002\t20000
+Gid:\t20002\t20000\t20002\t20000
+Groups:\t20002
 CapPrm:\t0000000000000000
 CapAmb:\t0000000000000000
 NoNewPrivs:\t1
@@ -93,9 +94,10 @@ def test_one_success_is_one_missing_protection(name):
 @pytest.mark.parametrize(
     ("line", "other", "name"),
     [
-        ("Uid:\t20000\t20000", "Uid:\t0\t20000", "Ranks are a user of their own"),
-        ("Gid:\t20000\t20000", "Gid:\t0\t20000", "Ranks are a user of their own"),
-        ("Groups:\t", "Groups:\t0 ", "Ranks are a user of their own"),
+        ("Uid:\t20002\t20000", "Uid:\t0\t20000", OWN_USERS),
+        ("Gid:\t20002\t20000", "Gid:\t20002\t0", OWN_USERS),
+        ("Groups:\t20002", "Groups:\t20002 0", OWN_USERS),
+        ("Groups:\t20002", "Groups:\t20003", OWN_USERS),
         ("CapPrm:\t0000000000000000", "CapPrm:\t00000000000000e0", "Ranks have no capabilities"),
         ("NoNewPrivs:\t1", "NoNewPrivs:\t0", "Ranks gain no new privileges"),
         ("Seccomp:\t2", "Seccomp:\t0", "Ranks have a filter of system calls of their own"),
@@ -113,8 +115,8 @@ def test_a_kernel_that_does_not_count_filters():
     assert found(status=RANK.replace("Seccomp_filters:\t2\n", "")) == {}
 
 
-@pytest.mark.parametrize("users", [[], ["0"], ["20000", "0"]])
-def test_mpirun_is_nobody_else(users):
+@pytest.mark.parametrize("users", [[], ["0"], ["20000", "0"], ["20002"]])
+def test_mpirun_is_who_starts_the_run(users):
     """Also when no process of it was found: then nothing is known."""
     assert any("mpirun" in name for name in found(told(users_of_mpirun=users)))
 
