@@ -108,7 +108,8 @@ WEAKENINGS = (
         (
             Change(
                 _SUPERVISOR,
-                "                os.kill(-1, signal.SIGKILL)\n        if not owned_by(users.all):\n",
+                "                os.kill(-1, signal.SIGKILL)\n"
+                "        if not owned_by(users.all):\n",
                 "                pass\n        if True:\n",
             ),
             Change(
