@@ -192,7 +192,7 @@ WEAKENED = {
     ),
     "nobody minds what memory is taken": (
         "zygote/supervisor.py",
-        "for excess in limits.exceeded(run.group):",
+        "for excess in limits.exceeded(run):",
         "for excess in ():",
         "A run that takes more memory than it may is ended",
         "a rank kept 192 MiB",
