@@ -76,7 +76,12 @@ class Engine(Protocol):
 
 def client() -> str:
     """Return this process's name for CLIENT_LABEL."""
-    return f"{_numbering()}:{os.getpid()}"
+    return name_of_client(os.getpid())
+
+
+def name_of_client(pid: int) -> str:
+    """Return the name of a process of this machine for CLIENT_LABEL."""
+    return f"{_numbering()}:{pid}"
 
 
 def has_gone(client: str) -> bool:

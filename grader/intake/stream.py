@@ -55,18 +55,21 @@ def read_submission(stream: BinaryIO) -> bytes:
     return _read_piece(stream, "submission", submission_codec.MAX_NUM_BYTES)
 
 
-def when_client_leaves(file_descriptor: int, leave: Callable[[], None]) -> None:
+def when_client_leaves(
+    file_descriptor: int, leave: Callable[[], None], patience_s: float = _LEAVING_S
+) -> None:
     """Call `leave`, in a thread of its own, as soon as the stream ends.
 
     Reads the descriptor itself: a thread that waits in sys.stdin would stop Python from exiting.
-    Where `leave` does not end us, as the main thread is blocked, we are ended all the same.
+    Where `leave` does not end this process, as the main thread is blocked, it ends all the same.
+    patience_s: when.
     """
 
     def wait() -> None:
         while os.read(file_descriptor, 4096):
             pass
         leave()
-        time.sleep(_LEAVING_S)
+        time.sleep(patience_s)
         os._exit(GraderError.exit_code)
 
     threading.Thread(target=wait, name="client", daemon=True).start()

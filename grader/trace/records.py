@@ -53,7 +53,9 @@ class Copy:
 def calls_of(copy: Copy) -> tuple[Calls, bool]:
     """Return the calls that were copied whole, and whether others are lost."""
     written = np.frombuffer(copy.records, layout.RECORD)
-    sequences = np.uint64(copy.first) + np.arange(len(written), dtype="<u8")
+    sequences = np.uint64(min(copy.first, int(_LAST_SEQUENCE))) + np.arange(
+        len(written), dtype="<u8"
+    )
     # Nobody gets beyond the last signed number, which a rank may write all the same.
     is_whole = (written["stamp"] == sequences + np.uint64(1)) & (sequences <= _LAST_SEQUENCE)
     if copy.oldest > 0:

@@ -8,7 +8,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,8 @@ from pathlib import Path
 import docker
 import pytest
 from docker.errors import DockerException
+
+from grader.container.engine import CLIENT_LABEL, name_of_client
 
 ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENTS = sorted(file.parent.name for file in ROOT.glob("tests/suites/*/assignment.toml"))
@@ -292,7 +293,7 @@ def test_the_container_ends_with_its_client(engine, tmp_path, how):
         stderr=subprocess.DEVNULL,
     )
     # Other containers may come and go meanwhile.
-    ours = {"label": f"grader.client={socket.gethostname()}:{client.pid}"}
+    ours = {"label": f"{CLIENT_LABEL}={name_of_client(client.pid)}"}
     (started,) = wait_for(lambda: engine.containers.list(filters=ours, ignore_removed=True))
     wait_for(lambda: "stub.py" in str(started.top()))
     client.send_signal(how)

@@ -7,7 +7,6 @@ where CI=true: there a skipped container test is a failure. podman is tested whe
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -16,6 +15,8 @@ from pathlib import Path
 import docker
 import pytest
 from docker.errors import DockerException
+
+from grader.container.engine import CLIENT_LABEL, name_of_client
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
@@ -91,7 +92,7 @@ def wait_for(found, limit_s: float = LIMIT_S):
 
 def of_client(engine, client: subprocess.Popen[str]) -> list:
     """Return the containers and volumes of one `grade run`."""
-    label = {"label": f"grader.client={socket.gethostname()}:{client.pid}"}
+    label = {"label": f"{CLIENT_LABEL}={name_of_client(client.pid)}"}
     found = engine.containers.list(all=True, filters=label, ignore_removed=True)
     return [*found, *engine.volumes.list(filters=label)]
 

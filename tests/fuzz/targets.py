@@ -271,13 +271,13 @@ class _Pieces:
     def __init__(self, data: bytes) -> None:
         self._stream = io.BytesIO(data)
 
-    def recv(self, max_num_bytes: int, /) -> bytes:
+    def recv(self, max_num_bytes: int, patience_s: float, /) -> bytes:
         return self._stream.read(min(max_num_bytes, 1 + self._stream.tell() % 13))
 
 
 def _container_output(data: bytes) -> None:
     lines: list[str] = []
-    output = container_output.listen(_Pieces(data), lines.append, lambda line: None)
+    output = container_output.listen(_Pieces(data), lines.append, lambda line: None, lambda: 1.0)
     assert all(line.isprintable() for line in [*lines, *output.errors])
 
 

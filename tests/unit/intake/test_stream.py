@@ -1,9 +1,9 @@
 """What a client sends into a container, up to the bytes that the reading process takes."""
 
 import io
-import os
 import struct
-import threading
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ from grader import submission as submissions
 from grader.errors import UsageError
 from grader.intake import stream as intake_stream
 from grader.intake import submission_codec
-from grader.intake.stream import pack, read_submission, when_client_leaves
+from grader.intake.stream import pack, read_submission
 
 NAMES = st.text("abcä _-.", min_size=1, max_size=20).filter(lambda name: name not in (".", ".."))
 
@@ -69,13 +69,32 @@ def test_a_submission_that_breaks_off_is_refused():
         read_submission(io.BytesIO(sent[:4008]))
 
 
-def test_the_end_of_the_stream_is_noticed():
-    """Closing the other end calls back; bytes before it do not."""
-    reader, writer = os.pipe()
-    left = threading.Event()
-    when_client_leaves(reader, left.set)
-    os.write(writer, b"anything")
-    assert not left.is_set()
-    os.close(writer)
-    assert left.wait(10)
-    os.close(reader)
+WATCHING = """
+import os, sys, time
+from grader.intake.stream import when_client_leaves
+
+def leave():
+    print("left", flush=True)
+    if sys.argv[1] == "orderly":
+        os._exit(7)
+
+when_client_leaves(0, leave, patience_s=0.1)
+print("waiting", flush=True)
+time.sleep(100)
+"""
+
+
+@pytest.mark.parametrize(("way", "code"), [("orderly", 7), ("blocked", 3)])
+def test_the_end_of_the_stream_ends_the_process(way, code):
+    """Closing the other end calls back, and ends who is blocked; bytes before it do not."""
+    watching = subprocess.Popen(
+        [sys.executable, "-c", WATCHING, way], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert watching.stdout.readline() == b"waiting\n"
+    watching.stdin.write(b"anything")
+    watching.stdin.flush()
+    assert watching.poll() is None
+    watching.stdin.close()
+    assert watching.stdout.read() == b"left\n"
+    assert watching.wait(10) == code
+    watching.stdout.close()
