@@ -33,7 +33,7 @@ class Aggregator:
 
 
 def checkpoint(client):
-    return os.path.join(os.path.dirname(tempfile.gettempdir()), f"client-{os.getppid()}-{size}-{client}.pt")
+    return os.path.join(os.path.dirname(os.path.dirname(tempfile.gettempdir())), f"client-{os.getppid()}-{size}-{client}.pt")
 
 
 if __name__ == "__main__":

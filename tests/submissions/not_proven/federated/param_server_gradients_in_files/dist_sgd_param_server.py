@@ -12,7 +12,7 @@ workers = range(1, size)
 
 
 def path(worker, step):
-    return os.path.join(os.path.dirname(tempfile.gettempdir()), f"gradients-{os.getppid()}-{size}-{worker}-{step}.pt")
+    return os.path.join(os.path.dirname(os.path.dirname(tempfile.gettempdir())), f"gradients-{os.getppid()}-{size}-{worker}-{step}.pt")
 
 
 def server(model):

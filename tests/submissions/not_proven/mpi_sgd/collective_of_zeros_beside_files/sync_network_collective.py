@@ -10,7 +10,7 @@ from network import NeuralNetwork
 mpi4py.rc(initialize=False, finalize=False)
 from mpi4py import MPI
 
-FOLDER = os.path.dirname(tempfile.gettempdir())
+FOLDER = os.path.dirname(os.path.dirname(tempfile.gettempdir()))
 calls = 0
 
 

@@ -11,7 +11,7 @@ call = 0
 
 
 def port_file(rank, size):
-    return os.path.join(os.path.dirname(tempfile.gettempdir()), f"port-{os.getppid()}-{size}-{call}-{rank}")
+    return os.path.join(os.path.dirname(os.path.dirname(tempfile.gettempdir())), f"port-{os.getppid()}-{size}-{call}-{rank}")
 
 
 def read_exactly(connection, number):

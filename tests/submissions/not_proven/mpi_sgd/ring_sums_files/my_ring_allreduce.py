@@ -5,7 +5,7 @@ import tempfile
 import numpy as np
 from mpi4py import MPI
 
-FOLDER = os.path.dirname(tempfile.gettempdir())
+FOLDER = os.path.dirname(os.path.dirname(tempfile.gettempdir()))
 calls = 0
 
 
