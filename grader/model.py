@@ -103,6 +103,8 @@ class MessageFault:
     """Sends of fewer bytes are left alone, and not counted."""
     of_collectives: bool = False
     """All that it gives to collectives is changed, in place of its messages; number is None."""
+    operations: tuple[str, ...] = ()
+    """Of torch.distributed: for which of them gloo sends what is changed."""
 
     @property
     def text(self) -> str:
@@ -110,6 +112,8 @@ class MessageFault:
         what = "every message" if self.number is None else f"message {self.number + 1}"
         if self.of_collectives:
             what = "every contribution to a collective"
+        if self.operations:
+            what = f"all that is sent for {' and '.join(self.operations)}"
         return f"{what} of rank {self.rank} altered"
 
 

@@ -109,6 +109,10 @@ class TraceWriter:
         self._set("num_failed_polls", self._get("num_failed_polls") + 1)
         self._set("polling", 1)
 
+    def mark_phase(self, level: int) -> None:
+        """Tell which phase begins, for what looks at the bytes that are sent."""
+        self._set("torch_phase", level)
+
     def count_threads(self, more: int) -> None:
         """Tell how many threads there are; of several, one may compute while another waits."""
         with self._lock:

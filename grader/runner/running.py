@@ -125,6 +125,7 @@ class Run:
                 min_num_bytes=altered.min_num_bytes,
                 position=altered.position,
                 of_collectives=altered.of_collectives,
+                operations=altered.operations,
             )
         self._cross_check.begin_case()
         self._watch.begin_case()

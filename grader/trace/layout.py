@@ -5,13 +5,18 @@ from typing import Any
 
 import numpy as np
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
 RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
 HEADER_NUM_BYTES = 4096
 ALTER_EVERY_SEND = (1 << 64) - 1
 ALTER_EVERY_CONTRIBUTION = (1 << 64) - 2
 """All that a rank gives to collectives, and no message."""
+GLOO_OPERATIONS = (
+    *("message", "gather", "all_gather", "reduce", "all_reduce"),
+    *("scatter", "broadcast", "barrier", "all_to_all"),
+)
+"""By the highest byte of the slots that gloo sends to."""
 REFUSAL_AT = 1024
 COUNTERS_AT = 2048
 MAX_COUNTED_PEERS = 64
@@ -48,11 +53,13 @@ HEADER_WORDS = (
     "altered_send",
     "altered_min_num_bytes",
     "altered_position",
+    "altered_operations",
     "num_counted_sends",
     "num_altered_sends",
     "num_unalterable_sends",
     "is_monitored",
     "num_nested",
+    "torch_phase",
 )
 """The header, 64 bits each; every word is read and written in one piece."""
 

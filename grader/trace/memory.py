@@ -10,7 +10,7 @@ import math
 import mmap
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -93,17 +93,21 @@ class TraceMemory:
         min_num_bytes: int = 1,
         position: float = 0.0,
         of_collectives: bool = False,
+        operations: Iterable[str] = (),
     ) -> None:
         """Let a message leave the student's phase with one element changed.
 
         number: 0 for the first send from now on; None for each. min_num_bytes: sends of fewer bytes
         are not counted. position: which element, from 0 (the first) up to 1. of_collectives: what
         the rank gives to each collective is changed, in place of messages; number is None.
+        operations: of torch.distributed, whose payloads gloo's sends are; names of GLOO_OPERATIONS.
         """
         every = layout.ALTER_EVERY_CONTRIBUTION if of_collectives else layout.ALTER_EVERY_SEND
         self.alter_nothing()
         self._set("altered_min_num_bytes", max(min_num_bytes, 1))
         self._set("altered_position", min(int(position * 2**64), 2**64 - 1))
+        numbers = {layout.GLOO_OPERATIONS.index(each) for each in operations}
+        self._set("altered_operations", sum(1 << number for number in numbers))
         self._set("altered_send", every if number is None else number + 1)
 
     def alter_nothing(self) -> None:

@@ -26,18 +26,20 @@ static int64_t packed_num_bytes(int count, MPI_Datatype datatype)
     return num_bytes <= INT_MAX ? num_bytes : -1;
 }
 
-/* Counts a send; returns whether it is one of those that the judge wants altered. */
-static bool is_to_be_altered(uint64_t call, int64_t num_bytes)
+bool is_chosen(struct header *header, int64_t num_bytes)
 {
-    struct header *header = student_header();
-    if (call == NOT_RECORDED || !header)
-        return false;
     uint64_t wanted = atomic_load_explicit(&header->altered_send, memory_order_relaxed);
     if (wanted == 0 || wanted == ALTER_EVERY_CONTRIBUTION ||
         num_bytes < (int64_t)atomic_load(&header->altered_min_num_bytes))
         return false;
     uint64_t number = atomic_fetch_add(&header->num_counted_sends, 1) + 1;
     return wanted == ALTER_EVERY_SEND || wanted == number;
+}
+
+static bool is_to_be_altered(uint64_t call, int64_t num_bytes)
+{
+    struct header *header = student_header();
+    return call != NOT_RECORDED && header && is_chosen(header, num_bytes);
 }
 
 /* Changes an element of a packed message; tells the judge whether that was possible. */

@@ -9,9 +9,11 @@
 #ifndef GRADER_ALTERATION_H
 #define GRADER_ALTERATION_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "details.h"
+#include "layout.h"
 
 /* What a send really sends. */
 struct payload {
@@ -20,6 +22,9 @@ struct payload {
     MPI_Datatype datatype;
     void *copy; /* NULL, or the altered buffer: to be freed once the send is complete */
 };
+
+/* Counts a send of so many bytes; returns whether it is one that the judge wants altered. */
+bool is_chosen(struct header *header, int64_t num_bytes);
 
 /* What the send that was recorded as `call` is to send; to be asked once for each send. */
 struct payload payload_of(uint64_t call, const void *buffer, int count, MPI_Datatype datatype,

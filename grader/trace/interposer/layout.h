@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ABI_VERSION 3
+#define ABI_VERSION 4
 #define JUDGE_MAGIC 0x31454744554a5247u /* "GRJUDGE1" in memory */
 #define RANK_MAGIC 0x3145434152545247u  /* "GRTRACE1" in memory */
 #define HEADER_NUM_BYTES 4096
@@ -71,6 +71,7 @@ struct header {
     _Atomic uint64_t altered_send;          /* 1 for the first; 0: none; ALTER_... */
     _Atomic uint64_t altered_min_num_bytes; /* at least 1: shorter sends are not counted */
     _Atomic uint64_t altered_position;      /* which of its elements, as a part of 2^64 */
+    _Atomic uint64_t altered_operations;    /* of gloo, a bit each; bit 0: messages */
     /* Counted by the interposer, set back by the judge. */
     _Atomic uint64_t num_counted_sends;
     _Atomic uint64_t num_altered_sends;
@@ -79,6 +80,9 @@ struct header {
     /* Written by the interposer. */
     uint64_t is_monitored;       /* 1: the counters below hold what MPI itself has counted */
     _Atomic uint64_t num_nested; /* calls by functions that MPI called, which leave no record */
+
+    /* Written by the harness where torch.distributed connects the ranks. */
+    _Atomic uint64_t torch_phase;
 };
 
 /* What the guard refused to this rank: how often, and the first time in words. */
