@@ -83,6 +83,7 @@ from grader.judge.iterations import (
 from grader.judge.message_faults import (
     every_contribution_fault,
     every_message_fault,
+    every_payload_fault,
     single_message_faults,
 )
 from grader.judge.neighbours import assert_neighbours
@@ -177,6 +178,7 @@ __all__ = [
     "edges_of",
     "every_contribution_fault",
     "every_message_fault",
+    "every_payload_fault",
     "factor_text",
     "functions",
     "grid_graph",

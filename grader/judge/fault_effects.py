@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from grader.judge.check_failures import NotProven
 from grader.judge.counting import assert_not_truncated, sends_of
-from grader.judge.message_faults import contributions, counted_sends
+from grader.judge.message_faults import contributions, counted_sends, payload_calls
 from grader.judge.wording import at, listed, name_of, ranks_text
 from grader.model import MessageFault, Outcome, RunFailure
 from grader.trace.calls import Call, Trace
@@ -156,6 +156,10 @@ def _told(trace: Trace, message: MessageFault) -> str:
         found = contributions(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
         return f"all that rank {message.rank} gives to collectives{place} was altered"
+    if message.operations:
+        found = payload_calls(trace, message.rank)
+        place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
+        return f"all that rank {message.rank} gives to torch.distributed{place} was altered"
     if message.number is None:
         found = counted_sends(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""

@@ -51,6 +51,12 @@ TORCH_COLLECTIVES = TORCH_BARRIERS | _names("""
     all_reduce_coalesced all_gather_coalesced
     all_gather_into_tensor_coalesced reduce_scatter_tensor_coalesced
 """)
+_GLOO_OPERATIONS = (
+    # The beginning of a name says which it is, the first that fits.
+    *(("send", "message"), ("isend", "message"), ("reduce_scatter", "all_reduce")),
+    *((name, name) for name in "all_reduce all_gather all_to_all".split()),
+    *((name, name) for name in "reduce gather scatter broadcast".split()),
+)
 COLLECTIVES = BLOCKING_COLLECTIVES | NONBLOCKING_COLLECTIVES | TORCH_COLLECTIVES
 
 _ONE_PIECE_GIVEN = _names("Bcast Gather Gatherv Allgather Allgatherv Reduce Allreduce Scan Exscan")
@@ -209,3 +215,10 @@ CLASSES = (
 """Together every function of MPI and every operation of c10d, without overlap."""
 
 ALL = frozenset[str]().union(*CLASSES)
+
+
+def gloo_operation(name: str) -> str:
+    """Return as what gloo sends the data of a c10d operation, as in GLOO_OPERATIONS, or nothing."""
+    is_sent = name in TORCH_POINT_TO_POINT or name in TORCH_COLLECTIVES
+    found = (operation for begin, operation in _GLOO_OPERATIONS if name.startswith(begin))
+    return next(found, "") if is_sent else ""

@@ -5,13 +5,13 @@ The choice is drawn from the inputs of an earlier case, and so from the secret t
 
 import hashlib
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from grader.judge.counting import are_sends, recorded_sends
-from grader.judge.functions import ALTERABLE_COLLECTIVES
+from grader.judge.functions import ALTERABLE_COLLECTIVES, gloo_operation
 from grader.model import MessageFault, Outcome
 from grader.trace.calls import Call, Calls, Mask, Trace
 
@@ -79,6 +79,38 @@ def every_contribution_fault(outcome: Outcome, ranks: Iterable[int]) -> tuple[Me
     return tuple(faults)
 
 
+def every_payload_fault(
+    outcome: Outcome,
+    ranks: Iterable[int],
+    *,
+    operations: Collection[str] = (),
+    min_num_bytes: int | None = None,
+) -> tuple[MessageFault, ...]:
+    """Return one fault for each of these ranks: all that gloo sends for its calls is changed.
+
+    Below torch.distributed, and for those of its operations only that the rank has recorded: what
+    travels by another one, which nobody recorded, stays as it is. Lengths and the like are left
+    alone. What is changed may be of any type, also whole numbers: a run may well end by it.
+    outcome: as of single_message_faults. operations: names of GLOO_OPERATIONS, for ranks whose
+    calls are not in the trace. min_num_bytes: of what gloo sends at once, which is a piece of an
+    array. Where it is left out: a quarter of what is sent of the longest call in n pieces.
+    """
+    choice = _choice_from(outcome)
+    faults = []
+    for rank in ranks:
+        given = payload_calls(outcome.trace, rank)
+        longest = max((call.num_bytes for call in given), default=0)
+        least = longest // (4 * outcome.ranks) if min_num_bytes is None else min_num_bytes
+        seen = sorted({gloo_operation(call.function) for call in given})
+        altered = tuple(operations) or tuple(seen)
+        position = choice.random()
+        if altered:
+            faults.append(
+                MessageFault(rank, None, position, max(least, 1), operations=altered)
+            )
+    return tuple(faults)
+
+
 def shuffled(outcome: Outcome, items: Sequence[Item]) -> list[Item]:
     """Return the items in an order that the inputs of the outcome decide."""
     return _choice_from(outcome).sample(items, len(items))
@@ -99,6 +131,12 @@ def contributions(trace: Trace, rank: int, min_num_bytes: int) -> list[Call]:
     calls = trace.ranks[rank].calls
     names = ALTERABLE_COLLECTIVES
     return [each for each in calls if each.function in names and each.num_bytes >= min_num_bytes]
+
+
+def payload_calls(trace: Trace, rank: int) -> list[Call]:
+    """Return the calls of torch.distributed by which a rank gives something to others."""
+    calls = trace.ranks[rank].calls
+    return [each for each in calls if gloo_operation(each.function) and each.num_bytes > 0]
 
 
 def _numbers_of_sends(trace: Trace, rank: int, min_num_bytes: int) -> list[int]:

@@ -38,7 +38,7 @@ class Training(Case):
         """Return epochs and examples."""
         epochs = "1 epoch" if self.epochs == 1 else f"{self.epochs} epochs"
         way = ", dist.send does not wait" if self.buffered_sends else ""
-        return f"LeNet-5, {epochs}, {self.part_length} images on each rank{way}"
+        return f"LeNet-5, {epochs}, {self.part_length} images on each rank{way}{self.perturbation}"
 
     def inputs(
         self, random: np.random.Generator, ranks: int, data: Data

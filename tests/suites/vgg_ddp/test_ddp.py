@@ -25,6 +25,7 @@ from .checks import (
     require,
 )
 from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
+from .proof import assert_steps_come_from_payloads
 from .rules import assert_through_ddp, assert_wrapped
 from .steps import assert_trained
 from .train_cases import cases_by_ranks, epoch_of, first_batch_of, timing_cases
@@ -71,6 +72,9 @@ def test_wrapped_model_is_called(run):
 def test_step_uses_all_gradients(run):
     """Each step of 4 ranks uses the gradients of all ranks' batches in equal parts."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_use_all_batches)
+    assert_steps_come_from_payloads(
+        run, CASES[4], assert_steps_use_all_batches, within_backward=True
+    )
 
 
 @points(2.5, requires=test_step_uses_all_gradients)

@@ -22,6 +22,7 @@ from .checks import (
     require,
 )
 from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
+from .proof import assert_steps_come_from_payloads
 from .rules import (
     assert_gradients_sent,
     assert_messages_by_rank_0,
@@ -73,6 +74,7 @@ def test_some_gradients_are_sent(run):
 def test_step_uses_all_gradients(run):
     """Each step of 4 ranks uses the gradients of all ranks in equal parts."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_use_all)
+    assert_steps_come_from_payloads(run, CASES[4], assert_steps_use_all)
 
 
 @points(0, requires=test_step_uses_all_gradients)

@@ -53,7 +53,7 @@ class Training(Case):
             "program": "the whole program",
         }
         timed = "" if self.purpose == "values" else f", {self.purpose} {self.number}"
-        return f"{told[self.extent]}{timed}"
+        return f"{told[self.extent]}{timed}{self.perturbation}"
 
     @property
     def num_examples(self) -> int:

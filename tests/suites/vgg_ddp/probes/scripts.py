@@ -21,7 +21,7 @@ def train(
     extent: `first batch` ends it before the first backward, `epoch` after `num_steps` steps, and
     `program` lets it come to its own end. phase: where calls count, `all` of the script or
     `between` the begin of backward and the step, but for what DistributedDataParallel sends in
-    backward. exchange: the operation whose contents are looked at.
+    backward, or `backward` alone. exchange: the operation whose contents are looked at.
     """
     flags = ["--master-ip", comm.address, "--num-nodes", str(comm.size), "--rank", str(comm.rank)]
     log = Log(extent, num_steps, exchange)

@@ -126,17 +126,23 @@ def _watch_steps(stack, torch, student, phase, log):
         if phase == "between":
             student.mark_phase(level)
 
+    def mark_backward(level):
+        if phase == "backward":
+            student.mark_phase(level)
+
     def watched(differentiate):
         @functools.wraps(differentiate)
         def differentiated(*arguments, **options):
             log.begin_backward()
             mark(int(not (log.pending is not None and log.pending.through_ddp)))
+            mark_backward(1)
             # The first argument, which backward calls `tensors` and grad `outputs`.
             named = next((each for each in ("tensors", "outputs") if each in options), None)
             tensors = options.pop(named) if named else arguments[0]
             tensors = (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
             result = differentiate(tensors, *arguments[0 if named else 1 :], **options)
             log.end_backward(float(tensors[0].detach().sum()))
+            mark_backward(0)
             mark(1)
             return result
 
