@@ -54,8 +54,8 @@ TORCH_COLLECTIVES = TORCH_BARRIERS | _names("""
 _GLOO_OPERATIONS = (
     # The beginning of a name says which it is, the first that fits.
     *(("send", "message"), ("isend", "message"), ("reduce_scatter", "all_reduce")),
-    *((name, name) for name in "all_reduce all_gather all_to_all".split()),
-    *((name, name) for name in "reduce gather scatter broadcast".split()),
+    *((name, name) for name in ("all_reduce", "all_gather", "all_to_all", "reduce")),
+    *((name, name) for name in ("gather", "scatter", "broadcast")),
 )
 COLLECTIVES = BLOCKING_COLLECTIVES | NONBLOCKING_COLLECTIVES | TORCH_COLLECTIVES
 

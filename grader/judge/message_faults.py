@@ -105,9 +105,7 @@ def every_payload_fault(
         altered = tuple(operations) or tuple(seen)
         position = choice.random()
         if altered:
-            faults.append(
-                MessageFault(rank, None, position, max(least, 1), operations=altered)
-            )
+            faults.append(MessageFault(rank, None, position, max(least, 1), operations=altered))
     return tuple(faults)
 
 

@@ -23,7 +23,7 @@ def assert_goes_all_the_way_round(case: Training, outcome: Outcome) -> None:
     Raises WrongAnswer with a rank that somebody's gradients did not come to.
     """
     with case_context(case, outcome):
-        _assert_any_result(outcome)
+        assert_any_result(outcome)
         for rank in range(outcome.ranks):
             composition = composition_of(outcome, rank, epoch=0)
             for source in range(outcome.ranks):
@@ -42,7 +42,7 @@ def assert_complete(
     at_least: as a share of the gradients, in the first epoch. Raises WrongAnswer.
     """
     with case_context(case, outcome):
-        _assert_any_result(outcome)
+        assert_any_result(outcome)
         shares = [sums_of(outcome, rank, epoch=0).share for rank in range(outcome.ranks)]
         _assert_shares(outcome, 0, shares, at_least, on_every_rank)
 
@@ -70,7 +70,7 @@ def assert_divided(case: Training, outcome: Outcome) -> None:
     Raises WrongAnswer with the factor that was found.
     """
     with case_context(case, outcome):
-        _assert_any_result(outcome)
+        assert_any_result(outcome)
         n = outcome.ranks
         sums = [sums_of(outcome, rank, epoch=0) for rank in range(n)]
         finished = [each for each in sums if each.share >= A_CHUNK / n]
@@ -110,7 +110,7 @@ def _factor_text(sums: list[Sums], n: int) -> str:
     return f"{factor:.4g} times the sum"
 
 
-def _assert_any_result(outcome: Outcome) -> None:
+def assert_any_result(outcome: Outcome) -> None:
     """Raise what ranks said where they have nothing to show."""
     if not num_epochs(outcome):
         assert_usable(outcome)

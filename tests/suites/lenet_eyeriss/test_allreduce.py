@@ -8,6 +8,7 @@ from grader.api import Outcome, case_context, part, points
 
 from .gradient_traffic import assert_contributes
 from .over_ranks import assert_on_few, where_few_hold, where_several_hold
+from .proof import assert_sums_come_from_payloads
 from .shares import num_epochs
 from .sum_checks import (
     NEARLY_ALL,
@@ -46,8 +47,10 @@ def assert_travels(case: Training, outcome: Outcome) -> None:
 @points(0)
 def test_gradients_travel_by_torch_distributed(run):
     """Every process hands its gradients to the others by operations of torch.distributed."""
-    for case, outcome in where_few_hold(run, CASES, one_rank_is_complete):
+    answers = where_few_hold(run, CASES, one_rank_is_complete)
+    for case, outcome in answers:
         assert_travels(case, outcome)
+    assert_sums_come_from_payloads(run, answers)
 
 
 @points(1, requires=test_gradients_travel_by_torch_distributed)

@@ -19,6 +19,7 @@ from .gradient_traffic import (
     assert_ring_share,
 )
 from .over_ranks import assert_on_few, where_few_hold, where_several_hold
+from .proof import assert_sums_come_from_payloads
 from .shares import num_epochs
 from .sum_checks import (
     assert_chunk_complete,
@@ -42,9 +43,11 @@ GOES_ROUND = "the gradients of every process come to every other one"
 @points(0)
 def test_sums_are_made_by_messages(run):
     """The gradients are added up by point-to-point messages, not by a collective."""
-    for case, outcome in where_few_hold(run, CASES, assert_goes_all_the_way_round):
+    answers = where_few_hold(run, CASES, assert_goes_all_the_way_round)
+    for case, outcome in answers:
         with case_context(case, outcome):
             assert_added_by_messages(outcome.trace, num_epochs(outcome))
+    assert_sums_come_from_payloads(run, answers)
 
 
 @points(0, requires=test_sums_are_made_by_messages)

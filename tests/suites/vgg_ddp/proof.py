@@ -20,7 +20,7 @@ Run = Callable[[int, tuple[Training, ...]], Launch]
 _RANKS = 4
 _ITEM_NUM_BYTES = 2
 """Of a gradient, which some send in half precision."""
-_PIECES = 4 * _RANKS
+_PIECES = 16 * _RANKS
 """In which a gradient travels at most, of those that DistributedDataParallel reduces."""
 
 

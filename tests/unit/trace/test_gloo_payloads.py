@@ -1,4 +1,4 @@
-"""Payloads in the form that gloo writes, in parts of any length: what comes out at the other end."""
+"""Payloads in the form that gloo writes, in parts of any length: what comes of them."""
 
 import json
 import os
@@ -105,7 +105,9 @@ def short_writes(tmp_path_factory):
     source, made = folder / "short_writes.c", folder / "short_writes.so"
     source.write_text(SHORT_WRITES)
     subprocess.run(
-        ["cc", "-shared", "-fPIC", "-o", str(made), str(source), "-ldl"], check=True, timeout=LIMIT_S
+        ["cc", "-shared", "-fPIC", "-o", str(made), str(source), "-ldl"],
+        check=True,
+        timeout=LIMIT_S,
     )
     return made
 
