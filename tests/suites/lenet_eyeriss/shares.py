@@ -87,23 +87,14 @@ def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:
     return max(found, key=lambda sums: sums.share)
 
 
-def surely_summed(outcome: Outcome, rank: int, epoch: int) -> NDArray[np.bool_]:
-    """Return which elements of a result are the sum over all ranks, and not by accident.
+def is_near_sum(outcome: Outcome, rank: int, epoch: int) -> NDArray[np.bool_]:
+    """Return which elements of a result are less than 1 away from the sum, for its factor.
 
-    Where some are not, of the others those in windows without gaps in which each rank's gradients
-    are so large that they would be missed.
+    Gradients are that small themselves: only what has been altered is farther away.
     """
-    complete = sums_of(outcome, rank, epoch).complete
-    if complete.all():
-        return complete
-    own = own_gradients(outcome, epoch)
-    number = complete.size // _WINDOW
-    relative = (own / _usual_size(own))[:, : number * _WINDOW].reshape(len(own), number, _WINDOW)
-    is_missed = (np.sqrt((relative**2).mean(axis=2)) > _NOTICEABLE).all(axis=0)
-    has_no_gaps = complete[: number * _WINDOW].reshape(number, _WINDOW).all(axis=1)
-    summed = np.zeros_like(complete)
-    summed[: number * _WINDOW] = np.repeat(is_missed & has_no_gaps, _WINDOW)
-    return summed
+    held, own = held_after(outcome, rank)[epoch], own_gradients(outcome, epoch)
+    factor = sums_of(outcome, rank, epoch).factor
+    return np.abs(held - factor * own.sum(axis=0)) < factor
 
 
 def composition_of(outcome: Outcome, rank: int, epoch: int) -> Composition:
