@@ -78,6 +78,7 @@ def test_four_processes_train_as_one(run, ranks):
     for case, outcome in run(ranks, CASES[ranks]):
         assert_trained_as_one(case, outcome)
         assert_travels(case, outcome)
+        assert_sums_come_from_payloads(run, [(case, outcome)])
 
 
 @points(0.5, requires=test_one_process_gets_all_gradients)

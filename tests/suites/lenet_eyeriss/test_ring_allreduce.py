@@ -103,6 +103,7 @@ def test_four_processes_train_as_one(run, ranks):
         assert_trained_as_one(case, outcome)
         with case_context(case, outcome):
             assert_carried_by_messages(outcome.trace, case.epochs)
+        assert_sums_come_from_payloads(run, [(case, outcome)])
 
 
 @points(0.25, requires=test_four_processes_get_nearly_all_sums)

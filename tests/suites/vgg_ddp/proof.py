@@ -5,12 +5,15 @@ from dataclasses import replace
 
 from grader.api import (
     Launch,
+    MessageFault,
+    Outcome,
     assert_messages_matter,
     case_context,
     every_payload_fault,
     inject_faults,
 )
 
+from .batches import assert_steps_use_all_batches
 from .checks import Check
 from .serial import num_parameters
 from .train_cases import Training, epoch_of
@@ -21,25 +24,34 @@ _RANKS = 4
 _ITEM_NUM_BYTES = 2
 """Of a gradient, which some send in half precision."""
 _PIECES = 16 * _RANKS
-"""In which a gradient travels at most, of those that DistributedDataParallel reduces."""
+"""In which a gradient travels at most; what tells which parameters were used is shorter."""
 
 
-def assert_steps_come_from_payloads(
-    run: Run, cases: Sequence[Training], check: Check, *, within_backward: bool = False
-) -> None:
+def assert_steps_come_from_payloads(run: Run, cases: Sequence[Training], check: Check) -> None:
     """Assert that steps go wrong once what gloo sends of a rank is altered, for each of 4 ranks.
 
-    check: of the steps; where it does not hold without that, nothing is asked. within_backward: of
-    what DistributedDataParallel sends there, in place of what is sent after it. Raises NotProven.
+    Of what is sent between backward and the step, for operations that were recorded there.
+    check: of the steps; where it does not hold without that, nothing is asked. Raises NotProven.
     """
     for case, outcome in epoch_of(run(_RANKS, cases)).holding(check):
-        altered = case
-        options = {}
-        if within_backward:
-            altered = replace(case, phase="backward")
-            least = num_parameters(case.first_channels) * _ITEM_NUM_BYTES // _PIECES
-            options = {"operations": ("all_reduce",), "min_num_bytes": least}
-        faults = every_payload_fault(outcome, range(_RANKS), **options)
-        effects = inject_faults(run, _RANKS, altered, outcome, faults, check)
-        with case_context(case, outcome):
-            assert_messages_matter(outcome.trace, effects)
+        faults = every_payload_fault(outcome, range(_RANKS))
+        _assert_matter(run, case, outcome, faults, check)
+
+
+def assert_steps_come_from_backward(run: Run, cases: Sequence[Training]) -> None:
+    """Assert the same of what DistributedDataParallel reduces within backward. Raises NotProven."""
+    for case, outcome in epoch_of(run(_RANKS, cases)).holding(assert_steps_use_all_batches):
+        least = num_parameters(case.first_channels) * _ITEM_NUM_BYTES // _PIECES
+        faults = every_payload_fault(
+            outcome, range(_RANKS), operations=("all_reduce",), min_num_bytes=least
+        )
+        within = replace(case, phase="backward")
+        _assert_matter(run, within, outcome, faults, assert_steps_use_all_batches)
+
+
+def _assert_matter(
+    run: Run, case: Training, outcome: Outcome, faults: Sequence[MessageFault], check: Check
+) -> None:
+    effects = inject_faults(run, _RANKS, case, outcome, faults, check)
+    with case_context(case, outcome):
+        assert_messages_matter(outcome.trace, effects)

@@ -71,6 +71,7 @@ def test_gradients_are_reduced(run):
 def test_some_gradients_are_reduced(run):
     """Each of 4 ranks gives some parameters' gradients to all_reduce."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_something_given)
+    assert_steps_come_from_payloads(run, CASES[4], assert_steps_use_all)
 
 
 @points(3, requires=test_some_gradients_are_reduced)

@@ -25,7 +25,7 @@ from .checks import (
     require,
 )
 from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
-from .proof import assert_steps_come_from_payloads
+from .proof import assert_steps_come_from_backward
 from .rules import assert_through_ddp, assert_wrapped
 from .steps import assert_trained
 from .train_cases import cases_by_ranks, epoch_of, first_batch_of, timing_cases
@@ -66,15 +66,14 @@ def test_model_is_wrapped(run):
 def test_wrapped_model_is_called(run):
     """Every training batch of 4 ranks goes through DistributedDataParallel, which then sends."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_through_ddp)
+    assert_steps_come_from_backward(run, CASES[4])
 
 
 @points(3, requires=test_wrapped_model_is_called)
 def test_step_uses_all_gradients(run):
     """Each step of 4 ranks uses the gradients of all ranks' batches in equal parts."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_use_all_batches)
-    assert_steps_come_from_payloads(
-        run, CASES[4], assert_steps_use_all_batches, within_backward=True
-    )
+    assert_steps_come_from_backward(run, CASES[4])
 
 
 @points(2.5, requires=test_step_uses_all_gradients)

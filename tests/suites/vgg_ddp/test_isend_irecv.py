@@ -68,6 +68,7 @@ def test_gradients_are_sent(run):
 def test_some_gradients_are_sent(run):
     """Each of 4 ranks but rank 0 sends some parameters' gradients by isend."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_something_sent)
+    assert_steps_come_from_payloads(run, CASES[4], assert_steps_use_all)
 
 
 @points(0, requires=test_some_gradients_are_sent)
