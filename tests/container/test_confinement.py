@@ -763,6 +763,20 @@ def test_what_students_do_works_in_every_world(world, more):
         assert found == {*EVERYWHERE, *more}, printed
 
 
+def test_torch_computes_as_fast_where_ranks_are_confined():
+    """It reads in /proc what the processor can do: a rank that cannot would do without."""
+    source = """
+        def act(world):
+            import torch
+            torch.ones(9).sum()
+            print(torch.backends.cpu.get_cpu_capability(), flush=True)
+        """
+    orders = [in_world("mpi", source, confined=confined) for confined in (True, False)]
+    confined, unconfined = runs(*orders, modules=["torch"])
+    assert confined["verdict"] == "", confined
+    assert confined["printed"] == unconfined["printed"]
+
+
 def test_windows_of_mpi_work_where_a_part_allows_them():
     source = """
         import numpy as np
