@@ -562,6 +562,59 @@ def test_without_the_second_confinement_there_are_such_ways():
             assert way in printed
 
 
+OWN_MEMORY = """
+import os
+from pathlib import Path
+
+def ways():
+    me = f"/proc/{os.getpid()}"
+    if not os.path.lexists("me"):
+        os.symlink("/proc/self", "me")
+    return {
+        "by its name": lambda: open("/proc/self/maps"),
+        "of a thread": lambda: open("/proc/thread-self/maps"),
+        "below its threads": lambda: open(f"{me}/task/{os.getpid()}/maps"),
+        "by a link": lambda: open("me/maps"),
+        "by a folder": lambda: os.listdir(f"{me}/map_files"),
+        "from an open folder": lambda: os.open("maps", 0, dir_fd=os.open(me, os.O_PATH)),
+        "from far above": lambda: os.open("proc/self/maps", 0, dir_fd=os.open("/", os.O_PATH)),
+        "in detail": lambda: open(f"{me}/smaps"),
+        "by nodes": lambda: open(f"{me}/numa_maps"),
+        "as it began": lambda: open(f"{me}/auxv"),
+        "the memory itself": lambda: open("me/mem", "r+b"),
+    }
+
+def found():
+    worked = []
+    for name, way in ways().items():
+        try:
+            way()
+            worked.append(name)
+        except OSError:
+            pass
+    return worked
+
+def act(world):
+    before = found()
+    both(world, 0)
+    print(f"found: {before}, then {found()}", flush=True)
+"""
+
+
+@pytest.mark.parametrize("world", ["mpi", "own-mpi", "gloo"], ids="of_{}".format)
+def test_no_path_tells_a_rank_where_its_memory_has_what(world):
+    """The trace lies there; the guard refuses the plain name only."""
+    (answer,) = runs(in_world(world, OWN_MEMORY), modules=["torch"])
+    assert (answer["verdict"], answer["values"]) == ("", [7, 7])
+    assert [said.strip() for said in answer["printed"]] == ["found: [], then []"] * 2
+
+
+def test_without_the_second_confinement_a_rank_reads_where_its_memory_has_what():
+    (answer,) = runs(in_world("mpi", OWN_MEMORY, confined=False))
+    for printed in answer["printed"]:
+        assert "'by its name'" in printed and "'from an open folder'" in printed
+
+
 BEFORE_MPI = """
     import os, socket
     from pathlib import Path
