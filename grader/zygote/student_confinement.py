@@ -29,7 +29,7 @@ _SHARED_MEMORY = "GRADER_SHARED_MEMORY"
 _SERVER = re.compile(r"tcp4://[0-9.]+:(\d+)")
 _TELLS_OF_MEMORY = {"auxv", "map_files", "maps", "mem", "numa_maps", "pagemap", "task"}
 _TELLS_OF_MEMORY |= {"smaps", "smaps_rollup"}
-"""In a process's folder of /proc: where its memory has what, the trace for one; `task` has it too."""
+"""In a process's folder of /proc: where its memory has what, such as the trace; `task` as well."""
 _TELLS_OF_OTHERS = {"net"}
 """There as well: sockets and ports of all."""
 _PROC = (
