@@ -544,12 +544,21 @@ SEEN_BY_A_PATH = ["how many files the other has open", "how many threads the oth
 
 
 # Not by their names alone: a plugin takes `mpi` for its own mark.
-@pytest.mark.parametrize("world", ["mpi", "own-mpi", "gloo"], ids="between_{}".format)
-def test_ranks_have_no_other_way_to_each_other(world):
+@pytest.mark.parametrize(
+    ("world", "windows", "seen"),
+    [
+        ("mpi", False, []),
+        ("mpi", True, [*SEEN_BY_A_PATH, "what space is left"]),
+        ("own-mpi", False, SEEN_BY_A_PATH),
+        ("gloo", False, SEEN_BY_A_PATH),
+    ],
+    ids=("between_mpi", "between_mpi_with_windows", "between_own_mpi", "between_gloo"),
+)
+def test_ranks_have_no_other_way_to_each_other(world, windows, seen):
     """Than MPI, or TCP where gloo needs it, which the kernel counts."""
-    (answer,) = runs(in_world(world, BETWEEN_RANKS), modules=["torch"])
+    (answer,) = runs(in_world(world, BETWEEN_RANKS, windows=windows), modules=["torch"])
     assert (answer["verdict"], answer["values"]) == ("", [7, 7])
-    found = {"mpi": "found:"}.get(world, f"found: {', '.join(SEEN_BY_A_PATH)}")
+    found = f"found: {', '.join(seen)}".strip()
     assert [printed.strip() for printed in answer["printed"]] == [found, found]
 
 
