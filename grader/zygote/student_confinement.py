@@ -90,11 +90,10 @@ def confine_student(
         ),
         readable=[*_unshared(folder), *given],
         own=[own, memory, *shared],
+        alone=None if windows or world == OWN_MPI else rank,
     )
     if world != OWN_MPI:
         confine()
-        if not windows:
-            be_alone(sealed, rank)
         return None
     of_mpi = [each for each in scratch.iterdir() if not _is_of_a_rank(each)]
     _confine(
@@ -119,8 +118,12 @@ def _confine(
     readable: Sequence[Path],
     own: Sequence[Path],
     ports: Sequence[int] | None = None,
+    alone: int | None = None,
 ) -> None:
+    """alone: the rank that becomes its own user, before it may no longer change who it is."""
     landlock.restrict(readable=readable, devices=_DEVICES, own=own, ports=ports)
+    if alone is not None:
+        be_alone(sealed, alone)
     sealed.system_calls.keep_ranks_apart(allowed)
 
 

@@ -510,6 +510,9 @@ def ways(own, rank, other, names):
         "what space is left": lambda: os.statvfs("/dev/shm"),
         "what the container uses": lambda: os.listdir("/sys/fs/cgroup"),
         "another program": lambda: subprocess.run(["true"]),
+        # Last: who becomes somebody else sees less.
+        "another user": lambda: os.setreuid(-1, os.getresuid()[2]),
+        "another group": lambda: os.setregid(-1, os.getresgid()[2]),
     }
 
 def act(world):
@@ -567,7 +570,7 @@ def test_without_the_second_confinement_there_are_such_ways():
     (answer,) = runs(in_world("mpi", BETWEEN_RANKS, confined=False))
     assert (answer["verdict"], answer["values"]) == ("", [7, 7])
     for printed in answer["printed"]:
-        for way in ("a lock of a device", "UDP", "a local socket", "free", "space"):
+        for way in ("a lock of a device", "UDP", "a local socket", "free", "space", "another user"):
             assert way in printed
 
 
