@@ -1,6 +1,6 @@
 """Counts what a trace holds: messages and bytes, by rank and by pair of ranks."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -81,10 +81,19 @@ def messages(trace: Trace, source: int, destination: int) -> list[Call]:
     return list(sent.where(sent.column("peer") == destination))
 
 
-def calls_by_rank(trace: Trace) -> Iterator[tuple[int, Call]]:
-    """Yield every call with its rank: rank 0's in order, then rank 1's, ..."""
+def calls_by_rank(
+    trace: Trace, *, functions: Collection[str] | None = None
+) -> Iterator[tuple[int, Call]]:
+    """Yield every call with its rank: rank 0's in order, then rank 1's, ...
+
+    functions: only calls of these; whoever asks for few of them should say so, because a trace may
+    hold a great many others.
+    """
     for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
+        calls = seen.calls
+        if functions is not None:
+            calls = calls.where(calls.function_is(functions.__contains__))
+        for call in calls:
             yield rank, call
 
 
