@@ -60,7 +60,8 @@ def are_sends(trace: Trace, rank: int) -> Mask:
     """Return which calls of `rank` are those of sends_of; raises as it does."""
     assert_no_doubts(trace)
     calls = trace.ranks[rank].calls
-    is_to_others = ~np.isin(calls.column("peer"), [rank, PROC_NULL])
+    peers = calls.column("peer")
+    is_to_others = (peers != rank) & (peers != PROC_NULL)
     sends = calls.flag("is_send") & is_to_others
     return sends & _are_messages(calls) & _are_readable(calls, trace)
 
