@@ -17,6 +17,7 @@ COMMANDS = (
     "selftest",
     "open",
     "trace",
+    "study",
     "list",
     "template",
     "new",

@@ -1,0 +1,170 @@
+"""Draws charts and tables with matplotlib, as SVG and PNG.
+
+Colours are those of Okabe and Ito (2008), which colour-blind people tell apart; each series has a
+mark, and in bars a hatching, of its own, for print in grey.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
+
+from grader.study.figures import Cell, Chart, Dot, Figure, Series, Table
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_MARKS = ("o", "s", "^", "D", "v", "P", "X")
+_HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
+_WIDTH_INCHES = 7.2
+_HEIGHT_INCHES = 4.2
+_LINE_INCHES = 0.165
+_CAPTION_NUM_CHARS = 118
+_DOTS_PER_INCH = 140
+_MAX_TABLE_ROWS = 40
+_SETTINGS: dict[str, Any] = {
+    "svg.fonttype": "none",  # texts stay texts
+    "svg.hashsalt": "study",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def draw(figure: Figure, caption: str, stem: str) -> None:
+    """Write a figure to stem.svg and stem.png, its caption below it."""
+    with rc_context(_SETTINGS):
+        lines = textwrap.wrap(caption, _CAPTION_NUM_CHARS)
+        below = (len(lines) + 1) * _LINE_INCHES
+        if isinstance(figure, Chart):
+            canvas, axes = _canvas(_HEIGHT_INCHES, below)
+            _chart(axes, figure)
+        else:
+            rows = min(len(figure.rows), _MAX_TABLE_ROWS)
+            canvas, axes = _canvas(0.6 + 0.24 * (rows + 1), below)
+            _table(axes, figure)
+        canvas.suptitle(figure.title, x=0.015, ha="left", fontsize=10.5, fontweight="bold")
+        canvas.text(
+            0.015, 0.06 / canvas.get_figheight(), "\n".join(lines), fontsize=7.5, va="bottom"
+        )
+        canvas.savefig(f"{stem}.svg", metadata={"Date": None})
+        canvas.savefig(f"{stem}.png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
+
+
+def _canvas(height_inches: float, below_inches: float) -> tuple[Canvas, Axes]:
+    whole = height_inches + below_inches
+    canvas = Canvas(figsize=(_WIDTH_INCHES, whole), layout="constrained")
+    FigureCanvasAgg(canvas)
+    engine = canvas.get_layout_engine()
+    assert engine is not None
+    engine.set(rect=(0, below_inches / whole, 1, height_inches / whole))
+    return canvas, canvas.subplots()
+
+
+def _chart(axes: Axes, chart: Chart) -> None:
+    series = [each for each in chart.series if each.dots]
+    if chart.is_bars:
+        _bars(axes, series)
+    else:
+        for each in series:
+            place = chart.series.index(each)
+            _line(axes, each, _COLOURS[place % 7], _MARKS[place % 7])
+    axes.set_xlabel(chart.x_label)
+    axes.set_ylabel(chart.y_label)
+    if chart.is_log_x:
+        axes.set_xscale("log", base=2 if chart.x_ticks else 10)
+    if chart.is_log_y:
+        axes.set_yscale("log")
+    elif not chart.is_share:
+        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    if chart.x_ticks:
+        axes.xaxis.set_major_locator(FixedLocator(chart.x_ticks))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+    if chart.is_share:
+        axes.set_ylim(0, 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    if len(series) > 1:
+        axes.legend(
+            fontsize=7.5, framealpha=0.9, loc="best" if len(series) < 5 else "outside right"
+        )
+
+
+def _line(axes: Axes, series: Series, colour: str, mark: str) -> None:
+    xs: list[Any] = [dot.x for dot in series.dots]
+    style = (0, (4, 2)) if series.is_modelled else "-"
+    axes.plot(xs, [dot.y for dot in series.dots], color=colour, linestyle=style, lw=1.3, zorder=2)
+    for dot in series.dots:
+        if dot.low < dot.high:
+            axes.vlines([dot.x], dot.low, dot.high, color=colour, lw=1, zorder=2)  # type: ignore[arg-type]
+        if series.has_marks:
+            is_hollow = dot.is_oversubscribed or series.is_modelled
+            face = "white" if is_hollow else colour
+            axes.plot([dot.x], [dot.y], mark, color=colour, mfc=face, ms=4.5, zorder=3)  # type: ignore[list-item]
+    # The legend shows line and mark together.
+    handle_mark = mark if series.has_marks else ""
+    face = "white" if series.is_modelled else colour
+    axes.plot(
+        [], [], handle_mark, linestyle=style, color=colour, mfc=face, ms=4.5, label=series.label
+    )
+
+
+def _bars(axes: Axes, series: Sequence[Series]) -> None:
+    words = list(dict.fromkeys(str(dot.x) for each in series for dot in each.dots))
+    width = 0.8 / len(series) if series else 0.8
+    for place, each in enumerate(series):
+        shift = (place - (len(series) - 1) / 2) * width
+        dots: dict[str, Dot] = {str(dot.x): dot for dot in each.dots}
+        found = [(words.index(word) + shift, dot) for word, dot in dots.items()]
+        bars = axes.bar(
+            [x for x, _ in found],
+            [dot.y for _, dot in found],
+            width * 0.92,
+            color=_COLOURS[place % 7],
+            edgecolor="white",
+            hatch=_HATCHES[place % 7],
+            alpha=0.6 if each.is_modelled else 1.0,
+            label=each.label,
+        )
+        for bar, (_, dot) in zip(bars, found, strict=True):
+            if dot.is_oversubscribed:
+                bar.set(facecolor="white", edgecolor=_COLOURS[place % 7], linewidth=1.2)
+        for x, dot in found:
+            if dot.low < dot.high:
+                axes.vlines([x], dot.low, dot.high, color="black", lw=1)
+    axes.set_xticks(range(len(words)), words)
+
+
+def _table(axes: Axes, table: Table) -> None:
+    axes.axis("off")
+    rows = [[_shown(cell) for cell in row] for row in table.rows[:_MAX_TABLE_ROWS]]
+    widths = [
+        max(len(row[column]) for row in [list(table.columns), *rows]) + 2
+        for column in range(len(table.columns))
+    ]
+    drawn = axes.table(
+        cellText=rows,
+        colLabels=list(table.columns),
+        colWidths=[width / sum(widths) for width in widths],
+        loc="upper center",
+        cellLoc="left",
+        edges="horizontal",
+    )
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(7.5)
+    drawn.scale(1, 1.25)
+    for column in range(len(table.columns)):
+        drawn[0, column].set_text_props(fontweight="bold")
+
+
+def _shown(cell: Cell) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
