@@ -25,6 +25,9 @@ _LINE_INCHES = 0.165
 _CAPTION_NUM_CHARS = 118
 _DOTS_PER_INCH = 140
 _MAX_TABLE_ROWS = 40
+_LEAST_COLUMN_NUM_CHARS = 6
+_WIDTH_NUM_CHARS = 122
+"""So many characters of a table fit into the width of a figure."""
 _SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",  # texts stay texts
     "svg.hashsalt": "study",
@@ -91,10 +94,12 @@ def _chart(axes: Axes, chart: Chart) -> None:
     if chart.is_share:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    if len(series) > 1:
+    if len(series) > 4:  # within, they would hide marks
         axes.legend(
-            fontsize=7.5, framealpha=0.9, loc="best" if len(series) < 5 else "outside right"
+            loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, fontsize=7.5, frameon=False
         )
+    elif len(series) > 1:
+        axes.legend(fontsize=7.5, framealpha=0.9)
 
 
 def _line(axes: Axes, series: Series, colour: str, mark: str) -> None:
@@ -112,7 +117,14 @@ def _line(axes: Axes, series: Series, colour: str, mark: str) -> None:
     handle_mark = mark if series.has_marks else ""
     face = "white" if series.is_modelled else colour
     axes.plot(
-        [], [], handle_mark, linestyle=style, color=colour, mfc=face, ms=4.5, label=series.label
+        [],
+        [],
+        marker=handle_mark,
+        linestyle=style,
+        color=colour,
+        mfc=face,
+        ms=4.5,
+        label=series.label,
     )
 
 
@@ -145,23 +157,26 @@ def _bars(axes: Axes, series: Sequence[Series]) -> None:
 def _table(axes: Axes, table: Table) -> None:
     axes.axis("off")
     rows = [[_shown(cell) for cell in row] for row in table.rows[:_MAX_TABLE_ROWS]]
-    widths = [
-        max(len(row[column]) for row in [list(table.columns), *rows]) + 2
-        for column in range(len(table.columns))
-    ]
+    listed = [list(table.columns), *rows]
+    lengths = [max(len(row[column]) for row in listed) for column in range(len(table.columns))]
+    widths = [max(length, _LEAST_COLUMN_NUM_CHARS) + 1 for length in lengths]
     drawn = axes.table(
         cellText=rows,
         colLabels=list(table.columns),
         colWidths=[width / sum(widths) for width in widths],
         loc="upper center",
         cellLoc="left",
+        colLoc="left",
         edges="horizontal",
     )
     drawn.auto_set_font_size(False)
-    drawn.set_fontsize(7.5)
+    drawn.set_fontsize(max(4.5, min(7.5, 7.5 * _WIDTH_NUM_CHARS / sum(widths))))
     drawn.scale(1, 1.25)
-    for column in range(len(table.columns)):
-        drawn[0, column].set_text_props(fontweight="bold")
+    for (row, _), cell in drawn.get_celld().items():
+        cell.set_linewidth(0.4)
+        cell.PAD = 0.01
+        if row == 0:
+            cell.set_text_props(fontweight="bold")
 
 
 def _shown(cell: Cell) -> str:

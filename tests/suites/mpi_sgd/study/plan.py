@@ -35,7 +35,11 @@ def serial(batch_size=BATCH_SIZE):
 
 
 def sync(way, ranks):
-    return f"sync with {WAYS[way]}, {ranks} ranks"
+    return f"sync with {WAYS[way]}, {counted(ranks, 'rank')}"
+
+
+def counted(number, word):
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def scaled(ranks):
@@ -43,7 +47,7 @@ def scaled(ranks):
 
 
 def asynchronous(masters, workers):
-    return f"async with {masters} masters, {workers} workers"
+    return f"async with {masters} masters, {counted(workers, 'worker')}"
 
 
 def gentle(masters, workers):
@@ -59,6 +63,12 @@ def points(extent):
     epochs = epochs_of(extent)
     is_quick = extent is Extent.QUICK
     found = [_training(serial(), "serial", 1, epochs, extent)]
+    # Of one rank with a part of the batch: the computing that modelled time is made of.
+    for ranks in RANKS[1:]:
+        batch_size = BATCH_SIZE // ranks
+        found.append(
+            _training(serial(batch_size), "serial", 1, epochs, extent, batch_size=batch_size)
+        )
     for ranks in RANKS:
         for way in WAYS:
             # Many ranks on few cores take long: what they show are modelled time and accuracy.
@@ -87,12 +97,6 @@ def points(extent):
                     num_repeats=1,
                 )
             )
-    # Of one rank with a part of the batch: the computing that modelled time is made of.
-    for ranks in RANKS[1:]:
-        batch_size = BATCH_SIZE // ranks
-        found.append(
-            _training(serial(batch_size), "serial", 1, epochs, extent, batch_size=batch_size)
-        )
     for workers in WORKERS[2:]:
         found.append(
             _training(

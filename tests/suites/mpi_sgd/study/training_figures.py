@@ -327,7 +327,7 @@ def _table(results):
                 label,
                 ranks,
                 "yes" if results.is_oversubscribed(ranks) else "no",
-                time.text("{:.3g}") if time else results.why_missing(name)[:48],
+                time.text("{:.3g}") if time else results.why_missing(name).partition(";")[0][:40],
                 round(ratio, 2) if ratio else None,
                 f"{accuracy.median:.1%}" if accuracy else None,
             )
