@@ -1,0 +1,58 @@
+"""What the figures of vgg_ddp show, in sentences with numbers."""
+
+from grader.study import Spread, compared
+
+from .figures import iteration_s, losses, modelled_s
+from .plan import LABELS, WAYS, WINDOWS, named
+
+_FOUR = 4
+
+
+def findings(results):
+    """Return sentences; where something was not measured, none about it."""
+    return [*_fastest(results), *_modelled_order(results), *_trend(results), *_accuracies(results)]
+
+
+def _fastest(results):
+    ddp = _in_ms(iteration_s(results, named("ddp", _FOUR), WINDOWS[0]))
+    for way in ("allreduce", "gather_scatter", "isend_irecv"):
+        other = _in_ms(iteration_s(results, named(way, _FOUR), WINDOWS[0]))
+        told = compared(
+            f"{LABELS['ddp']} on 4 nodes", ddp, LABELS[way], other, less="faster", unit="ms"
+        )
+        if told:
+            yield told[0].upper() + told[1:]
+
+
+def _in_ms(spread):
+    if spread is None:
+        return None
+    return Spread(spread.median * 1e3, spread.low * 1e3, spread.high * 1e3, spread.num_runs)
+
+
+def _modelled_order(results):
+    model = {way: modelled_s(results, way, _FOUR) for way in WAYS if way != "single"}
+    if None not in model.values():
+        order = sorted(model, key=lambda way: model[way])
+        told = ", ".join(f"{LABELS[way]} {model[way] * 1e3:.1f} ms" for way in order)
+        yield f"Modelled on 4 machines, the fastest first: {told}."
+
+
+def _trend(results):
+    for way in WAYS:
+        series = losses(results, named(way, 1 if way == "single" else _FOUR))
+        if len(series) >= 6:
+            first, last = sum(series[:3]) / 3, sum(series[-3:]) / 3
+            verb = "falls" if last < first else "does NOT fall"
+            yield f"The loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} at last."
+
+
+def _accuracies(results):
+    found = {
+        LABELS[way]: spread
+        for way in WAYS
+        if (spread := results.spread(named(way, 1 if way == "single" else _FOUR), "test_accuracy"))
+    }
+    if len(found) > 1:
+        told = ", ".join(f"{label} {spread.median:.1%}" for label, spread in found.items())
+        yield f"Accuracy on the test images: {told}."
