@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from grader.commands.context import courses_of, data_folder, is_sealed, look, say
@@ -55,7 +56,7 @@ def _extent(options: argparse.Namespace) -> Extent:
     return Extent.FULL if options.full else Extent.DEFAULT
 
 
-def _teller(options: argparse.Namespace):  # type: ignore[no-untyped-def]
+def _teller(options: argparse.Namespace) -> Callable[[str], None]:
     """Return what shows how far a study is: in a line that is overwritten, or line by line."""
     is_terminal = sys.stderr.isatty() and not options.plain
     _, width = look(is_terminal, options)

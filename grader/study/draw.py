@@ -12,9 +12,10 @@ from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
 
-from grader.study.figures import Cell, Chart, Dot, Figure, Series, Table
+from grader.study.figures import Cell, Chart, Figure, Series, Table
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
@@ -28,7 +29,7 @@ _MAX_TABLE_ROWS = 40
 _LEAST_COLUMN_NUM_CHARS = 6
 _WIDTH_NUM_CHARS = 122
 """So many characters of a table fit into the width of a figure."""
-_SETTINGS: dict[str, Any] = {
+_SETTINGS: Any = {
     "svg.fonttype": "none",  # texts stay texts
     "svg.hashsalt": "study",
     "font.family": "sans-serif",
@@ -63,18 +64,16 @@ def draw(figure: Figure, caption: str, stem: str) -> None:
 
 def _canvas(height_inches: float, below_inches: float) -> tuple[Canvas, Axes]:
     whole = height_inches + below_inches
-    canvas = Canvas(figsize=(_WIDTH_INCHES, whole), layout="constrained")
+    layout = ConstrainedLayoutEngine(rect=(0, below_inches / whole, 1, height_inches / whole))
+    canvas = Canvas(figsize=(_WIDTH_INCHES, whole), layout=layout)
     FigureCanvasAgg(canvas)
-    engine = canvas.get_layout_engine()
-    assert engine is not None
-    engine.set(rect=(0, below_inches / whole, 1, height_inches / whole))
     return canvas, canvas.subplots()
 
 
 def _chart(axes: Axes, chart: Chart) -> None:
     series = [each for each in chart.series if each.dots]
     if chart.is_bars:
-        _bars(axes, series)
+        _bars(axes, series, is_stacked=chart.is_stacked)
     else:
         for each in series:
             place = chart.series.index(each)
@@ -108,11 +107,11 @@ def _line(axes: Axes, series: Series, colour: str, mark: str) -> None:
     axes.plot(xs, [dot.y for dot in series.dots], color=colour, linestyle=style, lw=1.3, zorder=2)
     for dot in series.dots:
         if dot.low < dot.high:
-            axes.vlines([dot.x], dot.low, dot.high, color=colour, lw=1, zorder=2)  # type: ignore[arg-type]
+            axes.vlines([dot.x], dot.low, dot.high, color=colour, lw=1, zorder=2)
         if series.has_marks:
             is_hollow = dot.is_oversubscribed or series.is_modelled
             face = "white" if is_hollow else colour
-            axes.plot([dot.x], [dot.y], mark, color=colour, mfc=face, ms=4.5, zorder=3)  # type: ignore[list-item]
+            axes.plot([dot.x], [dot.y], mark, color=colour, mfc=face, ms=4.5, zorder=3)
     # The legend shows line and mark together.
     handle_mark = mark if series.has_marks else ""
     face = "white" if series.is_modelled else colour
@@ -128,30 +127,33 @@ def _line(axes: Axes, series: Series, colour: str, mark: str) -> None:
     )
 
 
-def _bars(axes: Axes, series: Sequence[Series]) -> None:
+def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
     words = list(dict.fromkeys(str(dot.x) for each in series for dot in each.dots))
-    width = 0.8 / len(series) if series else 0.8
+    width = 0.8 if is_stacked or not series else 0.8 / len(series)
+    heights = dict.fromkeys(words, 0.0)
     for place, each in enumerate(series):
-        shift = (place - (len(series) - 1) / 2) * width
-        dots: dict[str, Dot] = {str(dot.x): dot for dot in each.dots}
-        found = [(words.index(word) + shift, dot) for word, dot in dots.items()]
+        shift = 0.0 if is_stacked else (place - (len(series) - 1) / 2) * width
         bars = axes.bar(
-            [x for x, _ in found],
-            [dot.y for _, dot in found],
-            width * 0.92,
+            [words.index(str(dot.x)) + shift for dot in each.dots],
+            [dot.y for dot in each.dots],
+            width * (1.0 if is_stacked else 0.92),
+            [heights[str(dot.x)] if is_stacked else 0.0 for dot in each.dots],
             color=_COLOURS[place % 7],
             edgecolor="white",
-            hatch=_HATCHES[place % 7],
-            alpha=0.6 if each.is_modelled else 1.0,
+            # Where colours come again, other hatchings come with them.
+            hatch=_HATCHES[(place + place // 7) % 7],
+            alpha=0.55 if each.is_modelled else 1.0,
             label=each.label,
         )
-        for bar, (_, dot) in zip(bars, found, strict=True):
+        for bar, dot in zip(bars, each.dots, strict=True):
+            heights[str(dot.x)] += dot.y
             if dot.is_oversubscribed:
                 bar.set(facecolor="white", edgecolor=_COLOURS[place % 7], linewidth=1.2)
-        for x, dot in found:
             if dot.low < dot.high:
-                axes.vlines([x], dot.low, dot.high, color="black", lw=1)
+                middle = bar.get_x() + bar.get_width() / 2
+                axes.vlines([middle], dot.low, dot.high, color="black", lw=1)
     axes.set_xticks(range(len(words)), words)
+    axes.grid(visible=False, axis="x")
 
 
 def _table(axes: Axes, table: Table) -> None:

@@ -57,6 +57,8 @@ class Chart:
     caption: str
     is_bars: bool = False
     """Bars side by side for each x, which is then a word."""
+    is_stacked: bool = False
+    """With is_bars: one upon the other."""
     is_log_x: bool = False
     is_log_y: bool = False
     x_ticks: tuple[float, ...] = ()

@@ -50,7 +50,9 @@ def run(
     order = list(in_order(job.points))
     for index, (point, repeat) in enumerate(order):
         key = key_of(point, repeat, job.sources, job.data, job.machine.num_cores)
-        found = store.get(key)
+        # A run that did not end in time counts for that time alone.
+        late_key = f"{key} {point.limit_s:g} s"
+        found = store.get(key) or store.get(late_key)
         if found is None:
             left_s = float("inf") if until_s is None else until_s - now_s()
             if point.name in failed:  # a second time would tell the same
@@ -68,7 +70,7 @@ def run(
             if found.ran_out_of_time and left_s < point.limit_s:
                 left_out.setdefault(point.name, _TIME_UP)  # it might have ended, given its time
                 continue
-            store.add(key, found)
+            store.add(late_key if found.ran_out_of_time else key, found)
         if found.ran_out_of_time:
             late.add(point.series)
         if found.failure:

@@ -32,7 +32,7 @@ def points(extent):
             needs=(f"{method}.py",),
             ranks=processes,
             launcher=Launcher.PROCESSES,
-            limit_s=30 if extent is Extent.QUICK else 120,
+            limit_s=40 if extent is Extent.QUICK else 120,
             expected_s=2 + 2 * processes,
             num_repeats=2 if extent is Extent.QUICK else 3,
         )

@@ -43,7 +43,7 @@ def _point(name, way, processes, extent):
         needs=("network.py",) if way == "serial" else ("network.py", f"{way}.py"),
         ranks=processes if is_psgd else 1,
         launcher=Launcher.MPIRUN if is_psgd else Launcher.PROCESSES,
-        limit_s=30 if extent is Extent.QUICK else 90,
+        limit_s=40 if extent is Extent.QUICK else 120,
         expected_s=(2.5 + 0.3 * epochs) if way == "serial" else 2.5 + processes + 0.3 * epochs,
         num_repeats=2 if extent is Extent.QUICK else 4,
     )
