@@ -40,10 +40,16 @@ class Spread:
     num_runs: int
 
     @classmethod
-    def of(cls, numbers: Iterable[float]) -> "Spread | None":
-        """Return the spread of some numbers; None where there are none."""
+    def of(cls, numbers: Iterable[float]) -> "Spread":
+        """Return the spread of some numbers. Raises ValueError where there are none."""
         found = sorted(numbers)
-        return cls(statistics.median(found), found[0], found[-1], len(found)) if found else None
+        if not found:
+            raise ValueError("a spread takes a number")
+        return cls(statistics.median(found), found[0], found[-1], len(found))
+
+    def times(self, factor: float) -> "Spread":
+        """Return it in another unit."""
+        return Spread(self.median * factor, self.low * factor, self.high * factor, self.num_runs)
 
     def text(self, pattern: str = "{:.3g}", unit: str = "") -> str:
         """Return `1.2 s (1.1 to 1.4 s in 3 runs)`."""
@@ -75,7 +81,8 @@ class Results:
 
     def spread(self, point: str, key: str) -> Spread | None:
         """Return the spread of what rank 0 reported; None where nothing was measured."""
-        return Spread.of(self.numbers(point, key))
+        found = self.numbers(point, key)
+        return Spread.of(found) if found else None
 
     def why_missing(self, point: str) -> str:
         """Return why a point has no figure; empty where it has one."""

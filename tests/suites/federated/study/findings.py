@@ -1,6 +1,6 @@
 """What the figures of federated show, in sentences with numbers."""
 
-from .plan import FEDERATED, WAYS
+from .plan import FEDERATED, LONG, LONG_TIMES, WAYS
 
 
 def findings(results):
@@ -9,16 +9,17 @@ def findings(results):
 
 
 def _drop(results):
-    iid, other = (results.spread(way, "accuracy") for way in FEDERATED.values())
-    if iid is None or other is None:
-        return
-    figures = f"{other.text('{:.1%}')} against {iid.text('{:.1%}')}"
-    if iid.num_runs == 1 or other.num_runs == 1:
-        yield f"FedAvg, non-iid against iid: {figures}; how much that varies is not known."
-    elif other.high < iid.low:
-        yield f"FedAvg loses accuracy on clients with different labels: {figures}."
-    else:
-        yield f"FedAvg, non-iid against iid: {figures}; this difference is within the spread."
+    for ways, local in ((FEDERATED, "1 local epoch"), (LONG, f"{LONG_TIMES} local epochs")):
+        iid, other = (results.spread(way, "accuracy") for way in ways.values())
+        if iid is None or other is None:
+            continue
+        figures = f"non-iid {other.text('{:.1%}')} against iid {iid.text('{:.1%}')}"
+        if iid.num_runs == 1 or other.num_runs == 1:
+            yield f"FedAvg, {local}: {figures}; how much that varies is not known."
+        elif other.high < iid.low:
+            yield f"FedAvg, {local}, loses accuracy on clients with different labels: {figures}."
+        else:
+            yield f"FedAvg, {local}: {figures}; this difference is within the spread."
 
 
 def _same(results):

@@ -1,5 +1,7 @@
 """Charts and tables of LeNet-5: curves, each rank's accuracies, time by processes."""
 
+from typing import Any
+
 from grader.study import Chart, Dot, Network, Series, Spread, Table
 
 from .plan import FAST_RATE, LEARNING_RATE, METHODS, PROCESSES, SHOWN, named
@@ -50,21 +52,21 @@ def _curve(results, rate, key, label):
 
 
 def _accuracies(results):
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for rate in (LEARNING_RATE, FAST_RATE):
         for method, label in METHODS.items():
             name = named(method, SHOWN, rate)
             reports = results.reports(name)
-            for rank in range(SHOWN):
-                cells = (None, None)
-                if reports:
-                    cells = tuple(
-                        Spread.of(run[rank][key] for run in reports).text("{:.1%}")
-                        for key in ("own_accuracy", "validation")
-                    )
-                rows.append((label, f"{rate:g}", rank, *cells))
             if not reports:
-                rows[-SHOWN:] = [(label, f"{rate:g}", "all", results.why_missing(name)[:60], None)]
+                why = results.why_missing(name).partition(";")[0]
+                rows.append((label, f"{rate:g}", "all", why[:60], None))
+                continue
+            for rank in range(SHOWN):
+                cells = [
+                    Spread.of(run[rank][key] for run in reports).text("{:.1%}")
+                    for key in ("own_accuracy", "validation")
+                ]
+                rows.append((label, f"{rate:g}", rank, *cells))
     return Table(
         "accuracy_of_each_rank", "LeNet-5: training and validation accuracy of each rank",
         ("method", "rate", "rank", "training, its own examples", "validation"), tuple(rows),

@@ -49,13 +49,14 @@ def _by_length(results, ranks):
             for length, median, low, high in zip(report["lengths"], *columns, strict=True):
                 dots.append(Dot(length, median * 1e6, low * 1e6, high * 1e6, is_many))
         series.append(Series(label, tuple(dots)))
-    lengths = sorted({dot.x for each in series for dot in each.dots})
+    reports = [each for way in REDUCTIONS for each in results.reports(reducing(way, ranks))]
+    lengths = reports[0][0]["lengths"] if reports else []
     for label, cost in (
         ("naive, modelled", modelled.NETWORK.naive_s),
         ("ring, modelled", modelled.NETWORK.ring_s),
     ):
-        dots = tuple(Dot.exact(n, cost(ranks, n * _NUM_BYTES) * 1e6) for n in lengths)
-        series.append(Series(label, dots, True, has_marks=False))
+        model = tuple(Dot.exact(n, cost(ranks, n * _NUM_BYTES) * 1e6) for n in lengths)
+        series.append(Series(label, model, True, has_marks=False))
     return Chart(
         f"allreduce_{ranks}_ranks", f"All-reduce on {ranks} ranks by length",
         "numbers of 8 bytes", "time (microseconds)", tuple(series),

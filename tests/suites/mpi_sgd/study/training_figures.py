@@ -1,5 +1,7 @@
 """Charts and tables of the trainings: time, speed-up, accuracy, laws, staleness."""
 
+from typing import Any
+
 from grader.study import Chart, Dot, Series, Spread, Table, amdahl_fraction, gustafson_fraction
 from grader.study.model import amdahl_speed_up, gustafson_speed_up
 
@@ -79,7 +81,7 @@ def _modelled_times_s(results, way):
 def _sync(results):
     alone = results.spread(serial(), "time_s")
     accuracy = results.spread(serial(), "accuracy")
-    common = {"x_label": "ranks", "is_log_x": True, "x_ticks": RANKS}
+    common: dict[str, Any] = {"x_label": "ranks", "is_log_x": True, "x_ticks": RANKS}
     times, speed_ups, accuracies = [], [], []
     for way, label in WAYS.items():
         names = {ranks: sync(way, ranks) for ranks in RANKS}
@@ -215,7 +217,10 @@ def _gustafson(results):
 
 
 def _async(results):
-    times, speed_ups, accuracies, models = [], [], [], []
+    times: list[Series] = []
+    speed_ups: list[Series] = []
+    accuracies: list[Series] = []
+    models = []
     for masters in MASTERS:
         names = {workers: asynchronous(masters, workers) for workers in WORKERS}
         label = f"{masters} masters"
@@ -250,7 +255,7 @@ def _async(results):
     )
     times.append(_level(SERIAL, alone, WORKERS))
     accuracies.append(_level(SERIAL, results.spread(serial(), "accuracy"), WORKERS))
-    common = {"x_label": "workers", "x_ticks": WORKERS, "is_log_x": True}
+    common: dict[str, Any] = {"x_label": "workers", "x_ticks": WORKERS, "is_log_x": True}
     work = _work(results).replace("in all", "each")
     network = f"Modelled on a network of {modelled.NETWORK.describe()}; its computing was measured."
     return [
@@ -282,7 +287,7 @@ def staleness_of(results, masters, workers):
         if ages and max(ages) >= 0:
             means.append(sum(ages) / len(ages))
             most = max(most, *ages)
-    return Spread.of(means), most
+    return Spread.of(means) if means else None, most
 
 
 def _staleness(results):

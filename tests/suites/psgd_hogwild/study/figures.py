@@ -1,5 +1,7 @@
 """Charts and the table of parallel SGD and Hogwild."""
 
+from typing import Any
+
 from grader.study import Chart, Dot, Network, Series, Spread, Table
 
 from .plan import BATCH_SIZE, LEARNING_RATE, PROCESSES, SERIAL, WAYS, named
@@ -12,7 +14,9 @@ NUM_BYTES = 4 * (16 * 26 + 32 * (16 * 25 + 1) + 64 * 129 + 10 * 65)
 def figures(results):
     """Return all charts and the table."""
     about = f"Batches of {BATCH_SIZE}, learning rate {LEARNING_RATE:g}, the same number of epochs."
-    times, speed_ups, accuracies = [], [], []
+    times: list[Series] = []
+    speed_ups: list[Series] = []
+    accuracies: list[Series] = []
     for way, label in WAYS.items():
         alone = results.spread(named(way, 1), "time_s")
         for chart, key in ((times, "time_s"), (accuracies, "accuracy")):
@@ -23,7 +27,7 @@ def figures(results):
                 alone.median / time_s for time_s in results.numbers(named(way, n), "time_s")
             )
             for n in PROCESSES
-            if alone is not None
+            if alone is not None and results.numbers(named(way, n), "time_s")
         }
         speed_ups.append(Series(label, _dots(results, ratios)))
     model = modelled_s(results)
@@ -41,7 +45,7 @@ def figures(results):
         "Modelled: the time of one rank divided by the ranks, and two collectives of all "
         f"parameters; {NETWORK.describe()}."
     )
-    common = {"x_label": "processes", "x_ticks": PROCESSES}
+    common: dict[str, Any] = {"x_label": "processes", "x_ticks": PROCESSES}
     return [
         Chart(
             "run_time", "Parallel SGD and Hogwild: training time", y_label="time (s)",

@@ -38,7 +38,7 @@ def iteration_s(results, name, window):
         times_s = [node["times_s"][first : last + 1] for node in nodes]
         if all(len(each) == last + 1 - first for each in times_s):
             means.append(max(sum(each) / len(each) for each in times_s))
-    return Spread.of(means)
+    return Spread.of(means) if means else None
 
 
 def losses(results, name):
@@ -104,7 +104,7 @@ def _windows(results):
             name = named(way, nodes)
             spreads = [iteration_s(results, name, window) for window in WINDOWS]
             cells = [
-                Spread(*(1e3 * x for x in (s.median, s.low, s.high)), s.num_runs).text()
+                s.times(1e3).text()
                 if s is not None
                 else results.why_missing(name).partition(";")[0][:40] or "fewer iterations"
                 for s in spreads

@@ -1,6 +1,6 @@
 """What the figures of vgg_ddp show, in sentences with numbers."""
 
-from grader.study import Spread, compared
+from grader.study import compared
 
 from .figures import iteration_s, losses, modelled_s
 from .plan import LABELS, WAYS, WINDOWS, named
@@ -25,9 +25,7 @@ def _fastest(results):
 
 
 def _in_ms(spread):
-    if spread is None:
-        return None
-    return Spread(spread.median * 1e3, spread.low * 1e3, spread.high * 1e3, spread.num_runs)
+    return None if spread is None else spread.times(1e3)
 
 
 def _modelled_order(results):
