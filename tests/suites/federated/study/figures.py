@@ -51,8 +51,8 @@ def _rounds(results):
         "fedavg_rounds", "FedAvg: accuracy by round, iid against non-iid", "round", "accuracy",
         tuple(series),
         "Of the global model on the test images, 4 clients. Each run has other seeds, so another "
-        f"split. The scripts have one local epoch a round; with {LONG_TIMES} of them a client takes "
-        "as many steps as if it had so many more examples.",
+        f"split. The scripts have one local epoch a round; with {LONG_TIMES} of them a client "
+        "takes as many steps as if it had so many more examples.",
         is_share=True,
     )  # fmt: skip
 

@@ -16,6 +16,8 @@ FILES = {
     "ring": ("sync_network.py", "my_ring_allreduce.py"),
     "async": ("async_network.py",),
 }
+IN_STEP_S = {"collective": 0.5, "ring": 0.9}
+"""What another rank adds to an epoch, with two cores for all."""
 REDUCTIONS = {"naive": "naive", "ring": "ring", "library": "MPI_Allreduce"}
 REDUCTION_FILES = {"naive": ("my_naive_allreduce.py",), "ring": ("my_ring_allreduce.py",)}
 
@@ -59,60 +61,58 @@ def reducing(way, ranks):
 
 
 def points(extent):
-    """Return what is measured, the most important first."""
+    """Return what is measured: what takes longest last, many ranks in step on few cores."""
     epochs = epochs_of(extent)
+    few, many = RANKS[:3], RANKS[3:]
+    return [
+        _training(serial(), "serial", 1, epochs, extent),
+        # One rank with a part of the batch: the computing that modelled time is made of.
+        *(
+            _training(serial(size), "serial", 1, epochs, extent, batch_size=size)
+            for size in (BATCH_SIZE // ranks for ranks in RANKS[1:])
+        ),
+        *(_training(sync(way, n), way, n, epochs, extent) for n in few for way in WAYS),
+        *(
+            _training(asynchronous(m, w), "async", m + w, epochs, extent, masters=m)
+            for m in MASTERS
+            for w in WORKERS
+        ),
+        *(_reducing(way, ranks, extent) for ranks in REDUCING_RANKS for way in REDUCTIONS),
+        *(
+            _training(
+                gentle(2, w), "async", 2 + w, epochs, extent,
+                masters=2, learning_rate=LEARNING_RATE / w,
+            )
+            for w in WORKERS[2:]
+        ),
+        *(
+            _training(
+                scaled(n), "ring", n, 1, extent, batch_size=BATCH_SIZE * n, batches=BATCHES // 8
+            )
+            for n in RANKS[1:-1]
+        ),
+        *(_training(sync(way, n), way, n, epochs, extent) for n in many for way in WAYS),
+    ]  # fmt: skip
+
+
+def _reducing(way, ranks, extent):
     is_quick = extent is Extent.QUICK
-    found = [_training(serial(), "serial", 1, epochs, extent)]
-    # Of one rank with a part of the batch: the computing that modelled time is made of.
-    for ranks in RANKS[1:]:
-        batch_size = BATCH_SIZE // ranks
-        found.append(
-            _training(serial(batch_size), "serial", 1, epochs, extent, batch_size=batch_size)
-        )
-    for ranks in RANKS:
-        for way in WAYS:
-            # Many ranks on few cores take long: what they show are modelled time and accuracy.
-            found.append(_training(sync(way, ranks), way, ranks, epochs, extent))
-    for masters in MASTERS:
-        for workers in WORKERS:
-            found.append(
-                _training(
-                    asynchronous(masters, workers), "async", masters + workers, epochs, extent,
-                    masters=masters,
-                )
-            )  # fmt: skip
-    settings = {"lengths": lengths_of(extent), "num_calls": 15, "time_s": 0.3 if is_quick else 1.5}
-    for ranks in REDUCING_RANKS:
-        for way in REDUCTIONS:
-            found.append(
-                Point(
-                    name=reducing(way, ranks),
-                    series=f"{REDUCTIONS[way]} all-reduce",
-                    program="reducing.py",
-                    settings={"way": way, **settings},
-                    needs=REDUCTION_FILES.get(way, ()),
-                    ranks=ranks,
-                    limit_s=20 if is_quick else 90,
-                    expected_s=1 + ranks * (0.3 if is_quick else 1.2),
-                    num_repeats=1,
-                )
-            )
-    for workers in WORKERS[2:]:
-        found.append(
-            _training(
-                gentle(2, workers), "async", 2 + workers, epochs, extent,
-                masters=2, learning_rate=LEARNING_RATE / workers,
-            )
-        )  # fmt: skip
-    for ranks in RANKS[1:-1]:
-        batch_size = BATCH_SIZE * ranks
-        found.append(
-            _training(
-                scaled(ranks), "ring", ranks, 1, extent,
-                batch_size=batch_size, batches=BATCHES // 4,
-            )
-        )  # fmt: skip
-    return found
+    return Point(
+        name=reducing(way, ranks),
+        series=f"{REDUCTIONS[way]} all-reduce",
+        program="reducing.py",
+        settings={
+            "way": way,
+            "lengths": lengths_of(extent),
+            "num_calls": 15,
+            "time_s": 0.2 if is_quick else 1.5,
+        },
+        needs=REDUCTION_FILES.get(way, ()),
+        ranks=ranks,
+        limit_s=25 if is_quick else 90,
+        expected_s=0.6 + ranks * (0.15 if is_quick else 1.2),
+        num_repeats=1,
+    )
 
 
 def _training(name, way, ranks, epochs, extent, **others):
@@ -132,9 +132,10 @@ def _training(name, way, ranks, epochs, extent, **others):
         settings=settings,
         needs=FILES[way],
         ranks=ranks,
-        limit_s=12 + (2.5 if way == "ring" else 1.5) * ranks * max(work, 0.5),
-        expected_s=0.8 + 0.15 * ranks + work * (0.5 + 0.04 * ranks * ranks * (way != "async")),
-        num_repeats=3 if ranks <= 8 else 2,
+        # Ranks that wait take turns on the cores: half a second each for an epoch in step.
+        limit_s=20 + 5 * ranks * work,
+        expected_s=0.8 + 0.1 * ranks + work * (0.4 + IN_STEP_S.get(way, 0) * (ranks - 1)),
+        num_repeats=3 if ranks < RANKS[3] or way == "async" else 1 if ranks == RANKS[4] else 2,
     )
 
 

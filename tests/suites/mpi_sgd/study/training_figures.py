@@ -144,22 +144,20 @@ def _amdahl(results):
     series, said = [], []
     for way, label in WAYS.items():
         times_s, is_modelled = law(results, way)
+        series.append(Series(f"{label}, measured", _dots(results, sync_speed_ups(results, way))))
         if 1 not in times_s or len(times_s) < 2:
             continue
         fraction = amdahl_fraction(list(times_s), list(times_s.values()), times_s[1])
-        ratios = {ranks: times_s[1] / time_s for ranks, time_s in times_s.items()}
-        kind = "modelled" if is_modelled else "measured"
-        series.append(Series(f"{label}, {kind}", _exact(ratios), is_modelled))
+        if is_modelled:
+            ratios = {ranks: times_s[1] / time_s for ranks, time_s in times_s.items()}
+            series.append(Series(f"{label}, modelled", _exact(ratios), True))
         curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
         series.append(
             Series(f"Amdahl, serial share {fraction:.1%}", _exact(curve), True, has_marks=False)
         )
-        said.append(
-            f"{label}: fitted to {kind} time, serial share {fraction:.1%}, so at most "
-            f"{1 / fraction:.1f} times as fast."
-            if fraction
-            else f"{label}: fitted to {kind} time, no serial share."
-        )
+        kind = "modelled" if is_modelled else "measured"
+        most = f"at most {1 / fraction:.1f} times as fast" if fraction else "no limit"
+        said.append(f"{label}: fitted to {kind} time, serial share {fraction:.1%}, {most}.")
     return Chart(
         "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
         tuple(series),
