@@ -52,7 +52,7 @@ def draw(figure: Figure, caption: str, stem: str) -> None:
             _chart(axes, figure)
         else:
             rows = min(len(figure.rows), _MAX_TABLE_ROWS)
-            canvas, axes = _canvas(0.6 + 0.24 * (rows + 1), below)
+            canvas, axes = _canvas(0.55 + 0.19 * (rows + 1), below)
             _table(axes, figure)
         canvas.suptitle(figure.title, x=0.015, ha="left", fontsize=10.5, fontweight="bold")
         canvas.text(
@@ -95,10 +95,15 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     if len(series) > 4:  # within, they would hide marks
         axes.legend(
-            loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3, fontsize=7.5, frameon=False
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.14),
+            ncols=3,
+            fontsize=7.5,
+            frameon=False,
+            handlelength=3.5,
         )
     elif len(series) > 1:
-        axes.legend(fontsize=7.5, framealpha=0.9)
+        axes.legend(fontsize=7.5, framealpha=0.9, handlelength=3.5)
 
 
 def _line(axes: Axes, series: Series, colour: str, mark: str) -> None:
@@ -161,7 +166,7 @@ def _table(axes: Axes, table: Table) -> None:
     rows = [[_shown(cell) for cell in row] for row in table.rows[:_MAX_TABLE_ROWS]]
     listed = [list(table.columns), *rows]
     lengths = [max(len(row[column]) for row in listed) for column in range(len(table.columns))]
-    widths = [max(length, _LEAST_COLUMN_NUM_CHARS) + 1 for length in lengths]
+    widths = [1.06 * max(length, _LEAST_COLUMN_NUM_CHARS) + 1.5 for length in lengths]
     drawn = axes.table(
         cellText=rows,
         colLabels=list(table.columns),
