@@ -12,12 +12,20 @@ def caption(figure: Figure, machine: Machine) -> str:
     if isinstance(figure, Table):
         return " ".join(said)
     measured = [dot for each in figure.series if not each.is_modelled for dot in each.dots]
+    marks, modelled = (
+        ("bars", "Pale, hatched bars") if figure.is_bars else ("marks", "Broken lines")
+    )
     if any(dot.low < dot.high for dot in measured):
-        said.append("Marks are medians of several runs, thin bars go from the least to the most.")
+        said.append(
+            f"{marks.capitalize()} are medians of several runs, thin lines go from the least to the "
+            "most."
+        )
     if any(dot.is_oversubscribed for dot in measured):
-        said.append("Hollow marks: more ranks than cores, so their time says little of a machine.")
+        said.append(
+            f"Hollow {marks}: more ranks than cores, so their time says little of a machine."
+        )
     if any(each.is_modelled for each in figure.series):
-        said.append("Broken lines are modelled, not measured.")
+        said.append(f"{modelled} are modelled, not measured.")
     return " ".join(said)
 
 

@@ -13,7 +13,13 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FixedLocator, NullLocator, PercentFormatter, ScalarFormatter
+from matplotlib.ticker import (
+    FixedLocator,
+    LogFormatter,
+    NullLocator,
+    PercentFormatter,
+    ScalarFormatter,
+)
 
 from grader.study.figures import Cell, Chart, Figure, Series, Table
 
@@ -77,15 +83,20 @@ def _chart(axes: Axes, chart: Chart) -> None:
     else:
         for each in series:
             place = chart.series.index(each)
-            _line(axes, each, _COLOURS[place % 7], _MARKS[place % 7])
+            # Where lines lie on each other, those below are seen at the sides.
+            _line(axes, each, place, lead=max(0, len(chart.series) - 1 - place))
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)
     if chart.is_log_x:
         axes.set_xscale("log", base=2 if chart.x_ticks else 10)
     if chart.is_log_y:
         axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(LogFormatter())
+        axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
     elif not chart.is_share:
-        axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+        most = max((dot.high for each in series for dot in each.dots), default=1.0)
+        if chart.begins_at_zero and not chart.is_bars:
+            axes.set_ylim(0, 1.06 * most or 1.0)
     if chart.x_ticks:
         axes.xaxis.set_major_locator(FixedLocator(chart.x_ticks))
         axes.xaxis.set_minor_locator(NullLocator())
@@ -106,30 +117,25 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.legend(fontsize=7.5, framealpha=0.9, handlelength=3.5)
 
 
-def _line(axes: Axes, series: Series, colour: str, mark: str) -> None:
-    xs: list[Any] = [dot.x for dot in series.dots]
-    style = (0, (4, 2)) if series.is_modelled else "-"
-    axes.plot(xs, [dot.y for dot in series.dots], color=colour, linestyle=style, lw=1.3, zorder=2)
-    for dot in series.dots:
-        if dot.low < dot.high:
-            axes.vlines([dot.x], dot.low, dot.high, color=colour, lw=1, zorder=2)
-        if series.has_marks:
-            is_hollow = dot.is_oversubscribed or series.is_modelled
-            face = "white" if is_hollow else colour
-            axes.plot([dot.x], [dot.y], mark, color=colour, mfc=face, ms=4.5, zorder=3)
-    # The legend shows line and mark together.
-    handle_mark = mark if series.has_marks else ""
+def _line(axes: Axes, series: Series, place: int, lead: int) -> None:
+    """Draw a line and its marks. lead: how many lines may come to lie on it."""
+    colour = _COLOURS[place % 7]
+    mark: Any = _MARKS[place % 7] if series.has_marks else ""
     face = "white" if series.is_modelled else colour
-    axes.plot(
-        [],
-        [],
-        marker=handle_mark,
-        linestyle=style,
-        color=colour,
-        mfc=face,
-        ms=4.5,
-        label=series.label,
-    )
+    look: dict[str, Any] = {"color": colour, "ms": 4.0 + 0.7 * min(lead, 4)}
+    style: Any = (0, (4, 2)) if series.is_modelled else "-"
+    width = 1.2 + 0.35 * min(lead, 4)
+    xs: list[Any] = [dot.x for dot in series.dots]
+    axes.plot(xs, [dot.y for dot in series.dots], color=colour, linestyle=style, lw=width)
+    for dot in series.dots:
+        x: Any = dot.x
+        if dot.low < dot.high:
+            axes.vlines([x], dot.low, dot.high, color=colour, lw=1)
+        if series.has_marks:
+            hollow = "white" if dot.is_oversubscribed else face
+            axes.plot([x], [dot.y], marker=mark, mfc=hollow, zorder=3, **look)
+    # The legend shows line and mark together.
+    axes.plot([], [], marker=mark, linestyle=style, lw=width, mfc=face, label=series.label, **look)
 
 
 def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:

@@ -62,6 +62,8 @@ class Chart:
     is_log_x: bool = False
     is_log_y: bool = False
     x_ticks: tuple[float, ...] = ()
+    begins_at_zero: bool = True
+    """Whether the axis of y does, if it is not logarithmic."""
     is_share: bool = False
     """Whether y is a share of 1, shown in percent from 0 to 100."""
 

@@ -47,7 +47,7 @@ def _curve(results, rate, key, label):
         f"LeNet-5: {label} by epoch, {at}", "epoch", label, tuple(series),
         f"100 examples, {100 // SHOWN} on each process, one step an epoch, {at}; over all 100 "
         f"examples. Where one line hides the other they agree.{why}",
-        is_share=key == "accuracy",
+        is_share=key == "accuracy", begins_at_zero=rate != LEARNING_RATE,
     )  # fmt: skip
 
 

@@ -60,7 +60,7 @@ def _by_length(results, ranks):
     return Chart(
         f"allreduce_{ranks}_ranks", f"All-reduce on {ranks} ranks by length",
         "numbers of 8 bytes", "time (microseconds)", tuple(series),
-        "Median of up to 15 calls on the slowest rank, thin bars from the first to the third "
+        "Median of up to 15 calls on the slowest rank, thin lines from the first to the third "
         f"quarter; each result was checked. Modelled: {modelled.NETWORK.describe()}.",
         is_log_x=True, is_log_y=True,
     )  # fmt: skip
