@@ -17,8 +17,8 @@ def caption(figure: Figure, machine: Machine) -> str:
     )
     if any(dot.low < dot.high for dot in measured):
         said.append(
-            f"{marks.capitalize()} are medians of several runs, thin lines go from the least to the "
-            "most."
+            f"{marks.capitalize()} are medians of several runs, thin lines go from the least to "
+            "the most."
         )
     if any(dot.is_oversubscribed for dot in measured):
         said.append(
