@@ -14,6 +14,7 @@ from grader.recognition import require_likely
 from grader.report.safe_text import disarm, one_line, visible
 from grader.runner.machine import check_machine
 from grader.study.plan import Extent
+from grader.study.workplace import NOT_HANDED_IN
 from grader.study.writing import PAGE, Made, make
 
 _CLEARED = "\r\x1b[K"
@@ -76,9 +77,15 @@ def _ending(made: Made, out: Path) -> list[str]:
     lines = [*(f"- {one_line(each)}" for each in made.findings)]
     if made.missing:
         lines.append(f"{len(made.missing)} of {made.num_points} runs have no figure:")
-        lines += [
-            f"  {one_line(name)}: {one_line(why)}" for name, why in made.missing[:_MOST_REASONS]
-        ]
-        if len(made.missing) > _MOST_REASONS:
-            lines.append(f"  and {len(made.missing) - _MOST_REASONS} more, listed in {PAGE}")
+        by_reason: dict[str, list[str]] = {}
+        for name, why in made.missing:
+            by_reason.setdefault(why, []).append(name)
+        # What was not handed in is known; what went wrong is news.
+        reasons = sorted(by_reason, key=lambda why: why.endswith(NOT_HANDED_IN))
+        for why in reasons[:_MOST_REASONS]:
+            first, *others = by_reason[why]
+            more = f" and {len(others)} more" if others else ""
+            lines.append(f"  {one_line(first)}{more}: {one_line(why)}")
+        if len(reasons) > _MOST_REASONS:
+            lines.append(f"  and other reasons, listed in {PAGE}")
     return [*lines, f"{out / PAGE}: {made.num_figures} figures and tables, no mark"]

@@ -20,6 +20,8 @@ _TICK_S = 0.02
 _MAX_REPORT_NUM_BYTES = 8 << 20
 _MAX_OUTPUT_NUM_BYTES = 1 << 16
 _MAX_SENTENCE_NUM_CHARS = 200
+_WRONG = "WrongResult"
+"""What a program raises that finds a result to be wrong."""
 _ERROR = re.compile(
     r"^(?:\[rank\d+\]: ?)?([A-Za-z_][\w.]*(?:Error|Exception|Abort|Wrong\w*)): ?(.*)$"
 )
@@ -155,5 +157,5 @@ def _failure(folder: Path) -> str:
     kind, message = causes[0].groups()
     if kind == "NotImplementedError":
         return f"is not written yet: {message or kind}"
-    printable = "".join(each if each.isprintable() else " " for each in f"{kind}: {message}")
-    return f"crashed: {printable[:_MAX_SENTENCE_NUM_CHARS]}"
+    said = f"gave a wrong result: {message}" if kind == _WRONG else f"crashed: {kind}: {message}"
+    return "".join(each if each.isprintable() else " " for each in said[:_MAX_SENTENCE_NUM_CHARS])

@@ -12,6 +12,8 @@ from grader.errors import UsageError
 from grader.submission import Submission
 
 SHARED_PROGRAM = "study_point.py"
+NOT_HANDED_IN = "not handed in"
+"""How the reason ends why a file is not there."""
 _BASE = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
 
 
@@ -29,7 +31,8 @@ class Sources:
     def missing(self, needs: tuple[str, ...]) -> str:
         """Return why a point cannot be measured for want of a file; empty where it can."""
         absent = [file for file in needs if file not in self.files]
-        return f"{' and '.join(absent)} was not handed in" if absent else ""
+        verb = "were" if len(absent) > 1 else "was"
+        return f"{' and '.join(absent)} {verb} {NOT_HANDED_IN}" if absent else ""
 
 
 def sources(assignment: Assignment, submission: Submission | None) -> Sources:

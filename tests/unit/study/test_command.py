@@ -102,7 +102,7 @@ def test_a_crashing_submission_yields_a_study_without_these_points(course):
     done = grade_study(course, "--submission", "work", "--out", "out")
     assert done.returncode == 0, done.stderr
     assert "2 of 2 runs have no figure:" in done.stdout
-    assert "1 rank: crashed: ValueError: no | sum" in done.stdout
+    assert "1 rank and 1 more: crashed: ValueError: no | sum" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     page = (course.parent / "out" / "README.md").read_text()
     assert "| 1 rank | crashed: ValueError: no \\| sum |" in page
@@ -145,6 +145,7 @@ def test_settings_go_to_the_program_and_reports_come_from_all_ranks():
     ("text", "told"),
     [
         ("raise ValueError('no')", "crashed: ValueError: no"),
+        ("class WrongResult(Exception): pass\nraise WrongResult('3')", "gave a wrong result: 3"),
         ("raise NotImplementedError('TODO: sum')", "is not written yet: TODO: sum"),
         ("pass", "ended without a result, and printed no exception"),
         ("import os; os._exit(3)", "ended without a result, and printed no exception"),

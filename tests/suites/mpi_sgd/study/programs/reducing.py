@@ -36,7 +36,7 @@ def check(reduce, length):
     if not np.array_equal(recv, expected):
         wrong = int(np.flatnonzero(recv != expected)[0])
         raise WrongResult(
-            f"with {size} ranks and {length} numbers, number {wrong} of rank {comm.Get_rank()} is "
+            f"on {size} ranks, length {length}, element {wrong} on rank {comm.Get_rank()} is "
             f"{recv[wrong]:g}, expected {expected[wrong]:g}"
         )
 
