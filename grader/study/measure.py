@@ -22,9 +22,10 @@ _MAX_OUTPUT_NUM_BYTES = 1 << 16
 _MAX_SENTENCE_NUM_CHARS = 200
 _WRONG = "WrongResult"
 """What a program raises that finds a result to be wrong."""
-_ERROR = re.compile(
-    r"^(?:\[rank\d+\]: ?)?([A-Za-z_][\w.]*(?:Error|Exception|Abort|Wrong\w*)): ?(.*)$"
-)
+_HEAD = "Traceback (most recent call last):"
+_ERROR = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?")
+_BEFORE = re.compile(r"\[rank\d+\]: ?")
+"""What torch puts before the lines of a traceback."""
 
 
 def measure(point: Point, repeat: int, found: Sources, *, data: str, limit_s: float) -> Measurement:
@@ -149,13 +150,27 @@ def _failure(folder: Path) -> str:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - _MAX_OUTPUT_NUM_BYTES))
             text += file.read().decode(errors="replace")
-    errors = [match for line in text.splitlines() if (match := _ERROR.match(line.strip()))]
+    errors = _exceptions(text)
     if not errors:
         return "ended without a result, and printed no exception"
     # What others say when a rank has gone is not the cause.
-    causes = [each for each in errors if "Connection" not in each[0]] or errors
-    kind, message = causes[0].groups()
+    kind, message = next((each for each in errors if "Connection" not in each[0]), errors[0])
     if kind == "NotImplementedError":
         return f"is not written yet: {message or kind}"
     said = f"gave a wrong result: {message}" if kind == _WRONG else f"crashed: {kind}: {message}"
     return "".join(each if each.isprintable() else " " for each in said[:_MAX_SENTENCE_NUM_CHARS])
+
+
+def _exceptions(text: str) -> list[tuple[str, str]]:
+    """Return names and messages of the exceptions whose tracebacks were printed."""
+    found, is_within = [], False
+    for line in text.splitlines():
+        bare = _BEFORE.sub("", line)
+        if bare == _HEAD:
+            is_within = True
+        elif is_within and bare and not bare.startswith(" "):
+            is_within = False
+            match = _ERROR.fullmatch(bare)
+            if match:
+                found.append((match[1].rpartition(".")[2], match[2] or ""))
+    return found

@@ -5,6 +5,7 @@ import io
 import os
 import runpy
 import time
+import traceback
 
 import numpy as np
 import torch
@@ -96,8 +97,8 @@ def main():
 
 try:
     main()
-except BaseException as error:
-    print(f"{type(error).__name__}: {error}", flush=True)
+except BaseException:
+    traceback.print_exc()
     if "OMPI_COMM_WORLD_RANK" in os.environ:
         from mpi4py import MPI
 

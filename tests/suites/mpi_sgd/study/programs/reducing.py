@@ -1,6 +1,7 @@
 """Time one all-reduce for several lengths; report the median and the spread of its calls."""
 
 import time
+import traceback
 
 import numpy as np
 from mpi4py import MPI
@@ -76,7 +77,7 @@ def main():
 
 try:
     main()
-except BaseException as error:
-    print(f"{type(error).__name__}: {error}", flush=True)
+except BaseException:
+    traceback.print_exc()
     # The other ranks would wait for ever for one that has stopped.
     comm.Abort(1)

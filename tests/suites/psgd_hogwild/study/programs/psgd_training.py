@@ -1,6 +1,7 @@
 """Train by parallel SGD on the ranks there are; report time and accuracy."""
 
 import time
+import traceback
 
 import torch
 import torch._dynamo  # which the first optimizer imports: not in anybody's training time
@@ -30,7 +31,7 @@ def main():
 
 try:
     main()
-except BaseException as error:
-    print(f"{type(error).__name__}: {error}", flush=True)
+except BaseException:
+    traceback.print_exc()
     # The other ranks would wait for ever for one that has stopped.
     comm.Abort(1)
