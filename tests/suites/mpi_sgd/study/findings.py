@@ -2,9 +2,9 @@
 
 from grader.study import Spread, compared
 
+from .marks import staleness_of
 from .plan import MASTERS, REDUCING_RANKS, WORKERS, asynchronous, gentle, reducing, serial, sync
 from .reducing_figures import crossing, medians_s
-from .training_figures import staleness_of
 
 
 def findings(results):

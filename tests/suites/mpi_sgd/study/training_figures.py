@@ -2,10 +2,19 @@
 
 from typing import Any
 
-from grader.study import Chart, Dot, Series, Spread, Table, amdahl_fraction, gustafson_fraction
-from grader.study.model import amdahl_speed_up, gustafson_speed_up
+from grader.study import Chart, Dot, Series, Table
 
 from . import modelled
+from .laws import amdahl, gustafson
+from .marks import (
+    dots_of,
+    exact_dots,
+    level,
+    modelled_times_s,
+    speed_ups_of,
+    spreads_of,
+    staleness_of,
+)
 from .plan import (
     BATCH_SIZE,
     MASTERS,
@@ -14,68 +23,27 @@ from .plan import (
     WORKERS,
     asynchronous,
     gentle,
-    scaled,
     serial,
     sync,
 )
 
 SERIAL = "serial"
-LEAST_POINTS = 3
-"""Measured without sharing cores, for a law to be fitted to them."""
 
 
 def training_figures(results):
     """Return what the sheet asks of the two kinds of training."""
     return [
         *_sync(results),
-        _amdahl(results),
-        _gustafson(results),
+        amdahl(results),
+        gustafson(results),
         *_async(results),
         _staleness(results),
         _table(results),
     ]
 
 
-def sync_speed_ups(results, way):
-    """Return measured speed-ups by ranks, {ranks: Spread}."""
-    return _speed_ups(results, {ranks: sync(way, ranks) for ranks in RANKS})
-
-
-def _speed_ups(results, names):
-    alone = results.spread(serial(), "time_s")
-    found = {}
-    for x, name in names.items():
-        times_s = results.numbers(name, "time_s")
-        if alone is not None and times_s:
-            found[x] = Spread.of(alone.median / time_s for time_s in times_s)
-    return found
-
-
-def _dots(results, spreads, ranks_of=lambda x: x):
-    return tuple(
-        Dot.of(x, spread, is_oversubscribed=results.is_oversubscribed(ranks_of(x)))
-        for x, spread in spreads.items()
-        if spread is not None
-    )
-
-
-def _spreads(results, names, key):
-    return {x: results.spread(name, key) for x, name in names.items()}
-
-
 def _work(results):
     return f"{modelled.num_steps(results)} steps with batches of {BATCH_SIZE} examples in all"
-
-
-def _modelled_times_s(results, way):
-    times_s = {
-        ranks: modelled.sync_step_s(results, way, ranks, BATCH_SIZE // ranks) for ranks in RANKS
-    }
-    return {
-        ranks: each * modelled.num_steps(results)
-        for ranks, each in times_s.items()
-        if each is not None
-    }
 
 
 def _sync(results):
@@ -85,18 +53,18 @@ def _sync(results):
     times, speed_ups, accuracies = [], [], []
     for way, label in WAYS.items():
         names = {ranks: sync(way, ranks) for ranks in RANKS}
-        times.append(Series(label, _dots(results, _spreads(results, names, "time_s"))))
-        speed_ups.append(Series(label, _dots(results, _speed_ups(results, names))))
-        accuracies.append(Series(label, _dots(results, _spreads(results, names, "accuracy"))))
+        times.append(Series(label, dots_of(results, spreads_of(results, names, "time_s"))))
+        speed_ups.append(Series(label, dots_of(results, speed_ups_of(results, names))))
+        accuracies.append(Series(label, dots_of(results, spreads_of(results, names, "accuracy"))))
     for way, label in WAYS.items():
-        model = _modelled_times_s(results, way)
+        model = modelled_times_s(results, way)
         name = f"{label}, modelled"
-        times.append(Series(name, _exact(model), is_modelled=True))
+        times.append(Series(name, exact_dots(model), is_modelled=True))
         if 1 in model:
             ratios = {ranks: model[1] / time_s for ranks, time_s in model.items()}
-            speed_ups.append(Series(name, _exact(ratios), is_modelled=True))
-    times.append(_level(SERIAL, alone, RANKS))
-    accuracies.append(_level(SERIAL, accuracy, RANKS))
+            speed_ups.append(Series(name, exact_dots(ratios), is_modelled=True))
+    times.append(level(SERIAL, alone, RANKS))
+    accuracies.append(level(SERIAL, accuracy, RANKS))
     network = f"Modelled on a network of {modelled.NETWORK.describe()}; its computing was measured."
     work = _work(results)
     return [
@@ -117,103 +85,6 @@ def _sync(results):
     ]  # fmt: skip
 
 
-def _exact(by_x):
-    return tuple(Dot.exact(x, y) for x, y in by_x.items())
-
-
-def _level(label, spread, xs):
-    if spread is None:
-        return Series(label, ())
-    dots = tuple(Dot.of(x, spread) for x in (min(xs), max(xs)))
-    return Series(label, dots, has_marks=False)
-
-
-def law(results, way="ring"):
-    """Return (the times a law is fitted to, by ranks; whether they are modelled ones)."""
-    measured = {
-        ranks: spread.median
-        for ranks, spread in _spreads(results, {n: sync(way, n) for n in RANKS}, "time_s").items()
-        if spread is not None and not results.is_oversubscribed(ranks)
-    }
-    if len(measured) >= LEAST_POINTS:
-        return measured, False
-    return _modelled_times_s(results, way), True
-
-
-def _amdahl(results):
-    series, said = [], []
-    for way, label in WAYS.items():
-        times_s, is_modelled = law(results, way)
-        series.append(Series(f"{label}, measured", _dots(results, sync_speed_ups(results, way))))
-        if 1 not in times_s or len(times_s) < 2:
-            continue
-        fraction = amdahl_fraction(list(times_s), list(times_s.values()), times_s[1])
-        if is_modelled:
-            ratios = {ranks: times_s[1] / time_s for ranks, time_s in times_s.items()}
-            series.append(Series(f"{label}, modelled", _exact(ratios), True))
-        curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
-        series.append(
-            Series(f"Amdahl, serial share {fraction:.1%}", _exact(curve), True, has_marks=False)
-        )
-        kind = "modelled" if is_modelled else "measured"
-        most = f"at most {1 / fraction:.1f} times as fast" if fraction else "no limit"
-        said.append(f"{label}: fitted to {kind} time, serial share {fraction:.1%}, {most}.")
-    return Chart(
-        "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
-        tuple(series),
-        " ".join(said)
-        + " The law knows no messages, whose share grows with the ranks. Fitted to modelled time "
-        f"where fewer than {LEAST_POINTS} measured points have a core for each rank. Model: "
-        f"{modelled.NETWORK.describe()}.",
-        is_log_x=True, x_ticks=RANKS,
-    )  # fmt: skip
-
-
-def scaled_speed_ups(results):
-    """Return (scaled speed-ups by ranks, whether they are modelled): the work grows with ranks."""
-    alone_s = modelled.step_s(results)
-    if alone_s is None:
-        return {}, True
-    measured = {1: 1.0}
-    for ranks in RANKS[1:]:
-        spread = results.spread(scaled(ranks), "step_s")
-        if spread is not None and not results.is_oversubscribed(ranks):
-            measured[ranks] = ranks * alone_s / spread.median
-    if len(measured) >= LEAST_POINTS:
-        return measured, False
-    model = {n: modelled.sync_step_s(results, "ring", n, BATCH_SIZE) for n in RANKS}
-    return {n: n * alone_s / each for n, each in model.items() if each is not None}, True
-
-
-def _gustafson(results):
-    alone_s = modelled.step_s(results)
-    spreads = {}
-    for ranks in RANKS[1:]:
-        steps_s = results.numbers(scaled(ranks), "step_s")
-        if steps_s and alone_s is not None:
-            spreads[ranks] = Spread.of(ranks * alone_s / each for each in steps_s)
-    series = [Series("own ring, measured", _dots(results, spreads))]
-    ratios, is_modelled = scaled_speed_ups(results)
-    said = ""
-    if len(ratios) > 1:
-        fraction = gustafson_fraction(list(ratios), list(ratios.values()))
-        if is_modelled:
-            series.append(Series("own ring, modelled", _exact(ratios), True))
-        curve = {ranks: gustafson_speed_up(ranks, fraction) for ranks in RANKS}
-        series.append(
-            Series(f"Gustafson, serial share {fraction:.1%}", _exact(curve), True, has_marks=False)
-        )
-        kind = "modelled" if is_modelled else "measured"
-        said = f"Fitted to {kind} time: serial share {fraction:.1%}."
-    return Chart(
-        "gustafson", "Gustafson's law: work that grows with the ranks", "ranks",
-        "scaled speed-up", tuple(series),
-        f"Each rank has {BATCH_SIZE} examples a step, so n ranks do n times the work. {said} "
-        f"Model: {modelled.NETWORK.describe()}.",
-        is_log_x=True, x_ticks=RANKS,
-    )  # fmt: skip
-
-
 def _async(results):
     times: list[Series] = []
     speed_ups: list[Series] = []
@@ -227,11 +98,11 @@ def _async(results):
             return masters + workers
 
         for chart, spreads in (
-            (times, _spreads(results, names, "time_s")),
-            (speed_ups, _speed_ups(results, names)),
-            (accuracies, _spreads(results, names, "accuracy")),
+            (times, spreads_of(results, names, "time_s")),
+            (speed_ups, speed_ups_of(results, names)),
+            (accuracies, spreads_of(results, names, "accuracy")),
         ):
-            chart.append(Series(label, _dots(results, spreads, ranks_of)))
+            chart.append(Series(label, dots_of(results, spreads, ranks_of)))
         steps = {workers: modelled.async_step_s(results, masters, workers) for workers in WORKERS}
         model = {
             workers: each * modelled.num_steps(results)
@@ -240,19 +111,19 @@ def _async(results):
         }
         models.append((f"{label}, modelled", model))
     alone = results.spread(serial(), "time_s")
-    times += [Series(name, _exact(model), True) for name, model in models]
+    times += [Series(name, exact_dots(model), True) for name, model in models]
     if alone is not None:
         speed_ups += [
-            Series(name, _exact({n: alone.median / each for n, each in model.items()}), True)
+            Series(name, exact_dots({n: alone.median / each for n, each in model.items()}), True)
             for name, model in models
         ]
     names = {workers: gentle(2, workers) for workers in WORKERS}
-    spreads = _spreads(results, names, "accuracy")
+    spreads = spreads_of(results, names, "accuracy")
     accuracies.append(
-        Series("2 masters, rate / workers", _dots(results, spreads, lambda workers: workers + 2))
+        Series("2 masters, rate / workers", dots_of(results, spreads, lambda workers: workers + 2))
     )
-    times.append(_level(SERIAL, alone, WORKERS))
-    accuracies.append(_level(SERIAL, results.spread(serial(), "accuracy"), WORKERS))
+    times.append(level(SERIAL, alone, WORKERS))
+    accuracies.append(level(SERIAL, results.spread(serial(), "accuracy"), WORKERS))
     common: dict[str, Any] = {"x_label": "workers", "x_ticks": WORKERS, "is_log_x": True}
     work = _work(results).replace("in all", "each")
     network = f"Modelled on a network of {modelled.NETWORK.describe()}; its computing was measured."
@@ -277,17 +148,6 @@ def _async(results):
     ]  # fmt: skip
 
 
-def staleness_of(results, masters, workers):
-    """Return how old gradients were, over all workers and runs: mean per run, and the most."""
-    means, most = [], 0
-    for ranks in results.reports(asynchronous(masters, workers)):
-        ages = [age for each in ranks for age in each["staleness"]]
-        if ages and max(ages) >= 0:
-            means.append(sum(ages) / len(ages))
-            most = max(most, *ages)
-    return Spread.of(means) if means else None, most
-
-
 def _staleness(results):
     series = []
     for masters in MASTERS:
@@ -301,7 +161,7 @@ def _staleness(results):
         series.append(Series(f"{masters} masters, mean", tuple(dots)))
         series.append(Series(f"{masters} masters, most", tuple(mosts)))
     expected = {workers: float(workers - 1) for workers in WORKERS}
-    series.append(Series("workers - 1", _exact(expected), True, has_marks=False))
+    series.append(Series("workers - 1", exact_dots(expected), True, has_marks=False))
     return Chart(
         "async_staleness", "Asynchronous training: how old gradients are", "workers",
         "steps that others took meanwhile", tuple(series),
