@@ -24,6 +24,8 @@ _WRONG = "WrongResult"
 """What a program raises that finds a result to be wrong."""
 _HEAD = "Traceback (most recent call last):"
 _ERROR = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?")
+_USAGE = re.compile(r"\S+\.py: error: (.*)")
+"""How argparse refuses an option."""
 _BEFORE = re.compile(r"\[rank\d+\]: ?")
 """What torch puts before the lines of a traceback."""
 
@@ -166,7 +168,9 @@ def _exceptions(text: str) -> list[tuple[str, str]]:
     found, is_within = [], False
     for line in text.splitlines():
         bare = _BEFORE.sub("", line)
-        if bare == _HEAD:
+        if usage := _USAGE.fullmatch(bare):
+            found.append(("usage error", usage[1]))
+        elif bare == _HEAD:
             is_within = True
         elif is_within and bare and not bare.startswith(" "):
             is_within = False

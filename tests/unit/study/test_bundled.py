@@ -44,8 +44,8 @@ REPORTS = {
         "test_accuracy": 0.3,
         "num_bytes": [400, 8],
     },
-    ("psgd_hogwild", "psgd_training.py"): {"time_s": 1.0, "accuracy": 0.9},
-    ("psgd_hogwild", "hogwild_training.py"): {"time_s": 1.0, "accuracy": 0.9},
+    ("psgd_hogwild", "psgd_training.py"): {"time_s": 1.0, "accuracy": 0.9, "network": "own"},
+    ("psgd_hogwild", "hogwild_training.py"): {"time_s": 1.0, "accuracy": 0.9, "network": "own"},
 }
 
 

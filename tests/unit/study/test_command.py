@@ -146,6 +146,10 @@ def test_settings_go_to_the_program_and_reports_come_from_all_ranks():
     [
         ("raise ValueError('no')", "crashed: ValueError: no"),
         ("class WrongResult(Exception): pass\nraise WrongResult('3')", "gave a wrong result: 3"),
+        (
+            "import argparse; argparse.ArgumentParser().error('no --port')",
+            "crashed: usage error: no",
+        ),
         ("raise NotImplementedError('TODO: sum')", "is not written yet: TODO: sum"),
         ("pass", "ended without a result, and printed no exception"),
         ("import os; os._exit(3)", "ended without a result, and printed no exception"),

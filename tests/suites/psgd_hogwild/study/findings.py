@@ -2,12 +2,19 @@
 
 from grader.study import compared
 
-from .plan import PROCESSES, WAYS, named
+from .plan import PROCESSES, SERIAL, WAYS, named
 
 
 def findings(results):
     """Return sentences; where something was not measured, none about it."""
-    return [*_speed_ups(results), *_accuracies(results)]
+    return [*_network(results), *_speed_ups(results), *_accuracies(results)]
+
+
+def _network(results):
+    names = [SERIAL, *(named(way, n) for way in WAYS for n in PROCESSES)]
+    reports = [run[0] for name in names for run in results.reports(name)]
+    if any(report["network"] == "plain" for report in reports):
+        yield "network.py was not handed in: measured with a plain network of two linear layers."
 
 
 def _speed_ups(results):

@@ -40,7 +40,7 @@ def _point(name, way, processes, extent):
             "lr": LEARNING_RATE,
             "batch_size": BATCH_SIZE,
         },
-        needs=("network.py",) if way == "serial" else ("network.py", f"{way}.py"),
+        needs=() if way == "serial" else (f"{way}.py",),
         ranks=processes if is_psgd else 1,
         launcher=Launcher.MPIRUN if is_psgd else Launcher.PROCESSES,
         limit_s=40 if extent is Extent.QUICK else 120,

@@ -1,16 +1,42 @@
 """What the figures of vgg_ddp show, in sentences with numbers."""
 
+from statistics import median
+
 from grader.study import compared
 
 from .figures import iteration_s, losses, modelled_s
 from .plan import LABELS, WAYS, WINDOWS, named
 
 _FOUR = 4
+_TOLERANCE = 0.02
+"""Of a loss in the first steps, where rounding has not yet grown."""
 
 
 def findings(results):
     """Return sentences; where something was not measured, none about it."""
-    return [*_fastest(results), *_modelled_order(results), *_trend(results), *_accuracies(results)]
+    return [
+        *_disagreement(results),
+        *_fastest(results),
+        *_modelled_order(results),
+        *_trend(results),
+        *_accuracies(results),
+    ]
+
+
+def _disagreement(results):
+    """Say whose first losses are not those of the others: on 4 nodes all have the same."""
+    ways = [way for way in WAYS if way != "single"]
+    firsts = {way: losses(results, named(way, _FOUR))[:4] for way in ways}
+    found = {way: each for way, each in firsts.items() if each}
+    if len(found) < 3:
+        return
+    for way, series in found.items():
+        common = [median(values) for values in zip(*found.values(), strict=True)]
+        if max(abs(one - other) for one, other in zip(series, common, strict=True)) > _TOLERANCE:
+            yield (
+                f"WRONG: the first losses of {LABELS[way]} on 4 nodes are not those of the other "
+                "ways, which take the same steps."
+            )
 
 
 def _fastest(results):

@@ -55,6 +55,28 @@ def fit(rank, size, average_gradients, num_epochs, examples):
     }
 
 
+class WrongResult(Exception):
+    """Raised where a gradient is not the mean."""
+
+
+def check(rank, size, average_gradients, examples):
+    """Compare one mean of gradients with torch's own all-reduce."""
+    inputs, labels = train.part_of(examples[0], rank, size)
+    torch.manual_seed(0)
+    model = LeNet5()
+    cross_entropy(model(inputs), labels).backward()
+    expected = [parameter.grad.clone() for parameter in model.parameters()]
+    for gradient in expected:
+        dist.all_reduce(gradient)
+        gradient /= size
+    average_gradients(model)
+    for (name, parameter), mean in zip(model.named_parameters(), expected, strict=True):
+        if parameter.grad is None or not torch.allclose(parameter.grad, mean, 1e-3, 1e-6):
+            raise WrongResult(
+                f"on {size} processes the gradient of {name} on process {rank} is not the mean"
+            )
+
+
 def main():
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     # A script may start its process group where it is imported.
@@ -62,6 +84,7 @@ def main():
     if not dist.is_initialized():
         dist.init_process_group("gloo", rank=rank, world_size=size)
     examples = train.load_examples()
+    check(rank, size, found, examples)
     # In a first epoch connections are made: it would not time the method.
     fit(rank, size, found, 1, examples)
     report(rank, **fit(rank, size, found, given["epochs"], examples))

@@ -12,6 +12,7 @@ import images
 import model
 import numpy as np
 import torch
+import torch.distributed
 from study_point import report, settings
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torchvision import datasets, transforms
@@ -57,6 +58,18 @@ def watch(batch_size):
     torch.utils.data.DataLoader = Loader
 
 
+def meet_at_a_free_port():
+    """Let the nodes meet at the port of this run, whichever the program names."""
+    begin = torch.distributed.init_process_group
+
+    def init_process_group(*arguments, **options):
+        if str(options.get("init_method")).startswith("tcp://"):
+            options["init_method"] = f"tcp://127.0.0.1:{os.environ['MASTER_PORT']}"
+        return begin(*arguments, **options)
+
+    torch.distributed.init_process_group = init_process_group
+
+
 def tested(network):
     """Return mean loss and accuracy on the test images."""
     normalize = transforms.Normalize(
@@ -77,8 +90,8 @@ def main():
     batch_size = given["batch_size"] // num_nodes
     give_examples(given["iterations"] * given["batch_size"])
     watch(batch_size)
+    meet_at_a_free_port()
     flags = ["--master-ip", "127.0.0.1", "--num-nodes", str(num_nodes), "--rank", str(rank)]
-    flags += ["--port", os.environ["MASTER_PORT"]]
     program = given["file"]
     sys.argv = [program, *(flags if given["takes_flags"] else [])]
     with contextlib.redirect_stdout(io.StringIO()):
