@@ -15,7 +15,7 @@ def caption(figure: Figure, machine: Machine) -> str:
     marks, modelled = (
         ("bars", "Pale, hatched bars") if figure.is_bars else ("marks", "Broken lines")
     )
-    if any(dot.low < dot.high for dot in measured):
+    if any(dot.low < dot.high for dot in measured) and "thin lines" not in figure.caption:
         said.append(
             f"{marks.capitalize()} are medians of several runs, thin lines go from the least to "
             "the most."

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import (
     FixedLocator,
+    FuncFormatter,
     LogFormatter,
     NullLocator,
     PercentFormatter,
@@ -81,8 +82,9 @@ def _chart(axes: Axes, chart: Chart) -> None:
     if chart.is_bars:
         _bars(axes, series, is_stacked=chart.is_stacked)
     else:
-        for each in series:
-            place = chart.series.index(each)
+        for place, each in enumerate(chart.series):
+            if not each.dots:
+                continue
             # Where lines lie on each other, those below are seen at the sides.
             _line(axes, each, place, lead=max(0, len(chart.series) - 1 - place))
     axes.set_xlabel(chart.x_label)
@@ -91,7 +93,7 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.set_xscale("log", base=2 if chart.x_ticks else 10)
     if chart.is_log_y:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(LogFormatter())
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,g}"))
         axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
     elif not chart.is_share:
         most = max((dot.high for each in series for dot in each.dots), default=1.0)

@@ -20,7 +20,7 @@ class Extent(enum.Enum):
 
         Drawing comes after that. None where a study may take as long as it takes.
         """
-        return {Extent.QUICK: 105.0, Extent.DEFAULT: 570.0, Extent.FULL: None}[self]
+        return {Extent.QUICK: 105.0, Extent.DEFAULT: 540.0, Extent.FULL: None}[self]
 
 
 class Launcher(enum.Enum):

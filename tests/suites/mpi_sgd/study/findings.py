@@ -3,7 +3,17 @@
 from grader.study import Spread, compared
 
 from .marks import staleness_of
-from .plan import MASTERS, REDUCING_RANKS, WORKERS, asynchronous, gentle, reducing, serial, sync
+from .plan import (
+    MASTERS,
+    REDUCING_RANKS,
+    WORKERS,
+    asynchronous,
+    gentle,
+    gentle_serial,
+    reducing,
+    serial,
+    sync,
+)
 from .reducing_figures import crossing, medians_s
 
 
@@ -71,12 +81,15 @@ def _divergence(results):
     for workers in WORKERS[2:]:
         full = results.spread(asynchronous(2, workers), "accuracy")
         small = results.spread(gentle(2, workers), "accuracy")
-        if full is not None and small is not None and small.low > full.high:
-            yield (
-                f"With {workers} workers and the rate divided by {workers} it is "
-                f"{small.text('{:.1%}')} in place of {full.text('{:.1%}')}: old gradients are the "
-                "cause, and small steps make up for them."
-            )
+        serial_small = results.spread(gentle_serial(workers), "accuracy")
+        if None in (alone, full, small, serial_small):
+            continue
+        yield (
+            f"What old gradients cost with {workers} workers: {alone.median - full.median:.1%} of "
+            f"accuracy at the full rate, {serial_small.median - small.median:.1%} at a {workers}th "
+            f"of it ({small.text('{:.1%}')} against {serial_small.text('{:.1%}')} of the serial "
+            "one)."
+        )
 
 
 def _reductions(results):

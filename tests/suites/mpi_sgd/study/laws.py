@@ -20,7 +20,7 @@ def law(results, way="ring"):
     }
     if len(measured) >= LEAST_POINTS:
         return measured, False
-    return modelled_times_s(results, way), True
+    return modelled_times_s(results, way, modelled.CLUSTER), True
 
 
 def amdahl(results):
@@ -37,7 +37,9 @@ def amdahl(results):
             series.append(Series(f"{label}, modelled", exact_dots(ratios), True))
         curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
         series.append(
-            Series(f"Amdahl, serial share {fraction:.1%}", exact_dots(curve), True, has_marks=False)
+            Series(
+                f"Amdahl, {label}: {fraction:.1%} serial", exact_dots(curve), True, has_marks=False
+            )
         )
         kind = "modelled" if is_modelled else "measured"
         most = f"at most {1 / fraction:.1f} times as fast" if fraction else "no limit"
@@ -48,7 +50,7 @@ def amdahl(results):
         " ".join(said)
         + " The law knows no messages, whose share grows with the ranks. Fitted to modelled time "
         f"where fewer than {LEAST_POINTS} measured points have a core for each rank. Model: "
-        f"{modelled.NETWORK.describe()}.",
+        f"{modelled.CLUSTER.describe()}.",
         is_log_x=True, x_ticks=RANKS,
     )  # fmt: skip
 
@@ -65,7 +67,9 @@ def scaled_speed_ups(results):
             measured[ranks] = ranks * alone_s / spread.median
     if len(measured) >= LEAST_POINTS:
         return measured, False
-    model = {n: modelled.sync_step_s(results, "ring", n, BATCH_SIZE) for n in RANKS}
+    model = {
+        n: modelled.sync_step_s(results, "ring", n, BATCH_SIZE, modelled.CLUSTER) for n in RANKS
+    }
     return {n: n * alone_s / each for n, each in model.items() if each is not None}, True
 
 
@@ -96,6 +100,6 @@ def gustafson(results):
         "gustafson", "Gustafson's law: work that grows with the ranks", "ranks",
         "scaled speed-up", tuple(series),
         f"Each rank has {BATCH_SIZE} examples a step, so n ranks do n times the work. {said} "
-        f"Model: {modelled.NETWORK.describe()}.",
+        f"Model: {modelled.CLUSTER.describe()}.",
         is_log_x=True, x_ticks=RANKS,
     )  # fmt: skip

@@ -36,10 +36,11 @@ def spreads_of(results, names, key):
     return {x: results.spread(name, key) for x, name in names.items()}
 
 
-def modelled_times_s(results, way):
+def modelled_times_s(results, way, network=modelled.NETWORK):
     """Return the modelled time of a synchronous training by ranks."""
     times_s = {
-        ranks: modelled.sync_step_s(results, way, ranks, BATCH_SIZE // ranks) for ranks in RANKS
+        ranks: modelled.sync_step_s(results, way, ranks, BATCH_SIZE // ranks, network)
+        for ranks in RANKS
     }
     return {
         ranks: each * modelled.num_steps(results)

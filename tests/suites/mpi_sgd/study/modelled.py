@@ -8,6 +8,8 @@ from .plan import BATCH_SIZE, serial
 
 SIZES = (784, 128, 64, 10)
 NETWORK = Network()
+CLUSTER = Network(latency_s=2e-6, num_bytes_per_s=12.5e9)
+"""Of a cluster for computing: on the slower one there is no speed-up that a law could describe."""
 # By layer, the dummy of the input first: of weights and of biases.
 WEIGHTS = (1, *(before * after for before, after in pairwise(SIZES)))
 ARRAYS = tuple(8 * each for layer in zip(WEIGHTS, SIZES, strict=True) for each in layer)
@@ -26,7 +28,7 @@ def num_steps(results):
     return reports[0][0]["num_steps"] if reports else 0
 
 
-def sync_step_s(results, way, ranks, batch_size):
+def sync_step_s(results, way, ranks, batch_size, network=NETWORK):
     """Return the modelled time of a step on so many ranks; None where the computing is not known.
 
     batch_size: on each rank.
@@ -36,7 +38,7 @@ def sync_step_s(results, way, ranks, batch_size):
         return None
     if ranks == 1:
         return compute_s
-    cost = NETWORK.ring_s if way == "ring" else NETWORK.collective_s
+    cost = network.ring_s if way == "ring" else network.collective_s
     return compute_s + sum(cost(ranks, num_bytes) for num_bytes in ARRAYS)
 
 

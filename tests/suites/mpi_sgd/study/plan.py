@@ -16,7 +16,7 @@ FILES = {
     "ring": ("sync_network.py", "my_ring_allreduce.py"),
     "async": ("async_network.py",),
 }
-IN_STEP_S = {"collective": 0.5, "ring": 0.9}
+IN_STEP_S = {"collective": 0.45, "ring": 0.75}
 """What another rank adds to an epoch, with two cores for all."""
 REDUCTIONS = {"naive": "naive", "ring": "ring", "library": "MPI_Allreduce"}
 REDUCTION_FILES = {"naive": ("my_naive_allreduce.py",), "ring": ("my_ring_allreduce.py",)}
@@ -56,6 +56,10 @@ def gentle(masters, workers):
     return f"async with {masters} masters, {workers} workers, rate / workers"
 
 
+def gentle_serial(workers):
+    return f"serial, rate / {workers}"
+
+
 def reducing(way, ranks):
     return f"{REDUCTIONS[way]} all-reduce, {ranks} ranks"
 
@@ -82,6 +86,12 @@ def points(extent):
             _training(
                 gentle(2, w), "async", 2 + w, epochs, extent,
                 masters=2, learning_rate=LEARNING_RATE / w,
+            )
+            for w in WORKERS[2:]
+        ),
+        *(
+            _training(
+                gentle_serial(w), "serial", 1, epochs, extent, learning_rate=LEARNING_RATE / w
             )
             for w in WORKERS[2:]
         ),
