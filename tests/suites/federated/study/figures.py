@@ -53,7 +53,7 @@ def _rounds(results):
         "Of the global model on the test images, 4 clients. Each run has other seeds, so another "
         f"split. The scripts have one local epoch a round; with {LONG_TIMES} of them a client "
         "takes as many steps as if it had so many more examples.",
-        is_share=True,
+        x_ticks=tuple(range(1, ROUNDS + 1)), is_share=True,
     )  # fmt: skip
 
 
