@@ -85,10 +85,10 @@ def _divergence(results):
         if None in (alone, full, small, serial_small):
             continue
         yield (
-            f"What old gradients cost with {workers} workers: {alone.median - full.median:.1%} of "
-            f"accuracy at the full rate, {serial_small.median - small.median:.1%} at a {workers}th "
-            f"of it ({small.text('{:.1%}')} against {serial_small.text('{:.1%}')} of the serial "
-            "one)."
+            f"What old gradients cost with {workers} workers, in percentage points of accuracy: "
+            f"{100 * (alone.median - full.median):.0f} at the full rate, "
+            f"{100 * (serial_small.median - small.median):.0f} at the rate divided by {workers}, "
+            f"by which the serial program learns {serial_small.text('{:.1%}')} in as many steps."
         )
 
 
