@@ -18,6 +18,7 @@ COMMANDS = (
     "selftest",
     "open",
     "trace",
+    "study",
     "list",
     "template",
     "new",
