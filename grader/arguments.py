@@ -9,6 +9,9 @@ from pathlib import Path
 
 Command = Callable[[argparse.Namespace], int]
 
+PLATFORMS = ("artemis", "classroom50", "github", "gitlab", "gradescope", "prairielearn")
+"""What --export is there for; grader/report/export/formats.py has these, and the other formats."""
+
 DEFAULT_IMAGE = "grade"
 """Grades, where --image names no other."""
 
@@ -19,7 +22,7 @@ def parser(
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
     commands_by_name: check, run, selftest, open, trace, list, template, new,
-    verify and build.
+    export, verify and build.
     print_versions: what --version does.
     """
     whole = argparse.ArgumentParser(
@@ -89,6 +92,15 @@ def parser(
         type=_address,
         help="with --installation: where its folder is going to be published",
     )
+    export = commands.add_parser("export", help="write a saved report for a platform")
+    export.add_argument("format", metavar="FORMAT", help=", ".join(PLATFORMS) + ", html, ...")
+    export.add_argument("report", metavar="REPORT", type=Path, help="what --json has written")
+    export.add_argument(
+        "file", metavar="FILE", type=Path, nargs="?", help="default: standard output"
+    )
+    export.add_argument(
+        "--show-hidden", action="store_true", help="tell all that the report has; for the course"
+    )
     verify = commands.add_parser("verify", help="check assignments as their authors mean them")
     verify.add_argument(
         "assignments", metavar="ASSIGNMENT", nargs="*", help="default: all of the course"
@@ -143,6 +155,15 @@ def _score(text: str) -> float:
     if not math.isfinite(number):
         raise argparse.ArgumentTypeError(f"expected a number of points, found {text!r}")
     return number
+
+
+def _export(text: str) -> tuple[str, Path]:
+    name, found, file = text.partition("=")
+    if not found or not name or not file:
+        raise argparse.ArgumentTypeError(
+            f"expected a format and a file such as gradescope=results.json, found {text!r}"
+        )
+    return name, Path(file)
 
 
 def _limit(text: str) -> int:
@@ -262,6 +283,17 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
     command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
     command.add_argument("--html", metavar="FILE", type=Path, help="write a page with pictures")
+    command.add_argument(
+        "--export",
+        metavar="FORMAT=FILE",
+        type=_export,
+        action="append",
+        default=[],
+        help="write it for a platform: " + ", ".join(PLATFORMS),
+    )
+    command.add_argument(
+        "--full-json", metavar="FILE", type=Path, help="write all of it, also what students miss"
+    )
     command.add_argument(
         "--min-score", metavar="N", type=_score, help="exit 0 from this score on, 1 below it"
     )

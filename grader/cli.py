@@ -106,6 +106,12 @@ def _build(options: argparse.Namespace) -> int:
     return building.build(options)
 
 
+def _export(options: argparse.Namespace) -> int:
+    from grader.commands import exporting
+
+    return exporting.export(options)
+
+
 _COMMANDS = {
     "check": _check,
     "run": _run,
@@ -117,4 +123,5 @@ _COMMANDS = {
     "new": _new,
     "verify": _verify,
     "build": _build,
+    "export": _export,
 }

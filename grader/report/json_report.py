@@ -17,7 +17,7 @@ from grader.report.json_text import dump
 from grader.report.json_text import valid as _text
 from grader.report.safe_text import one_line
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 _UNREADABLE = "the grading gave a report that cannot be read"
 
 
@@ -116,6 +116,7 @@ def _part(part: PartResult) -> dict[str, Any]:
                 "detail": _text(test.detail),
                 "where": _text(test.where),
                 "is_hidden": test.is_hidden,
+                "feedback": test.feedback.value,
                 "measured": {
                     "evidence": None if test.evidence is None else _plain(test.evidence),
                 },
