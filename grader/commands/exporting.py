@@ -25,7 +25,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def saved(file: Path) -> Report:
-    """Return the report in a file. Raises UsageError where it is none that this grader has written."""
+    """Return the report in a file. Raises UsageError where it is none of this grader."""
     try:
         return json_report.parse(file.read_bytes())
     except OSError as error:

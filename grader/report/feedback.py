@@ -15,7 +15,7 @@ def for_student(report: Report) -> Report:
     return replace(report, parts=tuple(map(_part, report.parts)))
 
 
-def test_for_student(test: TestResult) -> TestResult:
+def result_for_student(test: TestResult) -> TestResult:
     """Return a test without what its level of feedback holds back."""
     if test.feedback.tells(Feedback.ALL):
         return test
@@ -32,15 +32,13 @@ def test_for_student(test: TestResult) -> TestResult:
 
 def _part(part: PartResult) -> PartResult:
     """Return a part whose message and notes tell no more than its tests may."""
-    tests = tuple(map(test_for_student, part.tests))
+    tests = tuple(map(result_for_student, part.tests))
     told = {test.message for test in tests}
     holds_back = any(
         not test.feedback.tells(Feedback.VALUES) for test in part.tests if not test.is_hidden
     )
     message = part.message
-    if message not in told and (
-        holds_back or message in {test.message for test in part.tests}
-    ):
+    if message not in told and (holds_back or message in {test.message for test in part.tests}):
         message = _message(part.verdict)
     # A note may repeat why a test has not held.
     notes = () if holds_back else part.notes

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.report.export import told
@@ -43,7 +43,9 @@ def _of(part: PartResult) -> Iterator[Finding]:
     for test in cases(part):
         if test.verdict not in _NO_FAULT:
             file, line = place(test)
-            yield Finding(one_line(part.name), test.verdict, told.reason(test), file, line)
+            yield Finding(
+                one_line(part.name), test.verdict, told.reason(replace(test, where="")), file, line
+            )
 
 
 def place(test: TestResult) -> tuple[str, int]:

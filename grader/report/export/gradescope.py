@@ -7,7 +7,7 @@ text has the format `text`, which Gradescope shows as it is.
 from grader.model import Report, TestResult, Verdict
 from grader.report.export import told
 from grader.report.export.marks import cases, require_mark
-from grader.report.feedback import test_for_student
+from grader.report.feedback import result_for_student
 from grader.report.json_text import dump
 
 
@@ -46,4 +46,4 @@ def _visibility(test: TestResult) -> str:
     """Return who may see a test: a hidden one after the due date, instructors alone all of it."""
     if not test.is_hidden:
         return "visible"
-    return "after_due_date" if test == test_for_student(test) else "hidden"
+    return "after_due_date" if test == result_for_student(test) else "hidden"

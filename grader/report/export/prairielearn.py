@@ -1,6 +1,6 @@
 """The report as `results.json` of a PrairieLearn external grader.
 
-PrairieLearn makes HTML of all text, in which escape sequences of terminals alone are more than text.
+PrairieLearn makes HTML of all text; only escape sequences of terminals do more than show there.
 Fields and their meaning: PrairieLearn's documentation, "External grading", "Grading results".
 """
 

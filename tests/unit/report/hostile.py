@@ -117,6 +117,7 @@ OURS = {
     (Report, "versions"),
     (PartResult, "name"),
     (TestResult, "name"),
+    (TestResult, "feedback"),
     (CallSpan, "kind"),
     (ManualPart, "name"),
 }
