@@ -9,6 +9,8 @@ from grader.report.safe_text import disarm, one_line, visible_lines
 
 def name_of(part: PartResult, test: TestResult) -> str:
     """Return what a test is called on a platform, where the tests of all parts are one list."""
+    if test.name == part.name:
+        return one_line(part.name)
     return f"{one_line(part.name)}: {one_line(test.name).removeprefix('test_').replace('_', ' ')}"
 
 

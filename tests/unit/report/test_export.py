@@ -1,7 +1,10 @@
 """What platforms are given: files as they describe them, and never a zero for no mark."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +24,7 @@ from grader.report.feedback import for_student
 from . import example, hostile
 from .harmless import assert_no_command
 
+ROOT = Path(__file__).resolve().parents[3]
 SCHEMAS = Path(__file__).parent / "platforms"
 REFUSING = ("artemis", "classroom50", "gradescope")
 """Platforms that would take any file for a mark."""
@@ -160,7 +164,7 @@ def test_points_add_up_on_every_platform():
     data = json.loads(rendered("gradescope", report))
     assert data["score"] == sum(test["score"] for test in data["tests"]) == 2.75
     assert sum(test["max_score"] for test in data["tests"]) == report.max_score
-    assert data["tests"][0]["name"] == "missing: missing"
+    assert data["tests"][0]["name"] == "missing"
     data = json.loads(rendered("classroom50", report))
     assert (data["score"], data["max-score"]) == (55, 155)
     assert [test["score"] for test in data["tests"]] == [0, 6, 49]
@@ -320,3 +324,29 @@ def test_a_report_that_is_too_long_for_prairielearn_goes_without_output():
     text = rendered("prairielearn", marked(example.part("p", "P", *many)))
     assert len(text) < 1_000_000
     assert json.loads(text)["tests"][0]["message"] == "WRONG_ANSWER: why"
+
+
+def test_classroom50_gets_a_result_or_an_error(tmp_path):
+    """With the identity that the platform sets; without a mark a code that it shows as an error."""
+    fake = tmp_path / "docker"
+    fake.write_text(
+        '#!/bin/sh\n[ -n "$ENDING" ] && exit "$ENDING"\n'
+        'for each; do case $each in *:/report) echo "$RESULT" >"${each%:/report}/result.json" ;; '
+        "esac; done\nexit 1\n"
+    )
+    fake.chmod(0o755)
+    names = ("CLASSROOM", "ASSIGNMENT", "SUBMISSION_TAG", "COMMIT_URL", "RELEASE_URL", "REVIEW_URL")
+    variables = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "RESULT": FORMATS["classroom50"].render(example.usual()),
+        **{name: f"submit/{name}" for name in names},
+    }
+    script = ROOT / "ci" / "classroom50" / "autograder.py"
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, env=variables)
+    assert done.returncode == 0
+    data = json.loads((tmp_path / "result.json").read_text())
+    valid("classroom50", data)
+    assert data["classroom"] == "submit/CLASSROOM"
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, env={**variables, "ENDING": "3"})
+    assert done.returncode == 3
+    assert not (tmp_path / "result.json").exists()
