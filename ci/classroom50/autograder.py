@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Grades the checkout it is started in for Classroom 50: writes result.json.
 
-Copy it to CLASSROOM/autograders/ASSIGNMENT/autograder.py and set the two names. It ends with another
-code than 0 where there is no mark; Classroom 50 then shows an error, not a score.
+Copy it to CLASSROOM/autograders/ASSIGNMENT/autograder.py and set the two names. It ends with
+another code than 0 where there is no mark; Classroom 50 then shows an error, not a score.
 """
 
 import json

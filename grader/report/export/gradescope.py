@@ -8,7 +8,7 @@ from grader.model import Report, TestResult, Verdict
 from grader.report.export import told
 from grader.report.export.marks import cases, require_mark
 from grader.report.feedback import result_for_student
-from grader.report.json_text import dump
+from grader.report.json_text import dump, number
 
 
 def render(report: Report) -> str:
@@ -19,7 +19,7 @@ def render(report: Report) -> str:
     require_mark(report, "Gradescope")
     return dump(
         {
-            "score": report.score,
+            "score": number(report.score or 0),
             "execution_time": round(report.wall_time_s),
             "output": told.summary(report),
             "output_format": "text",
@@ -29,8 +29,8 @@ def render(report: Report) -> str:
             "tests": [
                 {
                     "name": told.name_of(part, test),
-                    "score": test.points,
-                    "max_score": test.max_points,
+                    "score": number(test.points),
+                    "max_score": number(test.max_points),
                     "status": "passed" if test.verdict is Verdict.ACCEPTED else "failed",
                     "output": told.output(test),
                     "visibility": _visibility(test),

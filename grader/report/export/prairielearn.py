@@ -8,7 +8,7 @@ from grader.model import Report
 from grader.report.deductions import score_sentence
 from grader.report.export import told
 from grader.report.export.marks import cases, has_mark
-from grader.report.json_text import dump
+from grader.report.json_text import dump, number
 
 _MAX_NUM_BYTES = 900_000
 """PrairieLearn takes no file of more than 1 MB."""
@@ -33,8 +33,8 @@ def _graded(report: Report, *, with_output: bool) -> str:
                 {
                     "name": told.name_of(part, test),
                     "description": told.sentence(test),
-                    "points": test.points,
-                    "max_points": test.max_points,
+                    "points": number(test.points),
+                    "max_points": number(test.max_points),
                     "message": told.reason(test),
                     "output": told.printed(test) if with_output else "",
                 }
