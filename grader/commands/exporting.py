@@ -1,13 +1,11 @@
 """The command that writes a saved report for a platform: export."""
 
 import argparse
-from pathlib import Path
 
-from grader.errors import GraderError, UsageError
-from grader.model import Report
-from grader.report import json_report
+from grader.errors import GraderError
 from grader.report.export import formats
 from grader.report.files import require_writable, unwritten
+from grader.report.saved import saved
 
 
 def export(options: argparse.Namespace) -> int:
@@ -22,15 +20,3 @@ def export(options: argparse.Namespace) -> int:
     if problem:
         raise GraderError(problem)
     return 0
-
-
-def saved(file: Path) -> Report:
-    """Return the report in a file. Raises UsageError where it is none of this grader."""
-    try:
-        return json_report.parse(file.read_bytes())
-    except OSError as error:
-        raise UsageError(
-            f"{file} cannot be read: {error.strerror}; name a report that --json has written"
-        ) from None
-    except GraderError as error:
-        raise UsageError(f"{file} is no report of this grader: {error}") from None

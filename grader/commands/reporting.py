@@ -9,11 +9,13 @@ from pathlib import Path
 from grader.commands.context import is_sealed, look
 from grader.errors import GraderError, UsageError
 from grader.model import Report
-from grader.report import json_report, terminal
+from grader.report import comparison, json_report, terminal
 from grader.report.export import formats
 from grader.report.export.formats import Export
 from grader.report.feedback import for_student
 from grader.report.files import require_writable, unwritten
+from grader.report.page import Page
+from grader.report.saved import saved
 
 
 def named_submission(options: argparse.Namespace) -> Path:
@@ -30,7 +32,8 @@ def named_submission(options: argparse.Namespace) -> Path:
 
 
 def require_reports_writable(options: argparse.Namespace) -> None:
-    """Raise UsageError for a report that could not be written once all is graded."""
+    """Raise UsageError for a report that could not be written, or read, once all is graded."""
+    _earlier(options)
     require_writable([*(export.file for export in _exports(options)), options.full_json])
 
 
@@ -41,6 +44,7 @@ def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool =
     them could not be written, after all the rest.
     is_for_client: what is printed is for the client of this container, who holds nothing back.
     """
+    earlier = _earlier(options)  # which may be about to be written anew
     problems = [_unwritten(export, report, options) for export in _exports(options)]
     if options.full_json is not None:
         problems.append(unwritten(options.full_json, json_report.render(report)))
@@ -58,6 +62,8 @@ def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool =
                 verbose=options.verbose,
             )
         )
+        if options.since is not None:
+            print(f"\n{_changes(earlier, report, Page(colour, options.plain, width, False))}")
     for problem in filter(None, problems):
         raise GraderError(problem)
     if options.min_score is not None and report.score is not None and not report.review:
@@ -86,3 +92,18 @@ def _unwritten(export: Export, report: Report, options: argparse.Namespace) -> s
         export.file.unlink(missing_ok=True)
         return str(error)
     return unwritten(export.file, text)
+
+
+def _earlier(options: argparse.Namespace) -> Report | None:
+    """Return the report of --since; None where it is not there yet. Raises UsageError."""
+    is_there = options.since is not None and options.since.exists()
+    return saved(options.since) if is_there else None
+
+
+def _changes(earlier: Report | None, report: Report, page: Page) -> str:
+    if earlier is None:
+        return "Since the last report: there was none yet."
+    try:
+        return comparison.render(comparison.compare(earlier, report), page)
+    except ValueError as error:
+        return f"Since the last report: not comparable: {error}."
