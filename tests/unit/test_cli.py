@@ -233,6 +233,30 @@ def test_a_report_is_exported_at_once_and_later(tmp_path):
     assert json.loads(done.stdout) == json.loads(at_once.read_text())
 
 
+def test_what_changed_since_the_last_report_is_told(tmp_path):
+    """Against the file that the same command then writes anew; the first time there is none."""
+    last = tmp_path / "last.json"
+    options = ("--part", "ring_allreduce", "--since", last, "--json", last)
+    first, second = (grade("check", TEMPLATE, *options).stdout for _ in range(2))
+    assert first.endswith("Since the last report: there was none yet.\n")
+    assert second.endswith("Since the last report: 0 -> 0 of 25; every test is as it was.\n")
+    last.write_text("{}")
+    done = grade("check", TEMPLATE, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "last.json is no report of this grader" in done.stderr
+
+
+def test_the_leaderboard_is_a_table_also_of_nobody(tmp_path):
+    """A report without full points gives no entry."""
+    report = tmp_path / "report.json"
+    grade("check", TEMPLATE, "--part", "ring_allreduce", "--json", report)
+    done = grade("leaderboard", report, report)
+    assert done.returncode == 0
+    assert done.stdout.startswith("assignment,part,place,submission,")
+    assert done.stdout.count("\n") == 1
+    assert grade("leaderboard", tmp_path / "none.json").returncode == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
