@@ -13,7 +13,7 @@ from grader.report import comparison, json_report, terminal
 from grader.report.export import formats
 from grader.report.export.formats import Export
 from grader.report.feedback import for_student
-from grader.report.files import require_writable, unwritten
+from grader.report.files import remains, require_writable, unwritten
 from grader.report.page import Page
 from grader.report.saved import saved
 
@@ -89,8 +89,7 @@ def _unwritten(export: Export, report: Report, options: argparse.Namespace) -> s
     try:
         text = export.format.render(report, is_full=options.show_hidden)
     except GraderError as error:
-        export.file.unlink(missing_ok=True)
-        return str(error)
+        return f"{error}{remains(export.file)}"
     return unwritten(export.file, text)
 
 

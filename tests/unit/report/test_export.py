@@ -1,5 +1,6 @@
 """What platforms are given: files as they describe them, and never a zero for no mark."""
 
+import argparse
 import json
 import os
 import re
@@ -14,12 +15,14 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from grader import arguments
+from grader.commands.reporting import finish
 from grader.errors import GraderError, UsageError
 from grader.feedback import Feedback
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.report.export import formats, github
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student
+from grader.report.files import remains
 
 from . import example, hostile
 from .harmless import assert_no_command
@@ -130,6 +133,33 @@ def test_no_mark_is_no_file(name, verdict):
     """Platforms that know no missing score get nothing that they could take for a zero."""
     with pytest.raises(GraderError, match="nothing is written for"):
         FORMATS[name].render(without_mark(verdict))
+
+
+def test_where_there_is_no_mark_no_old_file_is_left(tmp_path):
+    """What cannot be removed, or is a way to something else, is named."""
+    old, link = tmp_path / "results.json", tmp_path / "link"
+    old.write_text("old")
+    link.symlink_to(old)
+    assert remains(link).endswith("still holds what was there before: do not use it")
+    assert old.exists()
+    assert remains(old) == ""
+    assert not old.exists()
+    assert remains(old) == ""
+
+
+@pytest.mark.parametrize("verdict", [Verdict.JUDGE_ERROR, Verdict.NOT_PROVEN])
+def test_finish_writes_no_file_without_a_mark(tmp_path, capsys, verdict):
+    """The rest is written and shown; the command ends as a failed grading does."""
+    file = tmp_path / "results.json"
+    file.write_text("old")
+    options = ["check", ".", "--export", f"gradescope={file}", "--export", f"junit={tmp_path}/j"]
+    commands = defaultdict[str, object](lambda: None)
+    parsed = arguments.parser(commands, argparse.Action).parse_args(options)
+    with pytest.raises(GraderError, match="nothing is written for Gradescope"):
+        finish(without_mark(verdict), parsed)
+    assert not file.exists()
+    assert "<testsuite" in (tmp_path / "j").read_text()
+    assert "broken" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verdict", [Verdict.JUDGE_ERROR, Verdict.NOT_PROVEN])
