@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 
