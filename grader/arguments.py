@@ -1,13 +1,16 @@
 """The options of the command `grade`."""
 
 import argparse
-import math
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from grader import option_values
+
 Command = Callable[[argparse.Namespace], int]
+
+PLATFORMS = ("artemis", "classroom50", "github", "gitlab", "gradescope", "prairielearn")
+"""What --export is there for; grader/report/export/formats.py has these, and the other formats."""
 
 DEFAULT_IMAGE = "grade"
 """Grades, where --image names no other."""
@@ -19,6 +22,7 @@ def parser(
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
     commands_by_name: check, run, selftest, open, trace, study, list, template, new,
+    export, leaderboard,
     verify and build.
     print_versions: what --version does.
     """
@@ -94,9 +98,22 @@ def parser(
     )
     build.add_argument(
         "--url",
-        type=_address,
+        type=option_values.address,
         help="with --installation: where its folder is going to be published",
     )
+    export = commands.add_parser("export", help="write a saved report for a platform")
+    export.add_argument("format", metavar="FORMAT", help=", ".join(PLATFORMS) + ", html, ...")
+    export.add_argument("report", metavar="REPORT", type=Path, help="what --json has written")
+    export.add_argument(
+        "file", metavar="FILE", type=Path, nargs="?", help="default: standard output"
+    )
+    export.add_argument(
+        "--show-hidden", action="store_true", help="tell all that the report has; for the course"
+    )
+    ranking = commands.add_parser("leaderboard", help="rank submissions by what their ranks send")
+    ranking.add_argument("reports", metavar="REPORT", type=Path, nargs="+", help="of --full-json")
+    ranking.add_argument("--part", metavar="NAME", help="only this part")
+    ranking.add_argument("--markdown", action="store_true", help="as Markdown (default: CSV)")
     verify = commands.add_parser("verify", help="check assignments as their authors mean them")
     verify.add_argument(
         "assignments", metavar="ASSIGNMENT", nargs="*", help="default: all of the course"
@@ -135,36 +152,6 @@ def _add_course_option(command: argparse.ArgumentParser, name: str = "course") -
     )
 
 
-def _address(text: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
-        raise argparse.ArgumentTypeError(
-            f"expected an address such as https://example.org/grading, found {text!r}"
-        )
-    return text.rstrip("/")
-
-
-def _score(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"expected a number of points, found {text!r}")
-    return number
-
-
-def _limit(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a number from 0 on, found {text!r}")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
-    return int(text)
-
-
 def _add_container_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--image",
@@ -194,7 +181,12 @@ def _add_container_options(command: argparse.ArgumentParser) -> None:
 def _add_open_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("submission", metavar="DIR", type=Path)
     command.add_argument(
-        "-n", dest="ranks", metavar="N", type=_positive, default=4, help="ranks (default: 4)"
+        "-n",
+        dest="ranks",
+        metavar="N",
+        type=option_values.positive,
+        default=4,
+        help="ranks (default: 4)",
     )
     command.add_argument("-k", metavar="WORDS", help="only tests whose names have these words")
     command.add_argument(
@@ -219,20 +211,20 @@ def _add_trace_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--ranks",
         metavar="N",
-        type=_positive,
+        type=option_values.positive,
         help="run only on so many ranks; without --only: all tests that do",
     )
     command.add_argument(
         "--case",
         metavar="N",
-        type=_positive,
+        type=option_values.positive,
         help="the one to show (default: the first that fails, else the first with calls)",
     )
     command.add_argument("--by-time", action="store_true", help="all ranks in one table")
     command.add_argument(
         "--limit",
         metavar="N",
-        type=_limit,
+        type=option_values.limit,
         default=40,
         help="rows of each rank (default: 40); 0 for all calls, repetitions too",
     )
@@ -280,7 +272,9 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--only", metavar="TEST", action="append", help="run only this test and what it requires"
     )
-    command.add_argument("--ranks", metavar="N", type=_positive, help="run only on so many ranks")
+    command.add_argument(
+        "--ranks", metavar="N", type=option_values.positive, help="run only on so many ranks"
+    )
     command.add_argument(
         "--fail-fast", action="store_true", help="run nothing after the first test that fails"
     )
@@ -290,7 +284,24 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
     command.add_argument("--html", metavar="FILE", type=Path, help="write a page with pictures")
     command.add_argument(
-        "--min-score", metavar="N", type=_score, help="exit 0 from this score on, 1 below it"
+        "--export",
+        metavar="FORMAT=FILE",
+        type=option_values.export,
+        action="append",
+        default=[],
+        help="write it for a platform: " + ", ".join(PLATFORMS),
+    )
+    command.add_argument(
+        "--full-json", metavar="FILE", type=Path, help="write all of it, also what students miss"
+    )
+    command.add_argument(
+        "--since", metavar="REPORT", type=Path, help="say what got better and what broke since then"
+    )
+    command.add_argument(
+        "--min-score",
+        metavar="N",
+        type=option_values.score,
+        help="exit 0 from this score on, 1 below it",
     )
     command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
     command.add_argument("--verbose", action="store_true", help="show every test")

@@ -8,6 +8,7 @@ import msgspec
 
 from grader import assignment_file, support
 from grader.errors import GraderError
+from grader.feedback import Feedback
 
 SHARED_SUPPORT = Path(support.__file__).parent
 """Support files that many assignments share come with the engine."""
@@ -42,6 +43,10 @@ class Part:
     """Whether MPI's windows are allowed, for which ranks have to share a folder."""
     hidden_points: float = 0
     """On top of `points`, where the course's file of hidden tests is there."""
+    feedback: Feedback = Feedback.ALL
+    """How much students are told of its tests."""
+    hidden_feedback: Feedback = Feedback.VERDICT
+    """How much of its hidden tests."""
 
     @property
     def hidden_suite(self) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from grader import cross_references, strict_toml
+from grader.feedback import Feedback
 from grader.model import BACKENDS
 from grader.points import MAX_POINTS
 
@@ -50,6 +51,7 @@ Module = Annotated[
 ]
 Modules = Annotated[tuple[Module, ...], Meta(description="a list of names of modules")]
 Backend = Annotated[str, Meta(description=f"one of {', '.join(BACKENDS)}")]
+Level = Annotated[Feedback, Meta(description=f"one of {', '.join(Feedback)}")]
 Points = Annotated[
     float,
     Meta(ge=0, le=MAX_POINTS, description=f"a number of points from 0 to {MAX_POINTS}"),
@@ -89,6 +91,8 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     rules: Lines = ()
     windows: bool = False
     hidden_points: Points = 0
+    feedback: Level = Feedback.ALL
+    hidden_feedback: Level = Feedback.VERDICT
 
 
 class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -112,6 +112,18 @@ def _build(options: argparse.Namespace) -> int:
     return building.build(options)
 
 
+def _export(options: argparse.Namespace) -> int:
+    from grader.commands import exporting
+
+    return exporting.export(options)
+
+
+def _leaderboard(options: argparse.Namespace) -> int:
+    from grader.commands import ranking
+
+    return ranking.show_leaderboard(options)
+
+
 _COMMANDS = {
     "check": _check,
     "run": _run,
@@ -124,4 +136,6 @@ _COMMANDS = {
     "new": _new,
     "verify": _verify,
     "build": _build,
+    "export": _export,
+    "leaderboard": _leaderboard,
 }

@@ -24,6 +24,8 @@ COMMANDS = (
     "new",
     "verify",
     "build",
+    "export",
+    "leaderboard",
 )
 WRITTEN = re.compile(r"(?<![-\w./$])grade ((?:--course \S+ )?[a-z]+\b[^`\n]*)")
 LAYOUT = re.compile(r"\s{2,}|[|;)#>].*")
@@ -44,7 +46,7 @@ def test_every_block_of_commands_is_run_or_says_why_not(page):
             )
 
 
-@pytest.mark.parametrize("page", ["authoring.md", "student.md", "trace.md"])
+@pytest.mark.parametrize("page", ["authoring.md", "platforms.md", "student.md", "trace.md"])
 def test_commands_do_what_their_page_says(page, tmp_path):
     """One after the other, in an empty folder outside of this repository."""
     found = steps(DOCS / page)

@@ -20,7 +20,7 @@ from grader.suite.marks import NOT_RUN
 from grader.suite.mode import SuiteMode, function_of, is_not_run, suite_of, words
 from grader.suite.part_context import PartContext, Position
 from grader.suite.part_time import PartTime
-from grader.suite.results import failed, points_of, result_of
+from grader.suite.results import failed, leaving_the_judge, points_of, result_of
 
 
 class JudgeMode(SuiteMode):
@@ -259,10 +259,7 @@ class JudgeMode(SuiteMode):
         )
 
     def _told(self, result: TestResult) -> TestResult:
-        """Return what may leave the judge of a result."""
-        if not self._context.is_hidden:
-            return result
-        return replace(result, is_hidden=True) if self._settings.shows_hidden else result.redacted()
+        return leaving_the_judge(result, self._context)
 
     @property
     def has_ended(self) -> bool:
