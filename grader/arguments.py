@@ -21,9 +21,8 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
-    commands_by_name: check, run, selftest, open, trace, study, list, template, new,
-    export, leaderboard,
-    verify and build.
+    commands_by_name: check, run, selftest, open, trace, study, list, template, new, verify, build,
+    export and leaderboard.
     print_versions: what --version does.
     """
     whole = argparse.ArgumentParser(

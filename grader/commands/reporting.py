@@ -103,6 +103,6 @@ def _changes(earlier: Report | None, report: Report, page: Page) -> str:
     if earlier is None:
         return "Since the last report: there was none yet."
     try:
-        return comparison.render(comparison.compare(earlier, report), page)
+        return comparison.changes_text(comparison.compare(earlier, report), page)
     except ValueError as error:
         return f"Since the last report: not comparable: {error}."

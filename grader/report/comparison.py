@@ -59,7 +59,7 @@ def compare(before: Report, now: Report) -> Comparison:
     )
 
 
-def render(compared: Comparison, page: Page) -> str:
+def changes_text(compared: Comparison, page: Page) -> str:
     """Return it in lines for a terminal; what broke comes last, where the eye is."""
     points = f"{number_text(compared.points_before)} -> {number_text(compared.points_now)}"
     head = f"Since the last report: {points} of {number_text(compared.max_points)}"

@@ -17,7 +17,7 @@ from grader.submission import Submission
 
 COMMANDS = (
     *("check", "run", "selftest", "open", "trace", "study"),
-    *("list", "template", "new", "verify", "build"),
+    *("list", "template", "new", "verify", "build", "export", "leaderboard"),
 )
 TOML = 'name = "{name}"\ntitle = "A course"\nengine = ">=0"\n'
 

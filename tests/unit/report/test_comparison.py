@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from grader.model import Verdict
-from grader.report.comparison import compare, render
+from grader.report.comparison import changes_text, compare
 from grader.report.page import Page
 
 from . import example, hostile
@@ -31,7 +31,7 @@ NOW = of(Verdict.WRONG_ANSWER, Verdict.ACCEPTED, Verdict.DEADLOCK, Verdict.SKIPP
 
 
 def test_each_change_is_told_once():
-    assert render(compare(BEFORE, NOW), PAGE).split("\n") == [
+    assert changes_text(compare(BEFORE, NOW), PAGE).split("\n") == [
         "Since the last report: 2 -> 2 of 8.",
         "  holds now: ring: number 1 (DEADLOCK before)",
         "  fails otherwise: ring: number 2 (WRONG_ANSWER before, DEADLOCK now)",
@@ -40,7 +40,7 @@ def test_each_change_is_told_once():
 
 
 def test_the_same_is_the_same():
-    told = render(compare(NOW, NOW), PAGE)
+    told = changes_text(compare(NOW, NOW), PAGE)
     assert told == "Since the last report: 2 -> 2 of 8; every test is as it was."
 
 
@@ -72,5 +72,5 @@ def test_no_text_is_active_in_a_comparison(text):
             for part in report.parts
         ),
     )
-    for line in render(compare(before, report), PAGE).split("\n"):
+    for line in changes_text(compare(before, report), PAGE).split("\n"):
         assert_no_command(line)
