@@ -21,7 +21,7 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
-    commands_by_name: check, run, selftest, open, trace, list, template, new,
+    commands_by_name: check, run, selftest, open, trace, study, list, template, new,
     export, leaderboard,
     verify and build.
     print_versions: what --version does.
@@ -47,6 +47,14 @@ def parser(
     _add_open_options(commands.add_parser("open", help="run the tests in the open, to debug with"))
     _add_trace_options(
         commands.add_parser("trace", help="show every MPI and torch.distributed call of a case")
+    )
+    _add_study_options(
+        commands.add_parser(
+            "study",
+            help="measure and draw the figures and tables of a sheet, here, as who you are",
+            description="Runs the code here, as who you are and without a sandbox: no Docker, no "
+            "mark. What is measured stays in the folder; the same command goes on from there.",
+        )
     )
     listing = commands.add_parser("list", help="list the assignments and their parts")
     listing.add_argument("--markdown", action="store_true", help="the page docs/assignments.md")
@@ -227,6 +235,25 @@ def _add_trace_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
     command.set_defaults(verbose=False)
+
+
+def _add_study_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("assignment", metavar="ASSIGNMENT")
+    command.add_argument(
+        "--submission", metavar="DIR", type=Path, help="whose code (default: the reference)"
+    )
+    command.add_argument(
+        "--out", metavar="DIR", type=Path, help="where to write (default: study-ASSIGNMENT)"
+    )
+    extent = command.add_mutually_exclusive_group()
+    extent.add_argument(
+        "--quick", action="store_true", help="at most 2 minutes (default: at most 10)"
+    )
+    extent.add_argument(
+        "--full", action="store_true", help="every point with all repetitions, however long"
+    )
+    _add_data_option(command)
+    command.add_argument("--plain", action="store_true", help="progress line by line")
 
 
 def _add_data_option(command: argparse.ArgumentParser) -> None:

@@ -76,6 +76,12 @@ def _trace(options: argparse.Namespace) -> int:
     return looking.show_trace(options)
 
 
+def _study(options: argparse.Namespace) -> int:
+    from grader.commands import studying
+
+    return studying.study(options)
+
+
 def _list(options: argparse.Namespace) -> int:
     from grader.commands import authors
 
@@ -124,6 +130,7 @@ _COMMANDS = {
     "selftest": _selftest,
     "open": _open,
     "trace": _trace,
+    "study": _study,
     "list": _list,
     "template": _template,
     "new": _new,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grader.evidence import CallSpan, Edge, Message, Timeline
 from grader.judge.functions import COLLECTIVES
-from grader.judge.pending_requests import has_got
+from grader.judge.pending_requests import have_got
 from grader.judge.wording import name_of, place_of
 from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, RankTrace, Trace
 
@@ -95,7 +95,7 @@ def _deliveries(trace: Trace) -> Iterator[_Delivery]:
             if _is_sent(call):
                 sent[rank, call.peer, call.communicator, call.tag].append(call)
     for rank, seen in enumerate(trace.ranks):
-        for call in filter(has_got, seen.calls):
+        for call in seen.calls.where(have_got(seen.calls)):
             queue = sent.get((call.matched_source, rank, call.communicator, call.matched_tag))
             if queue:
                 found = _Delivery(rank, queue.popleft(), call)

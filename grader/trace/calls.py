@@ -165,10 +165,13 @@ class Calls(Sequence[Call]):
 
     def functions(self) -> set[str]:
         """Return the names of all functions that are called."""
-        return {self._names[number] for number in np.unique(self._records["function"]).tolist()}
+        numbers = np.flatnonzero(np.bincount(self._records["function"]))
+        return {self._names[number] for number in numbers.tolist()}
 
     def where(self, is_wanted: Mask) -> "Calls":
-        """Return the calls for which this holds."""
+        """Return the calls for which this holds; nothing is copied where it holds for all."""
+        if is_wanted.all():
+            return self
         return Calls(self._records[is_wanted], self._names, self._waits)
 
     def made_by(self, name: str, is_meant: Mask) -> "Calls":

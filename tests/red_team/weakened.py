@@ -34,6 +34,8 @@ class Weakening:
     """What breaks is the control beside the attack."""
     is_quick: bool = False
     """Tried by `make test` as well."""
+    is_confined: bool = False
+    """Its ranks are confined as in a grading: otherwise the attack would need no such weakness."""
 
 
 NO_SELFTEST = Change(
@@ -47,7 +49,7 @@ NO_GUARD = Change("runner/running.py", '"guarded": plan.guarded,', '"guarded": F
 NOT_CONFINED = Change(
     "runner/running.py", '"confined": plan.confined and plan.ranks > 1,', '"confined": False,'
 )
-"""Taken away from all of them: it leaves ranks none of the ways that most attacks take."""
+"""Taken away from most of them: it leaves ranks none of the ways that most attacks take."""
 NO_CAUSALITY = (
     Change(
         "judge/fault_effects.py",
@@ -200,6 +202,14 @@ WEAKENINGS = (
         is_quick=True,
     ),
     Weakening(
+        "lets all ranks be one user",
+        (Change("zygote/run_users.py", "return self.first + 2 + rank", "return self.first"),),
+        ("ring_told_by_links",),
+        "points and deserves|the verdict is",
+        is_quick=True,
+        is_confined=True,
+    ),
+    Weakening(
         "does not ask what the messages are for",
         NO_CAUSALITY,
         ("decoy_messages_beside_shm",),
@@ -342,7 +352,8 @@ def weakened(weakening: Weakening, place: Path, source: Path = ROOT / "grader") 
     Raises LookupError when the text of a change does not occur exactly once.
     """
     shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
-    for change in (NO_SELFTEST, NOT_CONFINED, *weakening.changes):
+    without = () if weakening.is_confined else (NOT_CONFINED,)
+    for change in (NO_SELFTEST, *without, *weakening.changes):
         path = place / change.file
         text = path.read_text()
         if text.count(change.old) != 1:
