@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from grader import option_values
+from grader import looking_options, option_values
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -43,8 +43,10 @@ def parser(
         _add_container_options(command)
     for command in (check, run):
         _add_grading_options(command)
-    _add_open_options(commands.add_parser("open", help="run the tests in the open, to debug with"))
-    _add_trace_options(
+    looking_options.add_open_options(
+        commands.add_parser("open", help="run the tests in the open, to debug with")
+    )
+    looking_options.add_trace_options(
         commands.add_parser("trace", help="show every MPI and torch.distributed call of a case")
     )
     _add_study_options(
@@ -177,65 +179,6 @@ def _add_container_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_open_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("submission", metavar="DIR", type=Path)
-    command.add_argument(
-        "-n",
-        dest="ranks",
-        metavar="N",
-        type=option_values.positive,
-        default=4,
-        help="ranks (default: 4)",
-    )
-    command.add_argument("-k", metavar="WORDS", help="only tests whose names have these words")
-    command.add_argument(
-        "-s", action="store_true", help="show what ranks print, also of what holds"
-    )
-    command.add_argument("-x", action="store_true", help="end after the first test that fails")
-    command.add_argument("--part", metavar="NAME", action="append", help="only this part")
-    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
-    command.add_argument("--plain", action="store_true", help="no colour")
-    command.add_argument("options", metavar="-- OPTION", nargs="*", help="further ones of pytest")
-
-
-def _add_trace_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("submission", metavar="DIR", type=Path)
-    command.add_argument(
-        "--part", metavar="NAME", help="whose ranks to see (default: the only one handed in)"
-    )
-    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
-    command.add_argument(
-        "--only", metavar="TEST", help="what this test starts (default: the first with ranks)"
-    )
-    command.add_argument(
-        "--ranks",
-        metavar="N",
-        type=option_values.positive,
-        help="run only on so many ranks; without --only: all tests that do",
-    )
-    command.add_argument(
-        "--case",
-        metavar="N",
-        type=option_values.positive,
-        help="the one to show (default: the first that fails, else the first with calls)",
-    )
-    command.add_argument("--by-time", action="store_true", help="all ranks in one table")
-    command.add_argument(
-        "--limit",
-        metavar="N",
-        type=option_values.limit,
-        default=40,
-        help="rows of each rank (default: 40); 0 for all calls, repetitions too",
-    )
-    _add_data_option(command)
-    command.add_argument("--json", metavar="FILE", help="write it as JSON; - prints that alone")
-    command.add_argument(
-        "--perfetto", metavar="FILE", type=Path, help="write the timeline for ui.perfetto.dev"
-    )
-    command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
-    command.set_defaults(verbose=False)
-
-
 def _add_study_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("assignment", metavar="ASSIGNMENT")
     command.add_argument(
@@ -251,17 +194,8 @@ def _add_study_options(command: argparse.ArgumentParser) -> None:
     extent.add_argument(
         "--full", action="store_true", help="every point with all repetitions, however long"
     )
-    _add_data_option(command)
+    looking_options.add_data_option(command)
     command.add_argument("--plain", action="store_true", help="progress line by line")
-
-
-def _add_data_option(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--data",
-        metavar="FOLDER",
-        type=Path,
-        help="holds the files of MNIST or CIFAR-10 (default: GRADER_DATA, else bundled digits)",
-    )
 
 
 def _add_grading_options(command: argparse.ArgumentParser) -> None:
@@ -277,7 +211,7 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--fail-fast", action="store_true", help="run nothing after the first test that fails"
     )
-    _add_data_option(command)
+    looking_options.add_data_option(command)
     command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
     command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
     command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
