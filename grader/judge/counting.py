@@ -59,7 +59,7 @@ def are_sends(trace: Trace, rank: int) -> Mask:
     assert_no_doubts(trace)
     calls = trace.ranks[rank].calls
     peers = calls.column("peer")
-    is_to_others = (peers != rank) & (peers != PROC_NULL)
+    is_to_others: Mask = (peers != rank) & (peers != PROC_NULL)
     sends = calls.flag("is_send") & is_to_others
     return sends & _are_messages(calls) & _are_readable(calls, trace)
 
