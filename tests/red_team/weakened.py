@@ -79,6 +79,8 @@ WAITS_FOR_GOOD = Change(
     "        pass\n",
 )
 """Each of these three is enough; see the attacks with two of them left out."""
+ONE_USER = Change("zygote/run_users.py", "return self.first + 2 + rank", "return self.first")
+"""For all ranks of a run."""
 _CONFINEMENT = "zygote/confinement.py"
 _SUPERVISOR = "zygote/supervisor.py"
 
@@ -144,6 +146,7 @@ WEAKENINGS = (
                 "_set(_PR_SET_DUMPABLE, 1)\n        sealed",
             ),
             Change(_CONFINEMENT, "    _set(_PR_SET_DUMPABLE, 0)\n\n", ""),
+            ONE_USER,
         ),
         ("sibling_memory",),
         "BREACH sibling",
@@ -310,9 +313,9 @@ WEAKENINGS = (
         "shows what hidden tests found",
         (
             Change(
-                "suite/judge_mode.py",
-                "        if not self._context.is_hidden:\n            return result\n",
-                "        if True:\n            return result\n",
+                "suite/results.py",
+                "    if context.is_hidden and level is Feedback.VERDICT and ",
+                "    if False and ",
             ),
         ),
         ("stdout_exfil_inputs", "assert_message_exfil"),
