@@ -199,14 +199,14 @@ WEAKENINGS = (
     ),
     Weakening(
         "leaves ranks other ways to each other than MPI",
-        (),
+        (ONE_USER,),
         ("ring_whose_pieces_are_known",),
         "the verdict is NOT_PROVEN",
         is_quick=True,
     ),
     Weakening(
         "lets all ranks be one user",
-        (Change("zygote/run_users.py", "return self.first + 2 + rank", "return self.first"),),
+        (ONE_USER,),
         ("ring_told_by_links",),
         "points and deserves|the verdict is",
         is_quick=True,
