@@ -26,6 +26,8 @@ def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
     for path, table in (parts | manual).items():
         yield from _inexact_points(path, table)
     for path, table in manual.items():
+        for index, line in enumerate(table.get("rubric") or ()):
+            yield from _inexact_points(f"{path}.rubric[{index}]", line)
         yield from _other_sum(path, table)
     earlier: list[Table] = []
     for path, part in parts.items():
