@@ -64,6 +64,7 @@ PartSeconds = Annotated[
     float,
     Meta(gt=0, le=86400, description="a number of seconds, more than 0 and at most 86400"),
 ]
+Pages = Annotated[int, Meta(ge=1, le=1000, description="a number of pages from 1 to 1000")]
 AcceptedNames = Annotated[
     dict[FilePath, AskedFiles], Meta(description="a table from a file to a list of other names")
 ]
@@ -95,6 +96,13 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     hidden_feedback: Level = Feedback.VERDICT
 
 
+class RubricTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a `[[manual.rubric]]` says; see grader.assignment.RubricLine."""
+
+    points: Points
+    asked: Line
+
+
 class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a `[[manual]]` says; see grader.assignment.Manual."""
 
@@ -102,6 +110,9 @@ class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     title: Line
     points: Points
     file: FilePath
+    other_names: FilePaths = ()
+    max_pages: Pages | None = None
+    rubric: Annotated[tuple[RubricTable, ...], Meta(description="tables [[manual.rubric]]")] = ()
 
 
 class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
