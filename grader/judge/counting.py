@@ -2,8 +2,6 @@
 
 from collections.abc import Collection, Iterator
 
-import numpy as np
-
 from grader.judge.check_failures import NotProven
 from grader.judge.functions import ALL
 from grader.judge.wording import at, name_of
