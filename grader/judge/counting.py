@@ -60,8 +60,9 @@ def are_sends(trace: Trace, rank: int) -> Mask:
     calls = trace.ranks[rank].calls
     peers = calls.column("peer")
     is_to_others = (peers != rank) & (peers != PROC_NULL)
-    sends = calls.flag("is_send") & is_to_others
-    return sends & _are_messages(calls) & _are_readable(calls, trace)
+    sends: Mask = calls.flag("is_send") & is_to_others
+    sends &= _are_messages(calls) & _are_readable(calls, trace)
+    return sends
 
 
 def messages_sent(trace: Trace) -> list[int]:
