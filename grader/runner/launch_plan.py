@@ -44,10 +44,10 @@ class CaseCall:
     """What is changed on its way between the ranks."""
 
 
-MOST_CALLS = 3 << 19
-"""Of a part, all ranks together: 1.5 million, which take some 650 MB in the judge. A submission
-that sends the arrays of our cases element by element makes a million. A case whose trace memory ran
-over keeps its last calls only, and so hardly counts."""
+MOST_TRACE_NUM_BYTES = 288 << 20
+"""Of the calls of a part, all ranks together: 1.5 million, two for each request that is waited for.
+A submission that sends the arrays of our cases element by element makes a million. A case whose
+trace memory ran over keeps its last calls only, and so hardly counts."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ class LaunchPlan:
     submission: Mapping[str, bytes]
     support: Mapping[str, bytes]
     limits: Limits = field(default_factory=Limits)
-    most_calls: int = MOST_CALLS
-    """How many calls of the cases may be kept; a case that makes more has no outcome."""
+    most_trace_num_bytes: int = MOST_TRACE_NUM_BYTES
+    """Of the calls of all cases that are kept; a case that makes more has no outcome."""
     guarded: bool = True
     """Refuse ways around MPI and torch; not where we try out ourselves what a rank may do."""
     confined: bool = True
