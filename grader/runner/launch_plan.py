@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from grader.judge.counting import num_bytes_kept
 from grader.model import Array, MessageFault, Outcome, RunFailure, Text
 from grader.trace.calls import Trace
 
@@ -109,3 +110,9 @@ class LaunchResult:
     """It failed by the clock, before its last case was given its time."""
     traces: Sequence[CaseTrace] = ()
     """Of each case that was begun, in order, where the plan asks for them."""
+
+    @property
+    def trace_num_bytes(self) -> int:
+        """Return what the calls of its outcomes take of the judge's memory."""
+        answered = (each for each in self.outcomes if isinstance(each, Outcome))
+        return sum(num_bytes_kept(outcome.trace) for outcome in answered)

@@ -9,8 +9,7 @@ import pytest
 
 from grader.errors import GradingLost
 from grader.journal import Finished, Step
-from grader.judge.counting import num_bytes_kept
-from grader.model import Outcome, RunFailure, TestResult, Verdict
+from grader.model import RunFailure, TestResult, Verdict
 from grader.runner.launch_plan import MOST_TRACE_NUM_BYTES, LaunchPlan, LaunchResult
 from grader.suite.case import Case
 from grader.suite.case_evidence import EvidenceCollector
@@ -119,11 +118,7 @@ class JudgeMode(SuiteMode):
         left = self._trace_num_bytes_left
         launched = self._context.launch(replace(plan, limits=limits, most_trace_num_bytes=left))
         self._time.charge(launched, words(function_of(item)), time.monotonic() - started_s)
-        self._trace_num_bytes_left -= sum(
-            num_bytes_kept(outcome.trace)
-            for outcome in launched.outcomes
-            if isinstance(outcome, Outcome)
-        )
+        self._trace_num_bytes_left -= launched.trace_num_bytes
         self.num_launches += 1
         if launched.failure is None or launched.failure.message not in launched.refusals:
             self.refusals.update(dict.fromkeys(launched.refusals))

@@ -102,8 +102,7 @@ _FIELDS = RECORD.names or ()
 _FUNCTION, _WAITS, _FILE, _MADE_BY = map(
     _FIELDS.index, ("function", "num_waits", "file", "made_by")
 )
-_AT_ONCE = 4096
-"""So many are made into objects at a time."""
+_AT_ONCE = 4096  # made into objects at a time
 _NO_WAITS = np.zeros(0, "<i8")
 
 
@@ -180,10 +179,9 @@ class Calls(Sequence[Call]):
         if number.sum() == len(self._waits):
             return self
         records = self._records.copy()
-        ends = np.cumsum(number)
-        records["first_wait"] = ends - number
-        places = np.repeat(self._records["first_wait"] - records["first_wait"], number)
-        return Calls(records, self._names, self._waits[places + np.arange(len(places))])
+        records["first_wait"] = np.cumsum(number) - number
+        shift = np.repeat(self._records["first_wait"] - records["first_wait"], number)
+        return Calls(records, self._names, self._waits[shift + np.arange(len(shift))])
 
     @property
     def num_bytes(self) -> int:
