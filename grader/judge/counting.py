@@ -40,6 +40,11 @@ def assert_not_truncated(trace: Trace) -> None:
             )
 
 
+def num_bytes_kept(trace: Trace) -> int:
+    """Return what the calls of all ranks take of the judge's memory."""
+    return sum(seen.calls.num_bytes for seen in trace.ranks)
+
+
 def sends_of(trace: Trace, rank: int) -> list[Call]:
     """Return the messages that `rank` sent to other ranks, in order.
 
