@@ -4,8 +4,9 @@
 
 A million is meant of one grading of one part: calls of the submission, of all ranks in all cases of
 all launches. How many the judge has looked at is counted, and shown. CPU time and memory are those
-of the judge's process; what its ranks (and zygote and mpirun) took is shown beside it. Each grading
-has a process of its own. Memory is what the judge adds to what it begins with.
+of the judge's process; what its ranks (and zygote and mpirun) took is shown beside it, and both
+together as a multiple of the normal form's. Each grading has a process of its own. Memory is what
+the judge adds to what it begins with.
 """
 
 import resource
@@ -114,6 +115,11 @@ class Cost:
     """Those of the submission that the judge has looked at."""
     verdicts: str
 
+    @property
+    def whole_s(self) -> float:
+        """Return the CPU time of the judge and of all that it started."""
+        return self.judge_s + self.ranks_s
+
 
 def main() -> None:
     """Grade each form and print what it took, and as a multiple of the normal one."""
@@ -121,14 +127,15 @@ def main() -> None:
     normal = _measured("normal")
     print(
         f"{'form':18} {'calls':>9} {'ranks s':>7} {'judge s':>7} {'MiB':>5} {'judge':>6} "
-        f"{'memory':>6}"
+        f"{'memory':>6} {'both':>6}"
     )
     for name in dict.fromkeys(["normal", *names]):
         cost = normal if name == "normal" else _measured(name)
         print(
             f"{name:18} {cost.num_calls:>9,} {cost.ranks_s:>7.1f} {cost.judge_s:>7.2f} "
             f"{cost.num_bytes >> 20:>5} {cost.judge_s / normal.judge_s:>5.2f}x "
-            f"{cost.num_bytes / normal.num_bytes:>5.2f}x  {cost.verdicts}",
+            f"{cost.num_bytes / normal.num_bytes:>5.2f}x "
+            f"{cost.whole_s / normal.whole_s:>5.2f}x  {cost.verdicts}",
             flush=True,
         )
 
