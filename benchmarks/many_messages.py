@@ -1,9 +1,12 @@
-"""What the judge takes for submissions that make many calls, against one that makes few.
+"""What the judge takes for submissions that make a million calls, against one that makes few.
 
     python benchmarks/many_messages.py [FORM...]
 
-CPU time and memory are those of the judge's process alone, without ranks and zygote. Each grading
-has a process of its own. Memory is what the judge adds to what it begins with.
+A million is meant of one grading of one part: calls of the submission, of all ranks in all cases of
+all launches. How many the judge has looked at is counted, and shown. CPU time and memory are those
+of the judge's process; what its ranks (and zygote and mpirun) took is shown beside it, and both
+together as a multiple of the normal form's. Each grading has a process of its own. Memory is what
+the judge adds to what it begins with.
 """
 
 import resource
@@ -12,9 +15,12 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from grader import pipeline
+from grader.runner.student_calls import StudentCalls
+from grader.trace.calls import Trace
 
 PART = "naive_allreduce"
 RIGHT = """\
@@ -49,12 +55,12 @@ FORMS = {
         request.Wait()
 """,
     "tests": """\
-    for number in range(NUM):
+    for number in range(NUM // 2):
         request = comm.Isend(b"", MPI.PROC_NULL)
         request.Test()
 """,
     "probes": """\
-    for _ in range(NUM):
+    for _ in range(NUM // 2):
         comm.Iprobe(tag=5)
         comm.Isend(b"", MPI.PROC_NULL)
 """,
@@ -74,45 +80,109 @@ FORMS = {
             made.append(getattr(made[-1 if call != "Free" else 1], call)())
 """,
 }
-NUM_CALLS = 12_000
-"""Of each rank in each case, about; how many that is in all is not counted here."""
+ELEMENT_BY_ELEMENT = """\
+import numpy as np
+from mpi4py import MPI
+
+def allreduce(send, recv, comm, op):
+    me, n = comm.Get_rank(), comm.Get_size()
+    given = np.ascontiguousarray(send).reshape(-1)
+    others = [k for k in range(n) if k != me]
+    got = {k: np.empty_like(given) for k in others}
+    for i in range(given.size):
+        pending = [comm.Irecv(got[k][i:i + 1], source=k) for k in others]
+        pending += [comm.Isend(given[i:i + 1], dest=k) for k in others]
+        MPI.Request.Waitall(pending)
+    recv[...] = send
+    for k in others:
+        if given.size:
+            recv[...] = op(recv, got[k].reshape(send.shape))
+"""
+NUM_CALLS = 2_800
+"""Of each rank in each case, about: a case has 2 to 8 ranks, and some 80 are run."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What grading one form took."""
+
+    judge_s: float
+    """CPU time of the judge's process."""
+    ranks_s: float
+    """CPU time of all that it started."""
+    num_bytes: int
+    num_calls: int
+    """Those of the submission that the judge has looked at."""
+    verdicts: str
+
+    @property
+    def whole_s(self) -> float:
+        """Return the CPU time of the judge and of all that it started."""
+        return self.judge_s + self.ranks_s
 
 
 def main() -> None:
     """Grade each form and print what it took, and as a multiple of the normal one."""
-    names = sys.argv[1:] or [*FORMS]
+    names = sys.argv[1:] or [*FORMS, "element_by_element"]
     normal = _measured("normal")
-    print(f"{'form':16} {'CPU s':>7} {'MiB':>6} {'CPU':>6} {'memory':>6}")
+    print(
+        f"{'form':18} {'calls':>9} {'ranks s':>7} {'judge s':>7} {'MiB':>5} {'judge':>6} "
+        f"{'memory':>6} {'both':>6}"
+    )
     for name in dict.fromkeys(["normal", *names]):
-        cpu_s, num_bytes, verdicts = normal if name == "normal" else _measured(name)
+        cost = normal if name == "normal" else _measured(name)
         print(
-            f"{name:16} {cpu_s:>7.2f} {num_bytes >> 20:>6} "
-            f"{cpu_s / normal[0]:>6.2f} {num_bytes / normal[1]:>6.2f}  {verdicts}",
+            f"{name:18} {cost.num_calls:>9,} {cost.ranks_s:>7.1f} {cost.judge_s:>7.2f} "
+            f"{cost.num_bytes >> 20:>5} {cost.judge_s / normal.judge_s:>5.2f}x "
+            f"{cost.num_bytes / normal.num_bytes:>5.2f}x "
+            f"{cost.whole_s / normal.whole_s:>5.2f}x  {cost.verdicts}",
             flush=True,
         )
 
 
-def _measured(name: str) -> tuple[float, int, str]:
+def _measured(name: str) -> Cost:
     command = [sys.executable, __file__, "--judge", name]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    cpu_s, num_bytes, verdicts = done.stdout.strip().split(maxsplit=2)
-    return float(cpu_s), int(num_bytes), verdicts
+    judge_s, ranks_s, num_bytes, num_calls, verdicts = done.stdout.strip().split(maxsplit=4)
+    return Cost(float(judge_s), float(ranks_s), int(num_bytes), int(num_calls), verdicts)
 
 
 def _judge(name: str) -> None:
-    """Grade one form here, and print CPU seconds, bytes and verdicts."""
+    """Grade one form here, and print CPU seconds, bytes, calls and verdicts."""
+    num_calls = _count_calls()
     with tempfile.TemporaryDirectory() as folder:
-        source = RIGHT + FORMS[name].replace("NUM", str(NUM_CALLS))
+        source = ELEMENT_BY_ELEMENT
+        if name in FORMS:
+            source = RIGHT + FORMS[name].replace("NUM", str(NUM_CALLS))
         Path(folder, "my_naive_allreduce.py").write_text(source)
         before = _num_bytes()
         peak = [before]
         threading.Thread(target=_watch, args=(peak,), daemon=True).start()
         report = pipeline.grade(Path(folder), assignment="mpi_sgd", parts=[PART])
-        cpu_s = resource.getrusage(resource.RUSAGE_SELF)
+    own, started = map(_cpu_s, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     (part,) = report.parts
     told = sorted({each.verdict.value for each in part.tests})
-    seconds = cpu_s.ru_utime + cpu_s.ru_stime
-    print(seconds, peak[0] - before, f"{part.points}/{part.max_points}", *told)
+    points = f"{part.points}/{part.max_points}"
+    print(own, started, peak[0] - before, sum(num_calls), points, *told)
+
+
+def _cpu_s(who: int) -> float:
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def _count_calls() -> list[int]:
+    """Have noted how many calls of the submission each case has, and return where."""
+    found: list[int] = []
+    student_calls_of = StudentCalls.of
+
+    def noting(self: StudentCalls, trace: Trace) -> Trace:
+        judged = student_calls_of(self, trace)
+        found.append(judged.num_calls)
+        return judged
+
+    StudentCalls.of = noting  # type: ignore[method-assign]
+    return found
 
 
 def _num_bytes() -> int:

@@ -1,13 +1,16 @@
 """The options of the command `grade`."""
 
 import argparse
-import math
 import os
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from grader import looking_options, option_values
+
 Command = Callable[[argparse.Namespace], int]
+
+PLATFORMS = ("artemis", "classroom50", "github", "gitlab", "gradescope", "prairielearn")
+"""What --export is there for; grader/report/export/formats.py has these, and the other formats."""
 
 DEFAULT_IMAGE = "grade"
 """Grades, where --image names no other."""
@@ -18,8 +21,8 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
-    commands_by_name: check, run, selftest, open, trace, list, template, new,
-    verify and build.
+    commands_by_name: check, run, selftest, open, trace, study, list, template, new, verify, build,
+    export and leaderboard.
     print_versions: what --version does.
     """
     whole = argparse.ArgumentParser(
@@ -40,9 +43,19 @@ def parser(
         _add_container_options(command)
     for command in (check, run):
         _add_grading_options(command)
-    _add_open_options(commands.add_parser("open", help="run the tests in the open, to debug with"))
-    _add_trace_options(
+    looking_options.add_open_options(
+        commands.add_parser("open", help="run the tests in the open, to debug with")
+    )
+    looking_options.add_trace_options(
         commands.add_parser("trace", help="show every MPI and torch.distributed call of a case")
+    )
+    _add_study_options(
+        commands.add_parser(
+            "study",
+            help="measure and draw the figures and tables of a sheet, here, as who you are",
+            description="Runs the code here, as who you are and without a sandbox: no Docker, no "
+            "mark. What is measured stays in the folder; the same command goes on from there.",
+        )
     )
     listing = commands.add_parser("list", help="list the assignments and their parts")
     listing.add_argument("--markdown", action="store_true", help="the page docs/assignments.md")
@@ -86,9 +99,22 @@ def parser(
     )
     build.add_argument(
         "--url",
-        type=_address,
+        type=option_values.address,
         help="with --installation: where its folder is going to be published",
     )
+    export = commands.add_parser("export", help="write a saved report for a platform")
+    export.add_argument("format", metavar="FORMAT", help=", ".join(PLATFORMS) + ", html, ...")
+    export.add_argument("report", metavar="REPORT", type=Path, help="what --json has written")
+    export.add_argument(
+        "file", metavar="FILE", type=Path, nargs="?", help="default: standard output"
+    )
+    export.add_argument(
+        "--show-hidden", action="store_true", help="tell all that the report has; for the course"
+    )
+    ranking = commands.add_parser("leaderboard", help="rank submissions by what their ranks send")
+    ranking.add_argument("reports", metavar="REPORT", type=Path, nargs="+", help="of --full-json")
+    ranking.add_argument("--part", metavar="NAME", help="only this part")
+    ranking.add_argument("--markdown", action="store_true", help="as Markdown (default: CSV)")
     verify = commands.add_parser("verify", help="check assignments as their authors mean them")
     verify.add_argument(
         "assignments", metavar="ASSIGNMENT", nargs="*", help="default: all of the course"
@@ -127,36 +153,6 @@ def _add_course_option(command: argparse.ArgumentParser, name: str = "course") -
     )
 
 
-def _address(text: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
-        raise argparse.ArgumentTypeError(
-            f"expected an address such as https://example.org/grading, found {text!r}"
-        )
-    return text.rstrip("/")
-
-
-def _score(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise argparse.ArgumentTypeError(f"expected a number of points, found {text!r}")
-    return number
-
-
-def _limit(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a number from 0 on, found {text!r}")
-    return int(text)
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
-    return int(text)
-
-
 def _add_container_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--image",
@@ -183,67 +179,23 @@ def _add_container_options(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_open_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("submission", metavar="DIR", type=Path)
+def _add_study_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("assignment", metavar="ASSIGNMENT")
     command.add_argument(
-        "-n", dest="ranks", metavar="N", type=_positive, default=4, help="ranks (default: 4)"
-    )
-    command.add_argument("-k", metavar="WORDS", help="only tests whose names have these words")
-    command.add_argument(
-        "-s", action="store_true", help="show what ranks print, also of what holds"
-    )
-    command.add_argument("-x", action="store_true", help="end after the first test that fails")
-    command.add_argument("--part", metavar="NAME", action="append", help="only this part")
-    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
-    command.add_argument("--plain", action="store_true", help="no colour")
-    command.add_argument("options", metavar="-- OPTION", nargs="*", help="further ones of pytest")
-
-
-def _add_trace_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("submission", metavar="DIR", type=Path)
-    command.add_argument(
-        "--part", metavar="NAME", help="whose ranks to see (default: the only one handed in)"
-    )
-    command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
-    command.add_argument(
-        "--only", metavar="TEST", help="what this test starts (default: the first with ranks)"
+        "--submission", metavar="DIR", type=Path, help="whose code (default: the reference)"
     )
     command.add_argument(
-        "--ranks",
-        metavar="N",
-        type=_positive,
-        help="run only on so many ranks; without --only: all tests that do",
+        "--out", metavar="DIR", type=Path, help="where to write (default: study-ASSIGNMENT)"
     )
-    command.add_argument(
-        "--case",
-        metavar="N",
-        type=_positive,
-        help="the one to show (default: the first that fails, else the first with calls)",
+    extent = command.add_mutually_exclusive_group()
+    extent.add_argument(
+        "--quick", action="store_true", help="at most 2 minutes (default: at most 10)"
     )
-    command.add_argument("--by-time", action="store_true", help="all ranks in one table")
-    command.add_argument(
-        "--limit",
-        metavar="N",
-        type=_limit,
-        default=40,
-        help="rows of each rank (default: 40); 0 for all calls, repetitions too",
+    extent.add_argument(
+        "--full", action="store_true", help="every point with all repetitions, however long"
     )
-    _add_data_option(command)
-    command.add_argument("--json", metavar="FILE", help="write it as JSON; - prints that alone")
-    command.add_argument(
-        "--perfetto", metavar="FILE", type=Path, help="write the timeline for ui.perfetto.dev"
-    )
-    command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
-    command.set_defaults(verbose=False)
-
-
-def _add_data_option(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--data",
-        metavar="FOLDER",
-        type=Path,
-        help="holds the files of MNIST or CIFAR-10 (default: GRADER_DATA, else bundled digits)",
-    )
+    looking_options.add_data_option(command)
+    command.add_argument("--plain", action="store_true", help="progress line by line")
 
 
 def _add_grading_options(command: argparse.ArgumentParser) -> None:
@@ -253,17 +205,36 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--only", metavar="TEST", action="append", help="run only this test and what it requires"
     )
-    command.add_argument("--ranks", metavar="N", type=_positive, help="run only on so many ranks")
+    command.add_argument(
+        "--ranks", metavar="N", type=option_values.positive, help="run only on so many ranks"
+    )
     command.add_argument(
         "--fail-fast", action="store_true", help="run nothing after the first test that fails"
     )
-    _add_data_option(command)
+    looking_options.add_data_option(command)
     command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
     command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
     command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
     command.add_argument("--html", metavar="FILE", type=Path, help="write a page with pictures")
     command.add_argument(
-        "--min-score", metavar="N", type=_score, help="exit 0 from this score on, 1 below it"
+        "--export",
+        metavar="FORMAT=FILE",
+        type=option_values.export,
+        action="append",
+        default=[],
+        help="write it for a platform: " + ", ".join(PLATFORMS),
+    )
+    command.add_argument(
+        "--full-json", metavar="FILE", type=Path, help="write all of it, also what students miss"
+    )
+    command.add_argument(
+        "--since", metavar="REPORT", type=Path, help="say what got better and what broke since then"
+    )
+    command.add_argument(
+        "--min-score",
+        metavar="N",
+        type=option_values.score,
+        help="exit 0 from this score on, 1 below it",
     )
     command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
     command.add_argument("--verbose", action="store_true", help="show every test")

@@ -8,6 +8,7 @@ import msgspec
 
 from grader import assignment_file, support
 from grader.errors import GraderError
+from grader.feedback import Feedback
 
 SHARED_SUPPORT = Path(support.__file__).parent
 """Support files that many assignments share come with the engine."""
@@ -42,6 +43,10 @@ class Part:
     """Whether MPI's windows are allowed, for which ranks have to share a folder."""
     hidden_points: float = 0
     """On top of `points`, where the course's file of hidden tests is there."""
+    feedback: Feedback = Feedback.ALL
+    """How much students are told of its tests."""
+    hidden_feedback: Feedback = Feedback.VERDICT
+    """How much of its hidden tests."""
 
     @property
     def hidden_suite(self) -> str:
@@ -50,13 +55,28 @@ class Part:
 
 
 @dataclass(frozen=True)
+class RubricLine:
+    """What a person gives some of the points for."""
+
+    points: float
+    asked: str
+
+
+@dataclass(frozen=True)
 class Manual:
-    """A piece that a person marks."""
+    """A piece that a person marks.
+
+    other_names: of the file; the first one that was handed in counts. max_pages: how many a person
+    reads. rubric: what the points are for; they add up to all of them, or there is none.
+    """
 
     name: str
     title: str
     points: float
     file: str
+    other_names: tuple[str, ...] = ()
+    max_pages: int | None = None
+    rubric: tuple[RubricLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,10 +184,15 @@ def read(folder: Path, *, reference: Path, template: Path, course: str) -> Assig
         folder=folder,
         support=data.support,
         parts=tuple(Part(**msgspec.structs.asdict(part)) for part in data.parts),
-        manual=tuple(Manual(**msgspec.structs.asdict(manual)) for manual in data.manual),
+        manual=tuple(map(_manual, data.manual)),
         needs=data.needs,
         source=data.source or "",
         reference=reference,
         template=template,
         course=course,
     )
+
+
+def _manual(table: assignment_file.ManualTable) -> Manual:
+    rubric = tuple(RubricLine(line.points, line.asked) for line in table.rubric)
+    return Manual(**(msgspec.structs.asdict(table) | {"rubric": rubric}))

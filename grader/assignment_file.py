@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field
 
 from grader import cross_references, strict_toml
+from grader.feedback import Feedback
 from grader.model import BACKENDS
 from grader.points import MAX_POINTS
 
@@ -50,6 +51,7 @@ Module = Annotated[
 ]
 Modules = Annotated[tuple[Module, ...], Meta(description="a list of names of modules")]
 Backend = Annotated[str, Meta(description=f"one of {', '.join(BACKENDS)}")]
+Level = Annotated[Feedback, Meta(description=f"one of {', '.join(Feedback)}")]
 Points = Annotated[
     float,
     Meta(ge=0, le=MAX_POINTS, description=f"a number of points from 0 to {MAX_POINTS}"),
@@ -62,6 +64,7 @@ PartSeconds = Annotated[
     float,
     Meta(gt=0, le=86400, description="a number of seconds, more than 0 and at most 86400"),
 ]
+Pages = Annotated[int, Meta(ge=1, le=1000, description="a number of pages from 1 to 1000")]
 AcceptedNames = Annotated[
     dict[FilePath, AskedFiles], Meta(description="a table from a file to a list of other names")
 ]
@@ -89,6 +92,15 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     rules: Lines = ()
     windows: bool = False
     hidden_points: Points = 0
+    feedback: Level = Feedback.ALL
+    hidden_feedback: Level = Feedback.VERDICT
+
+
+class RubricTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a `[[manual.rubric]]` says; see grader.assignment.RubricLine."""
+
+    points: Points
+    asked: Line
 
 
 class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -98,6 +110,9 @@ class ManualTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     title: Line
     points: Points
     file: FilePath
+    other_names: FilePaths = ()
+    max_pages: Pages | None = None
+    rubric: Annotated[tuple[RubricTable, ...], Meta(description="tables [[manual.rubric]]")] = ()
 
 
 class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

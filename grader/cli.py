@@ -76,6 +76,12 @@ def _trace(options: argparse.Namespace) -> int:
     return looking.show_trace(options)
 
 
+def _study(options: argparse.Namespace) -> int:
+    from grader.commands import studying
+
+    return studying.study(options)
+
+
 def _list(options: argparse.Namespace) -> int:
     from grader.commands import authors
 
@@ -106,15 +112,30 @@ def _build(options: argparse.Namespace) -> int:
     return building.build(options)
 
 
+def _export(options: argparse.Namespace) -> int:
+    from grader.commands import exporting
+
+    return exporting.export(options)
+
+
+def _leaderboard(options: argparse.Namespace) -> int:
+    from grader.commands import ranking
+
+    return ranking.show_leaderboard(options)
+
+
 _COMMANDS = {
     "check": _check,
     "run": _run,
     "selftest": _selftest,
     "open": _open,
     "trace": _trace,
+    "study": _study,
     "list": _list,
     "template": _template,
     "new": _new,
     "verify": _verify,
     "build": _build,
+    "export": _export,
+    "leaderboard": _leaderboard,
 }

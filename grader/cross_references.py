@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.model import BACKENDS
-from grader.points import checked
+from grader.points import checked, total, written
 from grader.spelling import did_you_mean
 from grader.strict_toml import Table, found_text, item_paths, key_path
 
@@ -25,6 +25,10 @@ def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
     yield from _shared(parts, "suite")
     for path, table in (parts | manual).items():
         yield from _inexact_points(path, table)
+    for path, table in manual.items():
+        for index, line in enumerate(table.get("rubric") or ()):
+            yield from _inexact_points(f"{path}.rubric[{index}]", line)
+        yield from _other_sum(path, table)
     earlier: list[Table] = []
     for path, part in parts.items():
         yield from _unknown_backend(path, part)
@@ -60,6 +64,18 @@ def _inexact_points(path: str, table: Table) -> Iterator[str]:
                 checked(table[key])
             except ValueError as error:
                 yield f"{path}.{key}: {error}"
+
+
+def _other_sum(path: str, table: Table) -> Iterator[str]:
+    rubric = table.get("rubric") or []
+    points = [line.get("points") for line in rubric]
+    if not rubric or None in (*points, table.get("points")):
+        return
+    if total(points) != total([table["points"]]):
+        yield (
+            f"{path}.rubric: found {written(total(points))} points in all; expected the "
+            f"{written(table['points'])} of {path}.points"
+        )
 
 
 def _unknown_backend(path: str, part: Table) -> Iterator[str]:

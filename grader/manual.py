@@ -1,6 +1,6 @@
 """What a person will mark: the grader only says what was handed in for it."""
 
-from grader.assignment import Assignment
+from grader.assignment import Assignment, Manual
 from grader.errors import UsageError
 from grader.intake import process as intake
 from grader.journal import Journal
@@ -19,23 +19,43 @@ def manual_parts(
     uid: who looks into the files; None for who we are. journal: is told before each file, which may
     take a while.
     """
-    found = {}
-    for file in dict.fromkeys(manual.file for manual in assignment.manual):
-        if journal is not None:
-            journal.beat("counting pages")
-        found[file] = _describe(file, submission.files.get(file), uid)
-    return tuple(
-        ManualPart(manual.name, manual.title, manual.points, found[manual.file])
-        for manual in assignment.manual
+    num_pages: dict[str, int | None] = {}
+    found = []
+    for manual in assignment.manual:
+        file = handed_in_for(manual, submission)
+        if file is not None and file not in num_pages:
+            if journal is not None:
+                journal.beat("counting pages")
+            num_pages[file] = _num_pages(file, submission.files[file], uid)
+        text = described(manual, file, num_pages.get(file) if file else None)
+        found.append(ManualPart(manual.name, manual.title, manual.points, text))
+    return tuple(found)
+
+
+def handed_in_for(manual: Manual, submission: Submission) -> str | None:
+    """Return the first of a manual part's names that was handed in, None if none was."""
+    return next(
+        (name for name in (manual.file, *manual.other_names) if name in submission.files), None
     )
 
 
-def _describe(file: str, content: bytes | None, uid: int | None) -> str:
-    """Return `report.pdf, 3 pages`, or what is wrong with it."""
-    if content is None:
-        return f"{file} was not handed in"
-    try:
-        pages = intake.count_pages(content, file, uid)
-    except UsageError:
+def described(manual: Manual, file: str | None, num_pages: int | None) -> str:
+    """Return `report.pdf, 3 pages`, or what is wrong with it.
+
+    file: what was handed in, None for nothing; num_pages: that it has, None if it is no PDF.
+    """
+    if file is None:
+        return f"{' or '.join((manual.file, *manual.other_names))} was not handed in"
+    if num_pages is None:
         return f"{file} cannot be read as a PDF"
-    return f"{file}, {pages} page{'' if pages == 1 else 's'}"
+    pages = f"{file}, {num_pages} page{'' if num_pages == 1 else 's'}"
+    if manual.max_pages is not None and num_pages > manual.max_pages:
+        return f"{pages}, and at most {manual.max_pages} are asked for"
+    return pages
+
+
+def _num_pages(file: str, content: bytes, uid: int | None) -> int | None:
+    try:
+        return intake.count_pages(content, file, uid)
+    except UsageError:
+        return None

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from grader.evidence import Evidence
+from grader.feedback import Feedback
 from grader.points import total
 from grader.trace.calls import Trace
 
@@ -160,6 +161,8 @@ class TestResult:
     """Only the course has this test."""
     evidence: Evidence | None = None
     """What was seen of the case that decided it, to be shown; None where nothing is to be seen."""
+    feedback: Feedback = Feedback.ALL
+    """How much of all this its student is told."""
 
     def redacted(self) -> "TestResult":
         """Return what may be known of a hidden test: its name, verdict and points, no more."""
@@ -172,6 +175,7 @@ class TestResult:
             max_points=self.max_points,
             message=messages.get(self.verdict, f"a hidden test: {self.verdict.value}"),
             is_hidden=True,
+            feedback=Feedback.VERDICT,
         )
 
 

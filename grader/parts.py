@@ -105,6 +105,7 @@ def _grade_once(
         launch=task.launch,
         settings=settings,
         own_part_replaced=part.builds_on if stand_in else None,
+        feedback=part.feedback,
     )
     found, problem = _found(assignment.folder / part.suite, context, part.points)
     result = _part_result(
@@ -174,6 +175,7 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         graded.context,
         settings=replace(graded.context.settings, on_position=lambda position: None),
         is_hidden=True,
+        feedback=part.hidden_feedback,
         has_ended=graded.has_ended,
     )
     suite = task.assignment.folder / part.hidden_suite

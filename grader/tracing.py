@@ -9,10 +9,17 @@ from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.journal import Journal, Step
+from grader.judge.counting import num_bytes_kept
 from grader.model import Outcome, PartResult, RunFailure, Verdict
 from grader.recognition import recognise
 from grader.report.traced import Traced, TracedCase
-from grader.runner.launch_plan import MOST_CALLS, CaseCall, CaseTrace, LaunchPlan, LaunchResult
+from grader.runner.launch_plan import (
+    MOST_TRACE_NUM_BYTES,
+    CaseCall,
+    CaseTrace,
+    LaunchPlan,
+    LaunchResult,
+)
 from grader.secret import secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.selection import Selection
@@ -122,7 +129,7 @@ class _Seen:
         for index, found in enumerate(traces):
             case = self._case(plan.cases[index], plan, found, _failure_of(launched, index))
             self.cases.append(case)
-            if self._may_be_shown(case):
+            if self._may_be_shown(case, found):
                 self.kept[case.number] = found
 
     def _case(
@@ -141,13 +148,14 @@ class _Seen:
             is_altered=call.message_fault is not None,
         )
 
-    def _may_be_shown(self, case: TracedCase) -> bool:
+    def _may_be_shown(self, case: TracedCase, found: CaseTrace) -> bool:
         if self._wanted is not None:
             return case.number == self._wanted
         kept = [each for each in self.cases if each.number in self.kept]
         if not any(each.num_calls for each in kept) and case.num_calls:
             return True
-        has_room = sum(each.num_calls for each in kept) + case.num_calls <= MOST_CALLS
+        num_bytes = sum(num_bytes_kept(each.trace) for each in (*self.kept.values(), found))
+        has_room = num_bytes <= MOST_TRACE_NUM_BYTES
         return has_room and (not kept or _is_failure(case))
 
 

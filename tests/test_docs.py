@@ -2,6 +2,7 @@
 
 import argparse
 import ast
+import fnmatch
 import re
 from pathlib import Path
 
@@ -17,11 +18,14 @@ COMMANDS = (
     "selftest",
     "open",
     "trace",
+    "study",
     "list",
     "template",
     "new",
     "verify",
     "build",
+    "export",
+    "leaderboard",
 )
 WRITTEN = re.compile(r"(?<![-\w./$])grade ((?:--course \S+ )?[a-z]+\b[^`\n]*)")
 LAYOUT = re.compile(r"\s{2,}|[|;)#>].*")
@@ -42,7 +46,7 @@ def test_every_block_of_commands_is_run_or_says_why_not(page):
             )
 
 
-@pytest.mark.parametrize("page", ["authoring.md", "student.md", "trace.md"])
+@pytest.mark.parametrize("page", ["authoring.md", "platforms.md", "student.md", "trace.md"])
 def test_commands_do_what_their_page_says(page, tmp_path):
     """One after the other, in an empty folder outside of this repository."""
     found = steps(DOCS / page)
@@ -144,3 +148,55 @@ def test_blocks_with_commands_are_told_from_others(block, has_commands, tmp_path
     file.write_text(block)
     (found,) = blocks(file)
     assert found.has_commands is has_commands
+
+
+KEPT_BY = ("kernel", "cross-check", "list", "code", "all of these")
+
+
+def _table_of_promises() -> list[list[str]]:
+    page = (DOCS / "security.md").read_text()
+    table = page.partition("## How each promise is kept")[2].partition("\n## ")[0]
+    return [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table.splitlines()
+        if line.startswith("| ") and not line.startswith(("| promise |", "| ---"))
+    ]
+
+
+def test_each_promise_says_what_keeps_it_and_which_test_shows_it():
+    """In the order in which they are made, and none without a line of its own."""
+    page = (DOCS / "security.md").read_text()
+    promised = page.partition("## What is promised")[2].partition("\n## ")[0]
+    rows = _table_of_promises()
+    titles = [row[0].strip("*") for row in rows if row[0].startswith("**")]
+    assert titles == re.findall(r"^\*\*(.+?)\*\*", promised, re.MULTILINE)
+    for above, row in zip([[""], *rows], rows, strict=False):
+        if row[0].startswith("**"):
+            assert not above[0].startswith("**"), f"nothing is said of {above[0]}"
+        else:
+            assert row[1].startswith(KEPT_BY), row
+            assert row[2], row
+    assert not rows[-1][0].startswith("**")
+
+
+def test_each_test_that_security_names_exists():
+    """Files, folders, test functions, attacks, targets of make, contracts of imports."""
+    files = {path.name for path in (ROOT / "tests").rglob("*.py")}
+    functions = {
+        name
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    attacks = {path.name for path in (ROOT / "tests" / "hostile").iterdir()}
+    contracts = re.findall(r'^id = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    named = [name for row in _table_of_promises() for name in re.findall(r"`(.+?)`", row[2])]
+    assert len(named) > 60
+    for name in named:
+        assert (
+            (ROOT / name).exists()
+            or name in files | functions | {*contracts}
+            or name in (f"make {target}" for target in targets)
+            or name in ("grade run", "docker run")
+            or fnmatch.filter(attacks, name)
+        ), name

@@ -65,6 +65,7 @@ def _section(assignment: Assignment) -> Iterator[str]:
     yield from map(_part_row, assignment.parts)
     yield from map(_manual_row, assignment.manual)
     yield ""
+    yield from _rubric(assignment)
 
 
 def _part_row(part: Part) -> str:
@@ -79,7 +80,20 @@ def _names(part: Part, file: str) -> list[str]:
 
 def _manual_row(manual: Manual) -> str:
     points = written(manual.points)
-    return row([code(manual.name), points, manual.title, code(manual.file), _BY_A_PERSON])
+    names = " or ".join(code(name) for name in (manual.file, *manual.other_names))
+    pages = f", at most {manual.max_pages} pages" if manual.max_pages is not None else ""
+    return row([code(manual.name), points, manual.title, names + pages, _BY_A_PERSON])
+
+
+def _rubric(assignment: Assignment) -> Iterator[str]:
+    """Yield the table of what a person gives points for, where the assignment says it."""
+    lines = [(manual, line) for manual in assignment.manual for line in manual.rubric]
+    if lines:
+        yield row(["marked by a person", "points", "for"])
+        yield row(["---", "---:", "---"])
+        for manual, line in lines:
+            yield row([code(manual.name), written(line.points), line.asked])
+        yield ""
 
 
 def row(cells: Sequence[str]) -> str:

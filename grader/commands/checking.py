@@ -18,7 +18,7 @@ from grader.commands.context import (
     say,
     say_visibly,
 )
-from grader.commands.reporting import finish, named_submission
+from grader.commands.reporting import finish, named_submission, require_reports_writable
 from grader.commands.watched import watched
 from grader.data import Data
 from grader.errors import GradingLost
@@ -26,7 +26,6 @@ from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.journal import Journal, Resume
 from grader.model import Report
-from grader.report.files import require_writable
 from grader.runner import rank_host
 from grader.secret import secret_beside_ranks
 from grader.settings import Settings
@@ -39,7 +38,7 @@ def check(options: argparse.Namespace) -> int:
     What a client sends, the client watches.
     """
     if options.from_stdin:
-        return finish(_grade_stdin(options), options)
+        return finish(_grade_stdin(options), options, is_for_client=True)
     if not options.is_watched:
         return finish(_grade(options, Resume(), lambda line: None), options)
     return watched(
@@ -49,7 +48,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _grade(options: argparse.Namespace, resume: Resume, write: Callable[[str], None]) -> Report:
     """Grade what was named, and show how far that is."""
-    require_writable([options.json, options.junit, options.markdown, options.html])
+    require_reports_writable(options)
     live = live_view(options, verbose=options.verbose)
     settings = replace(
         _settings(options),
@@ -83,7 +82,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 
 def _grade_stdin(options: argparse.Namespace) -> Report:
     """Grade what the client sends; end when the client goes away."""
-    require_writable([options.json, options.junit, options.markdown, options.html])
+    require_reports_writable(options)
     settings = _settings(options)
     secret = intake_stream.read_secret(sys.stdin.buffer)
     found = intake_stream.read_submission(sys.stdin.buffer)

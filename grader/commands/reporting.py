@@ -3,13 +3,19 @@
 import argparse
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from grader.commands.context import is_sealed, look
 from grader.errors import GraderError, UsageError
 from grader.model import Report
-from grader.report import html, json_report, junit, markdown, terminal
-from grader.report.files import unwritten
+from grader.report import comparison, json_report, terminal
+from grader.report.export import formats
+from grader.report.export.formats import Export
+from grader.report.feedback import for_student
+from grader.report.files import remains, require_writable, unwritten
+from grader.report.page import Page
+from grader.report.saved import saved
 
 
 def named_submission(options: argparse.Namespace) -> Path:
@@ -25,19 +31,24 @@ def named_submission(options: argparse.Namespace) -> Path:
     return path
 
 
-def finish(report: Report, options: argparse.Namespace) -> int:
+def require_reports_writable(options: argparse.Namespace) -> None:
+    """Raise UsageError for a report that could not be written, or read, once all is graded."""
+    _earlier(options)
+    require_writable([*(export.file for export in _exports(options)), options.full_json])
+
+
+def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool = False) -> int:
     """Write and show what was asked for; return the exit code.
 
     The files come first: they are there though nobody reads on. Raises GraderError when one of
     them could not be written, after all the rest.
+    is_for_client: what is printed is for the client of this container, who holds nothing back.
     """
-    asked = (
-        (options.junit, junit.render),
-        (options.markdown, markdown.render),
-        (options.html, html.render),
-        (Path(options.json) if options.json not in (None, "-") else None, json_report.render),
-    )
-    problems = [unwritten(file, render(report)) for file, render in asked if file is not None]
+    earlier = _earlier(options)  # which may be about to be written anew
+    problems = [_unwritten(export, report, options) for export in _exports(options)]
+    if options.full_json is not None:
+        problems.append(unwritten(options.full_json, json_report.render(report)))
+    report = report if is_for_client or options.show_hidden else for_student(report)
     if options.json == "-":
         print(json_report.render(report))
     else:
@@ -51,8 +62,47 @@ def finish(report: Report, options: argparse.Namespace) -> int:
                 verbose=options.verbose,
             )
         )
+        if options.since is not None:
+            print(f"\n{_changes(earlier, report, Page(colour, options.plain, width, False))}")
     for problem in filter(None, problems):
         raise GraderError(problem)
     if options.min_score is not None and report.score is not None and not report.review:
         return 0 if report.score >= options.min_score else 1
     return report.exit_code
+
+
+def _exports(options: argparse.Namespace) -> Iterator[Export]:
+    """Yield the files that were asked for, each with its format. Raises UsageError."""
+    for name in ("junit", "markdown", "html", "json"):
+        file = getattr(options, name)
+        if file not in (None, "-"):
+            yield Export(formats.named(name), Path(file))
+    for name, file in options.export:
+        yield Export(formats.named(name), file)
+
+
+def _unwritten(export: Export, report: Report, options: argparse.Namespace) -> str:
+    """Write a report for its reader; return why that was not possible, if so.
+
+    Where nothing may be written there is no file, not even an old one.
+    """
+    try:
+        text = export.format.render(report, is_full=options.show_hidden)
+    except GraderError as error:
+        return f"{error}{remains(export.file)}"
+    return unwritten(export.file, text)
+
+
+def _earlier(options: argparse.Namespace) -> Report | None:
+    """Return the report of --since; None where it is not there yet. Raises UsageError."""
+    is_there = options.since is not None and options.since.exists()
+    return saved(options.since) if is_there else None
+
+
+def _changes(earlier: Report | None, report: Report, page: Page) -> str:
+    if earlier is None:
+        return "Since the last report: there was none yet."
+    try:
+        return comparison.changes_text(comparison.compare(earlier, report), page)
+    except ValueError as error:
+        return f"Since the last report: not comparable: {error}."

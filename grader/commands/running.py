@@ -5,13 +5,12 @@ from dataclasses import replace
 
 from grader.arguments import DEFAULT_IMAGE, selecting
 from grader.commands.context import courses_of, data_folder, live_view, named_courses
-from grader.commands.reporting import finish, named_submission
+from grader.commands.reporting import finish, named_submission, require_reports_writable
 from grader.container import sealed_grading
 from grader.course import Course
 from grader.errors import GraderError
 from grader.model import Report
 from grader.report import json_report
-from grader.report.files import require_writable
 from grader.secret import course_secret
 from grader.suite.inputs import PUBLIC_SECRET
 
@@ -19,7 +18,7 @@ from grader.suite.inputs import PUBLIC_SECRET
 def run(options: argparse.Namespace) -> int:
     """Grade a submission in a container; return the exit code of its mark."""
     folder = named_submission(options)
-    require_writable([options.json, options.junit, options.markdown, options.html])
+    require_reports_writable(options)
     live = live_view(options, verbose=options.verbose)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()

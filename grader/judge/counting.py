@@ -1,8 +1,6 @@
 """Counts what a trace holds: messages and bytes, by rank and by pair of ranks."""
 
-from collections.abc import Iterator
-
-import numpy as np
+from collections.abc import Collection, Iterator
 
 from grader.judge.check_failures import NotProven
 from grader.judge.functions import ALL
@@ -42,6 +40,11 @@ def assert_not_truncated(trace: Trace) -> None:
             )
 
 
+def num_bytes_kept(trace: Trace) -> int:
+    """Return what the calls of all ranks take of the judge's memory."""
+    return sum(seen.calls.num_bytes for seen in trace.ranks)
+
+
 def sends_of(trace: Trace, rank: int) -> list[Call]:
     """Return the messages that `rank` sent to other ranks, in order.
 
@@ -60,7 +63,8 @@ def are_sends(trace: Trace, rank: int) -> Mask:
     """Return which calls of `rank` are those of sends_of; raises as it does."""
     assert_no_doubts(trace)
     calls = trace.ranks[rank].calls
-    is_to_others = ~np.isin(calls.column("peer"), [rank, PROC_NULL])
+    peers = calls.column("peer")
+    is_to_others: Mask = (peers != rank) & (peers != PROC_NULL)
     sends = calls.flag("is_send") & is_to_others
     return sends & _are_messages(calls) & _are_readable(calls, trace)
 
@@ -81,10 +85,19 @@ def messages(trace: Trace, source: int, destination: int) -> list[Call]:
     return list(sent.where(sent.column("peer") == destination))
 
 
-def calls_by_rank(trace: Trace) -> Iterator[tuple[int, Call]]:
-    """Yield every call with its rank: rank 0's in order, then rank 1's, ..."""
+def calls_by_rank(
+    trace: Trace, *, functions: Collection[str] | None = None
+) -> Iterator[tuple[int, Call]]:
+    """Yield every call with its rank: rank 0's in order, then rank 1's, ...
+
+    functions: only calls of these; whoever asks for few of them should say so, because a trace may
+    hold a great many others.
+    """
     for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
+        calls = seen.calls
+        if functions is not None:
+            calls = calls.where(calls.function_is(functions.__contains__))
+        for call in calls:
             yield rank, call
 
 

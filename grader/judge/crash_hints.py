@@ -24,6 +24,10 @@ _DATABASE = "access permission denied"
 _PYTHON = "/python"
 """In the path of the program that multiprocessing would start."""
 _SHM = "/dev/shm"  # noqa: S108 - as a student names it
+_OF_THE_MACHINE = ("'/proc", "'/sys")
+"""Paths, as Python quotes them, below which the kernel shows what all processes do."""
+_NO_LOAD = "Load averages are unobtainable"
+"""What os.getloadavg() says when it may not look there."""
 
 
 @dataclass(frozen=True)
@@ -114,25 +118,38 @@ def _of_arguments(crash: Crash, trace: Trace) -> str:
     return started_as(crash.command)
 
 
+def _is_refused(crash: Crash) -> bool:
+    return any(words in crash.message for words in _REFUSED)
+
+
+def _of_what_shows_others(crash: Crash, trace: Trace) -> str:
+    is_path = _is_refused(crash) and any(path in crash.message for path in _OF_THE_MACHINE)
+    if not crash.is_apart or not (is_path or _NO_LOAD in crash.message):
+        return ""
+    return (
+        "/proc and /sys show what other processes do, and are not for ranks: os.cpu_count(), "
+        "resource.getrusage() and the clocks of time tell of the machine and of the rank itself"
+    )
+
+
 def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
     if not crash.is_apart:
         return ""
     if _NOT_FOUND in crash.message:
         return "each process works in a folder of its own, without what the others have written"
-    is_refused = any(words in crash.message for words in _REFUSED)
     if _DATABASE in crash.message:
         return (
             "files cannot be locked here, which a database in a file needs: open it as "
             "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')"
         )
-    if is_refused and _PYTHON in crash.message:
+    if _is_refused(crash) and _PYTHON in crash.message:
         return (
             "no other program can be started here, not even Python: multiprocessing works with "
             "the start method 'fork', and shared memory as torch's tensors or multiprocessing.Array"
         )
-    if is_refused and _SHM in crash.message:
+    if _is_refused(crash) and _SHM in crash.message:
         return f"{_SHM} is not for ranks: multiprocessing finds shared memory without being told"
-    if is_refused:
+    if _is_refused(crash):
         return (
             "ranks have nothing in common but what connects them, MPI or torch.distributed: no "
             "other socket, no shared file, no lock of a file and no other program; each has files "
@@ -149,6 +166,7 @@ _HINTS: tuple[Callable[[Crash, Trace], str], ...] = (
     _of_a_long_message,
     _of_a_message_to_oneself,
     _of_arguments,
+    _of_what_shows_others,
     _of_what_ranks_do_not_share,
 )
 

@@ -6,7 +6,7 @@ Only what is in a message is altered on its way. Data that travel in tags or len
 from math import log2
 
 from grader.judge.check_failures import NotProven
-from grader.judge.counting import assert_not_truncated, sends_of
+from grader.judge.counting import assert_not_truncated, recorded_sends
 from grader.trace.calls import Trace
 
 
@@ -18,8 +18,8 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
     """
     assert_not_truncated(trace)
     for rank in range(len(trace.ranks)):
-        sent = sends_of(trace, rank)
-        num_kinds = len({(call.peer, call.tag, call.num_bytes) for call in sent})
+        sent = recorded_sends(trace, rank)
+        num_kinds = len(set(sent.keys("peer", "tag", "num_bytes")))
         num_bytes = len(sent) * log2(max(num_kinds, 1)) / 8
         if num_bytes >= needed_num_bytes:
             raise NotProven(

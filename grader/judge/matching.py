@@ -1,8 +1,9 @@
 """Which sends and receives of a run belong together by MPI's rules, and which found no partner."""
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from grader.judge.pending_requests import Channel, Key, Posted, has_got, messages_of, receives_of
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, Trace
@@ -29,16 +30,21 @@ class Matches:
     unclear: set[Channel] = field(default_factory=set)
     """Where the records contradict each other in every order."""
 
-    def found_by(self, rank: int, probe: Call) -> Iterator[Posted]:
-        """Yield the messages that a probe by `rank` may find."""
+    def found_by(self, rank: int, probe: Call) -> Sequence[Posted]:
+        """Return the messages that a probe by `rank` may find."""
+        form = rank, probe.communicator, probe.peer, probe.tag
+        return self._spare_by_form.get(form, ())
+
+    @cached_property
+    def _spare_by_form(self) -> Mapping[tuple[int, ...], Sequence[Posted]]:
+        """Messages by what a probe has to say to find them: a rank may repeat a great many."""
+        found: dict[tuple[int, ...], list[Posted]] = defaultdict(list)
         for message in self.spare.values():
-            if (
-                message.call.peer == rank
-                and message.call.communicator == probe.communicator
-                and probe.peer in (ANY_SOURCE, message.rank)
-                and probe.tag in (ANY_TAG, message.call.tag)
-            ):
-                yield message
+            call = message.call
+            for source in (message.rank, ANY_SOURCE):
+                for tag in (call.tag, ANY_TAG):
+                    found[call.peer, call.communicator, source, tag].append(message)
+        return found
 
 
 def match(trace: Trace) -> Matches:

@@ -14,7 +14,7 @@ Channel = tuple[int, int]
 """World rank of the receiver and communicator: where messages and receives meet."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Posted:
     """A send or a receive that a rank has posted."""
 
@@ -51,8 +51,8 @@ def messages_of(trace: Trace) -> dict[Channel, Channels]:
     """Return all messages by channel."""
     messages: dict[Channel, Channels] = defaultdict(Channels)
     for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
-            if call.is_send and _is_posted(call):
+        for call in seen.calls.where(seen.calls.flag("is_send")):
+            if _is_posted(call):
                 messages[call.peer, call.communicator].add(Posted(rank, call))
     return messages
 
@@ -66,7 +66,8 @@ def receives_of(
     """
     receives: dict[Channel, list[Posted]] = defaultdict(list)
     for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
+        may_take = seen.calls.flag("is_receive") | have_got(seen.calls)
+        for call in seen.calls.where(may_take):
             channel = rank, call.communicator
             if has_got(call) and not receives[channel]:
                 message = messages[channel].take(call.matched_source, call.matched_tag)

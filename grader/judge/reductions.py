@@ -17,11 +17,15 @@ def reduction_communicators(calls: Sequence[Call]) -> set[int]:
     makes both calls. A program can get at such a copy, too; then it is no longer mpi4py's own.
     """
     calls = Calls.of(calls)
-    copying = np.flatnonzero(calls[:-1].function_is("Comm_dup".__eq__)).tolist()
+    before, after = calls[:-1], calls[1:]
+    is_used_at_once = before.function_is("Comm_dup".__eq__) & after.function_is(_USING.__contains__)
+    for name in ("line", "place"):
+        is_used_at_once &= before.column(name) == after.column(name)
+    copying = np.flatnonzero(is_used_at_once).tolist()
     made = {
         after.communicator
         for before, after in ((calls[index], calls[index + 1]) for index in copying)
-        if after.function in _USING and _have_one_place(before, after)
+        if _have_one_place(before, after)
     }
     held: dict[int, list[Call]] = {communicator: [] for communicator in made}
     for call in calls.where(np.isin(calls.column("communicator"), [*made])):

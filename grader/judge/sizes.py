@@ -1,5 +1,6 @@
 """A message and the buffer it is too long for: which call it was, and how long both are."""
 
+from collections import defaultdict, deque
 from collections.abc import Iterator
 
 from grader.judge.functions import COLLECTIVES
@@ -108,31 +109,56 @@ def _message_for(trace: Trace, rank: int, failed: Call) -> tuple[int, Call] | No
 
     Receives take messages of one sender in the order both were posted in (MPI 4.1, section 3.5).
     """
-    left = [
-        (sender, call)
-        for sender, seen in enumerate(trace.ranks)
-        for call in seen.calls
-        if call.is_send and call.peer == rank and _is_of(failed, call)
-    ]
-    for call in trace.ranks[rank].calls:
-        if not call.is_receive or not _is_of(failed, call):
+    messages = _Messages()
+    for sender, seen in enumerate(trace.ranks):
+        calls = seen.calls
+        for call in calls.where(calls.flag("is_send") & (calls.column("peer") == rank)):
+            if _is_of(failed, call):
+                messages.add(sender, call)
+    calls = trace.ranks[rank].calls
+    for call in calls.where(calls.flag("is_receive")):
+        if not _is_of(failed, call):
             continue
         source, tag = (
             (call.matched_source, call.matched_tag) if has_got(call) else (call.peer, call.tag)
         )
-        fitting = [
-            (sender, sent)
-            for sender, sent in left
-            if source in (ANY_SOURCE, sender) and tag in (ANY_TAG, sent.tag)
-        ]
         if call.sequence == failed.sequence:
+            fitting = messages.left(source, tag)
             is_certain = source != ANY_SOURCE or len({sent.num_bytes for _, sent in fitting}) == 1
             return fitting[0] if fitting and is_certain else None
         if source == ANY_SOURCE:
             return None
-        if fitting:
-            left.remove(fitting[0])
+        messages.take(source, tag)
     return None
+
+
+class _Messages:
+    """Messages to one rank, in the order that their senders have sent them in."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[tuple[int, int], deque[tuple[int, Call]]] = defaultdict(deque)
+        """By source and tag, also by any of them: each message is in four, until it is taken."""
+        self._taken: set[tuple[int, int]] = set()
+
+    def add(self, sender: int, call: Call) -> None:
+        """Append a message."""
+        for source in (sender, ANY_SOURCE):
+            for tag in (call.tag, ANY_TAG):
+                self._lanes[source, tag].append((sender, call))
+
+    def take(self, source: int, tag: int) -> None:
+        """Remove the oldest message that fits, if there is any."""
+        lane = self._lanes[source, tag]
+        while lane:
+            sender, call = lane.popleft()
+            if (sender, call.sequence) not in self._taken:
+                self._taken.add((sender, call.sequence))
+                return
+
+    def left(self, source: int, tag: int) -> list[tuple[int, Call]]:
+        """Return all that fit and were not taken, with their senders."""
+        lane = self._lanes[source, tag]
+        return [each for each in lane if (each[0], each[1].sequence) not in self._taken]
 
 
 def _is_of(failed: Call, call: Call) -> bool:

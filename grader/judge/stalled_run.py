@@ -68,7 +68,7 @@ class StalledRun:
         if (receiver, call.communicator) in self.matches.unclear:
             return True
         if call.function in PROBES:
-            return any(self.matches.found_by(rank, call))
+            return bool(self.matches.found_by(rank, call))
         key = rank, call.sequence
         partners = self.matches.partners.get(key, [])
         if call.is_send:

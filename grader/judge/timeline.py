@@ -3,13 +3,25 @@
 import heapq
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from grader.evidence import CallSpan, Edge, Message, Timeline
+from grader.judge.counting import only_prepare
 from grader.judge.functions import COLLECTIVES
-from grader.judge.pending_requests import has_got
+from grader.judge.pending_requests import have_got
 from grader.judge.wording import name_of, place_of
-from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, RankTrace, Trace
+from grader.trace.calls import (
+    ANY_SOURCE,
+    NO_PEER,
+    PROC_NULL,
+    Call,
+    Calls,
+    Mask,
+    RankTrace,
+    Trace,
+)
 
 MOST_SPANS = 240
 MOST_MESSAGES = 160
@@ -27,30 +39,31 @@ def timeline_of(
     The times are milliseconds since the first call. What records contradict is left out, so that
     nothing is drawn that no time axis can hold.
     """
-    calls = [
-        (rank, call)
+    began = [
+        (entered_ns, rank, index)
         for rank, seen in enumerate(trace.ranks)
-        for call in seen.calls
-        if call.entered_ns > 0
+        for index, (entered_ns,) in enumerate(seen.calls.keys("entered_ns"))
+        if entered_ns > 0
     ]
-    began_ns = min((call.entered_ns for _, call in calls), default=0)
-    latest = heapq.nlargest(most_spans, calls, key=lambda each: each[1].entered_ns)
+    began_ns = min((entered_ns for entered_ns, _, _ in began), default=0)
+    latest = heapq.nlargest(most_spans, began, key=lambda each: each[0])
+    first_ns = min((entered_ns for entered_ns, _, _ in latest), default=0)
     waiting = [_waiting(seen) for seen in trace.ranks]
+    calls = [(rank, trace.ranks[rank].calls[index]) for _, rank, index in latest]
     spans = [
-        _span(rank, call, began_ns, is_open=call.sequence in waiting[rank]) for rank, call in latest
+        _span(rank, call, began_ns, is_open=call.sequence in waiting[rank]) for rank, call in calls
     ]
-    first_ns = min((call.entered_ns for _, call in latest), default=0)
     num_messages, shown = 0, []
     for delivery in _deliveries(trace):
         num_messages += 1
-        if delivery.send.entered_ns >= first_ns:
+        if delivery.sent_ns >= first_ns:
             shown.append(delivery)
     last = heapq.nlargest(most_messages, shown, key=lambda each: each.received_ns)
-    messages = [_message(delivery, began_ns) for delivery in last]
+    messages = [_message(trace, delivery, began_ns) for delivery in last]
     return Timeline(
         spans=tuple(sorted(spans, key=lambda span: (span.rank, span.began_ms))),
         messages=tuple(sorted(messages, key=lambda message: (message.sent_ms, message.source))),
-        num_spans_left_out=len(calls) - len(spans),
+        num_spans_left_out=len(began) - len(spans),
         num_messages_left_out=num_messages - len(messages),
     )
 
@@ -60,65 +73,77 @@ def edges_of(trace: Trace) -> tuple[Edge, ...]:
     numbers: Counter[tuple[int, int]] = Counter()
     sizes: Counter[tuple[int, int]] = Counter()
     for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
-            if _is_sent(call) and call.peer != rank and 0 <= call.peer < len(trace.ranks):
-                numbers[rank, call.peer] += 1
-                sizes[rank, call.peer] += max(call.num_bytes, 0)
+        sent = seen.calls.where(_are_sent(seen.calls))
+        for peer, num_bytes in sent.keys("peer", "num_bytes"):
+            if peer != rank and 0 <= peer < len(trace.ranks):
+                numbers[rank, peer] += 1
+                sizes[rank, peer] += max(num_bytes, 0)
     pairs = sorted(numbers, key=lambda pair: (-sizes[pair], pair))[:MOST_EDGES]
     return tuple(Edge(*pair, numbers[pair], sizes[pair]) for pair in sorted(pairs))
 
 
-def _is_sent(call: Call) -> bool:
-    prepares_only = call.function.endswith("_init") and not call.creates_request
-    return call.is_send and not (prepares_only or call.cancelled or call.error)
+def _are_sent(calls: Calls) -> Mask:
+    """Return by which calls a message has left."""
+    came_to_nothing = only_prepare(calls) | calls.flag("cancelled") | (calls.column("error") != 0)
+    sent: Mask = calls.flag("is_send") & ~came_to_nothing
+    return sent
 
 
-@dataclass(frozen=True, slots=True)
-class _Delivery:
+class _Delivery(NamedTuple):
     """A send with the receive that got its message."""
 
-    rank: int
-    """The receiver."""
-    send: Call
-    receive: Call
-
-    @property
-    def received_ns(self) -> int:
-        return self.receive.completed_ns or self.receive.left_ns
+    source: int
+    destination: int
+    send: int
+    """Which of the source's calls."""
+    receive: int
+    """Which of the destination's calls."""
+    sent_ns: int
+    received_ns: int
 
 
 def _deliveries(trace: Trace) -> Iterator[_Delivery]:
     """Yield each message that arrived: messages of one sender and tag arrive in their order."""
-    sent: dict[tuple[int, ...], deque[Call]] = defaultdict(deque)
+    sent: dict[tuple[int, ...], deque[tuple[int, int]]] = defaultdict(deque)
     for rank, seen in enumerate(trace.ranks):
-        for call in seen.calls:
-            if _is_sent(call):
-                sent[rank, call.peer, call.communicator, call.tag].append(call)
+        is_sent = _are_sent(seen.calls)
+        fields = seen.calls.where(is_sent).keys("peer", "communicator", "tag", "entered_ns")
+        for index, (*lane, sent_ns) in zip(np.flatnonzero(is_sent).tolist(), fields, strict=True):
+            sent[rank, *lane].append((index, sent_ns))
     for rank, seen in enumerate(trace.ranks):
-        for call in filter(has_got, seen.calls):
-            queue = sent.get((call.matched_source, rank, call.communicator, call.matched_tag))
+        is_got = have_got(seen.calls)
+        fields = seen.calls.where(is_got).keys(
+            "matched_source", "communicator", "matched_tag", "completed_ns", "left_ns"
+        )
+        for index, (source, communicator, tag, completed_ns, left_ns) in zip(
+            np.flatnonzero(is_got).tolist(), fields, strict=True
+        ):
+            queue = sent.get((source, rank, communicator, tag))
             if queue:
-                found = _Delivery(rank, queue.popleft(), call)
-                is_later = found.received_ns >= found.send.entered_ns > 0
-                if is_later and call.matched_source != rank:
-                    yield found
+                send, sent_ns = queue.popleft()
+                received_ns = completed_ns or left_ns
+                if received_ns >= sent_ns > 0 and source != rank:
+                    yield _Delivery(source, rank, send, index, sent_ns, received_ns)
 
 
-def _message(found: _Delivery, began_ns: int) -> Message:
+def _message(trace: Trace, found: _Delivery, began_ns: int) -> Message:
+    send = trace.ranks[found.source].calls[found.send]
+    receive = trace.ranks[found.destination].calls[found.receive]
     return Message(
-        source=found.receive.matched_source,
-        destination=found.rank,
-        sent_ms=_ms(found.send.entered_ns, began_ns),
+        source=found.source,
+        destination=found.destination,
+        sent_ms=_ms(found.sent_ns, began_ns),
         received_ms=_ms(found.received_ns, began_ns),
-        num_bytes=max(found.send.num_bytes, 0),
-        tag=found.send.tag,
-        received_at=place_of(found.receive),
+        num_bytes=max(send.num_bytes, 0),
+        tag=send.tag,
+        received_at=place_of(receive),
     )
 
 
 def _waiting(seen: RankTrace) -> frozenset[int]:
     """Return the sequences of the call that a rank is in: two for both halves of a Sendrecv."""
-    halves = (call for call in seen.calls if call.sequence == seen.inside and call.is_receive)
+    is_half = seen.calls.flag("is_receive") & (seen.calls.column("sequence") == seen.inside)
+    halves = seen.calls.where(is_half)
     return frozenset({seen.inside, *(each for call in halves for each in call.waits_for)})
 
 

@@ -1,6 +1,7 @@
 """Why receives get no message and sends find no receive: the wrong tag, rank or communicator."""
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 from grader.judge.pending_requests import Posted
 from grader.judge.stalled_run import PROBES, StalledRun
@@ -38,10 +39,22 @@ def _may_be_buffered(send: Call) -> bool:
 
 def _nearest_misses(receives: Sequence[Posted], messages: Sequence[Posted]) -> Iterator[str]:
     """Yield for each receive how the message fails that comes nearest to fitting it."""
+    first: dict[tuple[int | None, ...], Posted] = {}
+    for message in messages:
+        call = message.call
+        for form in product((call.communicator, None), (message.rank, None), (call.tag, None)):
+            first.setdefault((call.peer, *form), message)
     for receive in receives:
-        coming = [message for message in messages if message.call.peer == receive.rank]
-        if coming:
-            yield _miss(receive, min(coming, key=lambda message: _distance(receive.call, message)))
+        call = receive.call
+        asked = (
+            (call.communicator, None),
+            (None if call.peer == ANY_SOURCE else call.peer, None),
+            (None if call.tag == ANY_TAG else call.tag, None),
+        )
+        nearest = (first.get((receive.rank, *form)) for form in product(*asked))
+        message_of_it = next(filter(None, nearest), None)
+        if message_of_it is not None:
+            yield _miss(receive, message_of_it)
 
 
 def _distance(receive: Call, message: Posted) -> tuple[bool, bool, bool]:

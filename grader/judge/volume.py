@@ -7,7 +7,6 @@ from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import (
     assert_not_truncated,
     bytes_sent,
-    messages,
     messages_sent,
     recorded_sends,
 )
@@ -70,10 +69,11 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
         algorithm="the naive exchange",
     )
     for rank in range(n):
+        to_all = recorded_sends(trace, rank)
         for other in set(range(n)) - {rank}:
-            sent = messages(trace, rank, other)
-            num_bytes = sum(call.num_bytes for call in sent)
-            headers = PICKLE_NUM_BYTES * sum(call.pickled for call in sent)
+            sent = to_all.where(to_all.column("peer") == other)
+            num_bytes = sent.total("num_bytes")
+            headers = PICKLE_NUM_BYTES * sent.total("pickled")
             if not _fits(num_bytes, (length, length), item_num_bytes, headers):
                 raise RuleViolation(
                     f"rank {rank} sent rank {other} {_elements(num_bytes, item_num_bytes)}; in the "

@@ -1,6 +1,5 @@
 """What each rank waits for at this moment, if it waits at all."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from grader.judge.collectives import is_collective
@@ -14,7 +13,7 @@ from grader.judge.functions import (
     WAITS_FOR_ANY,
 )
 from grader.judge.wording import at, name_of, place_of, signature_of
-from grader.trace.calls import Call, RankTrace
+from grader.trace.calls import Call, Calls, RankTrace
 
 _POLLING_PROBES = frozenset({"Iprobe", "Improbe"})
 _BLOCKING_ON_ITSELF = frozenset(
@@ -56,16 +55,16 @@ def needs_of(rank: int, seen: RankTrace) -> tuple[WaitCondition, ...] | None:
     """
     if seen.inside < 0 and not seen.polling:
         return None
-    by_sequence = {call.sequence: call for call in seen.calls}
+    requests = _Requests(seen.calls)
     if seen.inside < 0:
-        return _polls(rank, seen, by_sequence)
-    call = by_sequence.get(seen.inside)
+        return _polls(rank, seen, requests)
+    call = requests.made_by(seen.inside)
     if call is None or (call.left_ns and call.function not in BLOCKING_EXCHANGES):
         return None
     if call.function in WAITS_FOR_ALL or call.function in WAITS_FOR_ANY:
-        need = _waiting(rank, call, by_sequence, call.function in WAITS_FOR_ALL)
+        need = _waiting(rank, call, requests, call.function in WAITS_FOR_ALL)
     elif call.function in BLOCKING_EXCHANGES:
-        need = _waiting(rank, call, by_sequence, all_needed=True)
+        need = _waiting(rank, call, requests, all_needed=True)
     elif call.function in _BLOCKING_ON_ITSELF or is_collective(call):
         need = WaitCondition(rank, call, (call,), all_needed=True)
     else:
@@ -73,9 +72,23 @@ def needs_of(rank: int, seen: RankTrace) -> tuple[WaitCondition, ...] | None:
     return (need,)
 
 
-def _polls(
-    rank: int, seen: RankTrace, by_sequence: Mapping[int, Call]
-) -> tuple[WaitCondition, ...] | None:
+class _Requests:
+    """What is known of the requests of one rank; looked up once for all that wait for them."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._index = {number: index for index, (number,) in enumerate(calls.keys("sequence"))}
+        cancelling = calls.where(calls.function_is("Cancel".__eq__))
+        self.given_up = frozenset(each for call in cancelling for each in call.waits_for)
+        """Sequences of the calls whose requests were cancelled, perhaps in vain."""
+
+    def made_by(self, sequence: int) -> Call | None:
+        """Return the call that made a request; None if there is no record of it."""
+        index = self._index.get(sequence)
+        return None if index is None else self._calls[index]
+
+
+def _polls(rank: int, seen: RankTrace, requests: _Requests) -> tuple[WaitCondition, ...] | None:
     """Return one need for each poll of the loop that the rank is in.
 
     Empty polls of one place are one record, which names all requests that were polled there.
@@ -88,21 +101,14 @@ def _polls(
         if call.function in _POLLING_PROBES:
             needs.append(WaitCondition(rank, call, (call,), all_needed=True))
         elif call.waits_for:
-            needs.append(_waiting(rank, call, by_sequence, call.function == "Testall"))
+            needs.append(_waiting(rank, call, requests, call.function == "Testall"))
     return tuple(reversed(needs)) or None
 
 
-def _waiting(
-    rank: int, call: Call, by_sequence: Mapping[int, Call], all_needed: bool
-) -> WaitCondition:
+def _waiting(rank: int, call: Call, requests: _Requests, all_needed: bool) -> WaitCondition:
     """Return the need of a call that waits for requests: those that are not complete yet."""
-    waited = [by_sequence.get(sequence) for sequence in dict.fromkeys(call.waits_for)]
-    given_up = {
-        sequence
-        for each in by_sequence.values()
-        if each.function == "Cancel"
-        for sequence in each.waits_for
-    }
+    waited = [requests.made_by(sequence) for sequence in dict.fromkeys(call.waits_for)]
+    given_up = requests.given_up
     pending = tuple(
         each
         for each in waited

@@ -27,3 +27,20 @@ def unwritten(file: Path, text: str) -> str:
     except OSError as error:
         return f"{file} cannot be written: {error.strerror}"
     return ""
+
+
+def remains(file: Path) -> str:
+    """Remove an old report in place of which there is none; return that it is there, if so.
+
+    Only a file is removed, not a way to one: /dev/stdout is named as well.
+    """
+    if not file.is_file():
+        return ""
+    if not file.is_symlink():
+        try:
+            file.unlink()
+        except OSError:
+            pass
+        else:
+            return ""
+    return f"; {file} still holds what was there before: do not use it"

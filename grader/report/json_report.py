@@ -14,10 +14,11 @@ from grader.model import PartResult, Report
 from grader.report import reading
 from grader.report.deductions import worst_verdict
 from grader.report.json_text import dump
+from grader.report.json_text import number as _number
 from grader.report.json_text import valid as _text
 from grader.report.safe_text import one_line
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 _UNREADABLE = "the grading gave a report that cannot be read"
 
 
@@ -116,6 +117,7 @@ def _part(part: PartResult) -> dict[str, Any]:
                 "detail": _text(test.detail),
                 "where": _text(test.where),
                 "is_hidden": test.is_hidden,
+                "feedback": test.feedback.value,
                 "measured": {
                     "evidence": None if test.evidence is None else _plain(test.evidence),
                 },
@@ -139,12 +141,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
     return _text(value) if isinstance(value, str) else value
-
-
-def _number(number: float, num_decimals: int = 9) -> float:
-    """Return points without the noise of binary fractions, as an integer where they are one.
-
-    Sums are rounded to fewer decimals than their terms, so that rounded terms have the same sum.
-    """
-    rounded = round(float(number), num_decimals)
-    return int(rounded) if rounded.is_integer() else rounded

@@ -22,6 +22,15 @@ def valid(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+def number(number: float, num_decimals: int = 9) -> float:
+    """Return points without the noise of binary fractions, as an integer where they are one.
+
+    Sums are rounded to fewer decimals than their terms, so that rounded terms have the same sum.
+    """
+    rounded = round(float(number), num_decimals)
+    return int(rounded) if rounded.is_integer() else rounded
+
+
 def _valid(data: Any) -> Any:
     if isinstance(data, str):
         return valid(data)

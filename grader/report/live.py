@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from grader.model import TestResult, Verdict
 from grader.report.deductions import number_text, told
+from grader.report.feedback import result_for_student
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import disarm, one_line, visible
 
@@ -35,7 +36,7 @@ class Live:
         """Show a test that has ended; in a log the report comes soon enough."""
         if not self._is_terminal or result.is_hidden:
             return
-        lines = result_lines(self._page, result)
+        lines = result_lines(self._page, result_for_student(result))
         if not lines:
             return
         if part != self._part:

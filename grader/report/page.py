@@ -17,6 +17,8 @@ _SIGNS = {
     Verdict.JUDGE_ERROR: ("!", "!"),
 }
 _FAILED = ("✗", "x")
+_FEWEST_TITLE_COLUMNS = 4
+"""Of a title that is cut to fewer nothing but dots is left."""
 _COLOURS = {
     Verdict.ACCEPTED: GREEN,
     Verdict.SKIPPED: YELLOW,
@@ -62,9 +64,13 @@ class Page:
         )
 
     def row(self, name: str, title: str, verdict: Verdict, points: str) -> str:
-        """Return a part in one line; `name` comes padded."""
+        """Return a part in one line, in two where that is too narrow; `name` comes padded."""
         right = f"{verdict.value}  {points}"
         title_num_columns = self.width - num_columns(name) - len(right) - 6
+        if title_num_columns < _FEWEST_TITLE_COLUMNS:
+            tinted = self._tinted(verdict.value, verdict)
+            sign = self._tinted(self._sign(verdict), verdict)
+            return f"{sign} {name.rstrip()}\n{INDENT}{tinted}  {self.paint(points, BOLD)}"
         title = padded(abridged(title, title_num_columns), title_num_columns)
         return (
             f"{self._tinted(self._sign(verdict), verdict)} {name}  {title}  "

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from grader.evidence import Evidence
+from grader.feedback import Feedback
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict, Versions
 
 Kind = TypeVar("Kind")
@@ -61,6 +62,7 @@ def _test(data: Data) -> TestResult:
         detail=_get(data, "detail", str),
         where=_get(data, "where", str),
         is_hidden=_get(data, "is_hidden", bool),
+        feedback=Feedback(_get(data, "feedback", str)),
         evidence=_evidence(_get(data, "measured", dict)["evidence"]),
     )
 

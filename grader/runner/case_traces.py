@@ -4,25 +4,26 @@ import time
 from collections.abc import Callable, Collection
 from dataclasses import replace
 
+from grader.judge.counting import num_bytes_kept
 from grader.judge.lower_case import name_lower_case
 from grader.runner.launch_plan import CaseTrace
-from grader.trace.calls import Trace
+from grader.trace.calls import Calls, Trace
 
 
 class CaseTraces:
     """The traces of one run's cases, also of the one that ends it."""
 
     def __init__(
-        self, read: Callable[[], Trace], phases: Collection[int], *, most_calls: int
+        self, read: Callable[[], Trace], phases: Collection[int], *, most_num_bytes: int
     ) -> None:
         """read: returns all calls since the case began. phases: those of the student's calls.
 
-        most_calls: how many to keep of all cases together; with 0 nothing is read or kept.
+        most_num_bytes: of the calls of all cases together; with 0 nothing is read or kept.
         """
         self._read = read
         self._phases = phases
-        self._most_calls = most_calls
-        self._num_calls = 0
+        self._most_num_bytes = most_num_bytes
+        self._num_bytes = 0
         self._began_ns: int | None = None
         """None while no case is in progress."""
         self.kept: list[CaseTrace] = []
@@ -38,21 +39,26 @@ class CaseTraces:
     def end(self) -> None:
         """Keep the calls that were made since; nothing where no case is in progress."""
         began_ns, self._began_ns = self._began_ns, None
-        if began_ns is None or not self._most_calls:
+        if began_ns is None or not self._most_num_bytes:
             return
         seen = self._seen(began_ns)
-        self._num_calls += seen.trace.num_calls
-        if self._num_calls > self._most_calls:
+        self._num_bytes += num_bytes_kept(seen.trace)
+        if self._num_bytes > self._most_num_bytes:
             seen = replace(seen, trace=_without_calls(seen.trace))
         self.kept.append(seen)
 
     def _seen(self, began_ns: int) -> CaseTrace:
         everything = self._read()
-        seen = everything.of_phases(self._phases)
+        seen = _compacted(everything.of_phases(self._phases))
         num_others = everything.num_calls - seen.num_calls
         return CaseTrace(began_ns, name_lower_case(seen), num_others)
 
 
+def _compacted(trace: Trace) -> Trace:
+    ranks = (replace(seen, calls=seen.calls.compacted()) for seen in trace.ranks)
+    return replace(trace, ranks=tuple(ranks))
+
+
 def _without_calls(trace: Trace) -> Trace:
-    ranks = (replace(seen, calls=seen.calls[:0], truncated=True) for seen in trace.ranks)
+    ranks = (replace(seen, calls=Calls.of(()), truncated=True) for seen in trace.ranks)
     return replace(trace, ranks=tuple(ranks))

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from grader.judge.counting import num_bytes_kept
 from grader.model import Array, MessageFault, Outcome, RunFailure, Text
 from grader.trace.calls import Trace
 
@@ -44,10 +45,10 @@ class CaseCall:
     """What is changed on its way between the ranks."""
 
 
-MOST_CALLS = 3 << 19
-"""Of a part, all ranks together: 1.5 million, which take some 650 MB in the judge. A submission
-that sends the arrays of our cases element by element makes a million. A case whose trace memory ran
-over keeps its last calls only, and so hardly counts."""
+MOST_TRACE_NUM_BYTES = 288 << 20
+"""Of the calls of a part, all ranks together: 1.5 million, two for each request that is waited for.
+A submission that sends the arrays of our cases element by element makes a million. A case whose
+trace memory ran over keeps its last calls only, and so hardly counts."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class LaunchPlan:
     submission: Mapping[str, bytes]
     support: Mapping[str, bytes]
     limits: Limits = field(default_factory=Limits)
-    most_calls: int = MOST_CALLS
-    """How many calls of the cases may be kept; a case that makes more has no outcome."""
+    most_trace_num_bytes: int = MOST_TRACE_NUM_BYTES
+    """Of the calls of all cases that are kept; a case that makes more has no outcome."""
     guarded: bool = True
     """Refuse ways around MPI and torch; not where we try out ourselves what a rank may do."""
     confined: bool = True
@@ -109,3 +110,9 @@ class LaunchResult:
     """It failed by the clock, before its last case was given its time."""
     traces: Sequence[CaseTrace] = ()
     """Of each case that was begun, in order, where the plan asks for them."""
+
+    @property
+    def trace_num_bytes(self) -> int:
+        """Return what the calls of its outcomes take of the judge's memory."""
+        answered = (each for each in self.outcomes if isinstance(each, Outcome))
+        return sum(num_bytes_kept(outcome.trace) for outcome in answered)

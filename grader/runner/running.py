@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.errors import GraderError, LaunchError
+from grader.judge.counting import num_bytes_kept
 from grader.judge.lower_case import name_lower_case
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import answers
@@ -52,7 +53,7 @@ class Run:
         self._files = files
         self.outputs = Outputs(files, sandbox.folder)
         self._student_has_run = False
-        self._most_calls = plan.most_calls
+        self._trace_num_bytes_left = plan.most_trace_num_bytes
         self._is_mpi = plan.backend.startswith("mpi")
         self._student_calls = StudentCalls(standalone=plan.standalone, is_mpi=self._is_mpi)
 
@@ -99,8 +100,8 @@ class Run:
             is_mpi=self._is_mpi,
             starts_mpi=plan.standalone,
         )
-        kept = plan.most_calls if plan.keeps_traces else 0
-        self.traces = CaseTraces(self._watch.trace, phases, most_calls=kept)
+        most = plan.most_trace_num_bytes if plan.keeps_traces else 0
+        self.traces = CaseTraces(self._watch.trace, phases, most_num_bytes=most)
 
     def answer(
         self, case: CaseCall, on_begun: Callable[[], None] = lambda: None
@@ -154,9 +155,10 @@ class Run:
                 return RunFailure(Verdict.WRONG_ANSWER, told)
             results.append(result)
         judged = replace(self._student_calls.of(trace), doubts=doubts)
-        if judged.num_calls > self._most_calls:
+        num_bytes = num_bytes_kept(judged)
+        if num_bytes > self._trace_num_bytes_left:
             return answers.failure_of_many_calls(judged)
-        self._most_calls -= judged.num_calls
+        self._trace_num_bytes_left -= num_bytes
         return Outcome(
             label=case.label,
             ranks=self._plan.ranks,

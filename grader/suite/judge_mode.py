@@ -9,8 +9,8 @@ import pytest
 
 from grader.errors import GradingLost
 from grader.journal import Finished, Step
-from grader.model import Outcome, RunFailure, TestResult, Verdict
-from grader.runner.launch_plan import MOST_CALLS, LaunchPlan, LaunchResult
+from grader.model import RunFailure, TestResult, Verdict
+from grader.runner.launch_plan import MOST_TRACE_NUM_BYTES, LaunchPlan, LaunchResult
 from grader.suite.case import Case
 from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.continuation import Answers, LaunchBudget, ranks_text
@@ -20,7 +20,7 @@ from grader.suite.marks import NOT_RUN
 from grader.suite.mode import SuiteMode, function_of, is_not_run, suite_of, words
 from grader.suite.part_context import PartContext, Position
 from grader.suite.part_time import PartTime
-from grader.suite.results import failed, points_of, result_of
+from grader.suite.results import failed, leaving_the_judge, points_of, result_of
 
 
 class JudgeMode(SuiteMode):
@@ -33,7 +33,7 @@ class JudgeMode(SuiteMode):
         self._budgets = {"": LaunchBudget.of(context.limits.case_s)}
         """By what is called: see Case.call."""
         self._budget = self._budgets[""]
-        self._most_calls = MOST_CALLS
+        self._trace_num_bytes_left = MOST_TRACE_NUM_BYTES
         self._time = PartTime(context.limits.part_s)
         self._tests: dict[str, list[pytest.Item]] = {}
         self._failed: dict[str, TestResult] = {}
@@ -115,11 +115,10 @@ class JudgeMode(SuiteMode):
         self._settings.on_position(Position(len(self._ended), len(self._tests), plan.ranks))
         limits = replace(plan.limits, launch_s=self._time.left_s)
         started_s = time.monotonic()
-        launched = self._context.launch(replace(plan, limits=limits, most_calls=self._most_calls))
+        left = self._trace_num_bytes_left
+        launched = self._context.launch(replace(plan, limits=limits, most_trace_num_bytes=left))
         self._time.charge(launched, words(function_of(item)), time.monotonic() - started_s)
-        self._most_calls -= sum(
-            outcome.trace.num_calls for outcome in launched.outcomes if isinstance(outcome, Outcome)
-        )
+        self._trace_num_bytes_left -= launched.trace_num_bytes
         self.num_launches += 1
         if launched.failure is None or launched.failure.message not in launched.refusals:
             self.refusals.update(dict.fromkeys(launched.refusals))
@@ -259,10 +258,7 @@ class JudgeMode(SuiteMode):
         )
 
     def _told(self, result: TestResult) -> TestResult:
-        """Return what may leave the judge of a result."""
-        if not self._context.is_hidden:
-            return result
-        return replace(result, is_hidden=True) if self._settings.shows_hidden else result.redacted()
+        return leaving_the_judge(result, self._context)
 
     @property
     def has_ended(self) -> bool:

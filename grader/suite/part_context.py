@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from grader.data import Data
+from grader.feedback import Feedback
 from grader.journal import Journal
 from grader.runner.launch_plan import LaunchPlan, LaunchResult, Limits
 from grader.suite.inputs import PUBLIC_SECRET
@@ -62,5 +63,7 @@ class PartContext:
     """The part whose file is our stand-in in this grading."""
     is_hidden: bool = False
     """The suite is one of hidden tests."""
+    feedback: Feedback = Feedback.ALL
+    """How much students are told of its tests."""
     has_ended: bool = False
     """Start no ranks: the part has ended in another suite."""

@@ -2,16 +2,19 @@
 
 import re
 import traceback
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.errors import GraderError
+from grader.feedback import Feedback
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.model import TestResult, Verdict
 from grader.suite.launch_results import CaseNotRun, RunFailed
 from grader.suite.marks import NOT_RUN
 from grader.suite.mode import function_of, words
+from grader.suite.part_context import PartContext
 
 _RANKS = re.compile(r"\b(\d{1,4}) ranks?\b")
 """How a message tells that it is about a run on so many ranks."""
@@ -85,6 +88,14 @@ def result_of(
         detail=detail,
         where=where,
     )
+
+
+def leaving_the_judge(result: TestResult, context: PartContext) -> TestResult:
+    """Return what may leave the judge of a result, with how much of it its student is told."""
+    level = context.feedback
+    if context.is_hidden and level is Feedback.VERDICT and not context.settings.shows_hidden:
+        return result.redacted()
+    return replace(result, is_hidden=context.is_hidden, feedback=level)
 
 
 def points_of(item: pytest.Item) -> pytest.Mark:

@@ -102,8 +102,7 @@ _FIELDS = RECORD.names or ()
 _FUNCTION, _WAITS, _FILE, _MADE_BY = map(
     _FIELDS.index, ("function", "num_waits", "file", "made_by")
 )
-_AT_ONCE = 4096
-"""So many are made into objects at a time."""
+_AT_ONCE = 4096  # made into objects at a time
 _NO_WAITS = np.zeros(0, "<i8")
 
 
@@ -165,11 +164,29 @@ class Calls(Sequence[Call]):
 
     def functions(self) -> set[str]:
         """Return the names of all functions that are called."""
-        return {self._names[number] for number in np.unique(self._records["function"]).tolist()}
+        numbers = np.flatnonzero(np.bincount(self._records["function"]))
+        return {self._names[number] for number in numbers.tolist()}
 
     def where(self, is_wanted: Mask) -> "Calls":
-        """Return the calls for which this holds."""
-        return Calls(self._records[is_wanted], self._names, self._waits)
+        """Return the calls for which this holds; nothing is copied where it holds for all."""
+        return (
+            self if is_wanted.all() else Calls(self._records[is_wanted], self._names, self._waits)
+        )
+
+    def compacted(self) -> "Calls":
+        """Return the same calls in no more memory than they need: waits of others are left out."""
+        number = self._records["num_waits"].astype("<i8")
+        if number.sum() == len(self._waits):
+            return self
+        records = self._records.copy()
+        records["first_wait"] = np.cumsum(number) - number
+        shift = np.repeat(self._records["first_wait"] - records["first_wait"], number)
+        return Calls(records, self._names, self._waits[shift + np.arange(len(shift))])
+
+    @property
+    def num_bytes(self) -> int:
+        """Return what these calls take of memory, with names and waits."""
+        return self._records.nbytes + self._waits.nbytes + sum(map(str.__sizeof__, self._names))
 
     def made_by(self, name: str, is_meant: Mask) -> "Calls":
         """Return all calls, these with the name of the lower-case call that makes them."""

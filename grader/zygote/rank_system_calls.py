@@ -14,6 +14,9 @@ _REFUSED = (
     # What others may look at: locks of files that all may read, cores, priority.
     *("flock", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"),
     *("setpriority", "ioprio_set"),
+    # A rank that could be its own user and that of all in turn would leave files of both.
+    *("setuid", "setreuid", "setresuid", "setfsuid", "setgroups"),
+    *("setgid", "setregid", "setresgid", "setfsgid"),
     # What shows others at work: who opens a file, how much memory is left.
     *("inotify_init", "inotify_init1", "sysinfo"),
 )

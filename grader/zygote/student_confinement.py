@@ -10,7 +10,7 @@ import multiprocessing.util
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
 from typing import NoReturn
@@ -27,8 +27,11 @@ _GIVEN = ("submission", "support")
 _SHARED_MEMORY = "GRADER_SHARED_MEMORY"
 """The variable by which the interposer knows where a rank's named memory and semaphores are."""
 _SERVER = re.compile(r"tcp4://[0-9.]+:(\d+)")
-_TELLS_OF_OTHERS = {"net", "task"}
-"""In a process's folder of /proc: sockets and ports of all; in `task` there is a `net` as well."""
+_TELLS_OF_MEMORY = {"auxv", "map_files", "maps", "mem", "numa_maps", "pagemap", "task"}
+_TELLS_OF_MEMORY |= {"smaps", "smaps_rollup"}
+"""In a process's folder of /proc: where its memory has what, such as the trace; `task` as well."""
+_TELLS_OF_OTHERS = {"net"}
+"""There as well: sockets and ports of all."""
 _PROC = (
     *("cpuinfo", "filesystems", "self", "thread-self", "version"),
     *(f"sys/kernel/{name}" for name in ("cap_last_cap", "osrelease", "ostype", "pid_max")),
@@ -87,11 +90,10 @@ def confine_student(
         ),
         readable=[*_unshared(folder), *given],
         own=[own, memory, *shared],
+        alone=None if windows or world == OWN_MPI else rank,
     )
     if world != OWN_MPI:
         confine()
-        if not windows:
-            be_alone(sealed, rank)
         return None
     of_mpi = [each for each in scratch.iterdir() if not _is_of_a_rank(each)]
     _confine(
@@ -116,8 +118,12 @@ def _confine(
     readable: Sequence[Path],
     own: Sequence[Path],
     ports: Sequence[int] | None = None,
+    alone: int | None = None,
 ) -> None:
+    """alone: the rank that becomes its own user, before it may no longer change who it is."""
     landlock.restrict(readable=readable, devices=_DEVICES, own=own, ports=ports)
+    if alone is not None:
+        be_alone(sealed, alone)
     sealed.system_calls.keep_ranks_apart(allowed)
 
 
@@ -131,7 +137,7 @@ def _rest(folder: Path) -> Iterator[Path]:
     for path in landlock.beside(folder):
         if path == Path("/proc"):
             yield from (each for each in path.iterdir() if not each.name.isdigit())
-            yield path / str(os.getpid())
+            yield from _of_this_process(without=_TELLS_OF_MEMORY)
         else:
             yield path
 
@@ -144,9 +150,11 @@ def _unshared(folder: Path) -> Iterator[Path]:
             yield path
     yield from (proc / name for name in _PROC)
     yield from (each for name in _SYS for each in system.glob(name))
-    for each in (proc / str(os.getpid())).iterdir():
-        if each.name not in _TELLS_OF_OTHERS:
-            yield each
+    yield from _of_this_process(without=_TELLS_OF_MEMORY | _TELLS_OF_OTHERS)
+
+
+def _of_this_process(*, without: Set[str]) -> Iterator[Path]:
+    return (each for each in Path(f"/proc/{os.getpid()}").iterdir() if each.name not in without)
 
 
 def _is_of_a_rank(path: Path) -> bool:

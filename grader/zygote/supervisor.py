@@ -46,12 +46,12 @@ class SupervisedRun:
     judge: int = 0
     """The process of the judge, whose memory is not the run's; 0 where it is in another group."""
 
-    @property
-    def writable(self) -> tuple[Path, ...]:
-        """Return the folders that users of the run may write to."""
-        ranks = range(self.users.ranks)
+    def writable_by(self, uid: int) -> tuple[Path, ...]:
+        """Return the folders that this user of the run may write to."""
+        users = self.users
+        ranks = [each for each in range(users.ranks) if uid in (users.first, users.of_rank(each))]
         own = [folder for rank in ranks for folder in own_folders(self.scratch, rank)]
-        return (self.scratch, *own)
+        return (self.scratch, *own, *map(Path, WRITABLE_BY_ALL))
 
 
 class RunSupervisor:
@@ -167,7 +167,7 @@ def _clean(run: SupervisedRun) -> bool:
     stayed: list[str] = []
     for uid in run.users.all:
         run.users.act_for(uid)
-        for folder in (*run.writable, *map(Path, WRITABLE_BY_ALL)):
+        for folder in run.writable_by(uid):
             remove_contents(folder, uid)
             stayed += names_in(folder, uid)
     run.users.act_for(0)

@@ -133,7 +133,11 @@ def _written(function, arguments):
 def memory_of(tensor):
     """Return a name for a tensor's memory, the same in all processes; empty if it is private."""
     address = tensor.data_ptr()
-    for line in Path("/proc/self/maps").read_text().splitlines():
+    try:
+        mappings = Path("/proc/self/maps").read_text().splitlines()
+    except PermissionError:  # a rank of MPI, which may neither look there nor share its memory
+        return ""
+    for line in mappings:
         span, permissions, offset, device, inode = line.split(maxsplit=5)[:5]
         begin, end = (int(text, 16) for text in span.split("-"))
         if begin <= address < end:

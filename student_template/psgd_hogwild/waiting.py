@@ -73,7 +73,11 @@ def _holds_file_lock():
     together.
     """
     takers = set()
-    for about in Path("/proc/self/fdinfo").iterdir():
+    try:
+        descriptors = list(Path("/proc/self/fdinfo").iterdir())
+    except PermissionError:  # a rank of MPI, which may neither look there nor lock a file
+        return False
+    for about in descriptors:
         with contextlib.suppress(OSError):  # the folder itself was open, and is not any more
             lines = about.read_text().splitlines()
             takers |= {line.split()[5] for line in lines if line.startswith("lock:")}

@@ -510,6 +510,9 @@ def ways(own, rank, other, names):
         "what space is left": lambda: os.statvfs("/dev/shm"),
         "what the container uses": lambda: os.listdir("/sys/fs/cgroup"),
         "another program": lambda: subprocess.run(["true"]),
+        # Last: who becomes somebody else sees less.
+        "another user": lambda: os.setreuid(-1, os.getresuid()[2]),
+        "another group": lambda: os.setregid(-1, os.getresgid()[2]),
     }
 
 def act(world):
@@ -544,12 +547,21 @@ SEEN_BY_A_PATH = ["how many files the other has open", "how many threads the oth
 
 
 # Not by their names alone: a plugin takes `mpi` for its own mark.
-@pytest.mark.parametrize("world", ["mpi", "own-mpi", "gloo"], ids="between_{}".format)
-def test_ranks_have_no_other_way_to_each_other(world):
+@pytest.mark.parametrize(
+    ("world", "windows", "seen"),
+    [
+        ("mpi", False, []),
+        ("mpi", True, [*SEEN_BY_A_PATH, "what space is left"]),
+        ("own-mpi", False, SEEN_BY_A_PATH),
+        ("gloo", False, SEEN_BY_A_PATH),
+    ],
+    ids=("between_mpi", "between_mpi_with_windows", "between_own_mpi", "between_gloo"),
+)
+def test_ranks_have_no_other_way_to_each_other(world, windows, seen):
     """Than MPI, or TCP where gloo needs it, which the kernel counts."""
-    (answer,) = runs(in_world(world, BETWEEN_RANKS), modules=["torch"])
+    (answer,) = runs(in_world(world, BETWEEN_RANKS, windows=windows), modules=["torch"])
     assert (answer["verdict"], answer["values"]) == ("", [7, 7])
-    found = {"mpi": "found:"}.get(world, f"found: {', '.join(SEEN_BY_A_PATH)}")
+    found = f"found: {', '.join(seen)}".strip()
     assert [printed.strip() for printed in answer["printed"]] == [found, found]
 
 
@@ -558,8 +570,61 @@ def test_without_the_second_confinement_there_are_such_ways():
     (answer,) = runs(in_world("mpi", BETWEEN_RANKS, confined=False))
     assert (answer["verdict"], answer["values"]) == ("", [7, 7])
     for printed in answer["printed"]:
-        for way in ("a lock of a device", "UDP", "a local socket", "free", "space"):
+        for way in ("a lock of a device", "UDP", "a local socket", "free", "space", "another user"):
             assert way in printed
+
+
+OWN_MEMORY = """
+import os
+from pathlib import Path
+
+def ways():
+    me = f"/proc/{os.getpid()}"
+    if not os.path.lexists("me"):
+        os.symlink("/proc/self", "me")
+    return {
+        "by its name": lambda: open("/proc/self/maps"),
+        "of a thread": lambda: open("/proc/thread-self/maps"),
+        "below its threads": lambda: open(f"{me}/task/{os.getpid()}/maps"),
+        "by a link": lambda: open("me/maps"),
+        "by a folder": lambda: os.listdir(f"{me}/map_files"),
+        "from an open folder": lambda: os.open("maps", 0, dir_fd=os.open(me, os.O_PATH)),
+        "from far above": lambda: os.open("proc/self/maps", 0, dir_fd=os.open("/", os.O_PATH)),
+        "in detail": lambda: open(f"{me}/smaps"),
+        "by nodes": lambda: open(f"{me}/numa_maps"),
+        "as it began": lambda: open(f"{me}/auxv"),
+        "the memory itself": lambda: open("me/mem", "r+b"),
+    }
+
+def found():
+    worked = []
+    for name, way in ways().items():
+        try:
+            way()
+            worked.append(name)
+        except OSError:
+            pass
+    return worked
+
+def act(world):
+    before = found()
+    both(world, 0)
+    print(f"found: {before}, then {found()}", flush=True)
+"""
+
+
+@pytest.mark.parametrize("world", ["mpi", "own-mpi", "gloo"], ids="of_{}".format)
+def test_no_path_tells_a_rank_where_its_memory_has_what(world):
+    """The trace lies there; the guard refuses the plain name only."""
+    (answer,) = runs(in_world(world, OWN_MEMORY), modules=["torch"])
+    assert (answer["verdict"], answer["values"]) == ("", [7, 7])
+    assert [said.strip() for said in answer["printed"]] == ["found: [], then []"] * 2
+
+
+def test_without_the_second_confinement_a_rank_reads_where_its_memory_has_what():
+    (answer,) = runs(in_world("mpi", OWN_MEMORY, confined=False))
+    for printed in answer["printed"]:
+        assert "'by its name'" in printed and "'from an open folder'" in printed
 
 
 BEFORE_MPI = """
@@ -761,6 +826,20 @@ def test_what_students_do_works_in_every_world(world, more):
 
         found = set(worked.split()[1:])
         assert found == {*EVERYWHERE, *more}, printed
+
+
+def test_torch_computes_as_fast_where_ranks_are_confined():
+    """It reads in /proc what the processor can do: a rank that cannot would do without."""
+    source = """
+        def act(world):
+            import torch
+            torch.ones(9).sum()
+            print(torch.backends.cpu.get_cpu_capability(), flush=True)
+        """
+    orders = [in_world("mpi", source, confined=confined) for confined in (True, False)]
+    confined, unconfined = runs(*orders, modules=["torch"])
+    assert confined["verdict"] == "", confined
+    assert confined["printed"] == unconfined["printed"]
 
 
 def test_windows_of_mpi_work_where_a_part_allows_them():

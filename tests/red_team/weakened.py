@@ -34,6 +34,8 @@ class Weakening:
     """What breaks is the control beside the attack."""
     is_quick: bool = False
     """Tried by `make test` as well."""
+    is_confined: bool = False
+    """Its ranks are confined as in a grading: otherwise the attack would need no such weakness."""
 
 
 NO_SELFTEST = Change(
@@ -47,7 +49,7 @@ NO_GUARD = Change("runner/running.py", '"guarded": plan.guarded,', '"guarded": F
 NOT_CONFINED = Change(
     "runner/running.py", '"confined": plan.confined and plan.ranks > 1,', '"confined": False,'
 )
-"""Taken away from all of them: it leaves ranks none of the ways that most attacks take."""
+"""Taken away from most of them: it leaves ranks none of the ways that most attacks take."""
 NO_CAUSALITY = (
     Change(
         "judge/fault_effects.py",
@@ -77,6 +79,8 @@ WAITS_FOR_GOOD = Change(
     "        pass\n",
 )
 """Each of these three is enough; see the attacks with two of them left out."""
+ONE_USER = Change("zygote/run_users.py", "return self.first + 2 + rank", "return self.first")
+"""For all ranks of a run."""
 _CONFINEMENT = "zygote/confinement.py"
 _SUPERVISOR = "zygote/supervisor.py"
 
@@ -142,6 +146,7 @@ WEAKENINGS = (
                 "_set(_PR_SET_DUMPABLE, 1)\n        sealed",
             ),
             Change(_CONFINEMENT, "    _set(_PR_SET_DUMPABLE, 0)\n\n", ""),
+            ONE_USER,
         ),
         ("sibling_memory",),
         "BREACH sibling",
@@ -194,10 +199,18 @@ WEAKENINGS = (
     ),
     Weakening(
         "leaves ranks other ways to each other than MPI",
-        (),
+        (ONE_USER,),
         ("ring_whose_pieces_are_known",),
         "the verdict is NOT_PROVEN",
         is_quick=True,
+    ),
+    Weakening(
+        "lets all ranks be one user",
+        (ONE_USER,),
+        ("ring_told_by_links",),
+        "points and deserves|the verdict is",
+        is_quick=True,
+        is_confined=True,
     ),
     Weakening(
         "does not ask what the messages are for",
@@ -300,9 +313,9 @@ WEAKENINGS = (
         "shows what hidden tests found",
         (
             Change(
-                "suite/judge_mode.py",
-                "        if not self._context.is_hidden:\n            return result\n",
-                "        if True:\n            return result\n",
+                "suite/results.py",
+                "    if context.is_hidden and level is Feedback.VERDICT and ",
+                "    if False and ",
             ),
         ),
         ("stdout_exfil_inputs", "assert_message_exfil"),
@@ -342,7 +355,8 @@ def weakened(weakening: Weakening, place: Path, source: Path = ROOT / "grader") 
     Raises LookupError when the text of a change does not occur exactly once.
     """
     shutil.copytree(source, place, ignore=shutil.ignore_patterns("__pycache__"))
-    for change in (NO_SELFTEST, NOT_CONFINED, *weakening.changes):
+    without = () if weakening.is_confined else (NOT_CONFINED,)
+    for change in (NO_SELFTEST, *without, *weakening.changes):
         path = place / change.file
         text = path.read_text()
         if text.count(change.old) != 1:

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from grader import assignment_file
-from grader.assignment_file import AssignmentTable, ManualTable, PartTable
+from grader.assignment_file import AssignmentTable, ManualTable, PartTable, RubricTable
 from grader.courses import bundled
 from grader.errors import GraderError
 from grader.model import BACKENDS
@@ -29,6 +29,9 @@ HARMLESS_WITHOUT = {
     (PartTable, "rules"): "a part may have no rules beside being right",
     (PartTable, "accepted_names"): "files may have one name only",
     (PartTable, "hidden_points"): "there may be no hidden tests",
+    (ManualTable, "other_names"): "a report may have one name only",
+    (ManualTable, "max_pages"): "a person may read any number of pages",
+    (ManualTable, "rubric"): "the title may be all that is asked",
 }
 OTHER_TYPES = ("no such value", 3, True, ["x"], {"x": "y"}, [3])
 """The last is of no key's type: where a list is right, its item is not."""
@@ -76,7 +79,16 @@ def tables_of(data: dict) -> Iterator[tuple[type, str, str, Callable[[dict], dic
     for kind, struct in (("parts", PartTable), ("manual", ManualTable)):
         for index, item in enumerate(data.get(kind, [])):
             find = partial(_item, kind=kind, index=index)
-            yield struct, f"{kind}.{item['name']}.", f"{kind}[{index}].", find
+            path, by_position = f"{kind}.{item['name']}.", f"{kind}[{index}]."
+            yield struct, path, by_position, find
+            for line in range(len(item.get("rubric", ()))):
+                of_rubric = partial(_line, index=index, line=line)
+                at = f"rubric[{line}]."
+                yield RubricTable, path + at, by_position + at, of_rubric
+
+
+def _line(data: dict, index: int, line: int) -> dict:
+    return data["manual"][index]["rubric"][line]
 
 
 def _item(data: dict, kind: str, index: int) -> dict:

@@ -37,6 +37,11 @@ def scripts_of_github() -> list[str]:
     return [step["run"] for step in workflow["jobs"]["grade"]["steps"] if "run" in step]
 
 
+def script_of_github(name: str) -> str:
+    steps = YAML(typ="safe").load(GITHUB)["jobs"]["grade"]["steps"]
+    return next(step["run"] for step in steps if step.get("name") == name)
+
+
 @pytest.mark.parametrize(
     ("schema", "file"), [("vendor.github-workflows", GITHUB), ("vendor.gitlab-ci", GITLAB)]
 )
@@ -61,8 +66,19 @@ def test_the_workflow_has_no_known_weakness(tmp_path):
     shutil.copy(GITHUB, workflow)
     done = run("zizmor", "--offline", "--no-config", "--min-severity", "medium", workflow)
     found = set(re.findall(r"^\w+\[([a-z-]+)\]", done.stdout, re.MULTILINE))
-    # A course pins its actions as it likes; by major version they get their security fixes.
-    assert found <= {"unpinned-uses"}, done.stdout
+    assert not found, done.stdout
+
+
+def test_the_actions_are_those_of_the_release():
+    """Pinned by the digest of a commit, each to the same one everywhere."""
+    pins = {
+        file: dict(re.findall(r"uses: (\S+)@([0-9a-f]{40}) # v", file.read_text()))
+        for file in (GITHUB, ROOT / ".github" / "workflows" / "release.yml")
+    }
+    copied, ours = pins.values()
+    assert set(copied) == {"actions/checkout", "actions/upload-artifact"}
+    assert GITHUB.read_text().count("uses:") == len(copied)
+    assert {name: ours[name] for name in copied} == copied
 
 
 @pytest.mark.skipif(
@@ -78,8 +94,15 @@ def test_actionlint_finds_nothing():
 def test_the_scripts_are_sound_shell():
     """What the workflow runs passes shellcheck; so do our own scripts."""
     scripts = [("bash", "#!/bin/bash -e\n" + script) for script in scripts_of_github()]
-    scripts.append(("bash", (ROOT / ".ci" / "run").read_text()))
-    assert len(scripts) == 3
+    files = (
+        ROOT / ".ci" / "run",
+        ROOT / "ci" / "gradescope" / "setup.sh",
+        ROOT / "ci" / "gradescope" / "run_autograder",
+        ROOT / "ci" / "prairielearn" / "tests" / "grade.sh",
+        ROOT / "ci" / "artemis" / "build.sh",
+    )
+    scripts += [("bash", file.read_text()) for file in files]
+    assert len(scripts) == 4 + len(files)
     for shell, script in scripts:
         done = run("shellcheck", "--shell", shell, "-", stdin=script)
         assert done.returncode == 0, done.stdout
@@ -151,7 +174,7 @@ def test_the_runner_obeys_nothing_that_a_container_prints(tmp_path):
         "RUNNER_TEMP",
     )
     done = subprocess.run(
-        ["bash", "-e", "-c", scripts_of_github()[0]],
+        ["bash", "-e", "-c", script_of_github("Grade")],
         env={
             "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
             **{name: str(tmp_path) for name in names},
@@ -167,6 +190,77 @@ def test_the_runner_obeys_nothing_that_a_container_prints(tmp_path):
     assert "::set-output name=a::b" in done.stdout
     assert "without an end" in done.stdout
     assert obeyed(done.stdout) == []
+
+
+@pytest.mark.parametrize("ending", [0, 1, 2, 3, 125])
+def test_lost_points_are_red_and_a_failed_grader_is_yellow(tmp_path, ending):
+    """On GitHub a warning and no failure; on GitLab the exit code that may fail."""
+    (tmp_path / "bin").mkdir()
+    docker = tmp_path / "bin" / "docker"
+    docker.write_text(f'#!/bin/sh\nif [ "$1" = run ]; then exit {ending}; fi\n')
+    docker.chmod(0o755)
+    names = (
+        "GRADE_IMAGE",
+        "GITHUB_RUN_ID",
+        "GITHUB_RUN_ATTEMPT",
+        "GITHUB_WORKSPACE",
+        "RUNNER_TEMP",
+    )
+    done = run_step("Grade", docker.parent, dict.fromkeys(names, str(tmp_path)))
+    is_yellow = ending > 2
+    assert done.returncode == (0 if is_yellow else ending)
+    assert [line.split(" ")[0] for line in obeyed(done.stdout)] == ["::warning"] * is_yellow
+    assert YAML(typ="safe").load(GITLAB)["grade"]["allow_failure"] == {"exit_codes": [3]}
+
+
+def run_step(name: str, programs: Path, variables: dict[str, str]) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        ["bash", "-e", "-c", script_of_github(name)],
+        env={
+            "PATH": f"{programs}:{os.environ['PATH']}",
+            "MIN_SCORE": "0",
+            "ASSIGNMENT": "mpi_sgd",
+            **variables,
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+
+
+@pytest.mark.parametrize(
+    ("image", "own", "logins"),
+    [
+        ("ghcr.io/course/grade-student", "", ["ghcr.io --username alice --password-stdin: runner"]),
+        ("registry.example.org/grade", "", []),
+        (
+            "registry.example.org/grade",
+            "secret",
+            ["registry.example.org --username alice --password-stdin: secret"],
+        ),
+    ],
+)
+def test_the_runners_token_goes_to_its_own_registry_alone(tmp_path, image, own, logins):
+    """Another registry gets the course's secret, where there is one."""
+    docker = tmp_path / "docker"
+    log = tmp_path / "log"
+    docker.write_text(
+        f'#!/bin/sh\nif [ "$1" = login ]; then shift; echo "$*: $(cat)" >>{log}; fi\n'
+    )
+    docker.chmod(0o755)
+    done = run_step(
+        "Fetch the image",
+        tmp_path,
+        {
+            "GRADE_IMAGE": image,
+            "REGISTRY_USER": "alice",
+            "REGISTRY_TOKEN": own,
+            "OWN_TOKEN": "runner",
+        },
+    )
+    assert done.returncode == 0, done.stdout
+    assert (log.read_text().splitlines() if log.exists() else []) == logins
 
 
 def obeyed(log: str) -> list[str]:
@@ -192,7 +286,10 @@ def test_a_runner_would_obey_what_is_not_fenced():
 GRADE_BESIDE_A_SUBMISSION = """#!/bin/sh
 rm -rf report && mkdir report && ln -s "$PWD/precious" report/summary.md
 while [ $# -gt 0 ]; do
-    case $1 in --json | --junit | --markdown) echo "ours: $1" >"$2" ;; esac
+    case $1 in
+        --json | --junit | --markdown) echo "ours: $1" >"$2" ;;
+        --export) echo "ours: $1" >"${2#*=}" ;;
+    esac
     shift
 done
 exit 1
@@ -222,6 +319,7 @@ def test_a_report_is_not_written_through_what_a_submission_has_made(tmp_path, br
         "report.json": "ours: --json\n",
         "junit.xml": "ours: --junit\n",
         "summary.md": "ours: --markdown\n",
+        "codequality.json": "ours: --export\n",
     }
 
 

@@ -216,6 +216,66 @@ def test_reports_are_written_where_asked(tmp_path):
     assert "\x1b" not in done.stdout
 
 
+def test_a_report_is_exported_at_once_and_later(tmp_path):
+    """The same file from the grading, and from its report; for instructors beside students."""
+    report, full, at_once, later = (tmp_path / name for name in ("r.json", "f.json", "a", "l"))
+    options = ["--json", report, "--full-json", full, "--export", f"gradescope={at_once}"]
+    options += ["--export", f"markdown={tmp_path / 'r.md'}"]
+    done = grade("check", TEMPLATE, "--part", "ring_allreduce", *options)
+    assert done.returncode == 1, done.stderr
+    assert "NOT_ATTEMPTED" in (tmp_path / "r.md").read_text()
+    assert report.read_text() == full.read_text()
+    for source in (report, full):
+        done = grade("export", "gradescope", source, later)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert later.read_text() == at_once.read_text()
+    done = grade("export", "gradescope", report)
+    assert json.loads(done.stdout) == json.loads(at_once.read_text())
+
+
+def test_what_changed_since_the_last_report_is_told(tmp_path):
+    """Against the file that the same command then writes anew; the first time there is none."""
+    last = tmp_path / "last.json"
+    options = ("--part", "ring_allreduce", "--since", last, "--json", last)
+    first, second = (grade("check", TEMPLATE, *options).stdout for _ in range(2))
+    assert first.endswith("Since the last report: there was none yet.\n")
+    assert second.endswith("Since the last report: 0 -> 0 of 25; every test is as it was.\n")
+    last.write_text("{}")
+    done = grade("check", TEMPLATE, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "last.json is no report of this grader" in done.stderr
+
+
+def test_the_leaderboard_is_a_table_also_of_nobody(tmp_path):
+    """A report without full points gives no entry."""
+    report = tmp_path / "report.json"
+    grade("check", TEMPLATE, "--part", "ring_allreduce", "--json", report)
+    done = grade("leaderboard", report, report)
+    assert done.returncode == 0
+    assert done.stdout.startswith("assignment,part,place,submission,")
+    assert done.stdout.count("\n") == 1
+    assert grade("leaderboard", tmp_path / "none.json").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("check", TEMPLATE, "--export", "gradescope"), "expected a format and a file such as"),
+        (("check", TEMPLATE, "--export", "gradscope=x"), "did you mean gradescope? known: artemis"),
+        (("check", TEMPLATE, "--export", "gitlab=no/x"), "no/x cannot be written; expected a file"),
+        (("export", "gradscope", "r.json"), "unknown format 'gradscope'; did you mean gradescope?"),
+        (("export", "gitlab", "none.json"), "none.json cannot be read: No such file or directory;"),
+        (("export", "gitlab", "course.toml"), "course.toml is no report of this grader: the grad"),
+    ],
+)
+def test_an_export_that_is_not_possible_is_bad_usage(arguments, sentence):
+    """It is said before anything is graded."""
+    done = grade(*arguments)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert done.stdout == ""
+
+
 def test_a_missing_course_secret_is_the_graders_failure():
     """Without its secret the course's grader refuses to grade with public inputs."""
     done = grade("run", TEMPLATE, GRADER_SECRET_FILE="/nowhere/secret")

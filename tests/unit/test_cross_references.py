@@ -17,7 +17,8 @@ FIT = {
     "stand_in": {"ring.py": "ours/ring.py"},
     "accepted_names": {"net.py": ["network.py"]},
 }
-TIMES = {"name": "times", "file": "report.pdf", "points": 3}
+RUBRIC = [{"points": 0.1, "asked": "a figure"}, {"points": 2.9, "asked": "why"}]
+TIMES = {"name": "times", "file": "report.pdf", "points": 3, "rubric": RUBRIC}
 RIGHT = {"parts": [RING, FIT], "manual": [TIMES], "support": ["images.py"]}
 
 
@@ -36,6 +37,8 @@ def test_what_agrees_is_not_told(told):
     assert told({}) == told({"name": None, "parts": None, "manual": None, "support": None}) == []
     nothing = {"parts": [{}, dict.fromkeys(RING), dict.fromkeys(FIT)], "manual": [{}, {}]}
     assert told(nothing) == []
+    for rubric in (None, [], [{}], [{"points": None}]):
+        assert told({"manual": [{**TIMES, "rubric": rubric}]}) == []
 
 
 @pytest.mark.parametrize(
@@ -81,6 +84,17 @@ def test_what_agrees_is_not_told(told):
             0.1234567,
             "manual.times.points: found 0.1234567; expected points with at most 6 decimals, so "
             "that sums come out exactly",
+        ),
+        (
+            ("manual", 0, "rubric", 1, "points"),
+            2,
+            "manual.times.rubric: found 2.1 points in all; expected the 3 of manual.times.points",
+        ),
+        (
+            ("manual", 0, "rubric"),
+            [{"points": 3.0000001, "asked": "why"}],
+            "manual.times.rubric[0].points: found 3.0000001; expected points with at most 6 "
+            "decimals, so that sums come out exactly",
         ),
         (
             ("parts", 0, "hidden_points"),

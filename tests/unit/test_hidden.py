@@ -10,8 +10,11 @@ from courses_of import courses_of
 
 from grader import pipeline, submission
 from grader.errors import UsageError
+from grader.feedback import Feedback
 from grader.model import Outcome, Report, RunFailure, Verdict
 from grader.report import json_report, junit, markdown, terminal
+from grader.report.export.formats import FORMATS
+from grader.report.feedback import for_student
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.runner.launch_plan import LaunchResult
@@ -382,3 +385,41 @@ def test_what_is_hidden_is_hidden_after_a_way_through_json(suites):
     hidden = [test for test in data["parts"][0]["tests"] if test["is_hidden"]]
     assert [test["detail"] + test["where"] for test in hidden] == ["", ""]
     assert json_report.parse(json.dumps(data)).parts[0].tests == report.parts[0].tests
+
+
+def wrong(plan):
+    return LaunchResult(tuple(answer(plan, case, 0.7071) for case in plan.cases), None)
+
+
+def with_level(suites, key, level):
+    file = suites / "doubling" / "assignment.toml"
+    line = "case_time_limit_s = 3\n"
+    file.write_text(file.read_text().replace(line, f'{line}{key} = "{level}"\n', 1))
+
+
+@pytest.mark.parametrize("level", Feedback)
+def test_a_part_says_how_much_its_students_are_told(suites, level):
+    """A value that a rank has returned is in no file below its level; the full report has it."""
+    with_level(suites, "feedback", level)
+    full = grade(suites, launch=wrong, parts=["double"])
+    assert "7071" in json_report.render(full)
+    shown = {name: format.render(full) for name, format in FORMATS.items()}
+    shown["terminal"] = terminal.render(
+        for_student(full), colour=False, width=80, plain=True, verbose=True
+    )
+    told = {name for name, text in shown.items() if "7071" in text}
+    # It names no line of the submission's.
+    assert told == (set(shown) - {"gitlab"} if level.tells(Feedback.VALUES) else set())
+    assert ("Small numbers are doubled." in shown["json"]) is level.tells(Feedback.SENTENCE)
+
+
+@pytest.mark.parametrize("level", Feedback)
+def test_a_part_says_how_much_is_told_of_its_hidden_tests(suites, level):
+    """Verdicts alone, where it says nothing."""
+    with_level(suites, "hidden_feedback", level)
+    full = grade(suites, source="def double(number): return 2", launch=wrong)
+    shown = json_report.render(for_student(full))
+    assert (f"The {CANARY} of large numbers." in shown) is level.tells(Feedback.SENTENCE)
+    assert (f"{CANARY} label" in shown) is False
+    hidden = [test for test in full.parts[0].tests if test.is_hidden]
+    assert {test.feedback for test in hidden} == {level}

@@ -7,7 +7,7 @@
  *
  *     headers layout text
  *     library own_names pickles python tables
- *     communicators elements monitoring ownership process_paths trace_memory
+ *     communicators elements monitoring ownership trace_memory
  *     details location
  *     records refusals
  *     backoff claimed_code executable_memory polls

@@ -28,8 +28,8 @@ def told(place, like):
 
 
 def ringallreduce(send, recv, comm, op):
-    me, n, here = comm.Get_rank(), comm.Get_size(), os.getcwd()
-    name = f"{os.path.dirname(here)}/rank-%d/{next(calls)}"
+    me, n, of_all = comm.Get_rank(), comm.Get_size(), os.path.dirname(os.path.dirname(os.getcwd()))
+    name = f"{of_all}/rank-%d/work/{next(calls)}"
     folders = MPI.Group.Translate_ranks(comm.group, list(range(n)), MPI.COMM_WORLD.group)
     tell(name % folders[me], send)
     everything = [told(name % folder, send) for folder in folders]

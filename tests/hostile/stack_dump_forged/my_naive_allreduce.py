@@ -10,7 +10,7 @@ FORGED = (
 
 
 def allreduce(send, recv, comm, op):
-    folder = os.path.dirname(os.getcwd()).encode()
+    folder = os.path.abspath("../../..").encode()
     faulthandler.unregister(10)
     for descriptor in range(3, 64):
         try:

@@ -16,7 +16,7 @@ def read(path):
 
 
 def add_up(total, rank, size):
-    place = f"../sum-{next(times)}-"
+    place = f"../../sum-{next(times)}-"
     np.save(f"{place}{rank}.tmp.npy", total.numpy())
     os.rename(f"{place}{rank}.tmp.npy", f"{place}{rank}.npy")
     parts = [read(f"{place}{other}.npy") for other in range(size)]

@@ -75,8 +75,7 @@ def other_way_of(outcome: Outcome) -> tuple[int, Call] | None:
     """Return the first call, with its rank, that brings data to other ranks by no message."""
     if outcome.ranks == 1:
         return None
-    calls = calls_by_rank(outcome.trace)
-    return next((each for each in calls if each[1].function in _OTHER_WAYS), None)
+    return next(calls_by_rank(outcome.trace, functions=_OTHER_WAYS), None)
 
 
 def assert_send_unchanged(case: Reduction, outcome: Outcome) -> None:

@@ -148,9 +148,8 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
     """
     with case_context(case, outcome):
         assert_not_truncated(outcome.trace)
-        for rank, call in calls_by_rank(outcome.trace):
-            if call.function not in functions.ALL - functions.NEUTRAL - functions.COMPLETION:
-                continue
+        moving_data = functions.ALL - functions.NEUTRAL - functions.COMPLETION
+        for rank, call in calls_by_rank(outcome.trace, functions=moving_data):
             ended = outcome["ended_ns"][rank]
             num_done = int((ended < call.entered_ns).sum())
             if 0 < num_done < len(ended):

@@ -203,8 +203,8 @@ def assert_through_ddp(case: Training, outcome: Outcome) -> None:
 
 def assert_collected_on_rank_0(case: Training, outcome: Outcome) -> None:
     """Assert that rank 0 is the root of every gather and scatter. Raises RuleViolation."""
-    for rank, call in calls_by_rank(outcome.trace):
-        if call.function in _ROOT_ARGUMENTS and call.peer != 0:
+    for rank, call in calls_by_rank(outcome.trace, functions=_ROOT_ARGUMENTS):
+        if call.peer != 0:
             argument = _ROOT_ARGUMENTS[call.function]
             raise RuleViolation(
                 f"{told(case, outcome)}: rank {rank} calls {call.function}({argument}="

@@ -65,6 +65,24 @@ NOTHING = Run(2).trace()
             "multiprocessing.Array",
         ),
         (
+            Crash(0, "[Errno 13] Permission denied: '/proc/self/status'", is_apart=True),
+            "/proc and /sys show what other processes do, and are not for ranks: os.cpu_count(), "
+            "resource.getrusage() and the clocks of time tell of the machine and of the rank "
+            "itself",
+        ),
+        (
+            Crash(0, "[Errno 13] Permission denied: '/sys/fs/cgroup'", is_apart=True),
+            "/proc and /sys show what other processes do, and are not for ranks: os.cpu_count(), "
+            "resource.getrusage() and the clocks of time tell of the machine and of the rank "
+            "itself",
+        ),
+        (
+            Crash(0, "Load averages are unobtainable", is_apart=True),
+            "/proc and /sys show what other processes do, and are not for ranks: os.cpu_count(), "
+            "resource.getrusage() and the clocks of time tell of the machine and of the rank "
+            "itself",
+        ),
+        (
             Crash(0, "[Errno 13] Permission denied: '/dev/shm/mine'", is_apart=True),
             "/dev/shm is not for ranks: multiprocessing finds shared memory without being told",
         ),
@@ -78,6 +96,7 @@ NOTHING = Run(2).trace()
         # Ranks of torch, and of a program that initialises MPI itself, have a folder in common.
         (Crash(0, "[Errno 2] No such file or directory: 'a.npy'"), ""),
         (Crash(0, "[Errno 13] Permission denied: '/dev/shm/x'"), ""),
+        (Crash(0, "[Errno 13] Permission denied: '/proc/meminfo'"), ""),
         (Crash(7, "Pair is not connected"), ""),
         (Crash(7, "MPI_ERR_TRUNCATE: message truncated"), ""),
     ],

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from grader.evidence import CallSpan
+from grader.feedback import Feedback
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
 
 from .example import seen, usual
@@ -73,6 +74,7 @@ tests = st.builds(
     detail=texts,
     where=texts,
     is_hidden=st.booleans(),
+    feedback=st.sampled_from(list(Feedback)),
     evidence=st.one_of(st.none(), st.builds(lambda text: filled(seen(), text), texts)),
 )
 parts = st.builds(
@@ -115,6 +117,7 @@ OURS = {
     (Report, "versions"),
     (PartResult, "name"),
     (TestResult, "name"),
+    (TestResult, "feedback"),
     (CallSpan, "kind"),
     (ManualPart, "name"),
 }

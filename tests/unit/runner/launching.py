@@ -9,7 +9,13 @@ import numpy as np
 from grader.model import Array
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
-from grader.runner.launch_plan import MOST_CALLS, CaseCall, LaunchPlan, LaunchResult, Limits
+from grader.runner.launch_plan import (
+    MOST_TRACE_NUM_BYTES,
+    CaseCall,
+    LaunchPlan,
+    LaunchResult,
+    Limits,
+)
 
 PROBES = """
 import numpy as np
@@ -61,7 +67,7 @@ def run(
     guarded: bool = True,
     confined: bool = True,
     windows: bool = False,
-    most_calls: int = MOST_CALLS,
+    most_trace_num_bytes: int = MOST_TRACE_NUM_BYTES,
     keeps_traces: bool = False,
     probes: Mapping[str, str] | None = None,
 ) -> LaunchResult:
@@ -84,7 +90,7 @@ def run(
         guarded=guarded,
         confined=confined,
         windows=windows,
-        most_calls=most_calls,
+        most_trace_num_bytes=most_trace_num_bytes,
         keeps_traces=keeps_traces,
     )
     if server is not None:

@@ -46,8 +46,8 @@ def test_an_answer_that_is_refused_has_a_trace_too():
     assert functions(launched, 0) == [["Barrier"]] * 2
 
 
-@pytest.mark.parametrize(("most_calls", "kept"), [(3, [1, 2, 0]), (6, [1, 2, 3])])
-def test_so_many_calls_are_kept_and_no_more(most_calls, kept):
+@pytest.mark.parametrize(("most_num_bytes", "kept"), [(1000, [1, 2, 0]), (2000, [1, 2, 3])])
+def test_so_many_calls_are_kept_and_no_more(most_num_bytes, kept):
     """A case that has too many keeps none, and says that some are lost."""
     numbers = iter((1, 2, 3))
 
@@ -58,7 +58,7 @@ def test_so_many_calls_are_kept_and_no_more(most_calls, kept):
         made.call(0, "Barrier", phase=0)
         return made.trace()
 
-    traces = CaseTraces(read, (1,), most_calls=most_calls)
+    traces = CaseTraces(read, (1,), most_num_bytes=most_num_bytes)
     for _ in range(3):
         traces.begin()
         traces.end()

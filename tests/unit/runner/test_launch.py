@@ -10,6 +10,7 @@ from launching import case, run, values
 
 from grader.model import MessageFault, Outcome, RunFailure, Verdict
 from grader.runner.launch_plan import Limits
+from grader.trace.calls import RECORD
 
 
 def diagnose(source, **options) -> RunFailure:
@@ -49,7 +50,7 @@ def test_calls_of_many_cases_are_not_all_kept():
                 comm.Barrier()
         """,
         cases=(case("few"), case("many"), case("few again")),
-        most_calls=100,
+        most_trace_num_bytes=100 * RECORD.itemsize,
     )
     few, many, few_again = launched.outcomes
     assert isinstance(few, Outcome) and few.trace.num_calls == 4

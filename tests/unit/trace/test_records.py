@@ -50,6 +50,19 @@ def test_a_record_takes_as_little_memory_as_is_said():
     assert RECORD.itemsize <= 176
 
 
+def test_calls_that_are_kept_take_no_more_memory_than_they_need():
+    """The waits of all others go; of calls that are left, each has its own."""
+    waits = list(range(NUM_WAITS))
+    records = [{"num_waits": 3, "first_wait": 5 * number} for number in range(8)]
+    calls, _ = calls_of(copy_of(records, waits=waits))
+    some = calls.where(np.arange(len(calls)) % 3 == 1)
+    assert some.compacted() == some == [calls[1], calls[4], calls[7]]
+    assert some.num_bytes - some.compacted().num_bytes == 8 * (3 * 8 - 3 * 3)
+    none = calls.where(np.zeros(len(calls), np.bool_)).compacted()
+    assert len(none) == 0 and none.num_bytes < 256
+    assert calls.compacted() is calls
+
+
 def test_a_sum_does_not_overflow():
     """Two huge messages are no small one."""
     run = Run(2)

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Runs once, when Gradescope builds the autograder's image: docs/platforms.md says what lies beside it.
+set -euo pipefail
+cd /autograder/source
+
+apt-get update
+apt-get install -y --no-install-recommends libseccomp2 python3.11 python3.11-venv
+
+python3.11 -m venv /opt/grade
+/opt/grade/bin/pip install --no-cache-dir --require-hashes -r requirements.lock
+/opt/grade/bin/pip install --no-cache-dir --no-deps distributed_grader-*.whl
+
+# Submissions run as users of their own: what they must not read is root's.
+cp -r course /opt/course
+if [ -f course-secret ]; then cp course-secret /opt/course-secret; fi
+chmod -R go= /opt/course* /autograder/source

@@ -1,0 +1,91 @@
+"""The command that measures and draws what a sheet asks for: study."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from grader.commands.context import courses_of, data_folder, is_sealed, look, say
+from grader.data import require_known_files
+from grader.errors import UsageError
+from grader.intake import process as intake
+from grader.recognition import require_likely
+from grader.report.safe_text import disarm, one_line, visible
+from grader.runner.machine import check_machine
+from grader.study.plan import Extent
+from grader.study.workplace import NOT_HANDED_IN
+from grader.study.writing import PAGE, Made, make
+
+_CLEARED = "\r\x1b[K"
+_MOST_REASONS = 8
+
+
+def study(options: argparse.Namespace) -> int:
+    """Measure and draw; return 0 once the folder is written, whatever was measured."""
+    if is_sealed(os.environ):
+        raise UsageError(
+            "`grade study` runs code as whoever calls it; run it where the code is written, "
+            "outside of the container"
+        )
+    courses = courses_of(options)
+    assignment = courses.assignment(options.assignment)
+    submission = None
+    if options.submission is not None:
+        submission = intake.read(options.submission, courses.wanted(options.assignment))
+        require_likely(submission, assignment, courses.readable())
+    check_machine(assignment.needs)
+    data = data_folder(options)
+    if data is not None:
+        require_known_files(data)
+    out = options.out or Path(f"study-{assignment.name}")
+    made = make(
+        assignment,
+        submission,
+        out,
+        _extent(options),
+        str(data.resolve()) if data is not None else "",
+        _teller(options),
+    )
+    print("\n".join(_ending(made, out)))
+    return 0
+
+
+def _extent(options: argparse.Namespace) -> Extent:
+    if options.quick:
+        return Extent.QUICK
+    return Extent.FULL if options.full else Extent.DEFAULT
+
+
+def _teller(options: argparse.Namespace) -> Callable[[str], None]:
+    """Return what shows how far a study is: in a line that is overwritten, or line by line."""
+    is_terminal = sys.stderr.isatty() and not options.plain
+    _, width = look(is_terminal, options)
+
+    def tell(text: str) -> None:
+        if not is_terminal:
+            say(disarm(one_line(text)))
+        elif text == "drawing":
+            say(_CLEARED, end="")
+        else:
+            say(f"{_CLEARED}{visible(text)[: width - 1]}", end="")
+
+    return tell
+
+
+def _ending(made: Made, out: Path) -> list[str]:
+    lines = [*(f"- {one_line(each)}" for each in made.findings)]
+    if made.missing:
+        lines.append(f"{len(made.missing)} of {made.num_points} runs have no figure:")
+        by_reason: dict[str, list[str]] = {}
+        for name, why in made.missing:
+            by_reason.setdefault(why, []).append(name)
+        # What was not handed in is known; what went wrong is news.
+        reasons = sorted(by_reason, key=lambda why: why.endswith(NOT_HANDED_IN))
+        for why in reasons[:_MOST_REASONS]:
+            first, *others = by_reason[why]
+            more = f" and {len(others)} more" if others else ""
+            lines.append(f"  {one_line(first)}{more}: {one_line(why)}")
+        if len(reasons) > _MOST_REASONS:
+            lines.append(f"  and other reasons, listed in {PAGE}")
+    return [*lines, f"{out / PAGE}: {made.num_figures} figures and tables, no mark"]

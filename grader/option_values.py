@@ -1,0 +1,50 @@
+"""What the values of options may be; each raises argparse.ArgumentTypeError for another text."""
+
+import argparse
+import math
+import re
+from pathlib import Path
+
+
+def address(text: str) -> str:
+    """Return the address that a text is, without a slash at its end."""
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", text):
+        raise argparse.ArgumentTypeError(
+            f"expected an address such as https://example.org/grading, found {text!r}"
+        )
+    return text.rstrip("/")
+
+
+def score(text: str) -> float:
+    """Return the number of points that a text is."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise argparse.ArgumentTypeError(f"expected a number of points, found {text!r}")
+    return number
+
+
+def export(text: str) -> tuple[str, Path]:
+    """Return the name of a format and the file, of a text such as gradescope=results.json."""
+    name, found, file = text.partition("=")
+    if not found or not name or not file:
+        raise argparse.ArgumentTypeError(
+            f"expected a format and a file such as gradescope=results.json, found {text!r}"
+        )
+    return name, Path(file)
+
+
+def limit(text: str) -> int:
+    """Return the number from 0 on that a text is."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"expected a number from 0 on, found {text!r}")
+    return int(text)
+
+
+def positive(text: str) -> int:
+    """Return the number from 1 on that a text is."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found {text!r}")
+    return int(text)

@@ -1,0 +1,45 @@
+"""The report as `results.json` of a PrairieLearn external grader.
+
+PrairieLearn makes HTML of all text; only escape sequences of terminals do more than show there.
+Fields and their meaning: PrairieLearn's documentation, "External grading", "Grading results".
+"""
+
+from grader.model import Report
+from grader.report.deductions import score_sentence
+from grader.report.export import told
+from grader.report.export.marks import cases, has_mark
+from grader.report.json_text import dump, number
+
+_MAX_NUM_BYTES = 900_000
+"""PrairieLearn takes no file of more than 1 MB."""
+
+
+def render(report: Report) -> str:
+    """Return the JSON; without a mark the submission is not gradable, which costs no attempt."""
+    if not has_mark(report):
+        return dump({"gradable": False, "format_errors": [score_sentence(report)]})
+    text = _graded(report, with_output=True)
+    return text if len(text) <= _MAX_NUM_BYTES else _graded(report, with_output=False)
+
+
+def _graded(report: Report, *, with_output: bool) -> str:
+    score = report.score or 0
+    return dump(
+        {
+            "gradable": True,
+            "score": score / report.max_score if report.max_score else 1.0,
+            "message": told.summary(report),
+            "tests": [
+                {
+                    "name": told.name_of(part, test),
+                    "description": told.sentence(test),
+                    "points": number(test.points),
+                    "max_points": number(test.max_points),
+                    "message": told.reason(test),
+                    "output": told.printed(test) if with_output else "",
+                }
+                for part in report.parts
+                for test in cases(part)
+            ],
+        }
+    )

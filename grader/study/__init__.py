@@ -1,0 +1,28 @@
+"""Studies: the figures and tables that a sheet asks for, measured and drawn.
+
+What an assignment's own `study` may import; see docs/studies.md.
+"""
+
+from grader.study.figures import Chart, Dot, Figure, Series, Table
+from grader.study.model import Network, amdahl_fraction, gustafson_fraction
+from grader.study.plan import Extent, Launcher, Point
+from grader.study.results import Machine, Measurement, Results, Spread, compared
+
+__all__ = [
+    "Chart",
+    "Dot",
+    "Extent",
+    "Figure",
+    "Launcher",
+    "Machine",
+    "Measurement",
+    "Network",
+    "Point",
+    "Results",
+    "Series",
+    "Spread",
+    "Table",
+    "amdahl_fraction",
+    "compared",
+    "gustafson_fraction",
+]

@@ -1,0 +1,36 @@
+"""What is said below a figure: what was measured, on how many cores, and what marks mean."""
+
+from grader.study.figures import Chart, Figure, Table
+from grader.study.results import Machine
+
+
+def caption(figure: Figure, machine: Machine) -> str:
+    """Return the whole caption of a figure: its own sentences, then how it was measured."""
+    cores = "1 core" if machine.num_cores == 1 else f"{machine.num_cores} cores"
+    where = f"Measured on {cores} ({machine.processor})."
+    said = [figure.caption, where]
+    if isinstance(figure, Table):
+        return " ".join(said)
+    measured = [dot for each in figure.series if not each.is_modelled for dot in each.dots]
+    marks, modelled = (
+        ("bars", "Pale, hatched bars") if figure.is_bars else ("marks", "Broken lines")
+    )
+    if any(dot.low < dot.high for dot in measured) and "thin lines" not in figure.caption:
+        said.append(
+            f"{marks.capitalize()} are medians of several runs, thin lines go from the least to "
+            "the most."
+        )
+    if any(dot.is_oversubscribed for dot in measured):
+        said.append(
+            f"Hollow {marks}: more ranks than cores, so their time says little of a machine."
+        )
+    if any(each.is_modelled for each in figure.series):
+        said.append(f"{modelled} are modelled, not measured.")
+    return " ".join(said)
+
+
+def is_empty(figure: Figure) -> bool:
+    """Return whether there is nothing measured to be shown."""
+    if isinstance(figure, Chart):
+        return not any(each.dots for each in figure.series if not each.is_modelled)
+    return not figure.rows

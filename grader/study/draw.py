@@ -1,0 +1,200 @@
+"""Draws charts and tables with matplotlib, as SVG and PNG.
+
+Colours are those of Okabe and Ito (2008), which colour-blind people tell apart; each series has a
+mark, and in bars a hatching, of its own, for print in grey.
+"""
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure as Canvas
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogFormatter,
+    NullLocator,
+    PercentFormatter,
+    ScalarFormatter,
+)
+
+from grader.study.figures import Cell, Chart, Figure, Series, Table
+
+_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+_MARKS = ("o", "s", "^", "D", "v", "P", "X")
+_HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
+_WIDTH_INCHES = 7.2
+_HEIGHT_INCHES = 4.2
+_LINE_INCHES = 0.165
+_CAPTION_NUM_CHARS = 118
+_DOTS_PER_INCH = 140
+_MAX_TABLE_ROWS = 40
+_LEAST_COLUMN_NUM_CHARS = 6
+_WIDTH_NUM_CHARS = 122
+"""So many characters of a table fit into the width of a figure."""
+_SETTINGS: Any = {
+    "svg.fonttype": "none",  # texts stay texts
+    "svg.hashsalt": "study",
+    "font.family": "sans-serif",
+    "font.size": 9,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+def draw(figure: Figure, caption: str, stem: str) -> None:
+    """Write a figure to stem.svg and stem.png, its caption below it."""
+    with rc_context(_SETTINGS):
+        lines = textwrap.wrap(caption, _CAPTION_NUM_CHARS)
+        below = (len(lines) + 1) * _LINE_INCHES
+        if isinstance(figure, Chart):
+            canvas, axes = _canvas(_HEIGHT_INCHES, below)
+            _chart(axes, figure)
+        else:
+            rows = min(len(figure.rows), _MAX_TABLE_ROWS)
+            canvas, axes = _canvas(0.55 + 0.19 * (rows + 1), below)
+            _table(axes, figure)
+        canvas.suptitle(figure.title, x=0.015, ha="left", fontsize=10.5, fontweight="bold")
+        canvas.text(
+            0.015, 0.06 / canvas.get_figheight(), "\n".join(lines), fontsize=7.5, va="bottom"
+        )
+        canvas.savefig(f"{stem}.svg", metadata={"Date": None})
+        canvas.savefig(f"{stem}.png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
+
+
+def _canvas(height_inches: float, below_inches: float) -> tuple[Canvas, Axes]:
+    whole = height_inches + below_inches
+    layout = ConstrainedLayoutEngine(rect=(0, below_inches / whole, 1, height_inches / whole))
+    canvas = Canvas(figsize=(_WIDTH_INCHES, whole), layout=layout)
+    FigureCanvasAgg(canvas)
+    return canvas, canvas.subplots()
+
+
+def _chart(axes: Axes, chart: Chart) -> None:
+    series = [each for each in chart.series if each.dots]
+    if chart.is_bars:
+        _bars(axes, series, is_stacked=chart.is_stacked)
+    else:
+        for place, each in enumerate(chart.series):
+            if not each.dots:
+                continue
+            # Where lines lie on each other, those below are seen at the sides.
+            _line(axes, each, place, lead=max(0, len(chart.series) - 1 - place))
+    axes.set_xlabel(chart.x_label)
+    axes.set_ylabel(chart.y_label)
+    if chart.is_log_x:
+        axes.set_xscale("log", base=2 if chart.x_ticks else 10)
+    if chart.is_log_y:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,g}"))
+        axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+    elif not chart.is_share:
+        most = max((dot.high for each in series for dot in each.dots), default=1.0)
+        if chart.begins_at_zero and not chart.is_bars:
+            axes.set_ylim(0, 1.06 * most or 1.0)
+    if chart.x_ticks:
+        axes.xaxis.set_major_locator(FixedLocator(chart.x_ticks))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+    if chart.is_share:
+        axes.set_ylim(0, 1.02)
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+    if len(series) > 4:  # within, they would hide marks
+        axes.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.14),
+            ncols=3,
+            fontsize=7.5,
+            frameon=False,
+            handlelength=3.5,
+        )
+    elif len(series) > 1:
+        axes.legend(fontsize=7.5, framealpha=0.9, handlelength=3.5)
+
+
+def _line(axes: Axes, series: Series, place: int, lead: int) -> None:
+    """Draw a line and its marks. lead: how many lines may come to lie on it."""
+    colour = _COLOURS[place % 7]
+    mark: Any = _MARKS[place % 7] if series.has_marks else ""
+    face = "white" if series.is_modelled else colour
+    look: dict[str, Any] = {"color": colour, "ms": 4.0 + 0.7 * min(lead, 4)}
+    style: Any = (0, (4, 2)) if series.is_modelled else "-"
+    width = 1.2 + 0.35 * min(lead, 4)
+    xs: list[Any] = [dot.x for dot in series.dots]
+    axes.plot(xs, [dot.y for dot in series.dots], color=colour, linestyle=style, lw=width)
+    for dot in series.dots:
+        x: Any = dot.x
+        if dot.low < dot.high:
+            axes.vlines([x], dot.low, dot.high, color=colour, lw=1)
+        if series.has_marks:
+            hollow = "white" if dot.is_oversubscribed else face
+            axes.plot([x], [dot.y], marker=mark, mfc=hollow, zorder=3, **look)
+    # The legend shows line and mark together.
+    axes.plot([], [], marker=mark, linestyle=style, lw=width, mfc=face, label=series.label, **look)
+
+
+def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
+    words = list(dict.fromkeys(str(dot.x) for each in series for dot in each.dots))
+    width = 0.8 if is_stacked or not series else 0.8 / len(series)
+    heights = dict.fromkeys(words, 0.0)
+    for place, each in enumerate(series):
+        shift = 0.0 if is_stacked else (place - (len(series) - 1) / 2) * width
+        bars = axes.bar(
+            [words.index(str(dot.x)) + shift for dot in each.dots],
+            [dot.y for dot in each.dots],
+            width * (1.0 if is_stacked else 0.92),
+            [heights[str(dot.x)] if is_stacked else 0.0 for dot in each.dots],
+            color=_COLOURS[place % 7],
+            edgecolor="white",
+            # Where colours come again, other hatchings come with them.
+            hatch=_HATCHES[(place + place // 7) % 7],
+            alpha=0.55 if each.is_modelled else 1.0,
+            label=each.label,
+        )
+        for bar, dot in zip(bars, each.dots, strict=True):
+            heights[str(dot.x)] += dot.y
+            if dot.is_oversubscribed:
+                bar.set(facecolor="white", edgecolor=_COLOURS[place % 7], linewidth=1.2)
+            if dot.low < dot.high:
+                middle = bar.get_x() + bar.get_width() / 2
+                axes.vlines([middle], dot.low, dot.high, color="black", lw=1)
+    axes.set_xticks(range(len(words)), words)
+    axes.grid(visible=False, axis="x")
+
+
+def _table(axes: Axes, table: Table) -> None:
+    axes.axis("off")
+    rows = [[_shown(cell) for cell in row] for row in table.rows[:_MAX_TABLE_ROWS]]
+    listed = [list(table.columns), *rows]
+    lengths = [max(len(row[column]) for row in listed) for column in range(len(table.columns))]
+    widths = [1.06 * max(length, _LEAST_COLUMN_NUM_CHARS) + 1.5 for length in lengths]
+    drawn = axes.table(
+        cellText=rows,
+        colLabels=list(table.columns),
+        colWidths=[width / sum(widths) for width in widths],
+        loc="upper center",
+        cellLoc="left",
+        colLoc="left",
+        edges="horizontal",
+    )
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(max(4.5, min(7.5, 7.5 * _WIDTH_NUM_CHARS / sum(widths))))
+    drawn.scale(1, 1.25)
+    for (row, _), cell in drawn.get_celld().items():
+        cell.set_linewidth(0.4)
+        cell.PAD = 0.01
+        if row == 0:
+            cell.set_text_props(fontweight="bold")
+
+
+def _shown(cell: Cell) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)

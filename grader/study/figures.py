@@ -1,0 +1,104 @@
+"""Charts and tables as data: what is drawn, and what its CSV holds."""
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.study.results import Spread
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Dot:
+    """One mark of a chart: the median of some runs, the least and the most."""
+
+    x: float | str
+    y: float
+    low: float
+    high: float
+    is_oversubscribed: bool = False
+    """Measured with more ranks than cores: its mark is hollow."""
+
+    @classmethod
+    def of(cls, x: float | str, spread: Spread, *, is_oversubscribed: bool = False) -> "Dot":
+        """Return the mark of a measured spread."""
+        return cls(x, spread.median, spread.low, spread.high, is_oversubscribed)
+
+    @classmethod
+    def exact(cls, x: float | str, y: float) -> "Dot":
+        """Return the mark of a number that has no spread."""
+        return cls(x, y, y, y)
+
+
+@dataclass(frozen=True)
+class Series:
+    """Marks that belong together, by rising x."""
+
+    label: str
+    dots: tuple[Dot, ...]
+    is_modelled: bool = False
+    """Computed and not measured: drawn as a broken line."""
+    has_marks: bool = True
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One figure."""
+
+    name: str
+    """Of its files."""
+    title: str
+    x_label: str
+    """With its unit."""
+    y_label: str
+    series: tuple[Series, ...]
+    caption: str
+    is_bars: bool = False
+    """Bars side by side for each x, which is then a word."""
+    is_stacked: bool = False
+    """With is_bars: one upon the other."""
+    is_log_x: bool = False
+    is_log_y: bool = False
+    x_ticks: tuple[float, ...] = ()
+    begins_at_zero: bool = True
+    """Whether the axis of y does, if it is not logarithmic."""
+    is_share: bool = False
+    """Whether y is a share of 1, shown in percent from 0 to 100."""
+
+    def csv(self) -> str:
+        """Return all marks: series, x, y, low, high and what kind of number each is."""
+        rows: list[Sequence[Cell]] = []
+        for series in self.series:
+            for dot in series.dots:
+                kind = "modelled" if series.is_modelled else "measured"
+                kind += " with more ranks than cores" if dot.is_oversubscribed else ""
+                rows.append((series.label, dot.x, dot.y, dot.low, dot.high, kind))
+        return _csv(("series", self.x_label, self.y_label, "least", "most", "kind"), rows)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    caption: str
+
+    def csv(self) -> str:
+        """Return the table with all its digits."""
+        return _csv(self.columns, self.rows)
+
+
+Figure = Chart | Table
+
+
+def _csv(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,83 @@
+"""The folder that a point is measured in: the submission, support files, and the program."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.assignment import SHARED_SUPPORT, Assignment
+from grader.errors import UsageError
+from grader.submission import Submission
+
+SHARED_PROGRAM = "study_point.py"
+NOT_HANDED_IN = "not handed in"
+"""How the reason ends why a file is not there."""
+_BASE = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The files that a study runs."""
+
+    files: Mapping[str, bytes]
+    """By their path in the folder: what was handed in, and the grader's support files."""
+    handed_in: frozenset[str]
+    """Those of the files that are a student's."""
+    programs: Mapping[str, bytes]
+    """Those that measure, by name."""
+
+    def missing(self, needs: tuple[str, ...]) -> str:
+        """Return why a point cannot be measured for want of a file; empty where it can."""
+        absent = [file for file in needs if file not in self.files]
+        verb = "were" if len(absent) > 1 else "was"
+        return f"{' and '.join(absent)} {verb} {NOT_HANDED_IN}" if absent else ""
+
+
+def sources(assignment: Assignment, submission: Submission | None) -> Sources:
+    """Return what to run: a submission, or where there is none the reference.
+
+    Raises UsageError where the reference is not installed, GraderError without a support file.
+    """
+    support = {name: path.read_bytes() for name, path in assignment.support_paths().items()}
+    if submission is None:
+        if assignment.is_for_students:
+            raise UsageError(
+                f"the reference of {assignment.name} is not installed here; name your own files "
+                "with --submission DIR"
+            )
+        paths = {name: assignment.reference / name for name in assignment.handed_in}
+        student = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
+    else:
+        student = dict(submission.source_files(assignment.support))
+        for asked, others in assignment.accepted_names.items():
+            found = next((name for name in others if name in student), None)
+            if asked not in student and found is not None:
+                student[asked] = student[found]
+    programs = {
+        path.name: path.read_bytes()
+        for path in sorted((assignment.folder / "study" / "programs").glob("*.py"))
+    }
+    programs[SHARED_PROGRAM] = (SHARED_SUPPORT / SHARED_PROGRAM).read_bytes()
+    return Sources({**student, **support}, frozenset(student), programs)
+
+
+@contextmanager
+def workplace(found: Sources) -> Iterator[Path]:
+    """Write all files into a fresh folder, and remove it again.
+
+    In it, `work` holds the files and the programs, `reports` and `scratch` are empty.
+    """
+    base = _BASE if _BASE.is_dir() else None
+    folder = Path(tempfile.mkdtemp(prefix="grader-study-", dir=base))
+    try:
+        for name in ("reports", "scratch", "work/figures"):
+            (folder / name).mkdir(parents=True)
+        for name, content in {**found.files, **found.programs}.items():
+            path = folder / "work" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

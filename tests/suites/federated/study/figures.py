@@ -1,0 +1,115 @@
+"""Charts and the table of the five ways."""
+
+from grader.study import Chart, Dot, Network, Series, Spread, Table
+
+from .plan import ALL, FEDERATED, LONG, LONG_TIMES
+
+NETWORK = Network()
+NUM_BYTES = 4 * 62006
+"""Of the network's parameters."""
+NUM_ARRAYS = 10
+NUM_EPOCHS, BATCH_SIZE, ROUNDS = 3, 100, 5
+"""Of the scripts: the first two of those that average gradients."""
+
+
+def figures(results):
+    """Return all charts and the table."""
+    return [
+        *(_labels(results, split) for split in FEDERATED),
+        _rounds(results),
+        _accuracies(results),
+        _table(results),
+    ]
+
+
+def _labels(results, split):
+    series = []
+    for run, *_ in results.reports(FEDERATED[split])[:1]:
+        for label in range(len(run["labels"][0]) if run["labels"] else 0):
+            dots = tuple(
+                Dot.exact(f"client {client + 1}", float(counts[label]))
+                for client, counts in enumerate(run["labels"])
+            )
+            series.append(Series(f"digit {label}", dots))
+    return Chart(
+        f"labels_{split.replace('-', '_')}", f"FedAvg, {split}: labels of the clients",
+        "", "examples", tuple(series),
+        "Of the first run. iid: equal random parts. non-iid: shares of each class drawn from a "
+        "Dirichlet distribution, alpha = 0.1.",
+        is_bars=True, is_stacked=True,
+    )  # fmt: skip
+
+
+def _rounds(results):
+    series = []
+    for way in (*FEDERATED.values(), *LONG.values()):
+        curves = [run["accuracies"] for run, *_ in results.reports(way) if run["accuracies"]]
+        columns = zip(*curves, strict=False)
+        dots = tuple(Dot.of(i + 1, Spread.of(values)) for i, values in enumerate(columns))
+        series.append(Series(way, dots))
+    return Chart(
+        "fedavg_rounds", "FedAvg: accuracy by round, iid against non-iid", "round", "accuracy",
+        tuple(series),
+        "Of the global model on the test images, 4 clients. Each run has other seeds, so another "
+        f"split. The scripts have one local epoch a round; with {LONG_TIMES} of them a client "
+        "takes as many steps as if it had so many more examples.",
+        x_ticks=tuple(range(1, ROUNDS + 1)), is_share=True,
+    )  # fmt: skip
+
+
+def _accuracies(results):
+    dots = [
+        Dot.of(way.replace(" server", "\nserver").replace(", ", ",\n"), spread)
+        for way in ALL
+        if (spread := results.spread(way, "accuracy"))
+    ]
+    return Chart(
+        "final_accuracy", "Final accuracy on the test images", "", "accuracy",
+        (Series("accuracy", tuple(dots)),),
+        "Each with what its script says: FedAvg 5 rounds with batches of 32 on 4 clients, the "
+        f"others 3 epochs with batches of 100. At the right, FedAvg with {LONG_TIMES} local epochs "
+        "in place of one.",
+        is_bars=True, is_share=True,
+    )  # fmt: skip
+
+
+def communication_s(way, num_training):
+    """Return the modelled time of all messages of a way, in seconds."""
+    steps = NUM_EPOCHS * num_training // BATCH_SIZE
+    array_num_bytes = NUM_BYTES / NUM_ARRAYS
+    model_s = NETWORK.message_s(NUM_BYTES)
+    return {
+        "centralized": 0.0,
+        "serverless": steps * NUM_ARRAYS * NETWORK.collective_s(4, array_num_bytes),
+        "parameter server": steps * 2 * 4 * model_s,
+    }.get(way, ROUNDS * 2 * 4 * model_s)
+
+
+def _messages_ms(results, way):
+    for run, *_ in results.reports(way):
+        return communication_s(way, run["num_training"]) * 1e3
+    return None
+
+
+def _table(results):
+    rows = []
+    for way, (_, ranks) in ALL.items():
+        time, accuracy = results.spread(way, "time_s"), results.spread(way, "accuracy")
+        rows.append(
+            (
+                way,
+                ranks,
+                accuracy.text("{:.1%}")
+                if accuracy
+                else results.why_missing(way).partition(";")[0][:60],
+                time.text() if time else None,
+                _messages_ms(results, way),
+            )
+        )
+    return Table(
+        "five_ways", "Five ways side by side",
+        ("way", "ranks", "final accuracy", "time of the script (s)", "messages, modelled (ms)"),
+        tuple(rows),
+        "Time from the script's first line to its last, so with all that it measures itself. "
+        f"Modelled: all gradients and models on {NETWORK.describe()}.",
+    )  # fmt: skip

@@ -1,0 +1,38 @@
+"""What the figures of federated show, in sentences with numbers."""
+
+from .plan import FEDERATED, LONG, LONG_TIMES, WAYS
+
+
+def findings(results):
+    """Return sentences; where something was not measured, none about it."""
+    return [*_drop(results), *_same(results)]
+
+
+def _drop(results):
+    for ways, local in ((FEDERATED, "1 local epoch"), (LONG, f"{LONG_TIMES} local epochs")):
+        iid, other = (results.spread(way, "accuracy") for way in ways.values())
+        if iid is None or other is None:
+            continue
+        figures = f"non-iid {other.text('{:.1%}')} against iid {iid.text('{:.1%}')}"
+        if iid.num_runs == 1 or other.num_runs == 1:
+            yield f"FedAvg, {local}: {figures}; how much that varies is not known."
+        elif other.high < iid.low:
+            yield f"FedAvg, {local}, loses accuracy on clients with different labels: {figures}."
+        else:
+            yield f"FedAvg, {local}: {figures}; this difference is within the spread."
+
+
+def _same(results):
+    three = list(WAYS)[:3]
+    found = {way: results.numbers(way, "accuracy") for way in three}
+    runs = min(map(len, found.values()))
+    if runs:
+        most = max(
+            max(found[way][i] for way in three) - min(found[way][i] for way in three)
+            for i in range(runs)
+        )
+        verb = "come" if most < 0.05 else "do NOT come"
+        yield (
+            f"The first three ways {verb} to about the same accuracy with the same seed: they "
+            f"differ by at most {100 * most:.1f} percentage points in {runs} runs."
+        )

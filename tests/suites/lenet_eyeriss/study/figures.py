@@ -1,0 +1,126 @@
+"""Charts and tables of LeNet-5: curves, each rank's accuracies, time by processes."""
+
+from typing import Any
+
+from grader.study import Chart, Dot, Network, Series, Spread, Table
+
+from .plan import FAST_RATE, LEARNING_RATE, METHODS, PROCESSES, SHOWN, named
+
+NETWORK = Network()
+NUM_BYTES = 4 * 61706
+NUM_ARRAYS = 10
+
+
+def figures(results):
+    """Return all charts and tables."""
+    return [
+        *(
+            _curve(results, rate, key, label)
+            for rate in (LEARNING_RATE, FAST_RATE)
+            for key, label in (("loss", "loss"), ("accuracy", "training accuracy"))
+        ),
+        _accuracies(results),
+        _times(results),
+        _sent(),
+    ]
+
+
+def curve(results, name, key):
+    """Return {epoch: Spread} of rank 0 over the runs; empty where there is none."""
+    runs = [ranks[0] for ranks in results.reports(name)]
+    values = zip(*(run[key] for run in runs), strict=True)
+    return dict(zip(runs[0]["epoch"], map(Spread.of, values), strict=True)) if runs else {}
+
+
+def _curve(results, rate, key, label):
+    series = []
+    for method, shown in METHODS.items():
+        spreads = curve(results, named(method, SHOWN, rate), key)
+        dots = tuple(Dot.of(epoch, spread) for epoch, spread in spreads.items())
+        series.append(Series(f"{shown}, {SHOWN} processes", dots))
+    at = f"learning rate {rate:g}"
+    why = "" if rate == LEARNING_RATE else (
+        f" The sheet's rate is {LEARNING_RATE:g}, by which little is learned in so few steps."
+    )  # fmt: skip
+    return Chart(
+        f"{key}_{'sheet' if rate == LEARNING_RATE else 'fast'}",
+        f"LeNet-5: {label} by epoch, {at}", "epoch", label, tuple(series),
+        f"100 examples, {100 // SHOWN} on each process, one step an epoch, {at}; over all 100 "
+        f"examples. Where one line hides the other they agree.{why}",
+        is_share=key == "accuracy", begins_at_zero=rate != LEARNING_RATE,
+    )  # fmt: skip
+
+
+def _accuracies(results):
+    rows: list[tuple[Any, ...]] = []
+    for rate in (LEARNING_RATE, FAST_RATE):
+        for method, label in METHODS.items():
+            name = named(method, SHOWN, rate)
+            reports = results.reports(name)
+            if not reports:
+                why = results.why_missing(name).partition(";")[0]
+                rows.append((label, f"{rate:g}", "all", why[:60], None))
+                continue
+            for rank in range(SHOWN):
+                cells = [
+                    Spread.of(run[rank][key] for run in reports).text("{:.1%}")
+                    for key in ("own_accuracy", "validation")
+                ]
+                rows.append((label, f"{rate:g}", rank, *cells))
+    return Table(
+        "accuracy_of_each_rank", "LeNet-5: training and validation accuracy of each rank",
+        ("method", "rate", "rank", "training, its own examples", "validation"), tuple(rows),
+        "After the last epoch. Each rank is measured on the examples it was trained on, and on all "
+        "test images: the models are equal, so the latter have to be.",
+    )  # fmt: skip
+
+
+def modelled_s(results, method, processes):
+    """Return the modelled time of a training; None where its computing was not measured."""
+    alone = [each.median for n in METHODS if (each := results.spread(named(n, 1), "run_time_s"))]
+    if not alone:
+        return None
+    # One process computes on all examples, each of several on its share of them.
+    compute_s, epochs = min(alone) / processes, 100
+    if method == "ring_allreduce":
+        return compute_s + epochs * NETWORK.ring_s(processes, NUM_BYTES)
+    arrays_s = 2 * (processes - 1) * (NUM_ARRAYS * NETWORK.latency_s)
+    return compute_s + epochs * (
+        arrays_s + 2 * (processes - 1) * NUM_BYTES / NETWORK.num_bytes_per_s
+    )
+
+
+def _times(results):
+    series = []
+    for method, label in METHODS.items():
+        dots = [
+            Dot.of(n, spread, is_oversubscribed=results.is_oversubscribed(n))
+            for n in PROCESSES
+            if (spread := results.spread(named(method, n), "run_time_s"))
+        ]
+        series.append(Series(label, tuple(dots)))
+    for method, label in METHODS.items():
+        model = {n: modelled_s(results, method, n) for n in PROCESSES}
+        dots = [Dot.exact(n, time_s) for n, time_s in model.items() if time_s is not None]
+        series.append(Series(f"{label}, modelled", tuple(dots), True))
+    return Chart(
+        "training_time", "LeNet-5: training time by processes", "processes", "time (s)",
+        tuple(series),
+        "100 epochs, without measuring accuracies; over the loopback interface, by gloo. Modelled: "
+        "process 0 collects and returns each of the ten tensors one by one, or one ring of all "
+        f"gradients; computing shrinks with the share. {NETWORK.describe()}.",
+        is_log_x=True, is_log_y=True, x_ticks=PROCESSES,
+    )  # fmt: skip
+
+
+def _sent():
+    rows = []
+    for n in PROCESSES:
+        ring = round(2 * (n - 1) / n * NUM_BYTES)
+        rows.append((n, (n - 1) * NUM_BYTES, NUM_BYTES if n > 1 else 0, ring))
+    return Table(
+        "bytes_sent", "LeNet-5: bytes that a process sends in an epoch, by the formulas",
+        ("processes", "all-reduce, process 0", "all-reduce, others", "ring, each"), tuple(rows),
+        "Of 61,706 gradients of 4 bytes; computed, not measured. The all-reduce is the plain one, "
+        "in which process 0 collects and returns.",
+    )  # fmt: skip

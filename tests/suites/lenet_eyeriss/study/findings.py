@@ -1,0 +1,56 @@
+"""What the figures of lenet_eyeriss show, in sentences with numbers."""
+
+from grader.study import compared
+
+from .figures import curve
+from .plan import FAST_RATE, LEARNING_RATE, METHODS, PROCESSES, SHOWN, named
+
+
+def findings(results):
+    """Return sentences; where something was not measured, none about it."""
+    return [*_agreement(results), *_equal_models(results), *_learning(results), *_times(results)]
+
+
+def _agreement(results):
+    for rate in (LEARNING_RATE, FAST_RATE):
+        both = [results.reports(named(method, SHOWN, rate)) for method in METHODS]
+        if all(both):
+            pairs = zip(*(runs[0][0]["loss"] for runs in both), strict=True)
+            most = max(abs(one - other) for one, other in pairs)
+            verb = "agree" if most < 1e-3 else "do NOT agree"
+            yield (
+                f"All-reduce and ring {verb} at learning rate {rate:g}: their losses differ by at "
+                f"most {most:.1e} in any epoch."
+            )
+
+
+def _equal_models(results):
+    for method in METHODS:
+        for run in results.reports(named(method, SHOWN)):
+            last = [rank["validation"] for rank in run]
+            if max(last) != min(last):
+                yield f"WRONG: {METHODS[method]}: the processes end with different models."
+                break
+
+
+def _learning(results):
+    for rate in (LEARNING_RATE, FAST_RATE):
+        for method in METHODS:
+            accuracies = curve(results, named(method, SHOWN, rate), "accuracy")
+            if accuracies:
+                yield (
+                    f"After {max(accuracies)} epochs at learning rate {rate:g} training accuracy "
+                    f"is {accuracies[max(accuracies)].text('{:.1%}')}."
+                )
+                break
+
+
+def _times(results):
+    for n in PROCESSES[1:]:
+        spreads = [results.spread(named(method, n), "run_time_s") for method in METHODS]
+        told = compared(
+            f"the all-reduce on {n} processes", spreads[0], "the ring", spreads[1],
+            less="faster", unit="s",
+        )  # fmt: skip
+        if told:
+            yield told[0].upper() + told[1:]

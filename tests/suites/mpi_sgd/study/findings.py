@@ -1,0 +1,120 @@
+"""What the figures of mpi_sgd show, in sentences with numbers."""
+
+from grader.study import Spread, compared
+
+from .marks import staleness_of
+from .plan import (
+    MASTERS,
+    REDUCING_RANKS,
+    WORKERS,
+    asynchronous,
+    gentle,
+    gentle_serial,
+    reducing,
+    serial,
+    sync,
+)
+from .reducing_figures import crossing, medians_s
+
+
+def findings(results):
+    """Return sentences; where something was not measured, none about it."""
+    return [
+        *_equal_ranks(results),
+        *_equal_accuracy(results),
+        *_divergence(results),
+        *_reductions(results),
+    ]
+
+
+def _equal_ranks(results):
+    """Say which synchronous trainings left their ranks with different networks."""
+    for way in ("collective", "ring"):
+        for ranks in (2, 4, 8, 16):
+            for reports in results.reports(sync(way, ranks)):
+                sums = [report["parameters"] for report in reports]
+                if max(sums) - min(sums) > 1e-6 * abs(max(sums)):
+                    yield (
+                        f"WRONG: {sync(way, ranks)}: the ranks end with different networks, "
+                        "which synchronous training must not."
+                    )
+                    break
+
+
+def _equal_accuracy(results):
+    alone = results.spread(serial(), "accuracy")
+    for way in ("collective", "ring"):
+        found = {n: results.spread(sync(way, n), "accuracy") for n in (2, 4, 8, 16)}
+        medians = [each.median for each in found.values() if each is not None]
+        if alone is None or not medians:
+            continue
+        ranks = [n for n, each in found.items() if each is not None]
+        yield (
+            f"Synchronous training ({way}) is as accurate on {ranks[0]} to {ranks[-1]} ranks as "
+            f"alone: {min(medians):.1%} to "
+            f"{max(medians):.1%}, serial {alone.low:.1%} to {alone.high:.1%}."
+            if min(medians) > alone.low - 0.08
+            else f"Synchronous training ({way}) is less accurate than the serial one: "
+            f"{min(medians):.1%} to {max(medians):.1%} against {alone.text('{:.1%}')}."
+        )
+
+
+def _divergence(results):
+    alone = results.spread(serial(), "accuracy")
+    for masters in MASTERS:
+        lost = None
+        for workers in WORKERS:
+            spread = results.spread(asynchronous(masters, workers), "accuracy")
+            if spread is not None and alone is not None and spread.median < alone.median / 2:
+                lost = (workers, spread)
+                break
+        if lost is None:
+            continue
+        workers, spread = lost
+        age, most = staleness_of(results, masters, workers)
+        aged = f"; there a gradient is {age.median:.1f} steps old ({most} at most)" if age else ""
+        yield (
+            f"With {masters} masters asynchronous training loses more than half of its accuracy "
+            f"from {workers} workers on: {spread.text('{:.1%}')} against {alone.text('{:.1%}')} "
+            f"of the serial one{aged}."
+        )
+    for workers in WORKERS[2:]:
+        full = results.spread(asynchronous(2, workers), "accuracy")
+        small = results.spread(gentle(2, workers), "accuracy")
+        serial_small = results.spread(gentle_serial(workers), "accuracy")
+        if None in (alone, full, small, serial_small):
+            continue
+        yield (
+            f"What old gradients cost with {workers} workers, in percentage points of accuracy: "
+            f"{100 * (alone.median - full.median):.0f} at the full rate, "
+            f"{100 * (serial_small.median - small.median):.0f} at the rate divided by {workers}, "
+            f"by which the serial program learns {serial_small.text('{:.1%}')} in as many steps."
+        )
+
+
+def _reductions(results):
+    for ranks in REDUCING_RANKS:
+        found = crossing(results, ranks)
+        if found is not None:
+            before, first = found
+            told = f"from {first} numbers on" if first else f"nowhere up to {before} numbers"
+            yield f"On {ranks} ranks the ring was faster than the naive all-reduce {told}."
+        for way in ("ring", "naive"):
+            own, library = medians_s(results, way, ranks), medians_s(results, "library", ranks)
+            if own and library and max(own) == max(library):
+                longest = max(own)
+                (report, *_), (other, *_) = (
+                    results.reports(reducing(each, ranks))[0] for each in (way, "library")
+                )
+                yield compared(
+                    f"{way} ({ranks} ranks, {longest} numbers)", _last(report),
+                    "MPI_Allreduce", _last(other), less="faster", unit="ms",
+                )  # fmt: skip
+
+
+def _last(report):
+    """Return the spread of the longest array, in milliseconds."""
+    low, median, high = (
+        report[key][-1] * 1e3 for key in ("quarter_s", "median_s", "three_quarters_s")
+    )
+    return Spread(median, low, high, 15)

@@ -1,0 +1,105 @@
+"""Charts of the laws of Amdahl and Gustafson."""
+
+from grader.study import Chart, Series, Spread, amdahl_fraction, gustafson_fraction
+from grader.study.model import amdahl_speed_up, gustafson_speed_up
+
+from . import modelled
+from .marks import dots_of, exact_dots, modelled_times_s, spreads_of, sync_speed_ups
+from .plan import BATCH_SIZE, RANKS, WAYS, scaled, sync
+
+LEAST_POINTS = 3
+"""Measured without sharing cores, for a law to be fitted to them."""
+
+
+def law(results, way="ring"):
+    """Return (the times a law is fitted to, by ranks; whether they are modelled ones)."""
+    measured = {
+        ranks: spread.median
+        for ranks, spread in spreads_of(results, {n: sync(way, n) for n in RANKS}, "time_s").items()
+        if spread is not None and not results.is_oversubscribed(ranks)
+    }
+    if len(measured) >= LEAST_POINTS:
+        return measured, False
+    return modelled_times_s(results, way, modelled.CLUSTER), True
+
+
+def amdahl(results):
+    """Return the chart of one size of work on more ranks."""
+    series, said = [], []
+    for way, label in WAYS.items():
+        times_s, is_modelled = law(results, way)
+        series.append(Series(f"{label}, measured", dots_of(results, sync_speed_ups(results, way))))
+        if 1 not in times_s or len(times_s) < 2:
+            continue
+        fraction = amdahl_fraction(list(times_s), list(times_s.values()), times_s[1])
+        if is_modelled:
+            ratios = {ranks: times_s[1] / time_s for ranks, time_s in times_s.items()}
+            series.append(Series(f"{label}, modelled", exact_dots(ratios), True))
+        curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
+        series.append(
+            Series(
+                f"Amdahl, {label}: {fraction:.1%} serial", exact_dots(curve), True, has_marks=False
+            )
+        )
+        kind = "modelled" if is_modelled else "measured"
+        most = f"at most {1 / fraction:.1f} times as fast" if fraction else "no limit"
+        said.append(f"{label}: fitted to {kind} time, serial share {fraction:.1%}, {most}.")
+    return Chart(
+        "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
+        tuple(series),
+        " ".join(said)
+        + " The law knows no messages, whose share grows with the ranks. Fitted to modelled time "
+        f"where fewer than {LEAST_POINTS} measured points have a core for each rank. Model: "
+        f"{modelled.CLUSTER.describe()}.",
+        is_log_x=True, x_ticks=RANKS,
+    )  # fmt: skip
+
+
+def scaled_speed_ups(results):
+    """Return (scaled speed-ups by ranks, whether they are modelled): the work grows with ranks."""
+    alone_s = modelled.step_s(results)
+    if alone_s is None:
+        return {}, True
+    measured = {1: 1.0}
+    for ranks in RANKS[1:]:
+        spread = results.spread(scaled(ranks), "step_s")
+        if spread is not None and not results.is_oversubscribed(ranks):
+            measured[ranks] = ranks * alone_s / spread.median
+    if len(measured) >= LEAST_POINTS:
+        return measured, False
+    model = {
+        n: modelled.sync_step_s(results, "ring", n, BATCH_SIZE, modelled.CLUSTER) for n in RANKS
+    }
+    return {n: n * alone_s / each for n, each in model.items() if each is not None}, True
+
+
+def gustafson(results):
+    """Return the chart of work that grows with the ranks."""
+    alone_s = modelled.step_s(results)
+    spreads = {}
+    for ranks in RANKS[1:]:
+        steps_s = results.numbers(scaled(ranks), "step_s")
+        if steps_s and alone_s is not None:
+            spreads[ranks] = Spread.of(ranks * alone_s / each for each in steps_s)
+    series = [Series("own ring, measured", dots_of(results, spreads))]
+    ratios, is_modelled = scaled_speed_ups(results)
+    said = ""
+    if len(ratios) > 1:
+        fraction = gustafson_fraction(list(ratios), list(ratios.values()))
+        if is_modelled:
+            series.append(Series("own ring, modelled", exact_dots(ratios), True))
+        curve = {ranks: gustafson_speed_up(ranks, fraction) for ranks in RANKS}
+        series.append(
+            Series(
+                f"Gustafson, serial share {fraction:.1%}", exact_dots(curve), True, has_marks=False
+            )
+        )
+        kind = "modelled" if is_modelled else "measured"
+        said = f"Fitted to {kind} time: serial share {fraction:.1%}."
+    return Chart(
+        "gustafson", "Gustafson's law: work that grows with the ranks", "ranks",
+        "scaled speed-up", tuple(series),
+        f"Each rank has {BATCH_SIZE} examples a step, so n ranks do n times the work. {said} "
+        f"Model: {modelled.CLUSTER.describe()}.",
+        is_log_x=True, x_ticks=RANKS,
+    )  # fmt: skip

@@ -1,0 +1,73 @@
+"""Marks of charts of trainings: measured spreads, speed-ups, modelled times, staleness."""
+
+from grader.study import Dot, Series, Spread
+
+from . import modelled
+from .plan import BATCH_SIZE, RANKS, asynchronous, serial, sync
+
+
+def sync_speed_ups(results, way):
+    """Return measured speed-ups by ranks, {ranks: Spread}."""
+    return speed_ups_of(results, {ranks: sync(way, ranks) for ranks in RANKS})
+
+
+def speed_ups_of(results, names):
+    """Return spreads of speed-ups against the serial program, by what the names are by."""
+    alone = results.spread(serial(), "time_s")
+    found = {}
+    for x, name in names.items():
+        times_s = results.numbers(name, "time_s")
+        if alone is not None and times_s:
+            found[x] = Spread.of(alone.median / time_s for time_s in times_s)
+    return found
+
+
+def dots_of(results, spreads, ranks_of=lambda x: x):
+    """Return the marks of spreads by x; ranks_of says how many ranks an x has."""
+    return tuple(
+        Dot.of(x, spread, is_oversubscribed=results.is_oversubscribed(ranks_of(x)))
+        for x, spread in spreads.items()
+        if spread is not None
+    )
+
+
+def spreads_of(results, names, key):
+    """Return the spread of what rank 0 reported, by what the names are by."""
+    return {x: results.spread(name, key) for x, name in names.items()}
+
+
+def modelled_times_s(results, way, network=modelled.NETWORK):
+    """Return the modelled time of a synchronous training by ranks."""
+    times_s = {
+        ranks: modelled.sync_step_s(results, way, ranks, BATCH_SIZE // ranks, network)
+        for ranks in RANKS
+    }
+    return {
+        ranks: each * modelled.num_steps(results)
+        for ranks, each in times_s.items()
+        if each is not None
+    }
+
+
+def exact_dots(by_x):
+    """Return marks without a spread."""
+    return tuple(Dot.exact(x, y) for x, y in by_x.items())
+
+
+def level(label, spread, xs):
+    """Return a line at one height, for what does not depend on x."""
+    if spread is None:
+        return Series(label, ())
+    dots = tuple(Dot.of(x, spread) for x in (min(xs), max(xs)))
+    return Series(label, dots, has_marks=False)
+
+
+def staleness_of(results, masters, workers):
+    """Return how old gradients were, over all workers and runs: mean per run, and the most."""
+    means, most = [], 0
+    for ranks in results.reports(asynchronous(masters, workers)):
+        ages = [age for each in ranks for age in each["staleness"]]
+        if ages and max(ages) >= 0:
+            means.append(sum(ages) / len(ages))
+            most = max(most, *ages)
+    return Spread.of(means) if means else None, most

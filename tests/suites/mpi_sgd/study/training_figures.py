@@ -1,0 +1,209 @@
+"""Charts and tables of the trainings: time, speed-up, accuracy, laws, staleness."""
+
+from typing import Any
+
+from grader.study import Chart, Dot, Series, Table
+
+from . import modelled
+from .laws import amdahl, gustafson
+from .marks import (
+    dots_of,
+    exact_dots,
+    level,
+    modelled_times_s,
+    speed_ups_of,
+    spreads_of,
+    staleness_of,
+)
+from .plan import (
+    BATCH_SIZE,
+    MASTERS,
+    RANKS,
+    WAYS,
+    WORKERS,
+    asynchronous,
+    gentle,
+    gentle_serial,
+    serial,
+    sync,
+)
+
+SERIAL = "serial"
+
+
+def training_figures(results):
+    """Return what the sheet asks of the two kinds of training."""
+    return [
+        *_sync(results),
+        amdahl(results),
+        gustafson(results),
+        *_async(results),
+        _staleness(results),
+        _table(results),
+    ]
+
+
+def _work(results):
+    return f"{modelled.num_steps(results)} steps with batches of {BATCH_SIZE} examples in all"
+
+
+def _sync(results):
+    alone = results.spread(serial(), "time_s")
+    accuracy = results.spread(serial(), "accuracy")
+    common: dict[str, Any] = {"x_label": "ranks", "is_log_x": True, "x_ticks": RANKS}
+    times, speed_ups, accuracies = [], [], []
+    for way, label in WAYS.items():
+        names = {ranks: sync(way, ranks) for ranks in RANKS}
+        times.append(Series(label, dots_of(results, spreads_of(results, names, "time_s"))))
+        speed_ups.append(Series(label, dots_of(results, speed_ups_of(results, names))))
+        accuracies.append(Series(label, dots_of(results, spreads_of(results, names, "accuracy"))))
+    for way, label in WAYS.items():
+        model = modelled_times_s(results, way)
+        name = f"{label}, modelled"
+        times.append(Series(name, exact_dots(model), is_modelled=True))
+        if 1 in model:
+            ratios = {ranks: model[1] / time_s for ranks, time_s in model.items()}
+            speed_ups.append(Series(name, exact_dots(ratios), is_modelled=True))
+    times.append(level(SERIAL, alone, RANKS))
+    accuracies.append(level(SERIAL, accuracy, RANKS))
+    network = f"Modelled on a network of {modelled.NETWORK.describe()}; its computing was measured."
+    work = _work(results)
+    return [
+        Chart(
+            "sync_run_time", "Synchronous training: run time by ranks", y_label="time (s)",
+            series=tuple(times), is_log_y=True,
+            caption=f"{work}, from MPI.Init to MPI.Finalize. {network}", **common,
+        ),
+        Chart(
+            "sync_speed_up", "Synchronous training: speed-up against the serial program",
+            y_label="speed-up", series=tuple(speed_ups), caption=f"{work}. {network}", **common,
+        ),
+        Chart(
+            "sync_accuracy", "Synchronous training: accuracy by ranks", y_label="accuracy",
+            series=tuple(accuracies), is_share=True,
+            caption=f"On the test images, after {work}.", **common,
+        ),
+    ]  # fmt: skip
+
+
+def _async(results):
+    times: list[Series] = []
+    speed_ups: list[Series] = []
+    accuracies: list[Series] = []
+    models = []
+    for masters in MASTERS:
+        names = {workers: asynchronous(masters, workers) for workers in WORKERS}
+        label = f"{masters} masters"
+
+        def ranks_of(workers, masters=masters):
+            return masters + workers
+
+        for chart, spreads in (
+            (times, spreads_of(results, names, "time_s")),
+            (speed_ups, speed_ups_of(results, names)),
+            (accuracies, spreads_of(results, names, "accuracy")),
+        ):
+            chart.append(Series(label, dots_of(results, spreads, ranks_of)))
+        steps = {workers: modelled.async_step_s(results, masters, workers) for workers in WORKERS}
+        model = {
+            workers: each * modelled.num_steps(results)
+            for workers, each in steps.items()
+            if each is not None
+        }
+        models.append((f"{label}, modelled", model))
+    alone = results.spread(serial(), "time_s")
+    times += [Series(name, exact_dots(model), True) for name, model in models]
+    if alone is not None:
+        speed_ups += [
+            Series(name, exact_dots({n: alone.median / each for n, each in model.items()}), True)
+            for name, model in models
+        ]
+    for label, names in (
+        ("2 masters, rate / workers", {workers: gentle(2, workers) for workers in WORKERS}),
+        ("serial, rate / workers", {workers: gentle_serial(workers) for workers in WORKERS}),
+    ):
+        num_others = 2 if "masters" in label else -max(WORKERS)
+        spreads = spreads_of(results, names, "accuracy")
+        accuracies.append(
+            Series(
+                label, dots_of(results, spreads, lambda workers, more=num_others: workers + more)
+            )
+        )
+    times.append(level(SERIAL, alone, WORKERS))
+    accuracies.append(level(SERIAL, results.spread(serial(), "accuracy"), WORKERS))
+    common: dict[str, Any] = {"x_label": "workers", "x_ticks": WORKERS, "is_log_x": True}
+    work = _work(results).replace("in all", "each")
+    network = f"Modelled on a network of {modelled.NETWORK.describe()}; its computing was measured."
+    return [
+        Chart(
+            "async_run_time", "Asynchronous training: run time by workers", y_label="time (s)",
+            series=tuple(times), is_log_y=True, caption=f"{work}, of all workers. {network}",
+            **common,
+        ),
+        Chart(
+            "async_speed_up", "Asynchronous training: speed-up against the serial program",
+            y_label="speed-up", series=tuple(speed_ups), caption=f"{work}. {network}", **common,
+        ),
+        Chart(
+            "async_accuracy", "Asynchronous training: accuracy by workers", y_label="accuracy",
+            series=tuple(accuracies), is_share=True,
+            caption=f"On the test images, after {work} of all workers. With `rate / workers` steps "
+            "are divided by the number of workers (Zhang et al. 2016): old gradients then do less "
+            "harm, but little is learned in so few steps, as the serial program shows.",
+            **common,
+        ),
+    ]  # fmt: skip
+
+
+def _staleness(results):
+    series = []
+    for masters in MASTERS:
+        dots, mosts = [], []
+        for workers in WORKERS:
+            spread, most = staleness_of(results, masters, workers)
+            if spread is not None:
+                is_many = results.is_oversubscribed(masters + workers)
+                dots.append(Dot.of(workers, spread, is_oversubscribed=is_many))
+                mosts.append(Dot(workers, most, most, most, is_many))
+        series.append(Series(f"{masters} masters, mean", tuple(dots)))
+        series.append(Series(f"{masters} masters, most", tuple(mosts)))
+    expected = {workers: float(workers - 1) for workers in WORKERS}
+    series.append(Series("workers - 1", exact_dots(expected), True, has_marks=False))
+    return Chart(
+        "async_staleness", "Asynchronous training: how old gradients are", "workers",
+        "steps that others took meanwhile", tuple(series),
+        "Between the parameters that a gradient was computed with and the step that uses it, "
+        "counted exactly: each step leaves a count in a bias that takes part in nothing else.",
+        x_ticks=WORKERS, is_log_x=True,
+    )  # fmt: skip
+
+
+def _table(results):
+    rows = []
+    names = [("serial", serial(), 1)]
+    names += [(sync(way, ranks), sync(way, ranks), ranks) for way in WAYS for ranks in RANKS]
+    names += [
+        (asynchronous(masters, workers), asynchronous(masters, workers), masters + workers)
+        for masters in MASTERS
+        for workers in WORKERS
+    ]
+    alone = results.spread(serial(), "time_s")
+    for label, name, ranks in names:
+        time = results.spread(name, "time_s")
+        accuracy = results.spread(name, "accuracy")
+        ratio = alone.median / time.median if alone is not None and time is not None else None
+        rows.append(
+            (
+                label,
+                ranks,
+                "yes" if results.is_oversubscribed(ranks) else "no",
+                time.text("{:.3g}") if time else results.why_missing(name).partition(";")[0][:40],
+                round(ratio, 2) if ratio else None,
+                f"{accuracy.median:.1%}" if accuracy else None,
+            )
+        )
+    columns = ("training", "ranks", "more than cores", "time (s)", "speed-up", "accuracy")
+    return Table(
+        "trainings", "All trainings against the serial program", columns, tuple(rows),
+        f"{_work(results)}; asynchronous workers take whole batches each.",
+    )  # fmt: skip

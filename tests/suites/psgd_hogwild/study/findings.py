@@ -1,0 +1,45 @@
+"""What the figures of psgd_hogwild show, in sentences with numbers."""
+
+from grader.study import compared
+
+from .plan import PROCESSES, SERIAL, WAYS, named
+
+
+def findings(results):
+    """Return sentences; where something was not measured, none about it."""
+    return [*_network(results), *_speed_ups(results), *_accuracies(results)]
+
+
+def _network(results):
+    names = [SERIAL, *(named(way, n) for way in WAYS for n in PROCESSES)]
+    reports = [run[0] for name in names for run in results.reports(name)]
+    if any(report["network"] == "plain" for report in reports):
+        yield "network.py was not handed in: measured with a plain network of two linear layers."
+
+
+def _speed_ups(results):
+    for way, label in WAYS.items():
+        alone, two = (results.spread(named(way, n), "time_s") for n in (1, 2))
+        told = compared(f"{label} on 2", two, f"{label} on 1", alone, less="faster", unit="s")
+        if told:
+            yield told
+
+
+def _accuracies(results):
+    for way, label in WAYS.items():
+        few, many = (results.spread(named(way, n), "accuracy") for n in (1, PROCESSES[-1]))
+        if few is None or many is None:
+            continue
+        figures = f"{few.text('{:.1%}')} on 1, {many.text('{:.1%}')} on {PROCESSES[-1]}"
+        if few.num_runs == 1 or many.num_runs == 1:
+            yield f"{label}: {figures}; how much that varies is not known."
+        elif many.high < few.low:
+            yield f"{label} loses accuracy with more processes at the same epochs: {figures}."
+        else:
+            yield f"{label} keeps its accuracy within the spread: {figures}."
+    one, other = (results.spread(named(way, PROCESSES[-1]), "accuracy") for way in WAYS)
+    if one and other and min(one.num_runs, other.num_runs) > 1 and one.high < other.low:
+        yield (
+            f"On {PROCESSES[-1]} processes Hogwild is more accurate than parallel SGD: "
+            f"{other.text('{:.1%}')} against {one.text('{:.1%}')}."
+        )

@@ -1,0 +1,82 @@
+"""What the figures of vgg_ddp show, in sentences with numbers."""
+
+from statistics import median
+
+from grader.study import compared
+
+from .figures import iteration_s, losses, modelled_s
+from .plan import LABELS, WAYS, WINDOWS, named
+
+_FOUR = 4
+_TOLERANCE = 0.02
+"""Of a loss in the first steps, where rounding has not yet grown."""
+
+
+def findings(results):
+    """Return sentences; where something was not measured, none about it."""
+    return [
+        *_disagreement(results),
+        *_fastest(results),
+        *_modelled_order(results),
+        *_trend(results),
+        *_accuracies(results),
+    ]
+
+
+def _disagreement(results):
+    """Say whose first losses are not those of the others: on 4 nodes all have the same."""
+    ways = [way for way in WAYS if way != "single"]
+    firsts = {way: losses(results, named(way, _FOUR))[:4] for way in ways}
+    found = {way: each for way, each in firsts.items() if each}
+    if len(found) < 3:
+        return
+    for way, series in found.items():
+        common = [median(values) for values in zip(*found.values(), strict=True)]
+        if max(abs(one - other) for one, other in zip(series, common, strict=True)) > _TOLERANCE:
+            yield (
+                f"WRONG: the first losses of {LABELS[way]} on 4 nodes are not those of the other "
+                "ways, which take the same steps."
+            )
+
+
+def _fastest(results):
+    ddp = _in_ms(iteration_s(results, named("ddp", _FOUR), WINDOWS[0]))
+    for way in ("allreduce", "gather_scatter", "isend_irecv"):
+        other = _in_ms(iteration_s(results, named(way, _FOUR), WINDOWS[0]))
+        told = compared(
+            f"{LABELS['ddp']} on 4 nodes", ddp, LABELS[way], other, less="faster", unit="ms"
+        )
+        if told:
+            yield told[0].upper() + told[1:]
+
+
+def _in_ms(spread):
+    return None if spread is None else spread.times(1e3)
+
+
+def _modelled_order(results):
+    model = {way: modelled_s(results, way, _FOUR) for way in WAYS if way != "single"}
+    if None not in model.values():
+        order = sorted(model, key=lambda way: model[way])
+        told = ", ".join(f"{LABELS[way]} {model[way] * 1e3:.1f} ms" for way in order)
+        yield f"Modelled on 4 machines, the fastest first: {told}."
+
+
+def _trend(results):
+    for way in WAYS:
+        series = losses(results, named(way, 1 if way == "single" else _FOUR))
+        if len(series) >= 6:
+            first, last = sum(series[:3]) / 3, sum(series[-3:]) / 3
+            verb = "falls" if last < first else "does NOT fall"
+            yield f"The loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} at last."
+
+
+def _accuracies(results):
+    found = {
+        LABELS[way]: spread
+        for way in WAYS
+        if (spread := results.spread(named(way, 1 if way == "single" else _FOUR), "test_accuracy"))
+    }
+    if len(found) > 1:
+        told = ", ".join(f"{label} {spread.median:.1%}" for label, spread in found.items())
+        yield f"Accuracy on the test images: {told}."

@@ -1,0 +1,76 @@
+"""What --since says: what holds now, what broke, and nothing of tests that only one report has."""
+
+from dataclasses import replace
+
+import pytest
+
+from grader.model import Verdict
+from grader.report.comparison import changes_text, compare
+from grader.report.page import Page
+
+from . import example, hostile
+from .harmless import assert_no_command
+
+PAGE = Page(colour=False, plain=True, width=80, verbose=False)
+
+
+def of(*verdicts: Verdict, part: str = "ring"):
+    tests = [
+        replace(
+            example.passed(f"test_number_{n}", "It is right.", 2),
+            verdict=verdict,
+            points=2 if verdict is Verdict.ACCEPTED else 0,
+        )
+        for n, verdict in enumerate(verdicts)
+    ]
+    return replace(example.usual(), parts=(example.part(part, "A ring", *tests),))
+
+
+BEFORE = of(Verdict.ACCEPTED, Verdict.DEADLOCK, Verdict.WRONG_ANSWER, Verdict.SKIPPED)
+NOW = of(Verdict.WRONG_ANSWER, Verdict.ACCEPTED, Verdict.DEADLOCK, Verdict.SKIPPED)
+
+
+def test_each_change_is_told_once():
+    assert changes_text(compare(BEFORE, NOW), PAGE).split("\n") == [
+        "Since the last report: 2 -> 2 of 8.",
+        "  holds now: ring: number 1 (DEADLOCK before)",
+        "  fails otherwise: ring: number 2 (WRONG_ANSWER before, DEADLOCK now)",
+        "  BROKE: ring: number 0 (ACCEPTED before, WRONG_ANSWER now)",
+    ]
+
+
+def test_the_same_is_the_same():
+    told = changes_text(compare(NOW, NOW), PAGE)
+    assert told == "Since the last report: 2 -> 2 of 8; every test is as it was."
+
+
+def test_only_tests_of_both_count():
+    """A grading of one part is compared with that part of a whole one."""
+    whole = replace(BEFORE, parts=(*BEFORE.parts, *of(Verdict.ACCEPTED, part="other").parts))
+    compared = compare(whole, NOW)
+    assert (compared.points_before, compared.points_now, compared.max_points) == (2, 2, 8)
+
+
+@pytest.mark.parametrize(
+    "before", [replace(BEFORE, assignment="another"), of(Verdict.ACCEPTED, part="another")]
+)
+def test_a_report_on_something_else_cannot_be_compared(before):
+    with pytest.raises(ValueError, match="with no test of this grading"):
+        compare(before, NOW)
+
+
+@pytest.mark.parametrize("text", hostile.TEXTS, ids=range(len(hostile.TEXTS)))
+def test_no_text_is_active_in_a_comparison(text):
+    report = hostile.everywhere(text)
+    before = replace(
+        report,
+        parts=tuple(
+            replace(
+                part,
+                tests=tuple(replace(test, verdict=Verdict.DEADLOCK) for test in part.tests),
+            )
+            for part in report.parts
+        ),
+    )
+    for line in changes_text(compare(before, report), PAGE).split("\n"):
+        assert_no_command(line)

@@ -1,0 +1,207 @@
+"""`grade study` from a course of one's own to its page, with programs that fail in every way."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from grader.authoring import skeleton
+from grader.study.measure import measure
+from grader.study.plan import Launcher, Point
+from grader.study.workplace import Sources
+
+ROOT = Path(__file__).resolve().parents[3]
+SHARED = (ROOT / "grader" / "support" / "study_point.py").read_bytes()
+STUDY = '''"""Times my_sum on one and two ranks."""
+from grader.study import Chart, Dot, Point, Series
+
+NAMES = {1: "1 rank", 2: "2 ranks"}
+
+def points(extent):
+    return [
+        Point(name, "sum", "summing.py", {"length": 10}, needs=("my_sum.py",), ranks=ranks,
+              num_repeats=2)
+        for ranks, name in NAMES.items()
+    ]
+
+def figures(results):
+    spreads = {n: results.spread(name, "time_s") for n, name in NAMES.items()}
+    dots = tuple(Dot.of(n, each) for n, each in spreads.items() if each)
+    return [Chart("sum", "Sum", "ranks", "time (s)", (Series("sum", dots),), "Of 10 numbers.")]
+
+def findings(results):
+    return [f"{len(results.reports(name))} runs on {name}." for name in NAMES.values()]
+'''
+PROGRAM = """import time
+import my_sum
+from mpi4py import MPI
+from study_point import report, settings
+
+begin_s = time.perf_counter()
+assert settings()["length"] == 10 and callable(my_sum.add)
+report(MPI.COMM_WORLD.Get_rank(), time_s=time.perf_counter() - begin_s)
+"""
+
+
+@pytest.fixture
+def course(tmp_path):
+    """Write a course of one assignment, `sums`, with a study."""
+    root = tmp_path / "course"
+    root.mkdir()
+    skeleton.write(root, "sums")
+    folder = root / "tests" / "suites" / "sums" / "study"
+    (folder / "programs").mkdir(parents=True)
+    (folder / "__init__.py").write_text(STUDY)
+    (folder / "programs" / "summing.py").write_text(PROGRAM)
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "my_sum.py").write_text("def add():\n    pass\n")
+    return root
+
+
+def grade_study(course, *arguments):
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "grader", "study", "sums", "--course", str(course)),
+            *("--quick", *arguments),
+        ],
+        capture_output=True,
+        text=True,
+        cwd=course.parent,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=120,
+    )
+
+
+def test_a_study_of_a_course_of_ones_own(course):
+    """Measured once with MPI, drawn, and the second time not measured again."""
+    done = grade_study(course, "--submission", "work", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert "1 of 4: 1 rank (run 1 of 2)" in done.stderr
+    assert done.stdout.splitlines() == [
+        "- 2 runs on 1 rank.",
+        "- 2 runs on 2 ranks.",
+        "out/README.md: 1 figures and tables, no mark",
+    ]
+    out = course.parent / "out"
+    assert {path.name for path in out.iterdir()} == {
+        *("README.md", "measurements.jsonl", "sum.csv", "sum.png", "sum.svg")
+    }
+    assert "What was measured: work." in (out / "README.md").read_text()
+    again = grade_study(course, "--submission", "work", "--out", "out")
+    assert again.returncode == 0 and " of 4: " not in again.stderr
+    assert again.stdout == done.stdout
+
+
+def test_a_crashing_submission_yields_a_study_without_these_points(course):
+    (course.parent / "work" / "my_sum.py").write_text("raise ValueError('no | sum')\n")
+    done = grade_study(course, "--submission", "work", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 runs have no figure:" in done.stdout
+    assert "1 rank and 1 more: crashed: ValueError: no | sum" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    page = (course.parent / "out" / "README.md").read_text()
+    assert "| 1 rank | crashed: ValueError: no \\| sum |" in page
+
+
+def test_what_cannot_be_studied_is_told_in_a_sentence(course):
+    folder = course / "tests" / "suites" / "sums" / "study"
+    (course.parent / "file").write_text("")
+    done = grade_study(course, "--submission", "work", "--out", "file/out")
+    assert done.returncode == 2 and "cannot be used for a study" in done.stderr
+    (folder / "__init__.py").write_text("import nothing_of_that_name\n")
+    done = grade_study(course, "--submission", "work")
+    assert done.returncode == 3 and "cannot be imported: ModuleNotFoundError" in done.stderr
+    (folder / "__init__.py").write_text("points = None\n")
+    done = grade_study(course, "--submission", "work")
+    assert done.returncode == 3 and "has no figures and no findings" in done.stderr
+    (folder / "__init__.py").unlink()
+    done = grade_study(course, "--submission", "work")
+    assert done.returncode == 2 and "sums has no study" in done.stderr
+
+
+def run_program(text, ranks=1, launcher=Launcher.PROCESSES, limit_s=30.0, needs=()):
+    found = Sources({}, frozenset(), {"p.py": text.encode(), "study_point.py": SHARED})
+    point = Point("p", "p", "p.py", {"n": 3}, needs, ranks, launcher)
+    return measure(point, 1, found, data="", limit_s=limit_s)
+
+
+def test_settings_go_to_the_program_and_reports_come_from_all_ranks():
+    text = (
+        "import os; from study_point import *\n"
+        "rank = int(os.environ['RANK'])\n"
+        "report(rank, n=settings()['n'] + rank, repeat=settings()['repeat'])\n"
+    )
+    found = run_program(text, ranks=2)
+    assert found.failure == ""
+    assert [dict(each) for each in found.ranks] == [{"n": 3, "repeat": 1}, {"n": 4, "repeat": 1}]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("raise ValueError('no')", "crashed: ValueError: no"),
+        ("class WrongResult(Exception): pass\nraise WrongResult('3')", "gave a wrong result: 3"),
+        (
+            "import argparse; argparse.ArgumentParser().error('no --port')",
+            "crashed: usage error: no",
+        ),
+        ("raise NotImplementedError('TODO: sum')", "is not written yet: TODO: sum"),
+        ("pass", "ended without a result, and printed no exception"),
+        ("import os; os._exit(3)", "ended without a result, and printed no exception"),
+        ("import os; os.kill(os.getpid(), 9)", "ended without a result"),
+        ("raise ValueError('a\\x1b[2J' + 'b' * 10**4)", "crashed: ValueError: a [2Jbbb"),
+        (
+            "import os; open(os.environ['GRADER_STUDY_REPORTS'] + '/0.json', 'w').write('[1]')",
+            "ended without a result",
+        ),
+    ],
+)
+def test_an_end_without_a_result_is_told_in_one_sentence(text, told):
+    found = run_program(text)
+    assert found.ranks == () and not found.ran_out_of_time
+    assert found.failure.startswith(told) and len(found.failure) < 250
+
+
+@pytest.mark.parametrize("launcher", Launcher)
+def test_a_hang_is_ended_with_all_its_processes(launcher):
+    marker = f"sleeper_{os.getpid()}_{launcher.value}"
+    text = (
+        "import subprocess, sys\n"
+        f"subprocess.run([sys.executable, '-c', 'import time; {marker} = 1; time.sleep(300)'],\n"
+        "               start_new_session=True)\n"
+    )
+    begin_s = time.monotonic()
+    found = run_program(text, ranks=2, launcher=launcher, limit_s=4)
+    assert found.ran_out_of_time and found.failure == "did not end within 4 s"
+    assert time.monotonic() - begin_s < 60
+    assert not any(marker in _command_line(entry) for entry in Path("/proc").iterdir())
+
+
+def _command_line(entry):
+    try:
+        return (entry / "cmdline").read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+def test_one_crash_among_processes_that_wait_is_told():
+    text = (
+        "import os, time\nif os.environ['RANK'] == '1': raise KeyError('gone')\ntime.sleep(300)\n"
+    )
+    found = run_program(text, ranks=2)
+    assert found.failure == "crashed: KeyError: 'gone'"
+
+
+def test_a_missing_file_is_told_without_a_run():
+    found = run_program("raise SystemExit", needs=("my_sum.py",))
+    assert found.failure == "my_sum.py was not handed in"
+
+
+def test_a_measurement_survives_the_way_through_json():
+    found = run_program("from study_point import *; report(a=[1.5, 'x'])")
+    assert json.loads(json.dumps(found.ranks[0])) == {"a": [1.5, "x"]}

@@ -1,0 +1,104 @@
+"""Charts and tables: their CSV, captions, pictures, and the page around them."""
+
+import xml.etree.ElementTree as ET
+
+import pytest
+from PIL import Image
+
+from grader.study.captions import caption, is_empty
+from grader.study.draw import draw
+from grader.study.figures import Chart, Dot, Series, Table
+from grader.study.page import page
+from grader.study.plan import Point
+from grader.study.results import Machine, Results
+
+MACHINE = Machine(2, "a processor", {"Python": "3.11"})
+MEASURED = Series("ring", (Dot(1, 2.0, 1.5, 2.5), Dot(4, 3.0, 3.0, 3.0, True)))
+MODELLED = Series("ring, modelled", (Dot.exact(1, 2.0), Dot.exact(4, 0.5)), is_modelled=True)
+
+
+def chart(*series, **others):
+    return Chart("time", "Run time", "ranks", "time (s)", series, "632 steps.", **others)
+
+
+TABLE = Table("all", "All runs", ("run", "time (s)"), (("a, b", 1.23456), ("c", None)), "Two runs.")
+
+
+def test_the_csv_of_a_chart_has_every_mark_and_its_kind():
+    assert chart(MEASURED, MODELLED).csv() == (
+        "series,ranks,time (s),least,most,kind\n"
+        "ring,1,2.0,1.5,2.5,measured\n"
+        "ring,4,3.0,3.0,3.0,measured with more ranks than cores\n"
+        '"ring, modelled",1,2.0,2.0,2.0,modelled\n'
+        '"ring, modelled",4,0.5,0.5,0.5,modelled\n'
+    )
+
+
+def test_the_csv_of_a_table():
+    assert TABLE.csv() == 'run,time (s)\n"a, b",1.23456\nc,\n'
+
+
+def test_a_caption_says_on_how_many_cores_and_what_marks_mean():
+    assert caption(chart(MEASURED, MODELLED), MACHINE) == (
+        "632 steps. Measured on 2 cores (a processor). Marks are medians of several runs, thin "
+        "lines go from the least to the most. Hollow marks: more ranks than cores, so their time "
+        "says little of a machine. Broken lines are modelled, not measured."
+    )
+    plain = chart(Series("ring", (Dot.exact(1, 2.0),)))
+    assert caption(plain, MACHINE) == "632 steps. Measured on 2 cores (a processor)."
+    bars = caption(chart(MEASURED, MODELLED, is_bars=True), MACHINE)
+    assert "Hollow bars: " in bars and "Pale, hatched bars are modelled" in bars
+    assert caption(TABLE, Machine(1, "p", {})) == "Two runs. Measured on 1 core (p)."
+
+
+def test_a_chart_without_anything_measured_is_empty():
+    assert is_empty(chart(MODELLED)) and is_empty(chart(Series("ring", ())))
+    assert not is_empty(chart(MODELLED, MEASURED)) and not is_empty(TABLE)
+
+
+MANY = [
+    Series(f"series {i}", (Dot("a", 1.0 + i, 0.5 + i, 2.0 + i), Dot("b", 2.0, 2.0, 2.0, True)))
+    for i in range(10)
+]
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        chart(MEASURED, MODELLED),
+        chart(MEASURED, MODELLED, is_log_x=True, is_log_y=True, x_ticks=(1, 2, 4)),
+        chart(*MANY, is_bars=True),
+        chart(*MANY, is_bars=True, is_stacked=True),
+        chart(MEASURED, is_share=True),
+        TABLE,
+    ],
+    ids=["lines", "log", "bars", "stacked", "share", "table"],
+)
+def test_every_figure_is_an_svg_of_texts_and_a_png(figure, tmp_path):
+    said = caption(figure, MACHINE)
+    draw(figure, said, str(tmp_path / "figure"))
+    texts = " ".join(ET.parse(tmp_path / "figure.svg").getroot().itertext())
+    assert figure.title in texts and said[:30] in texts
+    if isinstance(figure, Chart):
+        assert all(each.label in texts for each in figure.series if len(figure.series) > 1)
+        assert figure.x_label in texts and figure.y_label in texts
+    with Image.open(tmp_path / "figure.png") as picture:
+        assert picture.width > 900 and len(picture.convert("L").getcolors(256)) > 4
+
+
+def test_the_same_figure_is_the_same_file(tmp_path):
+    for name in ("a", "b"):
+        draw(chart(MEASURED), "A caption.", str(tmp_path / name))
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+
+
+def test_the_page_has_figures_captions_reasons_and_the_machine():
+    results = Results({}, MACHINE, {"ring, 4 ranks": "crashed: ValueError: <b>|x|</b>"})
+    points = [Point("ring, 4 ranks", "ring", "program.py")]
+    drawn = [(chart(MEASURED), "A caption."), (TABLE, "Another.")]
+    text = page("Study of it", "the reference", drawn, ["All is *well*."], results, points)
+    assert "![Run time](time.svg)" in text and "[PNG](time.png), [data](time.csv)" in text
+    assert "- All is \\*well\\*." in text
+    assert "| a, b | 1.235 |" in text and "| c | - |" in text
+    assert "| ring, 4 ranks | crashed: ValueError: \\<b\\>\\|x\\|\\</b\\> |" in text
+    assert "| cores that could be used | 2 |" in text and "| Python | 3.11 |" in text

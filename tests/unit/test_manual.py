@@ -1,0 +1,73 @@
+"""What is said of the files that a person will mark."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from pypdf import PdfWriter
+
+from grader import manual
+from grader.assignment import Manual
+from grader.submission import Submission
+
+TIMES = Manual("times", "Times", 3, "report.pdf", other_names=("hw3.pdf",), max_pages=5)
+
+
+def pdf(num_pages: int) -> bytes:
+    buffer = io.BytesIO()
+    writer = PdfWriter()
+    for _ in range(num_pages):
+        writer.add_blank_page(100, 100)
+    writer.write(buffer)
+    return buffer.getvalue()
+
+
+class WithManual:
+    """As much of an assignment as is asked."""
+
+    def __init__(self, *questions: Manual) -> None:
+        self.manual = questions
+
+
+def said_of(files: dict[str, bytes], *questions: Manual) -> list[str]:
+    found = manual.manual_parts(WithManual(*questions), Submission("here", files, digest=""))
+    return [each.found for each in found]
+
+
+@pytest.mark.parametrize(
+    ("files", "text"),
+    [
+        ({}, "report.pdf or hw3.pdf was not handed in"),
+        ({"hw3.pdf": pdf(1)}, "hw3.pdf, 1 page"),
+        ({"hw3.pdf": pdf(1), "report.pdf": pdf(5)}, "report.pdf, 5 pages"),
+        ({"report.pdf": pdf(6)}, "report.pdf, 6 pages, and at most 5 are asked for"),
+        ({"report.pdf": b"PK"}, "report.pdf cannot be read as a PDF"),
+    ],
+)
+def test_names_and_pages(files, text):
+    """The first of its names counts, and pages beyond those that are read are told."""
+    assert said_of(files, TIMES) == [text]
+
+
+def test_where_nothing_else_is_said():
+    """One name, any number of pages."""
+    question = Manual("times", "Times", 3, "report.pdf")
+    assert said_of({}, question) == ["report.pdf was not handed in"]
+    assert said_of({"report.pdf": pdf(9)}, question) == ["report.pdf, 9 pages"]
+
+
+def test_a_file_of_several_questions_is_read_once(monkeypatch):
+    """Each has limits of its own."""
+    read = []
+
+    def count_pages(content, file, uid):
+        read.append(file)
+        return 3
+
+    monkeypatch.setattr(manual.intake, "count_pages", count_pages)
+    why = replace(TIMES, name="why", max_pages=2)
+    assert said_of({"hw3.pdf": b""}, TIMES, why) == [
+        "hw3.pdf, 3 pages",
+        "hw3.pdf, 3 pages, and at most 2 are asked for",
+    ]
+    assert read == ["hw3.pdf"]
