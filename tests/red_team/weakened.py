@@ -335,13 +335,14 @@ WEAKENINGS = (
         "had not ended|JUDGE_ERROR",
     ),
     Weakening(
-        "does not ask the kernel what was sent",
+        "asks neither the kernel what was sent nor what that is for",
         (
             Change(
                 "zygote/run.py",
                 "loopback.carried_num_bytes() if self._sealed is not None else None\n",
                 "None\n",
             ),
+            *NO_CAUSALITY,
         ),
         ("hidden_by_the_backend", "gather_for_show"),
         "deserves at most",

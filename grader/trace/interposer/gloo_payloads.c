@@ -33,7 +33,8 @@ struct preamble {
 };
 _Static_assert(sizeof(struct preamble) == 48, "as long as gloo's");
 
-enum { KIND_OF_PAYLOADS = 1, SLOT_SHIFT = 56, MOST_SOCKETS = 256, GROUP_NUM_BYTES = 8, MOST_PIECES = 4 };
+enum { KIND_OF_PAYLOADS = 1, SLOT_SHIFT = 56, GROUP_NUM_BYTES = 8, MOST_PIECES = 4 };
+enum { MOST_SOCKETS = 1024 }; /* as many files as a rank may open */
 
 /* A payload that is on its way, and the bytes of it that leave altered. */
 struct altered_payload {

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from grader.api import (
+    Call,
     RuleViolation,
     Trace,
     assert_not_truncated,
@@ -24,6 +25,7 @@ _ONLY_ROOT_GIVES = {
     *("Ibcast", "Iscatter", "Iscatterv"),
     *("Bcast_init", "Scatter_init", "Scatterv_init"),
 }
+_ONLY_ROOT_TAKES = {"Gather", "Gatherv", "Igather", "Igatherv"}
 _BY_PIECES = {
     *("Reduce_scatter_block", "Ireduce_scatter_block", "Reduce_scatter_block_init"),
     *("Alltoall", "Ialltoall", "Alltoall_init"),
@@ -134,6 +136,16 @@ def given_num_bytes(trace: Trace, rank: int) -> int:
             pieces = call.communicator_size if call.function in _BY_PIECES else 1
             given += call.num_bytes * pieces
     return given
+
+
+def reaching_num_bytes(call: Call, rank: int) -> int:
+    """Return how many bytes of a rank reach others by a collective that takes one piece of it."""
+    if call.function not in functions.ALTERABLE_COLLECTIVES or call.error or call.num_bytes <= 0:
+        return 0
+    is_root = call.peer == rank
+    if call.function in _ONLY_ROOT_GIVES:
+        return call.num_bytes * (call.communicator_size - 1) if is_root else 0
+    return 0 if is_root and call.function in _ONLY_ROOT_TAKES else call.num_bytes
 
 
 def _num_bytes_from_server(trace: Trace, rank: int) -> int:

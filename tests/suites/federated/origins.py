@@ -16,6 +16,7 @@ from grader.api import (
     WrongAnswer,
     assert_messages_matter,
     case_context,
+    every_contribution_fault,
     every_message_fault,
     holds,
     inject_faults,
@@ -23,7 +24,7 @@ from grader.api import (
 )
 
 from . import lenet
-from .gathering import given_num_bytes
+from .gathering import given_num_bytes, reaching_num_bytes
 from .training_cases import Training
 
 Check = Callable[[Training, Outcome], None]
@@ -31,26 +32,31 @@ Run = Callable[..., Launch]
 
 _LARGEST_ARRAY = 0.7
 """The part of a model, at least, that its largest array makes up."""
+_LONG_NUM_BYTES = lenet.MODEL_NUM_BYTES // 4
+"""What is as long as this is altered, whatever else there is."""
 
 
 @dataclass(frozen=True)
 class Faults:
-    """What a run led to once the longer messages of one rank after the other were altered."""
+    """What a run led to once what one rank after the other gives to the others was altered."""
 
     case: Training
     outcome: Outcome
     messages: Sequence[MessageFault]
-    """What was altered: the longer messages of a rank."""
+    """What was altered: a rank's longer messages, or what it gives to collectives."""
     inject: Callable[[Sequence[MessageFault]], Sequence[FaultEffect]]
 
     def effects(self) -> Iterator[FaultEffect]:
         """Yield what each alteration led to.
 
         The first is tried on its own: mostly it says enough, and the others can wait for a test
-        that asks about each of them.
+        that asks about each of them. Some contributions to collectives cannot be altered for
+        their form; nothing is concluded from these.
         """
         for some in filter(None, (self.messages[:1], self.messages[1:])):
-            yield from self.inject(some)
+            for effect in self.inject(some):
+                if effect.happened or not effect.message.of_collectives:
+                    yield effect
 
     def assert_some_matter(
         self, givers: Collection[int], least: int, others: Callable[[], bool]
@@ -58,8 +64,8 @@ class Faults:
         """Assert that what the givers computed came to others by MPI, and changed something there.
 
         least: how many of them have to give something of a model's size. others: whether it changed
-        something as far as the numbers tell; asked where all went by collectives, which are not
-        altered. Raises RuleViolation, NotProven.
+        something as far as the numbers tell; asked where nothing could be altered. Raises
+        RuleViolation, NotProven.
         """
         with case_context(self.case, self.outcome):
             trace = self.outcome.trace
@@ -89,10 +95,10 @@ class Faults:
         return holds(check, self.case, self.outcome)
 
     def assert_each_matters(self, senders: Iterable[int], num_times: int) -> None:
-        """Assert that each of these senders' messages had an effect, if they carry its models.
+        """Assert that what each of these senders gives had an effect, if that carries its models.
 
-        num_times: how many models, or gradients, each of them has to give. Who gives its models to
-        collectives is not looked at. Raises NotProven.
+        num_times: how many models, or gradients, each of them has to give. Who gives some by
+        messages and some to collectives is not looked at. Raises NotProven.
         """
         chosen = [
             effect
@@ -107,7 +113,7 @@ class Faults:
 
 
 def faults_in(run: Run, case: Training, outcome: Outcome, checks: Sequence[Check]) -> Faults:
-    """Have the longer messages of each rank altered in a run of their own.
+    """Have what each rank gives to others altered in a run of its own.
 
     What trains otherwise than before, of the same inputs, has been influenced. A script that never
     trains twice alike is judged by which of the checks that held go wrong.
@@ -155,18 +161,32 @@ def assert_same_run(before: Outcome, outcome: Outcome) -> None:
 
 
 def _faults(outcome: Outcome) -> Iterable[MessageFault]:
-    """Yield an alteration of all longer messages of each rank that sends any.
+    """Yield alterations of each rank's longer messages, and of what it gives to collectives.
 
     Of the longer ones, since a length or a loss may be of use to nobody. A server comes last, whose
     messages say nothing of what the others compute.
     """
     for rank in reversed(range(outcome.ranks)):
-        lengths = [call.num_bytes for call in sends_of(outcome.trace, rank)]
-        least = min(max(lengths, default=0) // 2, lenet.MODEL_NUM_BYTES // 4)
-        if least >= lenet.MODEL_NUM_BYTES // 100:
-            yield from every_message_fault(outcome, [rank], min_num_bytes=least)
+        sent = [call.num_bytes for call in sends_of(outcome.trace, rank)]
+        if _least_of(sent):
+            yield from every_message_fault(outcome, [rank], min_num_bytes=_least_of(sent))
+        given = [reaching_num_bytes(call, rank) for call in outcome.trace.ranks[rank].calls]
+        if _least_of(given):
+            for fault in every_contribution_fault(outcome, [rank]):
+                yield replace(fault, min_num_bytes=min(fault.min_num_bytes, _LONG_NUM_BYTES))
+
+
+def _least_of(lengths: Sequence[int]) -> int:
+    """Return from how many bytes on data is altered; 0 where none is of a model's size."""
+    least = min(max(lengths, default=0) // 2, _LONG_NUM_BYTES)
+    return least if least >= lenet.MODEL_NUM_BYTES // 100 else 0
 
 
 def _long_num_bytes(outcome: Outcome, message: MessageFault) -> int:
+    """Return how many of the altered bytes reach other ranks, each time that they do."""
+    if message.of_collectives:
+        calls = outcome.trace.ranks[message.rank].calls
+        given = [each for each in calls if each.num_bytes >= message.min_num_bytes]
+        return sum(reaching_num_bytes(call, message.rank) for call in given)
     lengths = [call.num_bytes for call in sends_of(outcome.trace, message.rank)]
     return sum(length for length in lengths if length >= message.min_num_bytes)
