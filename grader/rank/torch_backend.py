@@ -62,6 +62,8 @@ class TorchBackend:
         self._case = self._group = 0
         self._stores: list[Any] = []
         """Of the groups of this case: the others may need one longer than this rank does."""
+        self._ended_groups: list[Any] = []
+        """Kept, so that no later group has the identity of one that a submission remembers."""
         torch.set_num_threads(1)
         self._recorder = Recorder(trace)
         self._recorder.start()
@@ -90,6 +92,7 @@ class TorchBackend:
         self._recorder.forget()
         self._recorder.on_operation = None
         if dist.is_initialized():
+            self._ended_groups.append(dist.group.WORLD)
             dist.destroy_process_group()
         self._stores.clear()
         self._case += 1

@@ -217,3 +217,21 @@ def call(student, comm, *, number):
     assert launched.failure is None, launched.failure
     assert values(launched) == [0, 0]
     assert launched.outcomes[0].num_altered == 0
+
+
+def test_no_group_has_the_identity_of_an_earlier_one(server):
+    """A submission may remember groups by it; each alteration is a case in the same processes."""
+    source = """
+    import torch, torch.distributed as dist
+    groups = {}
+    def go(comm):
+        world = id(dist.group.WORLD)
+        if world not in groups:
+            groups[world] = dist.new_group()
+        dist.all_reduce(torch.ones(1), group=groups[world])
+        return len(groups)
+    """
+    cases = tuple(case(f"case {number}") for number in range(12))
+    launched = run(source, backend="torch", server=server, cases=cases)
+    assert launched.failure is None, launched.failure
+    assert [values(launched, number) for number in range(12)] == [[n, n] for n in range(1, 13)]
