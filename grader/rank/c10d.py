@@ -73,19 +73,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
         self._issued: dict[int, _Issued] = {}
         self._polled: set[tuple[int, int]] = set()
         """Sequence and line of polls since something last came to its end."""
-        self._phase = 0
+        self.phase = 0
         self.on_operation: Callable[[str, Sequence[torch.Tensor]], None] | None = None
         """Is told each operation's name and what this rank gives to it, before it begins."""
-
-    @property
-    def phase(self) -> int:
-        """0 outside, 1 counted by the rules, 2 paused; the library below torch is told as well."""
-        return self._phase
-
-    @phase.setter
-    def phase(self, level: int) -> None:
-        self._phase = level
-        self._trace.mark_phase(level)
 
     def start(self) -> None:
         """Record from now on, until the process ends."""

@@ -65,6 +65,7 @@ class TorchBackend:
         self._ended_groups: list[Any] = []
         """Kept, so that no later group has the identity of one that a submission remembers."""
         torch.set_num_threads(1)
+        self._trace = trace
         self._recorder = Recorder(trace)
         self._recorder.start()
         if kind == "torch-script":
@@ -105,8 +106,9 @@ class TorchBackend:
         self._recorder.on_operation = observer
 
     def mark_phase(self, level: int) -> None:
-        """Tell the trace which phase begins."""
+        """Tell the recorder and the library below torch which phase begins."""
         self._recorder.phase = level
+        self._trace.mark_phase(level)
 
     def progress_until_readable(self, connection: socket.socket) -> None:
         """Do nothing: gloo has threads of its own, and we keep what a submission drops."""
@@ -117,11 +119,12 @@ class TorchBackend:
         self._group += 1
         store = self._meeting.store(f"{self._case}-{self._group}")
         self._stores.append(store)
-        phase, self._recorder.phase = self._recorder.phase, 2
+        phase = self._recorder.phase
+        self.mark_phase(2)
         try:
             make_group("gloo", store=store, rank=self._rank, world_size=self._size, **options)
         finally:
-            self._recorder.phase = phase
+            self.mark_phase(phase)
 
     def init_process_group(
         self,

@@ -1,5 +1,6 @@
 /*
- * Stands in front of writev, through which gloo sends: payloads leave altered if the judge wants it.
+ * Stands in front of writev, through which gloo sends: payloads leave altered if the judge wants
+ * it.
  *
  * gloo writes one buffer as a preamble of 48 bytes and the payload. Its sockets do not block, so
  * that a write may end anywhere, and whatever is left is written by another call. Preambles alone,
@@ -60,8 +61,7 @@ int grader_watch_gloo(int trace_fd); /* the harness looks it up by name */
 /* Begins to follow the judge's orders; returns -1 where they cannot be read. */
 int grader_watch_gloo(int trace_fd)
 {
-    void *page =
-        mmap(NULL, HEADER_NUM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, trace_fd, 0);
+    void *page = mmap(NULL, HEADER_NUM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, trace_fd, 0);
     if (page == MAP_FAILED || pthread_atfork(NULL, NULL, detach_child) != 0)
         return -1;
     header = page;
@@ -134,8 +134,7 @@ static struct altered_payload *payload_in(int file, const struct iovec *pieces, 
         payload->end == end_of(last))
         return payload;
     memset(payload, 0, sizeof *payload);
-    if (atomic_load(&header->torch_phase) != PHASE_STUDENT ||
-        !is_payload(file, pieces, num_pieces))
+    if (atomic_load(&header->torch_phase) != PHASE_STUDENT || !is_payload(file, pieces, num_pieces))
         return NULL;
     payload->num_bytes_left = num_bytes;
     payload->end = end_of(last);

@@ -27,7 +27,7 @@ _PIECES = 16 * _RANKS
 """In which a gradient travels at most; what tells which parameters were used is shorter."""
 
 
-def assert_steps_come_from_payloads(run: Run, cases: Sequence[Training], check: Check) -> None:
+def assert_steps_come_from_payloads(run: Run, cases: tuple[Training, ...], check: Check) -> None:
     """Assert that steps go wrong once what gloo sends of a rank is altered, for each of 4 ranks.
 
     Of what is sent between backward and the step, for operations that were recorded there.
@@ -38,7 +38,7 @@ def assert_steps_come_from_payloads(run: Run, cases: Sequence[Training], check: 
         _assert_matter(run, case, outcome, faults, check)
 
 
-def assert_steps_come_from_backward(run: Run, cases: Sequence[Training]) -> None:
+def assert_steps_come_from_backward(run: Run, cases: tuple[Training, ...]) -> None:
     """Assert the same of what DistributedDataParallel reduces within backward. Raises NotProven."""
     for case, outcome in epoch_of(run(_RANKS, cases)).holding(assert_steps_use_all_batches):
         least = num_parameters(case.first_channels) * _ITEM_NUM_BYTES // _PIECES
