@@ -176,4 +176,6 @@ def _reap(run: Run | None) -> None:
 
 
 def _tell(message: dict[str, Any]) -> None:
-    os.write(1, json.dumps(message).encode() + b"\n")
+    # Of a judge that has died, the end of standard input tells: the run is still ended in order.
+    with contextlib.suppress(BrokenPipeError):
+        os.write(1, json.dumps(message).encode() + b"\n")
