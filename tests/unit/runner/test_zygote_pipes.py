@@ -25,7 +25,7 @@ def zygote():
 
 
 def test_a_zygote_whose_judge_has_died_ends_in_order(zygote):
-    """What it has still to tell is told to nobody: that is no reason for whoever watches to stop."""
+    """What it has still to tell is told to nobody, which is no reason to fail."""
     os.close(zygote.stdout)
     os.close(zygote.stderr)
     zygote.send(b'{"log": true}\n' * 100)
