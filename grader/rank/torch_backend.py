@@ -15,6 +15,7 @@ import torch.multiprocessing
 from torch.distributed import distributed_c10d
 
 from .c10d import Recorder
+from .identities import EndedIdentities
 from .trace_writer import TraceWriter
 
 ADDRESS = "127.0.0.1"
@@ -62,8 +63,8 @@ class TorchBackend:
         self._case = self._group = 0
         self._stores: list[Any] = []
         """Of the groups of this case: the others may need one longer than this rank does."""
-        self._ended_groups: list[Any] = []
-        """Kept, so that no later group has the identity of one that a submission remembers."""
+        self._ended_groups = EndedIdentities()
+        """No later group has the identity of one that a submission remembers."""
         torch.set_num_threads(1)
         self._trace = trace
         self._recorder = Recorder(trace)
@@ -93,8 +94,9 @@ class TorchBackend:
         self._recorder.forget()
         self._recorder.on_operation = None
         if dist.is_initialized():
-            self._ended_groups.append(dist.group.WORLD)
+            self._ended_groups.add(dist.group.WORLD)
             dist.destroy_process_group()
+        self._ended_groups.take()
         self._stores.clear()
         self._case += 1
         self._group = 0

@@ -13,7 +13,7 @@
  *     backoff claimed_code executable_memory polls
  *     phases guard
  *     fault_injection recorder request_table
- *     completion matched_messages requests
+ *     completion gloo_payloads matched_messages requests
  *     cancel_and_free communicator_calls harness_calls init_finalize persistent point_to_point
  *     probes sendrecv tests waits wrappers
  */
