@@ -75,7 +75,7 @@ def foreign_processes() -> list[int]:
 
 def _looking_into(pid: int, address: int) -> Iterator[tuple[str, Callable[[], object]]]:
     for name in ("environ", "maps", "auxv"):
-        yield f"read /proc/{pid}/{name}", Path(f"/proc/{pid}/{name}").read_bytes
+        yield f"read /proc/{pid}/{name}", partial(_read_something, f"/proc/{pid}/{name}")
     for name in ("cwd", "root", "exe"):
         yield f"follow /proc/{pid}/{name}", Path(f"/proc/{pid}/{name}").readlink
     yield f"list /proc/{pid}/fd", partial(os.listdir, f"/proc/{pid}/fd")
@@ -83,13 +83,26 @@ def _looking_into(pid: int, address: int) -> Iterator[tuple[str, Callable[[], ob
     yield f"copy the memory of process {pid}", partial(_copy_memory, pid, address)
 
 
+def _read_something(file: str) -> None:
+    """Raise OSError as well where nothing is there to be read.
+
+    Of a process that has ended, and that nobody has waited for, the kernel lets anybody open what
+    told of its memory: there is none, and what is read is empty.
+    """
+    if not Path(file).read_bytes():
+        raise OSError(errno.ESRCH, "has ended")
+
+
 def _read_memory(pid: int, address: int) -> None:
     memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
     try:
-        os.pread(memory, 1, address)
+        found = os.pread(memory, 1, address)
     except OSError:
         # Nothing at this address; but the memory was open to us.
         pass
+    else:
+        if not found:
+            raise OSError(errno.ESRCH, "has ended")
     finally:
         os.close(memory)
 

@@ -56,8 +56,11 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
     names[pid] = (parent, command)
 def below(parent):
     return [pid for pid, (other, _) in names.items() if other == parent]
-judges = [pid for pid, (_, command) in names.items() if "check" in command and any(
-    "prterun" in " ".join(names[run][1]) for zygote in below(pid) for run in below(zygote))]
+# Not what watches a judge, which the container begins with: left-over processes become its own.
+is_watched = "--from-stdin" not in names["1"][1]
+judges = [pid for pid, (parent, command) in names.items() if "check" in command and any(
+    "prterun" in " ".join(names[run][1]) for zygote in below(pid) for run in below(zygote))
+    and not (is_watched and parent == "1")]
 for judge in judges:
     os.kill(int(judge), signal.SIGSTOP)
 """
@@ -149,5 +152,5 @@ def test_a_stopped_judge_of_plain_docker_run(stop_judges, submission):
         text=True,
         timeout=LIMIT_S,
     )
-    assert done.returncode == 3, done.stderr
+    assert done.returncode == 3 and done.stdout, done.stderr
     assert_is_for_a_person(json.loads(done.stdout), "judge")

@@ -149,6 +149,30 @@ def test_looking_into_a_process(child):
     assert copied["succeeded"] == [f"copy the memory of process {os.getpid()}"]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_what_has_ended_has_nothing_to_be_read():
+    """The kernel lets anybody open the map of a memory that is gone, until somebody has waited."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    target = {"peer": process.pid, "peer_address": 0}
+    told, tell = os.pipe()
+    stranger = os.fork()
+    if stranger == 0:
+        try:
+            os.setuid(12345)
+            content = Path(f"/proc/{process.pid}/maps").read_bytes()
+            found = outcome(hostile_processes.try_looking_into_a_rank(target), of="/proc/")
+            words = [content.decode(), found["num_steps"], found["succeeded"]]
+            os.write(tell, json.dumps(words).encode())
+        finally:
+            os._exit(0)
+    os.close(tell)
+    os.waitpid(stranger, 0)
+    process.wait()
+    assert json.loads(os.read(told, 1 << 16)) == ["", 7, []]
+    os.close(told)
+
+
 def test_a_process_that_is_not_there_shows_nothing(child):
     """No attempt on it counts as a success."""
     target = {"peer": 1 << 30, "peer_address": 0}
