@@ -1,5 +1,6 @@
 """Gathers what is to be shown of the case that decided a test."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -94,7 +95,10 @@ def of_failure(
     if isinstance(error, RunFailed):
         found = error.failure.evidence or Evidence("", 0)
     else:
-        named = [each for each in seen if each.words in result.message]
+        # Not within a longer number: `4 ranks` is no part of `14 ranks`.
+        named = [
+            each for each in seen if re.search(rf"(?<!\w){re.escape(each.words)}", result.message)
+        ]
         found = of_case((named or seen)[-1]) if seen else Evidence("", 0)
     found = replace(
         found,

@@ -1,15 +1,16 @@
 """The attacks bite: a judge that lacks one protection gives in to at least one of them."""
 
 import re
+from dataclasses import replace
 
 import pytest
-from red_team import images, invariants, rendered
+from red_team import container, images, invariants, rendered
 from red_team.attack import HOSTILE, Attack
-from red_team.attack_runner import AttackRunner
-from red_team.weakened import WEAKENINGS, weakened
+from red_team.attack_runner import AttackRunner, options
+from red_team.weakened import NEVER_ENDS_IT, WEAKENINGS, weakened
 
 from grader.model import PartResult, Report, TestResult, Verdict, Versions
-from grader.report import deductions, failed_part, junit, markdown, terminal
+from grader.report import deductions, failed_part, json_report, junit, markdown, terminal
 
 
 def marked(weakening):
@@ -37,12 +38,42 @@ def test_weakened_judge_gives_in(weakening, tmp_path):
         if weakening.affects_concurrent_run:
             graded, disturbed = runner.grade_beside_a_control(attack, head_start_s=3.0)
             found += [*disturbed, *invariants.broken(attack, graded)]
+        elif weakening.watched_for_s:
+            found += graded_where_it_is_watched(weakening, tmp_path / "grader", attack)
         else:
             found += graded_alone(runner, attack)
         if any(re.search(weakening.because, each) for each in found):
             break
     runner.close()
     assert any(re.search(weakening.because, each) for each in found), found
+
+
+@pytest.mark.slow
+def test_a_judge_that_is_kept_waiting_is_ended_where_it_is_watched(tmp_path):
+    """What the weakened watch leaves hanging, the real one ends, and a person is to look."""
+    images.require()
+    (weak,) = [each for each in WEAKENINGS if NEVER_ENDS_IT in each.changes]
+    changes = tuple(each for each in weak.changes if each != NEVER_ENDS_IT)
+    tree = weakened(replace(weak, changes=changes), tmp_path / "grader")
+    attack = Attack.of(HOSTILE / weak.attacks[0])
+    graded = container.grade(
+        None, options(attack), limit_s=120.0, mounted=HOSTILE / attack.name, tree=tree
+    )
+    report = json_report.parse(graded.report)
+    assert (report.parts[0].verdict, report.review) == (Verdict.JUDGE_ERROR, True)
+    assert "did not move for" in report.parts[0].message
+
+
+def graded_where_it_is_watched(weakening, tree, attack) -> list[str]:
+    """Return what an attack breaks in a container in which a process watches the judge."""
+    limit_s = weakening.watched_for_s
+    try:
+        graded = container.grade(
+            None, options(attack), limit_s=limit_s, mounted=HOSTILE / attack.name, tree=tree
+        )
+    except TimeoutError:
+        return [f"the judge had not ended {limit_s:.0f} s after it began, nor soon after"]
+    return invariants.broken(attack, graded)
 
 
 def graded_alone(runner, attack) -> list[str]:

@@ -34,6 +34,8 @@ class Weakening:
     """What breaks is the control beside the attack."""
     is_quick: bool = False
     """Tried by `make test` as well."""
+    watched_for_s: float = 0.0
+    """Graded as `docker run` does, where a process beside the judge watches it; 0 for not so."""
     is_confined: bool = False
     """Its ranks are confined as in a grading: otherwise the attack would need no such weakness."""
 
@@ -79,10 +81,24 @@ WAITS_FOR_GOOD = Change(
     "        pass\n",
 )
 """Each of these three is enough; see the attacks with two of them left out."""
+IMPATIENT = tuple(
+    Change("runner/launch.py", old, new)
+    for old, new in (
+        ("GRACE_S = 120.0", "GRACE_S = 2.0"),
+        ("READY_LIMIT_S + limits.start_s", "20.0"),
+        ("import MAX_SLOWDOWN", "import MAX_SLOWDOWN as _\n\nMAX_SLOWDOWN = 0.2"),
+    )
+)
+"""A judge that grants itself little, so that a test need not wait as on a busy machine."""
+NEVER_ENDS_IT = Change(
+    "commands/watched.py", "        if record.watchdog.remaining_s() <= 0:", "        if False:"
+)
 ONE_USER = Change("zygote/run_users.py", "return self.first + 2 + rank", "return self.first")
 """For all ranks of a run."""
 _CONFINEMENT = "zygote/confinement.py"
 _SUPERVISOR = "zygote/supervisor.py"
+NO_FILTER = Change(_CONFINEMENT, "sealed.system_calls.put_on()", "pass")
+"""Of system calls, which stops what the guard does not see."""
 
 WEAKENINGS = (
     Weakening(
@@ -161,10 +177,28 @@ WEAKENINGS = (
     ),
     Weakening(
         "filters no system calls",
-        (NO_GUARD, Change(_CONFINEMENT, "sealed.system_calls.put_on()", "pass")),
+        (NO_GUARD, NO_FILTER),
         ("kernel_surface", "ipc_leftovers"),
         "BREACH|System V",
         is_quick=True,
+    ),
+    Weakening(
+        "lets ranks start programs",
+        (NO_GUARD, NO_FILTER),
+        ("program_started_past_the_guard",),
+        "BREACH.*by_fork_exec",
+    ),
+    Weakening(
+        "lets ranks run code that is not installed",
+        (NO_GUARD, NO_FILTER),
+        ("native_code_in_executable_memory",),
+        "BREACH.*anonymous",
+    ),
+    Weakening(
+        "lets databases load code",
+        (NO_GUARD,),
+        ("native_code_by_sqlite",),
+        "BREACH.*sql",
     ),
     Weakening(
         "leaves descriptors open",
@@ -327,6 +361,13 @@ WEAKENINGS = (
         (MAY_LINGER, TAKES_DESCRIPTORS, WAITS_FOR_GOOD),
         ("lingering_socket_for_the_judge",),
         "had not ended",
+    ),
+    Weakening(
+        "watches the judge and never ends it",
+        (MAY_LINGER, TAKES_DESCRIPTORS, WAITS_FOR_GOOD, *IMPATIENT, NEVER_ENDS_IT),
+        ("lingering_socket_for_the_judge",),
+        "had not ended",
+        watched_for_s=15.0,
     ),
     Weakening(
         "closes in the zygote whatever it is sent",

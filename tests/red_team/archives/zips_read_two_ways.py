@@ -1,0 +1,171 @@
+"""Zips in which one program shows other files than another: before, behind and within them."""
+
+import gzip
+import struct
+import zipfile
+import zlib
+from pathlib import Path
+
+from red_team.archives.contents import (
+    END,
+    FILE,
+    LISTED,
+    NAME,
+    OTHER_NAME,
+    SEEN,
+    WRONG,
+    tar_bytes,
+    zip_bytes,
+)
+
+
+def zip_before_a_tar(place: Path, canary: Path) -> Path:
+    """Begin as a zip and go on as a tar."""
+    place.write_bytes(zip_bytes((FILE, SEEN)) + tar_bytes((FILE, WRONG)))
+    return place
+
+
+def zip_before_a_packed_tar(place: Path, canary: Path) -> Path:
+    """Begin as a zip and go on as a gzip of a tar."""
+    place.write_bytes(zip_bytes((FILE, SEEN)) + gzip.compress(tar_bytes((FILE, WRONG))))
+    return place
+
+
+def zip_that_holds_a_tar_before_its_list(place: Path, canary: Path) -> Path:
+    """Keep a tar between the files of a zip and their list, which says where it is now."""
+    data, tar = zip_bytes((FILE, SEEN)), tar_bytes((FILE, WRONG))
+    at, end = data.index(LISTED), data.index(END)
+    moved = data[end : end + 16] + struct.pack("<L", at + len(tar)) + data[end + 20 :]
+    place.write_bytes(data[:at] + tar + data[at:end] + moved)
+    return place
+
+
+def zip_with_bytes_after_its_end(place: Path, canary: Path) -> Path:
+    """Append a script."""
+    place.write_bytes(zip_bytes((FILE, WRONG)) + b"\nexec(open('/etc/passwd').read())\n")
+    return place
+
+
+def zip_with_zeros_after_its_end(place: Path, canary: Path) -> Path:
+    """Append what looks like padding."""
+    place.write_bytes(zip_bytes((FILE, WRONG)) + bytes(512))
+    return place
+
+
+def zip_with_two_ends(place: Path, canary: Path) -> Path:
+    """Hold a second zip behind the first, each with an end record of its own."""
+    place.write_bytes(zip_bytes((FILE, SEEN)) + zip_bytes((FILE, WRONG)))
+    return place
+
+
+def zip_with_an_end_in_its_comment(place: Path, canary: Path) -> Path:
+    """Hold the second zip in the comment of the first."""
+    outer, inner = zip_bytes((FILE, WRONG)), zip_bytes((FILE, SEEN))
+    place.write_bytes(outer[:-2] + struct.pack("<H", len(inner)) + inner)
+    return place
+
+
+def zip_with_an_end_in_a_file(place: Path, canary: Path) -> Path:
+    """Hold a whole zip, not packed, as the last file, and its end once more after the end."""
+    inner = zip_bytes((FILE, SEEN))
+    place.write_bytes(zip_bytes((FILE, WRONG), ("z", inner)) + inner[inner.index(END) :])
+    return place
+
+
+def zip_whose_comment_breaks_off(place: Path, canary: Path) -> Path:
+    """Hold a second end in the last file; only its comment ends where the zip does."""
+    seen = zip_bytes((FILE, SEEN))
+    inner = zip_bytes((FILE, WRONG), ("z", seen))
+    num_bytes_behind = len(inner) - inner.index(seen) - len(seen)
+    told = seen[:-2] + struct.pack("<H", num_bytes_behind)
+    place.write_bytes(zip_bytes((FILE, WRONG), ("z", told))[:-2] + b"\xff\0")
+    return place
+
+
+def zip_with_a_list_in_its_comment(place: Path, canary: Path) -> Path:
+    """Hold, as comment of one list, another list of the same files' contents."""
+    data = zip_bytes((FILE, SEEN), (FILE, WRONG))
+    at, end = data.index(LISTED), data.index(END)
+    second = data.index(LISTED, at + 4)
+    shown, graded = data[at:second], data[second:end]
+    behind = graded + _end(1, len(graded), at + len(shown) + 22)
+    place.write_bytes(data[:at] + shown + _end(1, len(shown), at, len(behind)) + behind)
+    return place
+
+
+def zip_with_more_files_than_it_says(place: Path, canary: Path) -> Path:
+    """Say one file where the list has two of a name: who counts sees the first one only."""
+    data = zip_bytes((FILE, SEEN), (FILE, WRONG))
+    at, end = data.index(LISTED), data.index(END)
+    place.write_bytes(data[:end] + _end(1, end - at, at))
+    return place
+
+
+def zip_with_two_lists_by_two_ends(place: Path, canary: Path) -> Path:
+    """Let the end say one list and the end for large zips, which some prefer, another."""
+    data = zip_bytes((FILE, SEEN), (FILE, WRONG))
+    at, end = data.index(LISTED), data.index(END)
+    second = data.index(LISTED, at + 4)
+    large = struct.pack("<4sQ2H2L4Q", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, end - second, second)
+    locator = struct.pack("<4sLQL", b"PK\6\7", 0, end, 1)
+    place.write_bytes(data[:end] + large + locator + _end(2, end - at, at))
+    return place
+
+
+def zip_with_two_sizes_of_a_file(place: Path, canary: Path) -> Path:
+    """Have what stands before a content end it where the list does not."""
+    data = zip_bytes((FILE, SEEN + WRONG))
+    place.write_bytes(data[:18] + struct.pack("<L", len(SEEN)) + data[22:])
+    return place
+
+
+def zip_whose_local_name_is_another(place: Path, canary: Path) -> Path:
+    """Call the file one thing before its content and another in the list."""
+    place.write_bytes(zip_bytes((FILE, WRONG)).replace(NAME, OTHER_NAME, 1))
+    return place
+
+
+def zip_whose_listed_name_is_another(place: Path, canary: Path) -> Path:
+    """Have the list, and not what stands before the content, name the file that is asked for."""
+    data = zip_bytes((OTHER_NAME.decode(), WRONG), ("seen.py", SEEN))
+    at = data.rindex(OTHER_NAME)
+    place.write_bytes(data[:at] + NAME + data[at + len(NAME) :])
+    return place
+
+
+def zip_whose_unwanted_file_has_a_wanted_name(place: Path, canary: Path) -> Path:
+    """Have a file that nobody asks for bear the wanted name before its content."""
+    data = zip_bytes((FILE, WRONG), (OTHER_NAME.decode(), SEEN))
+    at = data.index(OTHER_NAME)
+    place.write_bytes(data[:at] + NAME + data[at + len(NAME) :])
+    return place
+
+
+def zip_with_a_unicode_path(place: Path, canary: Path) -> Path:
+    """Name the file that is asked for otherwise in a field that some programs prefer."""
+    return _zip_with_unicode_names(place, [(FILE, WRONG, "shown.py"), ("other.py", SEEN, FILE)])
+
+
+def zip_with_a_unicode_path_on_another(place: Path, canary: Path) -> Path:
+    """Leave the file alone and give another its name by that field."""
+    return _zip_with_unicode_names(place, [(FILE, WRONG, FILE), ("other.py", SEEN, FILE)])
+
+
+def zip_with_a_unicode_path_that_leads_out(place: Path, canary: Path) -> Path:
+    """Lead out by that field alone."""
+    return _zip_with_unicode_names(place, [(FILE, WRONG, f"../../{FILE}")])
+
+
+def _zip_with_unicode_names(place: Path, members: list[tuple[str, bytes, str]]) -> Path:
+    with zipfile.ZipFile(place, "w") as archive:
+        for name, content, other in members:
+            field = b"\1" + struct.pack("<L", zlib.crc32(name.encode())) + other.encode()
+            member = zipfile.ZipInfo(name)
+            member.extra = struct.pack("<HH", 0x7075, len(field)) + field
+            archive.writestr(member, content)
+    return place
+
+
+def _end(num_files: int, size: int, at: int, comment_num_bytes: int = 0) -> bytes:
+    numbers = (0, 0, num_files, num_files, size, at, comment_num_bytes)
+    return struct.pack("<4s4H2LH", END, *numbers)
