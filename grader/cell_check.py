@@ -40,6 +40,8 @@ def check(part: str | None, submission: str | PathLike[str]) -> CellCheck:
     selected = [] if part is None else ["--part", part]
     command = [
         sys.executable,
+        # Not from the folder of the notebook: a student's file may be called as one of Python's.
+        "-P",
         "-m",
         "grader",
         "check",

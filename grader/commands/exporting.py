@@ -4,7 +4,7 @@ import argparse
 
 from grader.errors import GraderError
 from grader.report.export import formats
-from grader.report.files import require_writable, unwritten
+from grader.report.files import remains, require_writable, unwritten
 from grader.report.saved import saved
 
 
@@ -12,7 +12,11 @@ def export(options: argparse.Namespace) -> int:
     """Write a report that --json has saved; return 0, whatever its mark."""
     chosen = formats.named(options.format)
     require_writable([options.file])
-    text = chosen.render(saved(options.report), is_full=options.show_hidden)
+    report = saved(options.report)
+    try:
+        text = chosen.render(report, is_full=options.show_hidden)
+    except GraderError as error:
+        raise GraderError(f"{error}{remains(options.file) if options.file else ''}") from None
     if options.file is None:
         print(text)
         return 0

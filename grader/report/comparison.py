@@ -43,6 +43,7 @@ def compare(before: Report, now: Report) -> Comparison:
         for part in now.parts
         for test in part.tests
         if (part.name, test.name) in earlier
+        and not _is_unknown(test, earlier[part.name, test.name])
     ]
     if before.assignment != now.assignment or not both:
         raise ValueError(f"it is on {one_line(before.assignment)}, with no test of this grading")
@@ -57,6 +58,11 @@ def compare(before: Report, now: Report) -> Comparison:
         broken=broken,
         other=tuple(each for each in changed if each not in (*better, *broken)),
     )
+
+
+def _is_unknown(now: TestResult, before: TestResult) -> bool:
+    """Return whether only the earlier report ran a test: --fail-fast, or another that failed."""
+    return now.verdict is Verdict.SKIPPED and before.verdict is not Verdict.SKIPPED
 
 
 def changes_text(compared: Comparison, page: Page) -> str:

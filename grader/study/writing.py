@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader.assignment import Assignment
-from grader.errors import GraderError
+from grader.errors import GraderError, UsageError
 from grader.study import loading
 from grader.study.captions import caption, is_empty
 from grader.study.machine import this_machine
@@ -43,6 +43,7 @@ def make(
     submission: None for the reference. data: the folder of MNIST or CIFAR-10, or nothing. Raises
     UsageError where there is no study or no reference, or `out` cannot be written.
     """
+    _require_ours(out)
     study = loading.load(assignment)
     points = loading.points_of(study, extent)
     job = Job(points, extent, sources(assignment, submission), this_machine(), data)
@@ -67,3 +68,18 @@ def make(
     (out / PAGE).write_text(page(title, about, drawn, findings, results, points), encoding="utf-8")
     missing = [(point.name, results.why_missing(point.name)) for point in points]
     return Made(len(drawn), len(points), tuple(each for each in missing if each[1]), findings)
+
+
+def _require_ours(out: Path) -> None:
+    """Raise UsageError for a folder with a page that is none of a study's: it would be replaced."""
+    try:
+        text = (out / PAGE).read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError as error:
+        raise UsageError(f"{out / PAGE} cannot be read: {error.strerror}") from None
+    if not text.startswith("# Study of "):
+        raise UsageError(
+            f"{out} holds a {PAGE} that is no study's and would be replaced; name another folder "
+            "with --out"
+        )

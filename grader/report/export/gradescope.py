@@ -7,21 +7,23 @@ text has the format `text`, which Gradescope shows as it is.
 from grader.model import Report, TestResult, Verdict
 from grader.report.export import told
 from grader.report.export.marks import cases, require_mark
-from grader.report.feedback import result_for_student
+from grader.report.feedback import for_student, result_for_student
 from grader.report.json_text import dump, number
 
 
 def render(report: Report) -> str:
     """Return the JSON. Raises GraderError for a report without a mark.
 
-    A run that leaves no file fails, and gives no score; each file with a score is a mark.
+    A run that leaves no file fails, and gives no score; each file with a score is a mark. Of a full
+    report, what students see is what they may be told: only hidden tests have a place for more.
     """
     require_mark(report, "Gradescope")
+    seen = for_student(report)
     return dump(
         {
             "score": number(report.score or 0),
             "execution_time": round(report.wall_time_s),
-            "output": told.summary(report),
+            "output": told.summary(seen),
             "output_format": "text",
             "test_output_format": "text",
             "test_name_format": "text",
@@ -32,11 +34,11 @@ def render(report: Report) -> str:
                     "score": number(test.points),
                     "max_score": number(test.max_points),
                     "status": "passed" if test.verdict is Verdict.ACCEPTED else "failed",
-                    "output": told.output(test),
+                    "output": told.output(test if test.is_hidden else shown),
                     "visibility": _visibility(test),
                 }
-                for part in report.parts
-                for test in cases(part)
+                for part, seen_part in zip(report.parts, seen.parts, strict=True)
+                for test, shown in zip(cases(part), cases(seen_part), strict=True)
             ],
         }
     )

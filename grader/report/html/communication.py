@@ -45,7 +45,8 @@ def bytes_text(num_bytes: int) -> str:
     """Return `96 B`, `1.9 kB`, `4.2 MB`."""
     if num_bytes < 1000:
         return f"{num_bytes} B"
-    power = min(int(math.log10(num_bytes) // 3), 4)
+    # By what is left of it in three digits: 999,999 bytes are a megabyte.
+    power = min(int(math.log10(float(f"{num_bytes:.3g}")) // 3), 4)
     return f"{num_bytes / 1000**power:.3g} {'kMGT'[power - 1]}B"
 
 

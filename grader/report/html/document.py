@@ -1,43 +1,20 @@
-"""The page as a whole: its policy, its head, an overview of the parts, each part, versions."""
-
-import base64
-import hashlib
+"""The page of a report: its head, an overview of the parts, each part, versions."""
 
 from grader.model import ManualPart, Report
 from grader.report.deductions import number_text, score_sentence
 from grader.report.html.circle import tips
-from grader.report.html.markup import Child, Markup, element, raw, table
+from grader.report.html.markup import Child, Markup, element, table
 from grader.report.html.part import part_points, part_section, verdict_text
-from grader.report.html.style import stylesheet
+from grader.report.html.whole import whole
 from grader.report.safe_text import one_line
 
 
 def render(report: Report) -> str:
     """Return the report as one HTML page that loads nothing and runs nothing."""
-    css = stylesheet()
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=_policy(css)),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", f"{one_line(report.assignment)}: {one_line(report.submission)}"),
-        raw("style", css),
-    )
     sections = [part_section(report, part, n) for n, part in enumerate(report.parts, 1)]
     main = element("main", _overview(report), *sections, *_manual(report.manual_parts))
-    body = element("body", _skip(), tips(), _header(report), main, _footer(report))
-    return f"<!DOCTYPE html>\n{element('html', head, body, lang='en')}"
-
-
-def _policy(css: str) -> str:
-    """Return a policy by which nothing is loaded, run or sent; the one style is ours."""
-    digest = base64.b64encode(hashlib.sha256(css.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
+    title = f"{one_line(report.assignment)}: {one_line(report.submission)}"
+    return whole(title, _skip(), tips(), _header(report), main, _footer(report))
 
 
 def _skip() -> Markup:

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from grader import arguments
+from grader.commands.exporting import export
 from grader.commands.reporting import finish
 from grader.errors import GraderError, UsageError
 from grader.feedback import Feedback
@@ -381,3 +382,24 @@ def test_classroom50_gets_a_result_or_an_error(tmp_path):
     done = subprocess.run([sys.executable, script], cwd=tmp_path, env={**variables, "ENDING": "3"})
     assert done.returncode == 3
     assert not (tmp_path / "result.json").exists()
+
+
+def test_gradescope_shows_students_no_more_of_a_full_report():
+    """Of a visible test as much as its level of feedback tells; notes of such a part not at all."""
+    (part,) = of(replace(HIDDEN, is_hidden=False)).parts
+    full = marked(replace(part, message=HIDDEN.message, notes=(f"advice on {SECRET_VALUE}",)))
+    assert SECRET_VALUE not in rendered("gradescope", full, is_full=True)
+    told = marked(replace(part, tests=(replace(part.tests[0], feedback=Feedback.ALL),)))
+    assert SECRET_VALUE in rendered("gradescope", told, is_full=True)
+
+
+def test_an_export_without_a_mark_leaves_no_old_file(tmp_path):
+    """By the command that exports a saved report as well."""
+    saved, file = tmp_path / "report.json", tmp_path / "results.json"
+    saved.write_text(rendered("json", without_mark(Verdict.JUDGE_ERROR)))
+    file.write_text("old")
+    commands = defaultdict[str, object](lambda: None)
+    words = ["export", "gradescope", str(saved), str(file)]
+    with pytest.raises(GraderError, match="nothing is written for Gradescope"):
+        export(arguments.parser(commands, argparse.Action).parse_args(words))
+    assert not file.exists()

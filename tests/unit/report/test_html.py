@@ -106,7 +106,8 @@ def test_many_ranks_have_a_table_without_a_picture():
 
 
 @pytest.mark.parametrize(
-    ("num_bytes", "text"), [(0, "0 B"), (999, "999 B"), (1920, "1.92 kB"), (4_200_000, "4.2 MB")]
+    ("num_bytes", "text"),
+    [(0, "0 B"), (999, "999 B"), (1920, "1.92 kB"), (999_999, "1 MB"), (4_200_000, "4.2 MB")],
 )
 def test_bytes_are_written_short(num_bytes, text):
     assert bytes_text(num_bytes) == text

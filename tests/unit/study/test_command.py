@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from grader.authoring import skeleton
+from grader.errors import UsageError
+from grader.study import writing
 from grader.study.measure import measure
 from grader.study.plan import Launcher, Point
 from grader.study.workplace import Sources
@@ -205,3 +207,14 @@ def test_a_missing_file_is_told_without_a_run():
 def test_a_measurement_survives_the_way_through_json():
     found = run_program("from study_point import *; report(a=[1.5, 'x'])")
     assert json.loads(json.dumps(found.ranks[0])) == {"a": [1.5, "x"]}
+
+
+def test_a_folder_with_a_page_of_somebody_elses_is_left_alone(tmp_path):
+    """It would be replaced by the page of the study."""
+    (tmp_path / "README.md").write_text("mine")
+    with pytest.raises(UsageError, match="no study's and would be replaced"):
+        writing._require_ours(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "mine"
+    (tmp_path / "README.md").write_text("# Study of sums\n")
+    writing._require_ours(tmp_path)
+    writing._require_ours(tmp_path / "new")
