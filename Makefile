@@ -54,8 +54,9 @@ setup: .venv/.ready
 	@$(BIN)/python -m pip install -qq --no-deps --no-build-isolation --editable .
 	@touch $@
 
-.venv/.ready-to-develop: .venv/.ready requirements-dev.lock
-	@$(BIN)/python -m pip install -qq --require-hashes -r requirements-dev.lock
+.venv/.ready-to-develop: .venv/.ready requirements-dev.lock requirements-class.lock
+	@$(BIN)/python -m pip install -qq --require-hashes -r requirements-dev.lock \
+	-r requirements-class.lock
 	@touch $@
 
 demo: setup
@@ -195,5 +196,7 @@ lock:
 	sed -i '1i # From requirements.in, by `make lock`; each file is checked against its hash.\n--extra-index-url $(TORCH_INDEX)\n' requirements.lock
 	$(LOCK) requirements-dev.in --output-file requirements-dev.lock
 	sed -i '1i # From requirements-dev.in, by `make lock`.\n' requirements-dev.lock
+	$(LOCK) requirements-class.in --output-file requirements-class.lock
+	sed -i '1i # From requirements-class.in, by `make lock`.\n' requirements-class.lock
 	$(LOCK) requirements-docs.in --output-file requirements-docs.lock
 	sed -i '1i # From requirements-docs.in, by `make lock`.\n' requirements-docs.lock

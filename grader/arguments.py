@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from grader import looking_options, option_values
+from grader import class_options, looking_options, option_values
 
 Command = Callable[[argparse.Namespace], int]
 
@@ -21,8 +21,8 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
-    commands_by_name: check, run, selftest, open, trace, study, list, template, new, verify, build,
-    export and leaderboard.
+    commands_by_name: check, run, class, selftest, open, trace, study, list, template, new, verify,
+    build, export and leaderboard.
     print_versions: what --version does.
     """
     whole = argparse.ArgumentParser(
@@ -39,8 +39,11 @@ def parser(
     )
     selftest.add_argument("--json", choices=["-"], help="print it as JSON")
     selftest.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
-    for command in (run, selftest):
+    whole_class = commands.add_parser("class", help="grade what a whole class has handed in")
+    class_options.add_class_options(whole_class)
+    for command in (run, selftest, whole_class):
         _add_container_options(command)
+    _add_limit_options(run)
     for command in (check, run):
         _add_grading_options(command)
     looking_options.add_open_options(
@@ -176,6 +179,21 @@ def _add_container_options(command: argparse.ArgumentParser) -> None:
         metavar="NAME",
         default=os.environ.get("GRADER_ENGINE") or "docker",
         help="docker or podman (default: GRADER_ENGINE, else docker)",
+    )
+
+
+def _add_limit_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--cpus",
+        metavar="LIST",
+        type=option_values.processors,
+        help="the processors of the container, such as 0-3 (default: all)",
+    )
+    command.add_argument(
+        "--memory",
+        metavar="SIZE",
+        type=option_values.num_bytes,
+        help="of the container, such as 4GiB, which is the default",
     )
 
 

@@ -58,6 +58,12 @@ def _run(options: argparse.Namespace) -> int:
     return running.run(options)
 
 
+def _class(options: argparse.Namespace) -> int:
+    from grader.commands import grading_class
+
+    return grading_class.grade_class(options)
+
+
 def _selftest(options: argparse.Namespace) -> int:
     from grader.commands import selftesting
 
@@ -127,6 +133,7 @@ def _leaderboard(options: argparse.Namespace) -> int:
 _COMMANDS = {
     "check": _check,
     "run": _run,
+    "class": _class,
     "selftest": _selftest,
     "open": _open,
     "trace": _trace,

@@ -26,6 +26,24 @@ def score(text: str) -> float:
     return number
 
 
+def processors(text: str) -> str:
+    """Return a list of processors as container engines read it, such as 0-3,8."""
+    if not re.fullmatch(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", text):
+        raise argparse.ArgumentTypeError(f"expected processors such as 0-3,8, found {text!r}")
+    return text
+
+
+def num_bytes(text: str) -> int:
+    """Return the bytes that a text such as 4GiB, 512MiB or 1073741824 is, at least 64 MiB."""
+    found = re.fullmatch(r"(\d{1,15})\s*(GiB|MiB|)", text)
+    number = int(found[1]) << {"GiB": 30, "MiB": 20, "": 0}[found[2]] if found else 0
+    if number < 64 << 20:
+        raise argparse.ArgumentTypeError(
+            f"expected memory such as 4GiB, at least 64MiB, found {text!r}"
+        )
+    return number
+
+
 def export(text: str) -> tuple[str, Path]:
     """Return the name of a format and the file, of a text such as gradescope=results.json."""
     name, found, file = text.partition("=")

@@ -15,6 +15,7 @@ DOCS = ROOT / "docs"
 COMMANDS = (
     "check",
     "run",
+    "class",
     "selftest",
     "open",
     "trace",

@@ -7,6 +7,7 @@ from grader.arguments import DEFAULT_IMAGE, selecting
 from grader.commands.context import courses_of, data_folder, live_view, named_courses
 from grader.commands.reporting import finish, named_submission, require_reports_writable
 from grader.container import sealed_grading
+from grader.container.engine import ContainerLimits
 from grader.course import Course
 from grader.errors import GraderError
 from grader.model import Report
@@ -34,10 +35,16 @@ def run(options: argparse.Namespace) -> int:
         on_progress=live.progress,
         on_finished=lambda each: live.finished(each.step.part, each.result),
         secret=b"" if secret == PUBLIC_SECRET else secret,
+        limits=_limits(options),
     )
     live.close()
     report = json_report.parse(data)
     return finish(_as_named(report, options), options)
+
+
+def _limits(options: argparse.Namespace) -> ContainerLimits:
+    limits = ContainerLimits(cpus=options.cpus or "")
+    return limits if options.memory is None else replace(limits, memory_num_bytes=options.memory)
 
 
 def _as_named(report: Report, options: argparse.Namespace) -> Report:

@@ -124,6 +124,11 @@ class DockerEngine:
         labels = found["Config"].get("Labels") or {}
         return str(labels.get(SOURCE_LABEL, ""))
 
+    def image_id(self, image: str) -> str:
+        """Return the digest of its configuration, which names those of all its layers."""
+        with clear_sentences(image):
+            return str(self._api.inspect_image(image)["Id"])  # type: ignore[no-untyped-call]
+
 
 def _mounts(plan: ContainerPlan) -> list[docker.types.Mount]:
     mounts = []

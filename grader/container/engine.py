@@ -25,6 +25,8 @@ class ContainerLimits:
     memory_num_bytes: int = 4 << 30
     shared_memory_num_bytes: int = 256 << 20
     num_processes: int = 512
+    cpus: str = ""
+    """Processors, such as `0-3,8`; empty for all that there are."""
     first_word_s: float = FIRST_WORD_S
     """How long it may be silent at first; then it says itself how long the next step may take."""
 
@@ -72,6 +74,9 @@ class Engine(Protocol):
 
     def source_of(self, image: str) -> str:
         """Return the digest of the sources that an image was built from."""
+
+    def image_id(self, image: str) -> str:
+        """Return what identifies the content of an image."""
 
 
 def client() -> str:

@@ -10,7 +10,10 @@ from grader.container.engine import ContainerLimits
 
 def hardening(limits: ContainerLimits) -> dict[str, Any]:
     """Return the host configuration of a container: everything off that grading does not need."""
+    # Where several grade side by side, each has processors of its own.
+    pinned = {"cpuset_cpus": limits.cpus} if limits.cpus else {}
     return {
+        **pinned,
         # It goes when it ends, whatever has become of the client.
         "auto_remove": True,
         # Without an init, processes that a student leaves behind pile up as zombies.

@@ -32,6 +32,7 @@ _SWITCHES = {"auto_remove": "--rm", "read_only": "--read-only"}
 _OPTIONS = {
     "cap_add": "--cap-add",
     "cap_drop": "--cap-drop",
+    "cpuset_cpus": "--cpuset-cpus",
     "ipc_mode": "--ipc",
     "log_config": "--log-driver",
     "mem_limit": "--memory",
@@ -139,6 +140,10 @@ class PodmanEngine:
         """Return what `make image` has written on it; empty for an image of other make."""
         form = f'{{{{index .Labels "{SOURCE_LABEL}"}}}}'
         return self._run("image", "inspect", "--format", form, image, image=image)
+
+    def image_id(self, image: str) -> str:
+        """Return the digest of its configuration, which names those of all its layers."""
+        return self._run("image", "inspect", "--format", "{{.Id}}", image, image=image)
 
     def _make_volume(self, limits: ContainerLimits) -> str:
         options = [f"--opt={key}={value}" for key, value in shared_folder(limits).items()]

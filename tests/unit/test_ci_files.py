@@ -17,7 +17,7 @@ from grader.container.hardening import hardening
 ROOT = Path(__file__).resolve().parents[2]
 GITHUB = ROOT / "ci" / "github-actions.yml"
 GITLAB = ROOT / "ci" / "gitlab-ci.yml"
-LOCKS = [ROOT / "requirements.lock", ROOT / "requirements-dev.lock"]
+LOCKS = [ROOT / f"requirements{kind}.lock" for kind in ("", "-dev", "-class")]
 TORCH_INDEX = "--extra-index-url https://download.pytorch.org/whl/cpu"
 
 

@@ -16,7 +16,7 @@ from grader.recognition import recognise
 from grader.submission import Submission
 
 COMMANDS = (
-    *("check", "run", "selftest", "open", "trace", "study"),
+    *("check", "run", "class", "selftest", "open", "trace", "study"),
     *("list", "template", "new", "verify", "build", "export", "leaderboard"),
 )
 TOML = 'name = "{name}"\ntitle = "A course"\nengine = ">=0"\n'

@@ -1,0 +1,168 @@
+"""Reads the folder of a class: which hand-ins are there, and what could not become one."""
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+from grader.classroom import gradescope
+from grader.classroom.hand_in import HandIn, Unreadable
+from grader.classroom.hand_in_names import Named, is_archive, parse
+from grader.errors import UsageError
+
+_CHUNK_NUM_BYTES = 1 << 20
+_MAX_FILES = 20_000
+_OURS = (".csv", ".toml", ".yml", ".yaml", ".md", ".pdf", ".html")
+"""What an instructor keeps beside the hand-ins."""
+
+
+def read_folder(
+    folder: Path, assembled: Path, zone: tzinfo
+) -> tuple[list[HandIn], list[Unreadable]]:
+    """Return what was handed in, and what is no hand-in, each in the order of its name.
+
+    assembled: where loose files of one submission are put together, each in a folder of its own.
+    zone: of times that a platform writes without one. Raises UsageError without such a folder.
+    """
+    if not folder.is_dir():
+        raise UsageError(
+            f"{folder} is no folder; name the one with the hand-ins, unpacked as the platform "
+            "delivers them: a folder or archive for each"
+        )
+    found: list[HandIn] = []
+    unreadable: list[Unreadable] = []
+    facts = gradescope.read(folder)
+    for label, entries in sorted(_by_label(folder).items()):
+        try:
+            hand_in = _hand_in(label, entries, assembled, zone)
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            unreadable.append(Unreadable(label, f"{label} cannot be read: {reason}"))
+            continue
+        found.append(gradescope.with_facts(hand_in, facts.get(label)))
+    return found, unreadable
+
+
+def _by_label(folder: Path) -> Mapping[str, Sequence[tuple[Named, Path]]]:
+    groups: dict[str, list[tuple[Named, Path]]] = {}
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        named = parse(path.name)
+        is_loose = path.is_file() and not named.file and not named.is_about
+        if named.is_about or (is_loose and path.suffix.lower() in _OURS):
+            continue
+        groups.setdefault(named.label, []).append((named, path))
+    return groups
+
+
+def _hand_in(
+    label: str, entries: Sequence[tuple[Named, Path]], assembled: Path, zone: tzinfo
+) -> HandIn:
+    """Return one hand-in. Raises ValueError or OSError where there is nothing to grade."""
+    first, path = entries[0]
+    if not path.is_dir() and not first.file:
+        raise ValueError("expected a folder or an archive (.zip, .tar, .tar.gz)")
+    if len(entries) > 1 or (path.is_file() and not is_archive(first.file)):
+        path = _put_together(entries, assembled / label)
+    elif path.is_dir():
+        path = _only_archive_in(path) or path
+    local = first.local_time
+    return HandIn(
+        label=label,
+        who=first.who,
+        path=path,
+        digest=digest_of(path),
+        submitted_at=local.replace(tzinfo=zone) if local is not None else None,
+        is_called_late=any(named.is_called_late for named, _ in entries),
+    )
+
+
+def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
+    """Copy loose files into a folder under the names that their student had given them."""
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    befores = [named.file_before for named, _ in entries]
+    for named, path in entries:
+        if not _is_regular(path):
+            raise ValueError(f"{path.name} lies beside files of the same student, and is none")
+        is_free = named.file_before and befores.count(named.file_before) == 1
+        name = named.file_before if is_free else named.file
+        shutil.copyfile(path, target / (name or path.name), follow_symlinks=False)
+    return _only_archive_in(target) or target
+
+
+def _only_archive_in(folder: Path) -> Path | None:
+    """Return the archive that is all a folder holds, as platforms deliver them; None without."""
+    inside = [path for path in folder.iterdir() if not path.name.startswith((".", "__MACOSX"))]
+    if len(inside) == 1 and is_archive(inside[0].name) and _is_regular(inside[0]):
+        return inside[0]
+    return None
+
+
+def _is_regular(path: Path) -> bool:
+    """Return whether it is a file, and no link to one: what it leads to was not handed in."""
+    return stat.S_ISREG(path.lstat().st_mode)
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 over the names and contents of a folder, or over those of a file.
+
+    A link counts by where it leads, and is not followed. Raises ValueError for too many files.
+    """
+    digest = hashlib.sha256()
+    for number, (name, each) in enumerate(_files(path)):
+        if number >= _MAX_FILES:
+            raise ValueError(f"it has more than {_MAX_FILES} files")
+        mode = each.lstat().st_mode
+        if stat.S_ISLNK(mode):
+            _add(digest, name, os.fsencode(os.readlink(each)))  # noqa: PTH115 - as bytes
+        elif stat.S_ISREG(mode):
+            _add(digest, name, _content_digest(each))
+        else:
+            _add(digest, name, b"special")
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> Iterator[tuple[bytes, Path]]:
+    if not path.is_dir():
+        yield b"", path
+        return
+    for folder, folders, files in os.walk(path):
+        # What git keeps changes without anything handed in being another.
+        folders[:] = sorted(each for each in folders if each != ".git")
+        links = [each for each in folders if (Path(folder) / each).is_symlink()]
+        for name in sorted([*files, *links]):
+            each = Path(folder) / name
+            yield os.fsencode(each.relative_to(path)), each
+
+
+def _content_digest(path: Path) -> bytes:
+    digest = hashlib.sha256()
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:  # noqa: PTH123 - of a descriptor
+        while piece := file.read(_CHUNK_NUM_BYTES):
+            digest.update(piece)
+    return digest.digest()
+
+
+def _add(digest: "hashlib._Hash", name: bytes, content: bytes) -> None:
+    digest.update(b"%d %b %d %b" % (len(name), name, len(content), content))
+
+
+def with_times(
+    hand_ins: Sequence[HandIn], times: Mapping[str, datetime]
+) -> tuple[list[HandIn], list[str]]:
+    """Return the hand-ins with the times of a table, and the labels in it that nothing has."""
+    # Moodle ends the names of its folders with an underscore, or does not.
+    by_label = {label.rstrip("_"): at for label, at in times.items()}
+    timed = [
+        replace(each, submitted_at=by_label.get(each.label.rstrip("_"), each.submitted_at))
+        for each in hand_ins
+    ]
+    known = {each.label.rstrip("_") for each in hand_ins}
+    return timed, sorted(set(by_label) - known)

@@ -1,0 +1,106 @@
+"""The file `class.toml`: rules of a course about lateness, who is who, and what is graded."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from msgspec import Meta, Struct, field
+
+from grader import strict_toml
+from grader.classroom.policy import Policy
+from grader.classroom.roster import read_table
+from grader.errors import UsageError
+
+NAME = "class.toml"
+
+Text = Annotated[str, Meta(min_length=1, max_length=200, description="a text")]
+Time = Annotated[datetime, Meta(description="a date and time such as 2026-11-20T23:59:00+01:00")]
+Times = Annotated[dict[Text, Time], Meta(description="a table from an id or a group to a time")]
+Share = Annotated[float, Meta(ge=0, le=1, description="a share from 0 to 1")]
+Minutes = Annotated[int, Meta(ge=0, le=1440, description="a number of minutes from 0 to 1440")]
+Days = Annotated[int, Meta(ge=1, le=366, description="a number of days from 1 to 366")]
+Which = Annotated[str, Meta(pattern="^(last|best)$", description="last or best")]
+
+
+class LateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`[late]`: what lateness costs."""
+
+    per_day: Share = 0.0
+    grace_min: Minutes = 0
+    last_day: Days | None = None
+
+
+class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """All that `class.toml` may say; each key may be left out."""
+
+    assignment: Text | None = None
+    deadline: Time | None = None
+    timezone: Text = "UTC"
+    """Of times that a platform writes without one, and of a deadline without one."""
+    counts: Which = "last"
+    roster: Text | None = None
+    """A file beside class.toml, as all three."""
+    times: Text | None = None
+    marks: Text | None = None
+    late: LateTable = field(default_factory=LateTable)
+    extensions: Times = field(default_factory=dict)
+
+    @property
+    def zone(self) -> tzinfo:
+        """Return the time zone."""
+        return UTC if self.timezone == "UTC" else ZoneInfo(self.timezone)
+
+    @property
+    def policy(self) -> Policy:
+        """Return the rules."""
+        return Policy(
+            deadline=None if self.deadline is None else zoned(self.deadline, self.zone),
+            grace=timedelta(minutes=self.late.grace_min),
+            late_per_day=float(self.late.per_day),
+            last_day=self.late.last_day,
+            takes_best=self.counts == "best",
+            extensions={key: zoned(at, self.zone) for key, at in self.extensions.items()},
+        )
+
+
+def read(file: Path) -> ClassFile:
+    """Return what the file says. Raises GraderError with a sentence for each mistake."""
+    return strict_toml.read(file, ClassFile, _mistakes)
+
+
+def zoned(at: datetime, zone: tzinfo) -> datetime:
+    """Return a time with a zone."""
+    return at if at.tzinfo is not None else at.replace(tzinfo=zone)
+
+
+def _mistakes(table: strict_toml.Table) -> Iterator[str]:
+    name = table.get("timezone")
+    if name is not None and name != "UTC":
+        try:
+            ZoneInfo(name)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            yield f"timezone: found {name!r:.40}; expected a name such as Europe/Zurich"
+    for key in ("late", "extensions"):
+        if table.get(key) and not table.get("deadline"):
+            yield f"{key}: has no meaning without a deadline; add one, or leave this out"
+
+
+def read_times(file: Path, zone: tzinfo) -> dict[str, datetime]:
+    """Return when each hand-in was submitted, of a CSV with the columns hand_in and submitted_at.
+
+    Raises UsageError with the line that is wrong.
+    """
+    times = {}
+    for number, row in read_table(
+        file, required=("hand_in", "submitted_at"), known=("hand_in", "submitted_at")
+    ):
+        try:
+            times[row["hand_in"]] = zoned(datetime.fromisoformat(row["submitted_at"]), zone)
+        except ValueError:
+            raise UsageError(
+                f"{file}, line {number}: found {row['submitted_at']!r:.40}; expected a time such "
+                "as 2026-11-20T23:59:00+01:00"
+            ) from None
+    return times

@@ -1,0 +1,149 @@
+"""What has been graded, on disk: a folder for each grading, there in whole or not at all."""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.model import Report
+from grader.report import json_report
+
+_REPORT = "report.json"
+_OUTCOME = "outcome.json"
+_KEY_NUM_CHARS = 32
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """All but the hand-in that a mark follows from."""
+
+    engine_digest: str
+    image: str
+    """What identifies its content; empty where nothing is sealed."""
+    courses: tuple[str, ...]
+    """Name and digest of each."""
+    assignment: str
+    options: tuple[str, ...]
+    secret_digest: str
+    """So that nobody learns the secret; a mark follows from the inputs that it gives."""
+
+    def key(self, digest: str) -> str:
+        """Return what a grading of the hand-in with this digest is called."""
+        text = json.dumps([asdict(self), digest], sort_keys=True)
+        return sha256(text.encode()).hexdigest()[:_KEY_NUM_CHARS]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the command that graded one hand-in ended."""
+
+    digest: str
+    """Of the hand-in."""
+    exit_code: int
+    """Of `grade run`: 0 and 1 are marks, 2 is a hand-in that cannot be graded, 3 is no mark."""
+    error: str
+    """What it said where there is no report: one sentence."""
+    started_at: str
+    """ISO 8601, UTC."""
+    wall_time_s: float
+    cpus: tuple[int, ...]
+    """That it ran on."""
+    host: str = ""
+
+    @property
+    def is_final(self) -> bool:
+        """Return whether another try would find the same; without a report, only a bad hand-in."""
+        return not self.error or self.exit_code == 2
+
+
+@dataclass(frozen=True)
+class Grading:
+    """A grading that has ended."""
+
+    key: str
+    outcome: Outcome
+    report: Report | None
+    """In full, for the course; None where the hand-in cannot be graded."""
+
+
+class Gradings:
+    """The gradings in one folder, by their keys."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def has(self, key: str) -> bool:
+        """Return whether there is a grading of this key."""
+        return (self.folder / key / _OUTCOME).is_file()
+
+    def load(self, key: str) -> Grading:
+        """Return a grading. Raises GraderError where its files are not what was written."""
+        folder = self.folder / key
+        try:
+            data = json.loads((folder / _OUTCOME).read_bytes())
+            outcome = Outcome(**{**data, "cpus": tuple(data["cpus"])})
+            content = (folder / _REPORT).read_bytes() if not outcome.error else None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise GraderError(
+                f"{folder} does not hold a grading any more ({type(error).__name__}); remove that "
+                "folder, and it is graded again"
+            ) from None
+        return Grading(key, outcome, json_report.parse(content) if content is not None else None)
+
+    def keep(self, key: str, outcome: Outcome, report: bytes | None) -> None:
+        """Write a grading, in one step: whoever is killed leaves nothing that looks like one.
+
+        What another has written meanwhile stays, since it follows from the same.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        made = Path(tempfile.mkdtemp(prefix=".making-", dir=self.folder))
+        try:
+            if report is not None:
+                _write_through(made / _REPORT, report)
+            _write_through(made / _OUTCOME, json.dumps(asdict(outcome)).encode())
+            made.rename(self.folder / key)
+        except OSError:
+            shutil.rmtree(made, ignore_errors=True)
+            if not self.has(key):
+                raise
+
+    def keys_of(self, digests: Collection[str]) -> list[str]:
+        """Return the keys of all gradings of hand-ins with these digests, also of earlier ones."""
+        keys = [path.parent.name for path in sorted(self.folder.glob(f"*/{_OUTCOME}"))]
+        return [key for key in keys if self.load(key).outcome.digest in digests]
+
+    def remove(self, key: str) -> None:
+        """Remove a grading, if it is there."""
+        shutil.rmtree(self.folder / key, ignore_errors=True)
+
+    def tidy(self) -> None:
+        """Remove what gradings have left that were killed while they wrote."""
+        for left in self.folder.glob(".making-*"):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+def _write_through(file: Path, content: bytes) -> None:
+    """Write a file that is on the disk before it is called by its name."""
+    with file.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def write_atomically(file: Path, content: Mapping[str, object] | str) -> None:
+    """Replace a file in one step; a mapping is written as JSON. Raises OSError."""
+    text = content if isinstance(content, str) else json.dumps(content, indent=2, sort_keys=True)
+    handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    os.close(handle)
+    made = Path(name)
+    try:
+        _write_through(made, text.encode("utf-8", errors="replace"))
+        made.replace(file)
+    except OSError:
+        made.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,77 @@
+"""Who handed in what, by the names that platforms give to the files they deliver."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+
+_MOODLE = re.compile(
+    r"(?P<name>.+)_(?P<moodle>\d+)_assignsubmission_(?P<plugin>file|onlinetext)(?:_(?P<file>.*))?"
+)
+_BLACKBOARD = re.compile(
+    r".+_(?P<blackboard>[^_]+)_attempt_(?P<at>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)?"
+)
+_CANVAS = re.compile(
+    r"(?P<canvas_name>[^_]+)_(?P<late>LATE_)?(?P<canvas>\d+)_(?P<submission>\d+)_(?P<file>.+)"
+)
+_GRADESCOPE = re.compile(r"submission_(?P<gradescope>\d+)")
+_CANVAS_ATTEMPT = re.compile(r"-\d+(?=\.[^.]+$)")
+"""Canvas calls the second file of a name `ring-1.py`."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """What a name in the folder of a class says."""
+
+    label: str
+    """The same for all files of one submission."""
+    who: Mapping[str, str]
+    file: str = ""
+    """What the student had called the file; empty for a folder, or where the name does not say."""
+    file_before: str = ""
+    """As the student had called it, where the platform has added a number."""
+    local_time: datetime | None = None
+    """When it was submitted, on the clock of the platform."""
+    is_called_late: bool = False
+    is_about: bool = False
+    """It tells of a submission, and is no part of one: the text that Blackboard adds."""
+
+
+def parse(name: str) -> Named:
+    """Return what the name of a folder or file says, of Moodle, Canvas, Gradescope or Blackboard.
+
+    Any other name is the student's id, such as `anna`, or `anna.zip`.
+    """
+    if found := _MOODLE.fullmatch(name):
+        label = f"{found['name']}_{found['moodle']}_assignsubmission_file"
+        who = {"name": found["name"], "moodle": found["moodle"]}
+        return Named(label, who, found["file"] or "", is_about=found["plugin"] == "onlinetext")
+    if found := _BLACKBOARD.fullmatch(name):
+        label = name[: found.end("at")]
+        at = datetime.strptime(found["at"], "%Y-%m-%d-%H-%M-%S")
+        who = {"blackboard": found["blackboard"]}
+        is_about = name.endswith(f"{found['at']}.txt")
+        return Named(label, who, found["file"] or "", local_time=at, is_about=is_about)
+    if found := _CANVAS.fullmatch(name):
+        label = name[: found.start("file") - 1]
+        who = {"canvas": found["canvas"], "canvas_name": found["canvas_name"]}
+        before = _CANVAS_ATTEMPT.sub("", found["file"])
+        is_late = found["late"] is not None
+        return Named(label, who, found["file"], before, is_called_late=is_late)
+    if found := _GRADESCOPE.fullmatch(name):
+        return Named(name, {"gradescope": found["gradescope"]})
+    stem = without_suffix(name)
+    return Named(stem, {"id": stem}, name if stem != name else "")
+
+
+def without_suffix(name: str) -> str:
+    """Return a name without what says that it is an archive."""
+    suffix = max((each for each in ARCHIVES if name.lower().endswith(each)), key=len, default="")
+    return name.removesuffix(name[len(name) - len(suffix) :]) if suffix else name
+
+
+def is_archive(name: str) -> bool:
+    """Return whether a file is called as archives are."""
+    return name.lower().endswith(ARCHIVES)

@@ -1,0 +1,82 @@
+"""What people have given: points and comments by student and line of a rubric."""
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.classroom.roster import read_table
+from grader.errors import UsageError
+
+COLUMNS = ("id", "row", "points", "max_points", "title", "comment")
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a person gave for one line."""
+
+    points: float
+    comment: str
+    where: str
+    """The file and line, for whoever has to correct it."""
+
+
+Marks = Mapping[str, Mapping[str, Given]]
+"""By the id of a student or the name of a group, and by the line: a manual part, or a part."""
+
+
+def read(file: Path) -> Marks:
+    """Return the marks in a CSV with columns id, row, points and comment, or in a TOML.
+
+    In a TOML each student is a table, in which each line is `{ points = 2, comment = "..." }`. A
+    line of the CSV without points is one that is still to be marked. Raises UsageError.
+    """
+    found: dict[str, dict[str, Given]] = {}
+    entries = _of_toml(file) if file.suffix == ".toml" else _of_csv(file)
+    for student, row, given in entries:
+        rows = found.setdefault(student, {})
+        if row in rows:
+            raise UsageError(f"{given.where}: {row} of {student} is there twice")
+        rows[row] = given
+    return found
+
+
+def _of_csv(file: Path) -> Iterator[tuple[str, str, Given]]:
+    for number, row in read_table(file, required=("id", "row", "points"), known=COLUMNS):
+        where = f"{file}, line {number}"
+        if row["points"]:
+            points = _points(row["points"], where)
+            yield row["id"], row["row"], Given(points, row.get("comment", ""), where)
+
+
+def _of_toml(file: Path) -> Iterator[tuple[str, str, Given]]:
+    try:
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
+    except ValueError as error:  # also of what is no UTF-8
+        raise UsageError(f"{file} is not TOML: {error}") from None
+    for student, rows in data.items():
+        for row, entry in _table(rows, f"{file}: {student}").items():
+            where = f"{file}: {student}.{row}"
+            given = _table(entry, where)
+            points = _points(given.get("points"), where)
+            yield student, row, Given(points, str(given.get("comment", "")), where)
+
+
+def _table(value: object, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where}: found {value!r:.40}; expected a table")
+    return value
+
+
+def _points(value: object, where: str) -> float:
+    try:
+        points = float(value) if isinstance(value, str | int | float) else math.nan
+    except ValueError:
+        points = math.nan
+    if not math.isfinite(points) or points < 0:
+        raise UsageError(f"{where}: found {value!r:.40}; expected points, a number from 0 on")
+    return points

@@ -1,0 +1,130 @@
+"""What a person needs to mark one submission: its questions, its PDF, its code, in one folder."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from grader.classroom.gradebook import inert
+from grader.classroom.gradings import write_atomically
+from grader.classroom.manual_marks import COLUMNS
+from grader.classroom.marking import Mark, Row
+from grader.model import Report
+from grader.points import written
+from grader.report.html.markup import Child, Markup, element, table
+from grader.report.html.whole import whole
+from grader.report.safe_text import one_line
+
+SHEET = "sheet.html"
+TO_FILL = "to-mark.csv"
+_MAX_NUM_CHARS = 100_000
+_BLANK = "\u2003" * 4
+
+
+def write(
+    folder: Path, student: str, report: Report, mark: Mark, files: Mapping[str, bytes]
+) -> None:
+    """Write a folder with the sheet and the PDFs that were handed in. Raises OSError.
+
+    student: the pseudonym. files: what was handed in, by name.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [name for name in sorted(files) if name.lower().endswith(".pdf")]
+    documents = {_file_name(number, name): name for number, name in enumerate(names, 1)}
+    for file, name in documents.items():
+        (folder / file).write_bytes(files[name])
+    text = render(student, report, mark, documents, files)
+    write_atomically(folder / SHEET, text)
+
+
+def render(
+    student: str,
+    report: Report,
+    mark: Mark,
+    documents: Mapping[str, str],
+    files: Mapping[str, bytes],
+) -> str:
+    """Return the sheet, to be read, printed and filled in by hand.
+
+    documents: files beside the sheet, by their names there. files: all that was handed in.
+    """
+    title = f"{one_line(report.assignment)}: {student}"
+    head = element(
+        "header",
+        element("h1", title),
+        element(
+            "p", f"Tests gave {_tests(mark)} points; what follows is a person's.", class_="score"
+        ),
+        *(element("p", element("a", name, href=file)) for file, name in documents.items()),
+    )
+    return whole(
+        title,
+        head,
+        element("main", _rows(mark.rows), _parts(report), *_code(files)),
+    )
+
+
+def to_fill(marks: Sequence[tuple[str, Mark]]) -> str:
+    """Return a CSV with a line for each question and student, to be filled in and read again."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for student, mark in marks:
+        for row in mark.rows:
+            points = "" if row.given is None else written(row.given.points)
+            comment = "" if row.given is None else inert(row.given.comment)
+            cells = [student, row.name, points, written(row.max_points), inert(row.title), comment]
+            writer.writerow(cells)
+    return text.getvalue()
+
+
+def _tests(mark: Mark) -> str:
+    points = "no" if mark.automatic is None else written(mark.automatic)
+    return f"{points} of {written(mark.automatic_max)}"
+
+
+def _rows(rows: Sequence[Row]) -> Markup:
+    cells: list[tuple[Child, ...]] = [
+        (
+            element("code", row.name),
+            one_line(row.title),
+            one_line(row.found),
+            f"{_BLANK if row.given is None else written(row.given.points)} of "
+            f"{written(row.max_points)}",
+            "" if row.given is None else one_line(row.given.comment),
+        )
+        for row in rows
+    ]
+    return table("To be marked", ("row", "question", "found", "points", "comment"), cells)
+
+
+def _parts(report: Report) -> Markup:
+    cells: list[tuple[Child, ...]] = [
+        (
+            one_line(part.name),
+            part.verdict.value,
+            f"{written(part.points)} of {written(part.max_points)}",
+        )
+        for part in report.parts
+    ]
+    return table("What the tests found", ("part", "verdict", "points"), cells)
+
+
+def _code(files: Mapping[str, bytes]) -> list[Markup]:
+    return [
+        element(
+            "section",
+            element("h2", one_line(name)),
+            element("pre", content.decode(errors="replace")[:_MAX_NUM_CHARS]),
+        )
+        for name, content in sorted(files.items())
+        if name.endswith((".py", ".ipynb", ".sh", ".txt", ".md"))
+    ]
+
+
+def _file_name(number: int, name: str) -> str:
+    """Return a name for a file that was handed in, in a folder of ours and in a link."""
+    kept = "".join(
+        char if char.isascii() and (char.isalnum() or char in "-_") else "-" for char in name
+    )
+    return f"{number}-{kept[:-4][-80:]}.pdf"

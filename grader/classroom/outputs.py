@@ -1,0 +1,110 @@
+"""What comes of a class, as files and as lines of text."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from grader.classroom import class_page, gradebook, student_reports
+from grader.classroom.batch import Ended, Progress
+from grader.classroom.gradings import write_atomically
+from grader.classroom.hand_in import Unreadable
+from grader.classroom.pseudonyms import Pseudonyms
+from grader.classroom.similarity import Pair
+from grader.classroom.standing import Standing, Strays
+
+GRADEBOOK = "gradebook.csv"
+CLASS_PAGE = "class.html"
+STUDENTS = "students"
+MARKING = "marking"
+_TELL_EVERY_S = 60.0
+_MOST_SHOWN = 20
+
+
+def write(
+    out: Path,
+    standings: Sequence[Standing],
+    strays: Strays,
+    unreadable: Sequence[Unreadable],
+    names: Pseudonyms,
+    pairs: Sequence[Pair],
+    title: str,
+) -> None:
+    """Write the gradebook, the page of the class and the files of each student. Raises OSError.
+
+    pairs: nearly identical hand-ins, by pseudonyms.
+    """
+    write_atomically(out / GRADEBOOK, gradebook.render(standings, names))
+    write_atomically(out / CLASS_PAGE, class_page.render(title, standings, names, pairs))
+    for each in standings:
+        student_reports.write(out / STUDENTS / names.of(each.student.id), each)
+
+
+def teller(
+    labels: Mapping[str, str], say: Callable[[str], None]
+) -> Callable[[Progress, Ended | None], None]:
+    """Return what says how far it is, in a line for each end and now and then between them."""
+    said_s = 0.0
+
+    def tell(progress: Progress, ended: Ended | None) -> None:
+        nonlocal said_s
+        if ended is None and progress.elapsed_s - said_s < _TELL_EVERY_S:
+            return
+        said_s = progress.elapsed_s
+        words = f"{progress.num_done} of {progress.num_done + progress.num_left}"
+        if progress.time_left_s is not None and progress.num_left:
+            words += f", about {_duration(progress.time_left_s)} left"
+        if ended is not None:
+            words += f": {labels[ended.task.key]}, {_result(ended)}"
+        say(words)
+
+    return tell
+
+
+def _result(ended: Ended) -> str:
+    if ended.outcome is None:
+        return f"not graded: {ended.lost}"
+    took = f"{ended.outcome.wall_time_s:.0f} s"
+    if not ended.outcome.error:
+        return took
+    what = "cannot be graded" if ended.outcome.is_final else "not graded"
+    return f"{took}, {what}: {ended.outcome.error}"
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes >= 90:
+        return f"{minutes / 60:.1f} h"
+    return f"{minutes} min" if minutes else "less than a minute"
+
+
+def summary(
+    standings: Sequence[Standing],
+    strays: Strays,
+    unreadable: Sequence[Unreadable],
+    unknown_times: Sequence[str],
+    out: Path,
+) -> Iterator[str]:
+    """Yield the lines that end the command: how many there are of each kind, and who needs help."""
+    counts = Counter(each.status for each in standings)
+    words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
+    yield f"{len(standings)} students: {words}"
+    problems = [
+        *(f"{each.student.id}: {_problem(each)}" for each in standings if _problem(each)),
+        *(each.reason for each in unreadable),
+        *(f"{work.hand_in.label} is of nobody on the roster" for work in strays.works),
+        *(f"marks are given to {key}, which is nobody's id or group" for key in strays.marks),
+        *(f"a time is given for {label}, which was not handed in" for label in unknown_times),
+    ]
+    if problems:
+        yield "For a person:"
+        yield from (f"  {problem}" for problem in problems[:_MOST_SHOWN])
+        if len(problems) > _MOST_SHOWN:
+            yield f"  and {len(problems) - _MOST_SHOWN} more, which {GRADEBOOK} has"
+    yield f"{out / GRADEBOOK} has the marks, {out / STUDENTS} a folder for each student,"
+    yield f"{out / CLASS_PAGE} what the class as a whole shows"
+
+
+def _problem(each: Standing) -> str:
+    if each.counted is not None and each.counted.problem:
+        return f"not graded: {each.counted.problem}"
+    return each.mark.problem if each.mark is not None else ""

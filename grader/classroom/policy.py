@@ -1,0 +1,136 @@
+"""What a mark becomes by the rules of a course; verdicts are not touched."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+_DAY = timedelta(days=1)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """When a hand-in is late, what that costs, and which of several counts."""
+
+    deadline: datetime | None = None
+    """None: nothing is late."""
+    grace: timedelta = timedelta()
+    """What is later than the deadline by no more than this is in time."""
+    late_per_day: float = 0.0
+    """The share of the score that each day takes that has begun, from 0 to 1."""
+    last_day: int | None = None
+    """How many days late a hand-in is still accepted; None: for ever."""
+    takes_best: bool = False
+    """Of several hand-ins the best counts, else the last."""
+    extensions: Mapping[str, datetime] = field(default_factory=dict)
+    """Later deadlines, by the id of a student or the name of a group."""
+
+    def deadline_of(self, keys: Sequence[str]) -> datetime | None:
+        """Return the latest deadline of somebody, given the id and the group."""
+        found = [self.extensions[key] for key in keys if key in self.extensions]
+        return max([*found, *([self.deadline] if self.deadline else [])], default=None)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One hand-in of a student, with what is known of its mark."""
+
+    label: str
+    score: float | None
+    """Of tests and people together; None where there is no mark."""
+    submitted_at: datetime | None
+    is_called_late: bool = False
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What counts for a student, and why."""
+
+    label: str
+    """Of the hand-in that counts; empty where none does."""
+    raw: float | None
+    final: float | None
+    """None where no mark can be given: a person has to look."""
+    reasons: tuple[str, ...]
+    """A sentence for each rule that was applied."""
+
+
+def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> Decision:
+    """Return what counts of somebody's hand-ins.
+
+    keys: the id and the group that extensions may name. Raw and final are both kept: what policy
+    takes is never taken out of a verdict.
+    """
+    if not attempts:
+        return Decision("", None, 0.0, ("nothing was handed in",))
+    deadline = policy.deadline_of(keys)
+    judged = [_judged(each, policy, deadline) for each in attempts]
+    accepted = [each for each in judged if each.is_accepted]
+    if not accepted:
+        last = max(judged, key=_time_of)
+        return Decision(last.attempt.label, last.attempt.score, 0.0, last.reasons)
+    unknown = [each for each in accepted if each.final is None]
+    if policy.takes_best and unknown and len(accepted) > 1:
+        label = unknown[0].attempt.label
+        return Decision(
+            label, None, None, (f"{label} has no mark yet, so nobody knows which is the best",)
+        )
+    counted = max(accepted, key=_score_of if policy.takes_best else _time_of)
+    reasons = counted.reasons
+    if len(attempts) > 1:
+        which = f"the {'best' if policy.takes_best else 'last'} of {len(attempts)} hand-ins"
+        too_late = len(attempts) - len(accepted)
+        reasons = (f"{which}, {too_late} of them too late" if too_late else which, *reasons)
+    if deadline is not None and deadline != policy.deadline:
+        reasons = (*reasons, f"extended to {deadline.isoformat(' ', 'minutes')}")
+    return Decision(counted.attempt.label, counted.attempt.score, counted.final, reasons)
+
+
+def days_late(submitted_at: datetime, deadline: datetime, grace: timedelta) -> int:
+    """Return how many days after the deadline have begun; 0 within the grace."""
+    late = submitted_at - deadline
+    return 0 if late <= grace else math.ceil(late / _DAY)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """An attempt after the late rules."""
+
+    attempt: Attempt
+    final: float | None
+    reasons: tuple[str, ...] = ()
+    is_accepted: bool = True
+
+
+def _judged(attempt: Attempt, policy: Policy, deadline: datetime | None) -> _Judged:
+    if deadline is None:
+        return _Judged(attempt, attempt.score)
+    if attempt.submitted_at is None:
+        unclear = (
+            "the platform calls it late and does not say by how much: nothing was taken; add its "
+            "time to the table of times",
+        )
+        return _Judged(attempt, attempt.score, unclear if attempt.is_called_late else ())
+    days = days_late(attempt.submitted_at, deadline, policy.grace)
+    if days == 0:
+        return _Judged(attempt, attempt.score)
+    if policy.last_day is not None and days > policy.last_day:
+        why = f"{_days(days)} late, and at most {_days(policy.last_day)} are accepted"
+        return _Judged(attempt, None, (why,), is_accepted=False)
+    share = min(1.0, days * policy.late_per_day)
+    final = None if attempt.score is None else attempt.score * (1 - share)
+    return _Judged(attempt, final, (f"{_days(days)} late: {share:.0%} taken",))
+
+
+def _days(number: int) -> str:
+    return f"{number} day{'' if number == 1 else 's'}"
+
+
+def _time_of(judged: _Judged) -> tuple[float, str]:
+    at = judged.attempt.submitted_at
+    return (at.timestamp() if at is not None else -math.inf, judged.attempt.label)
+
+
+def _score_of(judged: _Judged) -> tuple[float, float, str]:
+    # Of two that are worth the same, the later one.
+    return (-math.inf if judged.final is None else judged.final, *_time_of(judged))

@@ -1,0 +1,29 @@
+"""Which grading of each hand-in is the one that its student knows."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from grader.classroom.gradings import write_atomically
+from grader.errors import GraderError
+
+
+def read(file: Path) -> dict[str, str]:
+    """Return the key of the published grading by the digest of the hand-in; none without the file.
+
+    Raises GraderError for a file that is not as it was written.
+    """
+    try:
+        data = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise GraderError(f"{file} cannot be read ({error}); restore it, or remove it") from None
+    if not isinstance(data, dict) or not all(isinstance(each, str) for each in data.values()):
+        raise GraderError(f"{file} is not what was written there; restore it, or remove it")
+    return data
+
+
+def write(file: Path, published: Mapping[str, str]) -> None:
+    """Write it, in one step. Raises OSError."""
+    write_atomically(file, dict(published))

@@ -1,0 +1,125 @@
+"""Where each student stands: what was handed in, what of it counts, and what that is worth."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.classroom.gradings import Grading
+from grader.classroom.hand_in import HandIn, Student
+from grader.classroom.manual_marks import Given, Marks
+from grader.classroom.marking import Mark, Rubrics, mark
+from grader.classroom.policy import Attempt, Decision, Policy, decide
+from grader.classroom.pseudonyms import Pseudonyms
+from grader.classroom.roster import Roster
+
+
+@dataclass(frozen=True)
+class Work:
+    """A hand-in with its grading, if it has one."""
+
+    hand_in: HandIn
+    grading: Grading | None
+    problem: str = ""
+    """Why there is no grading."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a student gets, and why."""
+
+    student: Student
+    works: tuple[Work, ...]
+    counted: Work | None
+    """Of several, the one that counts."""
+    mark: Mark | None
+    """Of the one that counts."""
+    decision: Decision
+
+    @property
+    def status(self) -> str:
+        """Return in a few words whether there is a mark, and if not, why."""
+        if self.counted is None:
+            return "nothing handed in"
+        if self.counted.grading is None:
+            return "not graded"
+        if self.mark is not None and self.mark.problem:
+            is_bad = self.counted.grading.report is None
+            return "cannot be graded" if is_bad else "a person should look"
+        return "pending" if self.mark is not None and self.mark.pending else "marked"
+
+
+@dataclass(frozen=True)
+class Strays:
+    """What belongs to nobody."""
+
+    works: tuple[Work, ...]
+    """Hand-ins of somebody who is not on the roster."""
+    marks: tuple[str, ...]
+    """Ids in the file of marks that nobody has."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a course decides beside the tests."""
+
+    roster: Roster
+    marks: Marks
+    policy: Policy
+    rubrics: Rubrics
+    """Of the assignment that was graded."""
+    names: Pseudonyms
+
+
+def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Strays]:
+    """Return where each student stands, those of the roster first, and what is nobody's.
+
+    Raises UsageError for marks that cannot be right.
+    """
+    students = {student.id: student for student in rules.roster.students}
+    by_student: dict[str, list[Work]] = {identity: [] for identity in students}
+    strays = []
+    for work in works:
+        authors = rules.roster.authors(work.hand_in)
+        if not authors:
+            strays.append(work)
+        for author in authors:
+            students.setdefault(author.id, author)
+            by_student.setdefault(author.id, []).append(work)
+    found = [_standing(students[identity], own, rules) for identity, own in by_student.items()]
+    known = {key for student in students.values() for key in keys_of(student, rules.names)}
+    labels = {work.hand_in.label for work in works}
+    return found, Strays(tuple(strays), tuple(sorted(set(rules.marks) - known - labels)))
+
+
+def keys_of(student: Student, names: Pseudonyms) -> list[str]:
+    """Return what marks and extensions may call a student, what is nearest first."""
+    keys = (student.id, names.of(student.id), student.group)
+    return [key for key in keys if key]
+
+
+def _standing(student: Student, works: Sequence[Work], rules: Rules) -> Standing:
+    keys = keys_of(student, rules.names)
+    marked = {
+        work.hand_in.label: mark(work.grading, _given(work, keys, rules.marks), rules.rubrics)
+        for work in works
+        if work.grading is not None
+    }
+    attempts = [
+        Attempt(
+            work.hand_in.label,
+            marked[work.hand_in.label].score if work.hand_in.label in marked else None,
+            work.hand_in.submitted_at,
+            work.hand_in.is_called_late,
+        )
+        for work in works
+    ]
+    decision = decide(attempts, rules.policy, keys)
+    counted = next((each for each in works if each.hand_in.label == decision.label), None)
+    return Standing(student, tuple(works), counted, marked.get(decision.label), decision)
+
+
+def _given(work: Work, keys: Sequence[str], marks: Marks) -> Mapping[str, Given]:
+    """Return what people gave: to the group, before it to the student, before it to the work."""
+    found: dict[str, Given] = {}
+    for key in reversed([work.hand_in.label, *keys]):
+        found.update(marks.get(key, {}))
+    return found

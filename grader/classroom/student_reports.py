@@ -1,0 +1,67 @@
+"""What each student is given: the report that counts, and its mark by the rules of the course."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from grader.classroom.gradings import write_atomically
+from grader.classroom.standing import Standing
+from grader.model import Report
+from grader.points import written
+from grader.report.export import formats
+from grader.report.safe_text import one_line
+
+FORMATS = {"json": "report.json", "html": "report.html", "markdown": "report.md"}
+MARK = "mark.txt"
+
+
+def shown(report: Report, label: str) -> Report:
+    """Return the report as its student may see it: nothing in it says where the course keeps it."""
+    return replace(report, submission=label, course_folder="", image="")
+
+
+def write(folder: Path, standing: Standing) -> None:
+    """Write a student's files into a folder, which is made; those of an earlier time are replaced.
+
+    Raises OSError where it cannot be written to.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files_of(standing).items():
+        write_atomically(folder / name, text)
+
+
+def files_of(standing: Standing) -> Mapping[str, str]:
+    """Return the texts of a student's files by their names."""
+    found = {MARK: mark_text(standing)}
+    work = standing.counted
+    if work is not None and work.grading is not None and work.grading.report is not None:
+        report = shown(work.grading.report, work.hand_in.label)
+        for name, file in FORMATS.items():
+            found[file] = formats.named(name).render(report) + "\n"
+    return found
+
+
+def mark_text(standing: Standing) -> str:
+    """Return the mark and how it came about: tests, what people gave, the rules of the course."""
+    mark, decision = standing.mark, standing.decision
+    final = "no mark yet" if decision.final is None else written(round(decision.final, 6))
+    most = f" of {written(mark.max_score)}" if mark is not None and mark.max_score else ""
+    lines = [f"{final}{most}", ""]
+    if mark is not None and mark.automatic is not None:
+        lines.append(f"- tests: {written(mark.automatic)} of {written(mark.automatic_max)}")
+    if mark is not None:
+        for name, given in mark.overruled.items():
+            lines.append(_line(name, written(given.points), given.comment))
+        for row in mark.rows:
+            points = "pending" if row.given is None else written(row.given.points)
+            comment = "" if row.given is None else row.given.comment
+            lines.append(_line(row.title, f"{points} of {written(row.max_points)}", comment))
+        if mark.problem:
+            lines.append(f"- {one_line(mark.problem)}")
+    lines += [f"- {one_line(reason)}" for reason in decision.reasons]
+    return "\n".join(lines) + "\n"
+
+
+def _line(title: str, points: str, comment: str) -> str:
+    said = f" ({one_line(comment)})" if comment else ""
+    return f"- {one_line(title)}: {points}{said}"

@@ -1,0 +1,95 @@
+"""Grades one hand-in: a process of its own, on processors of its own, and a result on disk."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.classroom.cores import blocks, cores_here, joined, taken
+from grader.classroom.gradings import Gradings, Outcome
+
+_BEGIN = Path(__file__).with_name("begin.py")
+_MAX_ERROR_NUM_CHARS = 2000
+_WITH_REPORT = (0, 1, 3)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One hand-in to grade, as it travels to where it is graded."""
+
+    key: str
+    digest: str
+    """Of the hand-in."""
+    path: str
+    """Of the hand-in, where every machine that grades sees it."""
+    gradings: str
+    """The folder that keeps what comes of it, likewise."""
+    arguments: tuple[str, ...]
+    """What follows `grade`, without the hand-in and what is made of it."""
+    cores: int
+    """Physical ones, that no other grading has meanwhile."""
+    memory_num_bytes: int
+
+
+def grade(task: Task) -> Outcome:
+    """Grade a hand-in, unless somebody has; keep what came of it, and return how it ended.
+
+    Called where it is graded, perhaps on another machine. The processors are given to the container
+    by name: it inherits none of what we are limited to. Raises OSError where the folder of the
+    gradings cannot be written to.
+    """
+    gradings = Gradings(Path(task.gradings))
+    with taken(blocks(cores_here(), task.cores)) as (cpus, locks):
+        if gradings.has(task.key):  # by a worker that was lost before it could say so
+            return gradings.load(task.key).outcome
+        with tempfile.TemporaryDirectory(prefix="grading-") as folder:
+            report = Path(folder) / "report.json"
+            outcome = _run(task, report, cpus, locks)
+            content = report.read_bytes() if not outcome.error else None
+        if outcome.is_final:
+            gradings.keep(task.key, outcome, content)
+        return outcome
+
+
+def _run(task: Task, report: Path, cpus: Sequence[int], locks: Sequence[int]) -> Outcome:
+    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    started_s = time.monotonic()
+    limits = (f"--cpus={joined(cpus)}", f"--memory={task.memory_num_bytes}")
+    command = [sys.executable, "-m", "grader", *task.arguments, task.path]
+    command += [f"--full-json={report}", *(limits if task.arguments[0] == "run" else ())]
+    ended = subprocess.run(  # noqa: S603 - our own command line
+        [sys.executable, "-I", str(_BEGIN), str(os.getpid()), joined(cpus), *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        pass_fds=locks,
+        check=False,
+    )
+    has_report = ended.returncode in _WITH_REPORT and report.is_file()
+    # What is told of a hand-in goes to its author, who need not know where the course keeps it.
+    said = ended.stderr.decode(errors="replace").replace(task.path, Path(task.path).name)
+    return Outcome(
+        digest=task.digest,
+        exit_code=ended.returncode,
+        error="" if has_report else _reason(said, ended.returncode),
+        started_at=started_at,
+        wall_time_s=time.monotonic() - started_s,
+        cpus=tuple(cpus),
+        host=socket.gethostname(),
+    )
+
+
+def _reason(said: str, exit_code: int) -> str:
+    """Return the last sentence of a command that graded nothing."""
+    sentences = [line.removeprefix("grade: ") for line in said.splitlines() if line.strip()]
+    last = next((line for line in reversed(sentences)), "")[:_MAX_ERROR_NUM_CHARS]
+    if exit_code < 0:
+        return f"it was ended by {signal.Signals(-exit_code).name}"
+    return last or f"it ended with exit code {exit_code} and without a word"

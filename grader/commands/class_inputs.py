@@ -1,0 +1,106 @@
+"""All that the command `class` reads before anything is graded."""
+
+import argparse
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.assignment import Assignment
+from grader.classroom import arrivals, class_file, manual_marks, roster
+from grader.classroom.class_file import ClassFile
+from grader.classroom.gradings import Circumstances
+from grader.classroom.hand_in import HandIn, Unreadable
+from grader.classroom.manual_marks import Marks
+from grader.classroom.marking import Rubrics
+from grader.classroom.roster import Roster
+from grader.commands.context import courses_of, data_folder, named_courses
+from grader.container import engines
+from grader.courses import Courses
+from grader.errors import UsageError
+from grader.secret import course_secret
+from grader.suite.inputs import PUBLIC_SECRET
+from grader.versions import engine_digest
+
+
+@dataclass(frozen=True)
+class ClassInputs:
+    """What was handed in, and what is known beside it."""
+
+    hand_ins: list[HandIn]
+    unreadable: list[Unreadable]
+    said: ClassFile
+    roster: Roster
+    marks: Marks
+    unknown_times: list[str]
+    """Labels in the table of times that nothing has."""
+    courses: Courses
+    assignment: Assignment | None
+    """None: each hand-in is recognised by its files."""
+
+    @property
+    def rubrics(self) -> Rubrics:
+        """Return the lines of rubrics that a person marks by."""
+        manual = self.assignment.manual if self.assignment is not None else ()
+        return {
+            each.name: tuple((line.points, line.asked) for line in each.rubric) for each in manual
+        }
+
+
+def read(options: argparse.Namespace, out: Path) -> ClassInputs:
+    """Return all of it. Raises UsageError or GraderError for what cannot be right."""
+    file = options.config or options.folder / class_file.NAME
+    is_given = options.config is not None or file.exists()
+    said = class_file.read(file) if is_given else ClassFile()
+    beside = file.parent
+    hand_ins, unreadable = arrivals.read_folder(options.folder, out / "assembled", said.zone)
+    if not hand_ins and not unreadable:
+        raise UsageError(
+            f"{options.folder} holds no hand-in; expected a folder or an archive for each"
+        )
+    unknown: list[str] = []
+    if said.times is not None:
+        times = class_file.read_times(beside / said.times, said.zone)
+        hand_ins, unknown = arrivals.with_times(hand_ins, times)
+    courses = courses_of(options)
+    name = options.assignment or said.assignment
+    return ClassInputs(
+        hand_ins,
+        unreadable,
+        said,
+        roster.read(beside / said.roster) if said.roster is not None else Roster(),
+        manual_marks.read(beside / said.marks) if said.marks is not None else {},
+        unknown,
+        courses,
+        courses.assignment(name) if name else None,
+    )
+
+
+def circumstances(options: argparse.Namespace, inputs: ClassInputs) -> Circumstances:
+    """Return what marks follow from. Raises GraderError where nothing could be graded at all."""
+    secret = course_secret()
+    is_public = secret == PUBLIC_SECRET
+    image = ""
+    if not options.unsealed:
+        image = engines.connect(options.engine).image_id(options.image)
+    return Circumstances(
+        engine_digest=engine_digest(),
+        image=image,
+        courses=tuple(f"{course.name} {course.digest()}" for course in inputs.courses.courses),
+        assignment=inputs.assignment.name if inputs.assignment is not None else "",
+        options=tuple(grading_options(options, inputs)),
+        secret_digest="" if is_public else hashlib.sha256(b"class" + secret).hexdigest(),
+    )
+
+
+def grading_options(options: argparse.Namespace, inputs: ClassInputs) -> list[str]:
+    """Return the options of the command that grades each hand-in."""
+    data = data_folder(options)
+    found = ["--assignment", inputs.assignment.name] if inputs.assignment is not None else []
+    found += ["--data", str(data.resolve())] if data is not None else []
+    for course in named_courses(options):
+        found += ["--course", str(course.resolve())]
+    if not options.unsealed:
+        found += ["--engine", options.engine, "--image", options.image]
+        if options.isolation == "two-containers":
+            found += ["--isolation", options.isolation, "--ranks-image", options.ranks_image]
+    return found

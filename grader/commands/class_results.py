@@ -1,0 +1,107 @@
+"""What the command `class` makes of gradings: pages, sheets, and what goes back to a platform."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from grader.classroom import marking_sheets, outputs, platform_return, similarity
+from grader.classroom.gradings import write_atomically
+from grader.classroom.marking import Mark
+from grader.classroom.pseudonyms import Pseudonyms
+from grader.classroom.similarity import Pair
+from grader.classroom.standing import Standing, Strays
+from grader.commands.class_inputs import ClassInputs
+from grader.errors import UsageError
+from grader.intake import process as intake
+from grader.model import Report
+from grader.submission import Submission
+
+
+def write(
+    options: argparse.Namespace,
+    inputs: ClassInputs,
+    found: Sequence[Standing],
+    strays: Strays,
+    names: Pseudonyms,
+    out: Path,
+) -> None:
+    """Write the gradebook, the page of the class, the students' files, and sheets if asked for."""
+    handed_in = _handed_in(inputs, found, names)
+    pairs = _pairs(inputs, handed_in)
+    title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
+    outputs.write(out, found, strays, inputs.unreadable, names, pairs, title)
+    if options.sheets:
+        marks: list[tuple[str, Mark]] = []
+        for student, report, mark, submission in handed_in:
+            folder = out / outputs.MARKING / student
+            marking_sheets.write(folder, student, report, mark, submission.files)
+            marks.append((student, mark))
+        write_atomically(out / marking_sheets.TO_FILL, marking_sheets.to_fill(marks))
+        print(
+            f"{out / outputs.MARKING} has a sheet for each, {out / marking_sheets.TO_FILL} a line"
+        )
+        print("  for each question: fill it in, and name it as `marks` in class.toml")
+
+
+def _handed_in(
+    inputs: ClassInputs, found: Sequence[Standing], names: Pseudonyms
+) -> list[tuple[str, Report, Mark, Submission]]:
+    """Return what counts, read again: that of a group once, by the pseudonym of one of them."""
+    seen: set[str] = set()
+    read = []
+    for each in found:
+        work, mark = each.counted, each.mark
+        report = work.grading.report if work and work.grading else None
+        if work is None or report is None or mark is None or work.hand_in.label in seen:
+            continue
+        seen.add(work.hand_in.label)
+        submission = intake.read(work.hand_in.path, inputs.courses.wanted(report.assignment))
+        read.append((names.of(each.student.id), report, mark, submission))
+    return read
+
+
+def _pairs(
+    inputs: ClassInputs, handed_in: Sequence[tuple[str, Report, Mark, Submission]]
+) -> list[Pair]:
+    sources = {
+        student: {
+            name: content.decode(errors="replace")
+            for name, content in submission.files.items()
+            if name.endswith(".py")
+        }
+        for student, _, _, submission in handed_in
+    }
+    template = {}
+    if inputs.assignment is not None:
+        folder = inputs.assignment.template
+        template = {
+            str(file.relative_to(folder)): file.read_text(encoding="utf-8")
+            for file in folder.rglob("*.py")
+        }
+    return similarity.near_identical(sources, template)
+
+
+def table_to_fill(options: argparse.Namespace) -> str | None:
+    """Return the platform's table of grades that is to be filled in, if one is."""
+    if options.fill is None:
+        return None
+    try:
+        return str(options.fill.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"{options.fill} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise UsageError(f"{options.fill} is not text in UTF-8; export it again as CSV") from None
+
+
+def give_back(
+    options: argparse.Namespace, table: str, found: Sequence[Standing], out: Path
+) -> None:
+    """Write the platform's table, filled in, and the feedback; say what was left as it was."""
+    filled = platform_return.fill(table, str(options.fill), found, options.column)
+    grades = out / f"{filled.platform}-grades.csv"
+    feedback = out / f"{filled.platform}-feedback.zip"
+    write_atomically(grades, filled.text)
+    feedback.write_bytes(platform_return.feedback_zip(found))
+    print(f"{grades} has {filled.num_filled} grades for {filled.platform}, {feedback} the feedback")
+    for reason in filled.left:
+        print(f"  left as it was: {reason}")

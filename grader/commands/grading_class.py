@@ -1,0 +1,188 @@
+"""The command that grades what a whole class has handed in: class."""
+
+import argparse
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from grader.classroom import (
+    batch,
+    cluster_file,
+    forgetting,
+    needed,
+    outputs,
+    publication,
+    regrading,
+)
+from grader.classroom.cores import blocks, cores_here
+from grader.classroom.executors import running
+from grader.classroom.gradings import Grading, Gradings, write_atomically
+from grader.classroom.hand_in import HandIn
+from grader.classroom.pseudonyms import Pseudonyms, kept_in
+from grader.classroom.standing import Rules, Work, standings
+from grader.classroom.task import Task
+from grader.commands import class_inputs, class_results
+from grader.commands.class_inputs import ClassInputs, circumstances, grading_options
+from grader.commands.context import is_sealed, say_visibly
+from grader.errors import GraderError, UsageError
+
+_PUBLISHED = "published.json"
+_REGRADE = "regrade.csv"
+
+
+def grade_class(options: argparse.Namespace) -> int:
+    """Grade what is not graded yet, and write everything.
+
+    Return 0 if every student has a mark, 3 if a person has to look. Raises UsageError, GraderError.
+    """
+    if is_sealed(os.environ):
+        raise UsageError("`grade class` starts containers; run it outside of them")
+    if options.publish and not options.regrade:
+        raise UsageError("--publish takes over what --regrade has found; name both")
+    needed.require()
+    out = options.out or Path(f"graded-{options.folder.resolve().name}")
+    _require_apart(options.folder, out)
+    names = kept_in(out / "pseudonyms.key")
+    gradings = Gradings(out / "gradings")
+    gradings.tidy()
+    inputs = _remembered(options, class_inputs.read(options, out), names, gradings, out)
+    table = class_results.table_to_fill(options)
+    current = circumstances(options, inputs)
+    newest = {each.digest: current.key(each.digest) for each in inputs.hand_ins}
+    published = publication.read(out / _PUBLISHED)
+    known = {digest: key for digest, key in published.items() if gradings.has(key)}
+    keys = newest if options.regrade else {**newest, **known}
+    problems = _grade_missing(options, inputs, keys, gradings, out)
+    if options.regrade and not options.publish:
+        return _show_regrade(inputs, known, keys, gradings, problems, names, out)
+    works = [_work(each, keys, gradings, problems) for each in inputs.hand_ins]
+    graded = {work.hand_in.digest: keys[work.hand_in.digest] for work in works if work.grading}
+    left = {each.digest for each in inputs.hand_ins}
+    kept = {digest: key for digest, key in published.items() if digest in left}
+    publication.write(out / _PUBLISHED, {**kept, **graded})
+    rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.rubrics, names)
+    found, strays = standings(works, rules)
+    class_results.write(options, inputs, found, strays, names, out)
+    for line in outputs.summary(found, strays, inputs.unreadable, inputs.unknown_times, out):
+        print(line)
+    if table is not None:
+        class_results.give_back(options, table, found, out)
+    return 0 if all(each.decision.final is not None for each in found) else 3
+
+
+def _remembered(
+    options: argparse.Namespace,
+    inputs: ClassInputs,
+    names: Pseudonyms,
+    gradings: Gradings,
+    out: Path,
+) -> ClassInputs:
+    """Return the inputs without who was forgotten, also just now."""
+    gone = forgetting.forgotten(out)
+    if options.forget is not None:
+        student = forgetting.student_called(options.forget, inputs.hand_ins, inputs.roster)
+        gone |= {names.of(student.id)}
+        forgetting.remember_to_forget(out, gone)
+    left, roster = forgetting.without(inputs.hand_ins, inputs.roster, names, gone)
+    if options.forget is not None:
+        theirs = [each for each in inputs.hand_ins if each not in left]
+        number = forgetting.remove(out, gradings, names.of(student.id), theirs, left)
+        print(f"{student.id} is forgotten: {number} gradings and all reports are removed")
+        for each in theirs:
+            print(f"  what the platform delivered is yours to remove: {each.path}")
+    return replace(inputs, hand_ins=left, roster=roster)
+
+
+def _require_apart(folder: Path, out: Path) -> None:
+    """Raise UsageError where what is written would be among what was handed in."""
+    if out.resolve() == folder.resolve() or folder.resolve() in out.resolve().parents:
+        raise UsageError(f"{out} lies in the folder of the hand-ins; name another with --out")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        out.chmod(0o700)  # it holds names, marks and code
+    except OSError as error:
+        raise UsageError(f"{out} cannot be made: {error.strerror}; name another --out") from None
+
+
+def _grade_missing(
+    options: argparse.Namespace,
+    inputs: ClassInputs,
+    keys: Mapping[str, str],
+    gradings: Gradings,
+    out: Path,
+) -> dict[str, str]:
+    """Grade each hand-in that is not; return why some have none, by their keys."""
+    different = {each.digest: each for each in inputs.hand_ins}
+    missing = [each for each in different.values() if not gradings.has(keys[each.digest])]
+    if len(missing) < len(different):
+        say_visibly(f"{len(different) - len(missing)} graded before, {len(missing)} to grade")
+    if not missing:
+        return {}
+    command = ("check" if options.unsealed else "run", *grading_options(options, inputs))
+    gradings.folder.mkdir(parents=True, exist_ok=True)
+    kept_in_folder = str(gradings.folder.resolve())
+    tasks = [
+        Task(
+            keys[each.digest],
+            each.digest,
+            str(each.path.resolve()),
+            kept_in_folder,
+            command,
+            options.cores,
+            options.memory,
+        )
+        for each in missing
+    ]
+    labels = {keys[each.digest]: each.label for each in missing}
+    cluster = None
+    if options.cluster is not None:
+        cluster = cluster_file.read(options.cluster, options.cores)
+    jobs = options.jobs or len(blocks(cores_here(), options.cores))
+    with running(cluster, jobs, options.memory, out / "parsl") as submit:
+        ended = list(batch.grade_all(tasks, submit, outputs.teller(labels, say_visibly)))
+    return {each.task.key: each.problem for each in ended if each.problem}
+
+
+def _work(
+    hand_in: HandIn,
+    keys: Mapping[str, str],
+    gradings: Gradings,
+    problems: Mapping[str, str],
+) -> Work:
+    key = keys[hand_in.digest]
+    if key in problems:
+        return Work(hand_in, None, problems[key])
+    try:
+        return Work(hand_in, gradings.load(key))
+    except GraderError as error:
+        return Work(hand_in, None, str(error))
+
+
+def _show_regrade(
+    inputs: ClassInputs,
+    published: Mapping[str, str],
+    keys: Mapping[str, str],
+    gradings: Gradings,
+    problems: Mapping[str, str],
+    names: Pseudonyms,
+    out: Path,
+) -> int:
+    """Write and print what would change; return 0, or 3 where some could not be graded again."""
+    regrades = []
+    for each in inputs.hand_ins:
+        if each.digest in published and keys[each.digest] not in problems:
+            before, now = _both(gradings, published[each.digest], keys[each.digest])
+            students = tuple(names.of(student.id) for student in inputs.roster.authors(each))
+            regrades.append(regrading.Regrade(each.label, students, before, now))
+    write_atomically(out / _REGRADE, regrading.render(regrades))
+    for line in regrading.summary(regrades):
+        print(line)
+    for problem in problems.values():
+        print(f"  not graded again: {problem}")
+    print(f"{out / _REGRADE} has each test; nothing is published before --regrade --publish")
+    return 3 if problems else 0
+
+
+def _both(gradings: Gradings, before: str, now: str) -> tuple[Grading, Grading]:
+    return gradings.load(before), gradings.load(now)

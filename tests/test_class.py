@@ -1,0 +1,261 @@
+"""A class is graded to the end, whatever happens on the way: killed, resumed, on Slurm.
+
+By a small assignment of a course of its own, without containers; what is sealed about a grading is
+tried elsewhere, and is the same command.
+"""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import one_node_slurm
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LIMIT_S = 300
+ROSTER = """\
+id,name,moodle,group
+anna,Anna A,1,
+bert,Bert B,2,g1
+cleo,Cleo C,3,g1
+dora,Dora D,4,
+emil,Emil E,5,
+fine,Fine F,6,
+gerd,Gerd G,7,
+"""
+SETTINGS = """\
+assignment = "halo"
+deadline = 2026-11-20T12:00:00
+roster = "roster.csv"
+times = "times.csv"
+[late]
+per_day = 0.1
+"""
+
+
+def grade(*arguments, cwd, code=None):
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+    )
+    assert code is None or done.returncode == code, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("course")
+    grade("new", "halo", cwd=folder, code=0)
+    return folder
+
+
+@pytest.fixture
+def work(course, tmp_path):
+    """Return a folder with a class in `in`, delivered in several ways."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "class.toml").write_text(SETTINGS)
+    (folder / "roster.csv").write_text(ROSTER)
+    (folder / "times.csv").write_text(
+        "hand_in,submitted_at\n"
+        "anna,2026-11-20T11:00\n"
+        "Bert B_2_assignsubmission_file_,2026-11-21T11:00\n"
+    )
+    samples = {
+        path.parents[1].name: path
+        for path in (course / "tests" / "submissions").glob("*/halo/*/my_sum.py")
+        for path in [path.parents[0]]
+    }
+    right, wrong, hang = (samples[name] for name in ("accepted", "wrong_answer", "deadlock"))
+    shutil.copytree(right, folder / "anna")
+    shutil.copytree(wrong, folder / "Bert B_2_assignsubmission_file_")
+    with zipfile.ZipFile(folder / "dora.zip", "w") as archive:
+        archive.write(hang / "my_sum.py", "my_sum.py")
+    (folder / "emil.zip").write_bytes(b"no archive at all")
+    shutil.copytree(right, folder / "fine")  # the same as another, and graded once
+    (folder / "fine2").mkdir()
+    (folder / "fine2" / "my_sum.py").write_text("import no_such_module\n")
+    return tmp_path
+
+
+def arguments(course, *more):
+    return ["--course", course, "class", "in", "--unsealed", "--cores=1", *more]
+
+
+def gradebook(work, out="graded-in"):
+    rows = csv.DictReader((work / out / "gradebook.csv").read_text().splitlines())
+    return {row["id"]: row for row in rows}
+
+
+def marks(work, out="graded-in"):
+    return {
+        name: (row["status"], row["score"], row["final"], row["sum verdict"])
+        for name, row in gradebook(work, out).items()
+    }
+
+
+def expected(course, work):
+    """Return points and verdict of each folder, graded one by one."""
+    found = {}
+    for name in ("anna", "Bert B_2_assignsubmission_file_", "dora.zip"):
+        report = work / "one.json"
+        done = grade(
+            *("--course", course, "check", work / "in" / name, "--assignment", "halo"),
+            *("--full-json", report),
+            cwd=work,
+        )
+        assert done.returncode in (0, 1), done.stderr
+        (part,) = json.loads(report.read_text())["parts"]
+        found[name] = (part["points"], part["verdict"])
+    return found
+
+
+def outcomes(work):
+    folder = work / "graded-in" / "gradings"
+    return {
+        path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/outcome.json")
+    }
+
+
+def assert_is_graded(work, one_by_one, out="graded-in"):
+    """Assert that everybody has the mark that a grading by itself gives, by the rules."""
+    found = marks(work, out)
+    points, verdict = one_by_one["anna"]
+    assert found["anna"] == ("marked", f"{points:g}", f"{points:g}", verdict)
+    points, verdict = one_by_one["Bert B_2_assignsubmission_file_"]
+    late = ("marked", f"{points:g}", f"{points * 0.9:g}", verdict)
+    assert found["bert"] == found["cleo"] == late
+    points, verdict = one_by_one["dora.zip"]
+    assert found["dora"] == ("marked", f"{points:g}", f"{points:g}", verdict)
+    assert found["emil"][:3] == ("cannot be graded", "", "")
+    assert found["fine"] == found["anna"]
+    assert found["gerd"][:3] == ("nothing handed in", "", "0")
+
+
+def assert_no_core_was_shared(work):
+    """Of two gradings at the same time on one machine, none has a processor of the other."""
+    spans = []
+    for each in outcomes(work).values():
+        begin = datetime.fromisoformat(each["started_at"])
+        # Told in whole seconds: what may have overlapped by less is left out.
+        end = begin + timedelta(seconds=each["wall_time_s"] - 1)
+        spans.append((begin, end, set(each["cpus"])))
+    for index, (begin, end, cpus) in enumerate(spans):
+        for other_begin, other_end, others in spans[:index]:
+            assert not (cpus & others) or end <= other_begin or other_end <= begin
+
+
+def test_a_class_that_is_killed_twice_is_graded_to_the_end(course, work):
+    """Nothing is lost and nothing done twice; the marks are those of one grading by itself."""
+    started = [sys.executable, "-m", "grader", *map(str, arguments(course))]
+    seen = {}
+    for _ in range(2):
+        with subprocess.Popen(
+            started,
+            cwd=work,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            wait_for_more(work, len(seen), process)
+            os.kill(process.pid, signal.SIGKILL)
+        seen = outcomes(work)
+    assert seen
+    done = grade(*arguments(course), cwd=work, code=3)
+    assert "emil: cannot be graded: " in done.stdout
+    assert "fine2 is of nobody on the roster" in done.stdout
+    after = outcomes(work)
+    assert {key: after[key] for key in seen} == seen
+    assert len(after) == 5  # of six hand-ins, two of which are the same
+    assert_is_graded(work, expected(course, work))
+    assert_no_core_was_shared(work)
+    assert not list((work / "graded-in" / "gradings").glob(".making-*"))
+
+
+def wait_for_more(work, number, process):
+    until_s = time.monotonic() + LIMIT_S
+    while len(outcomes(work)) <= number:
+        assert process.poll() is None and time.monotonic() < until_s
+        time.sleep(0.02)
+
+
+def test_what_is_forgotten_does_not_come_back(course, work):
+    """Not in the gradebook, not among the gradings, and not at the next time."""
+    grade(*arguments(course), cwd=work, code=3)
+    name = gradebook(work)["dora"]["pseudonym"]
+    before = outcomes(work)
+    said = grade(*arguments(course, "--forget", "dora"), cwd=work, code=3).stdout
+    assert "dora is forgotten: 1 gradings" in said and "dora.zip" in said
+    for _ in range(2):
+        assert "dora" not in gradebook(work)
+        assert not (work / "graded-in" / "students" / name).exists()
+        assert len(outcomes(work)) == len(before) - 1
+        grade(*arguments(course), cwd=work, code=3)
+    refused = grade(*arguments(course, "--forget", "nobody"), cwd=work, code=2)
+    assert "nobody here has the id 'nobody'" in refused.stderr
+
+
+def test_a_regrade_is_shown_before_it_is_published(course, work, tmp_path):
+    """With a course that asks for more; until --publish everybody has the mark of before."""
+    other = tmp_path / "course"
+    shutil.copytree(course, other)
+    grade(*arguments(other), cwd=work, code=3)
+    before = marks(work)
+    same = grade(*arguments(other, "--regrade"), cwd=work, code=0).stdout
+    assert "0 marks change" in same
+    suite = other / "tests" / "suites" / "halo" / "test_sum.py"
+    text = suite.read_text()
+    suite.write_text(
+        text.replace('assert_unchanged(outcome["send"]', 'assert_unchanged(outcome["recv"]')
+    )
+    assert suite.read_text() != text
+    grade(*arguments(other), cwd=work, code=3)
+    assert marks(work) == before
+    said = grade(*arguments(other, "--regrade"), cwd=work, code=0).stdout
+    assert "anna: 10 -> 9 by sum: test_send_is_left_alone" in said and " became " in said
+    assert marks(work) == before
+    grade(*arguments(other, "--regrade", "--publish"), cwd=work, code=3)
+    assert marks(work)["anna"][1] == "9"
+
+
+@pytest.mark.skipif(
+    not one_node_slurm.is_there(), reason="Slurm is not installed, or we are no root"
+)
+def test_slurm_gives_the_same_marks_also_when_a_worker_is_killed(course, work):
+    """A real Slurm of one node: its workers are lost, and what they did is done again."""
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm-") as folder,
+        one_node_slurm.running(Path(folder)) as environment,
+    ):
+        setup = f"export PATH={Path(sys.executable).parent}:$PATH PYTHONPATH={ROOT}"
+        (work / "slurm.toml").write_text(
+            'kind = "slurm"\naddress = "127.0.0.1"\n[provider]\npartition = "test"\n'
+            f'exclusive = false\nwalltime = "00:30:00"\nworker_init = "{setup}"\n'
+        )
+        command = arguments(course, "--cluster", "slurm.toml", "--memory=256MiB")
+        with subprocess.Popen(
+            [sys.executable, "-m", "grader", *map(str, command)],
+            cwd=work,
+            env={**environment, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            wait_for_more(work, 0, process)
+            killed = subprocess.run(["pkill", "-9", "-f", "high_throughput.process_worker_pool"])
+            said, told = process.communicate(timeout=LIMIT_S)
+        assert killed.returncode == 0
+        assert process.returncode == 3, said + told
+    assert_is_graded(work, expected(course, work))

@@ -1,0 +1,71 @@
+"""Reports, hand-ins and standings to test with."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.classroom.gradings import Grading, Outcome
+from grader.classroom.hand_in import HandIn
+from grader.classroom.policy import Policy
+from grader.classroom.pseudonyms import Pseudonyms
+from grader.classroom.roster import Roster
+from grader.classroom.standing import Rules, Work, standings
+from grader.model import ManualPart, PartResult, Report, TestResult, Verdict, Versions
+
+NAMES = Pseudonyms(b"key")
+AT = datetime(2026, 11, 20, tzinfo=UTC)
+
+
+def test_result(name="test_sum", verdict=Verdict.ACCEPTED, points=5.0, message="", evidence=None):
+    return TestResult(name, f"{name} holds.", verdict, points, 5.0, message, evidence=evidence)
+
+
+test_result.__test__ = False
+
+
+def part(name="ring", tests=None):
+    tests = tests or (test_result(),)
+    worst = max((test.verdict for test in tests), key=lambda each: each.severity)
+    points = sum(test.points for test in tests)
+    return PartResult(name, name, worst, points, 5.0 * len(tests), "", tuple(tests))
+
+
+def report(parts=None, manual=(), engine="e" * 64):
+    return Report(
+        assignment="sums",
+        title="Sums",
+        submission="/home/prof/class/anna",
+        submission_digest="d" * 64,
+        mode="container",
+        parts=tuple(parts or (part(),)),
+        manual_parts=tuple(ManualPart(name, name, points, "report.pdf") for name, points in manual),
+        versions=Versions("1", engine, "course", "c" * 64, "l" * 64),
+        wall_time_s=12.0,
+        started_at="2026-11-20T00:00:00+00:00",
+    )
+
+
+def outcome(error="", exit_code=0):
+    return Outcome("digest", exit_code, error, "2026-11-20T00:00:00+00:00", 12.0, (0, 1))
+
+
+def grading(found=None, error="", exit_code=0):
+    return Grading("key", outcome(error, exit_code), None if error else found or report())
+
+
+def hand_in(label="anna", who=None, at=AT, **more):
+    return HandIn(
+        label, who or {"id": label}, Path("/in") / label, f"digest of {label}", at, **more
+    )
+
+
+def standing(found=None, *, label="anna", policy=None, roster=None, marks=None, rubrics=None):
+    """Return where the only student stands, after one hand-in."""
+    work = Work(hand_in(label), found or grading())
+    rules = Rules(roster or Roster(), marks or {}, policy or Policy(), rubrics or {}, NAMES)
+    (only,), _ = standings([work], rules)
+    return only
+
+
+def renamed(each, label):
+    return replace(each, student=replace(each.student, id=label))

@@ -1,0 +1,121 @@
+"""The folder of a class becomes hand-ins; what could not become one is told, and stops nothing."""
+
+import os
+import zipfile
+from datetime import UTC, datetime
+
+import pytest
+
+from grader.classroom import arrivals
+from grader.errors import UsageError
+
+
+def read(tmp_path):
+    found, unreadable = arrivals.read_folder(tmp_path / "in", tmp_path / "assembled", UTC)
+    return {each.label: each for each in found}, unreadable
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = tmp_path / "in"
+    made.mkdir()
+    return made
+
+
+def test_loose_files_of_one_student_are_one_hand_in(folder, tmp_path):
+    """Under the names that the student gave them, whatever Canvas has made of these."""
+    (folder / "doejane_1_7_ring-1.py").write_text("a")
+    (folder / "doejane_1_8_naive.py").write_text("b")
+    (folder / "doejane_1_7_sync.py").write_text("c")
+    found, unreadable = read(tmp_path)
+    assert sorted(found) == ["doejane_1_7", "doejane_1_8"]
+    assert not unreadable
+    kept = found["doejane_1_7"].path
+    assert {path.name: path.read_text() for path in kept.iterdir()} == {
+        "ring.py": "a",
+        "sync.py": "c",
+    }
+
+
+def test_two_files_that_canvas_has_numbered_apart_stay_two(folder, tmp_path):
+    (folder / "doejane_1_7_ring-1.py").write_text("a")
+    (folder / "doejane_1_7_ring.py").write_text("b")
+    found, _ = read(tmp_path)
+    kept = found["doejane_1_7"].path
+    assert sorted(path.name for path in kept.iterdir()) == ["ring-1.py", "ring.py"]
+
+
+def test_a_folder_with_one_archive_is_that_archive(folder, tmp_path):
+    """But not a link to one, which leads out of what was handed in."""
+    outside = tmp_path / "secret.zip"
+    with zipfile.ZipFile(outside, "w") as archive:
+        archive.writestr("a.py", "x")
+    for name in ("Ann_1_assignsubmission_file_", "Bo_2_assignsubmission_file_"):
+        (folder / name).mkdir()
+    (folder / "Ann_1_assignsubmission_file_" / "hw.zip").write_bytes(outside.read_bytes())
+    (folder / "Bo_2_assignsubmission_file_" / "hw.zip").symlink_to(outside)
+    found, _ = read(tmp_path)
+    assert found["Ann_1_assignsubmission_file"].path.name == "hw.zip"
+    assert found["Bo_2_assignsubmission_file"].path.is_dir()
+
+
+def test_what_is_no_hand_in_is_told_and_stops_nothing(folder, tmp_path):
+    (folder / "notes.txt").write_text("x")
+    (folder / "roster.csv").write_text("id\n")
+    (folder / ".DS_Store").write_text("x")
+    os.mkfifo(folder / "pipe")
+    (folder / "anna").mkdir()
+    (folder / "anna" / "ring.py").write_text("x")
+    os.mkfifo(folder / "anna" / "pipe")
+    found, unreadable = read(tmp_path)
+    assert list(found) == ["anna"]
+    assert [each.label for each in unreadable] == ["notes.txt", "pipe"]
+    assert "expected a folder or an archive" in unreadable[0].reason
+
+
+def test_the_digest_is_that_of_names_and_contents(folder, tmp_path):
+    """Not of times, of git's own files, or of what a link leads to."""
+    for name in ("one", "two", "three"):
+        (folder / name / ".git").mkdir(parents=True)
+        (folder / name / ".git" / "index").write_text(name)
+        (folder / name / "ring.py").write_text("x")
+    (folder / "three" / "ring.py").rename(folder / "three" / "rings.py")
+    found, _ = read(tmp_path)
+    assert found["one"].digest == found["two"].digest != found["three"].digest
+    (folder / "two" / "link").symlink_to("/etc/passwd")
+    assert read(tmp_path)[0]["two"].digest != found["one"].digest
+
+
+def test_what_gradescope_tells(folder, tmp_path):
+    """Authors, with those of a group, and times; an export of another form is refused whole."""
+    (folder / "submission_5").mkdir()
+    (folder / "submission_5" / "ring.py").write_text("x")
+    table = folder / "submission_metadata.yml"
+    table.write_text(
+        "submission_5:\n"
+        "  :submitters:\n"
+        "  - :name: Ann Ahn\n    :sid: '007'\n    :email: ann@example.org\n"
+        "  - :name: Bo Bo\n    :sid: '008'\n    :email: bo@example.org\n"
+        "  :created_at: 2026-11-20 22:00:00.5 Z\n"
+        "  :score: 1.0\n"
+    )
+    hand_in = read(tmp_path)[0]["submission_5"]
+    assert (hand_in.who["name"], hand_in.who["id"]) == ("Ann Ahn", "007")
+    assert [each["name"] for each in hand_in.other_authors] == ["Bo Bo"]
+    assert hand_in.submitted_at == datetime(2026, 11, 20, 22, 0, 0, 500_000, UTC)
+    table.write_text("- not\n- a table\n")
+    with pytest.raises(UsageError, match="not what Gradescope exports"):
+        read(tmp_path)
+
+
+def test_times_of_a_table_are_those_of_the_labels(folder, tmp_path):
+    (folder / "anna").mkdir()
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    found, unknown = arrivals.with_times([read(tmp_path)[0]["anna"]], {"anna": at, "bert": at})
+    assert (found[0].submitted_at, unknown) == (at, ["bert"])
+
+
+def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path):
+    (tmp_path / "in").write_text("x")
+    with pytest.raises(UsageError, match="is no folder"):
+        read(tmp_path)

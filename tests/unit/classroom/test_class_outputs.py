@@ -1,0 +1,179 @@
+"""What comes of a class: a gradebook that calculates nothing, pages that name nobody."""
+
+import csv
+import io
+
+import pytest
+from class_samples import NAMES, grading, hand_in, outcome, part, report, standing, test_result
+
+from grader.classroom import class_page, gradebook, marking_sheets, regrading, student_reports
+from grader.classroom.facts import causes, histogram, rates, reports_of, signature
+from grader.classroom.gradings import Grading
+from grader.classroom.manual_marks import Given
+from grader.classroom.marking import mark
+from grader.classroom.policy import Policy
+from grader.classroom.roster import Roster, Student
+from grader.classroom.similarity import Pair, near_identical
+from grader.classroom.standing import Rules, Work, standings
+from grader.evidence import Deadlock, Evidence, WaitingRank
+from grader.model import Verdict
+
+WRONG = Verdict.WRONG_ANSWER
+
+
+def table(standings):
+    return list(csv.DictReader(io.StringIO(gradebook.render(standings, NAMES))))
+
+
+def test_the_gradebook_keeps_raw_and_final_and_the_reasons():
+    marks = {"anna": {"method": Given(2, "=cmd()", "x"), "ring": Given(4, "looked at", "x")}}
+    doubtful = report(
+        [part("ring", [test_result(verdict=Verdict.NOT_PROVEN, points=0)])],
+        manual=(("method", 3.0),),
+    )
+    (row,) = table([standing(grading(doubtful), marks=marks)])
+    assert (row["id"], row["score"], row["final"], row["max"]) == ("anna", "6", "6", "8")
+    assert (row["ring"], row["ring verdict"]) == ("0", "NOT_PROVEN")
+    assert row["tests"] == "" and "ring by a person: 4: looked at" in row["reasons"]
+    assert row["pseudonym"] == NAMES.of("anna")
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1"])
+def test_no_cell_is_a_formula(name):
+    (row,) = table([standing(label=name)])
+    assert row["id"] == f"'{name}"
+
+
+def test_nothing_without_a_mark_is_a_zero():
+    damaged = standing(grading(error="hw.zip is damaged", exit_code=2))
+    doubtful = standing(grading(report([part(tests=[test_result(verdict=Verdict.JUDGE_ERROR)])])))
+    for each, status in ((damaged, "cannot be graded"), (doubtful, "a person should look")):
+        (row,) = table([each])
+        assert (row["final"], row["status"]) == ("", status)
+
+
+def test_a_students_files_tell_nothing_of_the_course_and_its_places():
+    """The path of the instructor is in the report that is kept, and in none that goes out."""
+    files = student_reports.files_of(standing())
+    assert set(files) == {"mark.txt", "report.json", "report.html", "report.md"}
+    assert all("/home/prof" not in text for text in files.values())
+    assert files["mark.txt"].startswith("5 of 5")
+
+
+def test_the_page_of_the_class_has_no_names():
+    """Pseudonyms alone, and what students have written is inert."""
+    message = "4 ranks: <script>alert(1)</script> 3 elements differ at my_ring.py:7"
+    wrong = test_result(verdict=WRONG, points=0, message=message)
+    page = class_page.render(
+        "sums",
+        [standing(grading(report([part(tests=[wrong])])), label="anna-secret")],
+        NAMES,
+        [Pair("s1", "s2", "ring.py", 0.97)],
+    )
+    assert "anna-secret" not in page and NAMES.of("anna-secret") in page
+    assert "<script>" not in page and "97%" in page
+
+
+def test_the_same_mistake_is_one_cause():
+    """Whatever the case, the numbers and the lines are."""
+    messages = [f"{n} ranks, length {n}0: {n} of {n}0 differ at a{n}.py:{n}" for n in (2, 3)]
+    results = [test_result(verdict=WRONG, points=0, message=each) for each in messages]
+    reports = [(f"s{i}", report([part(tests=[each])])) for i, each in enumerate(results)]
+    (found,) = causes(reports)
+    assert found.students == ("s0", "s1") and found.verdict is WRONG
+
+
+def test_hangs_are_grouped_by_who_waits_in_what():
+    def hang(call, line):
+        waiting = tuple(
+            WaitingRank(rank, f"waits in {call}", call, f"ring.py:{line}", (1 - rank,))
+            for rank in (0, 1)
+        )
+        seen = Evidence("2 ranks", 2, deadlock=Deadlock(waiting, (), (0, 1)))
+        return test_result(verdict=Verdict.DEADLOCK, message=f"m{line}", points=0, evidence=seen)
+
+    assert signature(hang("Recv", 3)) == signature(hang("Recv", 9)) == "all wait in Recv in a cycle"
+    assert signature(hang("Send", 3)) != signature(hang("Recv", 3))
+
+
+def test_rates_are_those_of_who_attempted():
+    missing = part("ring", [test_result(verdict=Verdict.NOT_ATTEMPTED, points=0)])
+    found = rates(
+        [report(), report([part(tests=[test_result(verdict=WRONG, points=0)])]), report([missing])]
+    )
+    assert [(rate.num_held, rate.num_run) for rate in found] == [(1, 2)]
+
+
+def test_a_full_score_lies_in_the_last_bin():
+    assert histogram([0, 9.99, 10, 99, 100], 100) == [2, 1, 0, 0, 0, 0, 0, 0, 0, 2]
+
+
+def code(names, extra=""):
+    lines = [f"    {a} = {b} + {a} * 2\n    if {a} > {b}:\n        {b} -= 1" for a, b in names]
+    return "def go(x, y):\n" + "\n".join(lines) + f"\n{extra}"
+
+
+COPIED = code([("x", "y"), ("y", "x")] * 12, "    return [x for x in range(y) if x % 3 == 1]\n")
+RENAMED = COPIED.replace("x", "value").replace("y", "other")
+OTHER = "import numpy as np\n" + "\n".join(
+    f"def f{i}(a):\n    while a.any():\n        a = np.roll(a, {i}) @ a\n    yield a.sum(), {i}"
+    for i in range(25)
+)
+
+
+def test_copies_are_found_also_with_other_names():
+    sources = {"a": {"ring.py": COPIED}, "b": {"ring.py": RENAMED}, "c": {"ring.py": OTHER}}
+    (found,) = near_identical(sources, {})
+    assert (found.first, found.second, found.file) == ("a", "b", "ring.py")
+    assert found.share > 0.9
+
+
+def test_what_the_template_gives_is_no_copy():
+    sources = {"a": {"ring.py": COPIED}, "b": {"ring.py": COPIED}}
+    assert near_identical(sources, {"ring.py": COPIED}) == []
+    assert near_identical(sources, {"another.py": COPIED}) != []
+
+
+def regraded(before, now):
+    old, new = (Grading("k", outcome(), each) for each in (before, now))
+    return regrading.Regrade("anna", ("s1",), old, new)
+
+
+def test_a_regrade_says_whose_mark_changes_by_which_test_and_why():
+    wrong = test_result(verdict=WRONG, points=0, message="3 elements differ")
+    found = regraded(report(), report([part(tests=[wrong])], engine="f" * 64))
+    assert found.changes_mark and found.scores == ("5", "0")
+    said = "\n".join(regrading.summary([found, regraded(report(), report())]))
+    assert "2 graded again: 1 marks change" in said
+    assert "engine eeeeeeeeeeee became ffffffffffff" in said
+    assert "anna: 5 -> 0 by ring: test_sum" in said
+    (line,) = list(csv.DictReader(io.StringIO(regrading.render([found]))))
+    assert (line["test"], line["why"]) == ("ring: test_sum", "3 elements differ")
+
+
+def test_tests_that_are_new_or_gone_are_told():
+    found = regraded(report(), report([part(tests=[test_result(), test_result("test_new")])]))
+    assert [(line.test, line.why) for line in found.lines] == [("ring: test_new", "new")]
+
+
+def test_a_sheet_has_all_that_a_person_needs(tmp_path):
+    marked = grading(report(manual=(("method", 3.0),)))
+    rubrics = {"method": ((2.0, "what"), (1.0, "where"))}
+    found = mark(marked, {}, rubrics)
+    files = {"Report 1.PDF": b"%PDF", "../x.pdf": b"%PDF", "ring.py": b"</pre><script>"}
+    marking_sheets.write(tmp_path / "s1", "s1", marked.report, found, files)
+    names = sorted(path.name for path in (tmp_path / "s1").iterdir())
+    assert len(names) == 3 and all(name.endswith((".pdf", ".html")) for name in names)
+    page = (tmp_path / "s1" / "sheet.html").read_text()
+    assert "method/1" in page and "<script>" not in page
+    text = marking_sheets.to_fill([("s1", found)])
+    assert [row["row"] for row in csv.DictReader(io.StringIO(text))] == ["method/1", "method/2"]
+
+
+def test_one_hand_in_of_a_group_is_counted_once():
+    two = Roster((Student("a", {"id": "a"}, "g"), Student("b", {"id": "b"}, "g")))
+    work = Work(hand_in("a"), grading())
+    found, strays = standings([work], Rules(two, {"zz": {}}, Policy(), {}, NAMES))
+    assert [each.decision.final for each in found] == [5, 5]
+    assert len(reports_of(found)) == 1
+    assert strays.marks == ("zz",)

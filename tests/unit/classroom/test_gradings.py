@@ -1,0 +1,82 @@
+"""A grading is there in whole or not at all; what follows from the same is done once."""
+
+import json
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+from class_samples import outcome, report
+
+from grader.classroom.gradings import Circumstances, Gradings, write_atomically
+from grader.errors import GraderError
+from grader.report import json_report
+
+CIRCUMSTANCES = Circumstances("engine", "image", ("course 1",), "sums", ("--data", "x"), "secret")
+
+
+def test_whatever_a_mark_follows_from_is_in_its_key():
+    """And the same gives the same, whatever the hand-in is called."""
+    keys = {CIRCUMSTANCES.key("one"), CIRCUMSTANCES.key("two")}
+    for field in ("engine_digest", "image", "assignment", "secret_digest"):
+        keys.add(replace(CIRCUMSTANCES, **{field: "other"}).key("one"))
+    for field in ("courses", "options"):
+        keys.add(replace(CIRCUMSTANCES, **{field: ("other",)}).key("one"))
+    assert len(keys) == 8
+    assert CIRCUMSTANCES.key("one") in keys
+
+
+def test_what_was_kept_is_read_again(tmp_path):
+    gradings = Gradings(tmp_path / "gradings")
+    assert not gradings.has("key")
+    gradings.keep("key", outcome(), json_report.render(report()).encode())
+    assert gradings.has("key")
+    assert gradings.load("key").report == report()
+    gradings.keep("bad", outcome("no zip", 2), None)
+    assert gradings.load("bad").outcome.error == "no zip"
+    assert gradings.keys_of({"digest"}) == ["bad", "key"]
+    assert gradings.keys_of({"another"}) == []
+
+
+def test_a_second_one_that_follows_from_the_same_changes_nothing(tmp_path):
+    gradings = Gradings(tmp_path)
+    gradings.keep("key", outcome(), json_report.render(report()).encode())
+    gradings.keep("key", replace(outcome(), host="other"), json_report.render(report()).encode())
+    assert gradings.load("key").outcome.host == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["key"]
+
+
+@pytest.mark.parametrize("call", ["fsync", "rename"])
+def test_who_is_killed_while_writing_leaves_nothing_that_counts(tmp_path, call):
+    """At any of the steps; what is left over goes at the next time."""
+    gradings = Gradings(tmp_path)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            if call == "fsync":
+                os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+            else:
+                type(tmp_path).rename = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+            gradings.keep("key", outcome(), b"{}")
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    assert not gradings.has("key") and list(tmp_path.iterdir())
+    gradings.tidy()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_grading_that_was_spoilt_is_said_so(tmp_path):
+    gradings = Gradings(tmp_path)
+    gradings.keep("key", outcome(), json_report.render(report()).encode())
+    (tmp_path / "key" / "outcome.json").write_text(json.dumps({"exit_code": 0}))
+    with pytest.raises(GraderError, match="remove that folder, and it is graded again"):
+        gradings.load("key")
+
+
+def test_a_file_is_replaced_in_one_step(tmp_path):
+    file = tmp_path / "gradebook.csv"
+    write_atomically(file, "one")
+    write_atomically(file, {"b": 1, "a": 2})
+    assert json.loads(file.read_text()) == {"a": 2, "b": 1}
+    assert [path.name for path in tmp_path.iterdir()] == ["gradebook.csv"]

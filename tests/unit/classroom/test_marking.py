@@ -1,0 +1,92 @@
+"""Marks of tests and people together: pending is no zero, and doubt is a person's to settle."""
+
+import pytest
+from class_samples import grading, part, report, test_result
+
+from grader.classroom import manual_marks
+from grader.classroom.manual_marks import Given
+from grader.classroom.marking import mark
+from grader.errors import UsageError
+from grader.model import Verdict
+
+RUBRICS = {"method": ((2.0, "what is measured"), (1.0, "on what machine"))}
+MANUAL = grading(report(manual=(("method", 3.0), ("volume", 2.0))))
+
+
+def given(points, comment=""):
+    return Given(points, comment, "marks.csv, line 2")
+
+
+def test_what_a_person_marks_is_pending_until_then():
+    """Line by line of the rubric, or as a whole."""
+    found = mark(MANUAL, {}, RUBRICS)
+    assert (found.score, found.pending, found.max_score) == (5.0, 5.0, 10.0)
+    assert [row.name for row in found.rows] == ["method/1", "method/2", "volume"]
+    some = mark(MANUAL, {"method/1": given(1.5), "volume": given(2)}, RUBRICS)
+    assert (some.score, some.pending, some.given) == (8.5, 1.0, 3.5)
+    whole = mark(MANUAL, {"method": given(3)}, RUBRICS)
+    assert [row.name for row in whole.rows] == ["method", "volume"]
+    assert (whole.score, whole.pending) == (8.0, 2.0)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.NOT_PROVEN, Verdict.JUDGE_ERROR])
+def test_doubt_is_no_mark_until_a_person_settles_the_part(verdict):
+    """Both are kept: what the tests found, and what a person gave in its place."""
+    doubtful = grading(
+        report([part("ring", [test_result(verdict=verdict, points=0)]), part("two")])
+    )
+    found = mark(doubtful, {}, {})
+    assert found.score is None and found.problem == "a person should look at ring"
+    settled = mark(doubtful, {"ring": given(4, "an honest ring")}, {})
+    assert (settled.score, settled.problem) == (9.0, "")
+    assert settled.automatic is None and settled.overruled["ring"].comment == "an honest ring"
+
+
+def test_what_cannot_be_graded_is_no_zero():
+    found = mark(grading(error="hw.zip is damaged", exit_code=2), {}, {})
+    assert found.score is None and found.problem == "cannot be graded: hw.zip is damaged"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "problem"),
+    [
+        ({"methods": given(1)}, "nothing called 'methods' to be marked; expected one of: ring"),
+        ({"method/3": given(1)}, "nothing called 'method/3'"),
+        ({"volume": given(2.5)}, "2.5 points, and volume is worth 2"),
+        ({"ring": given(6)}, "6 points, and ring is worth 5"),
+    ],
+)
+def test_marks_that_cannot_be_right_are_refused_with_their_line(wrong, problem):
+    with pytest.raises(UsageError, match=f"marks.csv, line 2: .*{problem}"):
+        mark(MANUAL, wrong, RUBRICS)
+
+
+def test_marks_come_from_a_csv_or_a_toml(tmp_path):
+    table = tmp_path / "marks.csv"
+    table.write_text("id,row,points,comment\nanna,method/1,1.5,good\nanna,volume,,\n")
+    tables = tmp_path / "marks.toml"
+    tables.write_text('[anna]\n"method/1" = { points = 1.5, comment = "good" }\n')
+    for file in (table, tables):
+        found = manual_marks.read(file)
+        assert [(row, each.points, each.comment) for row, each in found["anna"].items()] == [
+            ("method/1", 1.5, "good")
+        ]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("id,row,points\nanna,volume,two\n", "line 2: found 'two'; expected points"),
+        ("id,row,points\nanna,volume,-1\n", "line 2: found '-1'; expected points"),
+        ("id,row,points\nanna,volume,nan\n", "line 2: found 'nan'; expected points"),
+        ("id,row,points\nanna,volume,1\nanna,volume,2\n", "line 3: volume of anna is there twice"),
+        ("id,row,points\nanna,volume\n", "line 2: has 2 cells; expected 3"),
+        ("id,row\nanna,volume\n", "has no column points"),
+        ("id,row,points,grade\n", "has a column 'grade'"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, text, problem):
+    file = tmp_path / "marks.csv"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=problem):
+        manual_marks.read(file)

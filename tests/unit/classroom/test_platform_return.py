@@ -1,0 +1,102 @@
+"""A platform's own table comes back with grades in it, and nothing else changed.
+
+The tables are those of the documentation of Canvas (gradebook export) and Moodle (offline grading
+worksheet).
+"""
+
+import csv
+import io
+import zipfile
+
+import pytest
+from class_samples import grading, report, standing
+
+from grader.classroom import platform_return
+from grader.classroom.manual_marks import Given
+from grader.classroom.roster import Roster, Student
+from grader.errors import UsageError
+
+CANVAS = """\
+Student,ID,SIS User ID,SIS Login ID,Section,HW3: MPI (9001),HW4 (9002),Assignments Current Score
+    Points Possible,,,,,5,10,(read only)
+"Ahn, Ann",201,aa,aa@example.org,A,,7,
+"Other, O",999,,zz,A,,8,
+"""
+MOODLE = """\
+Identifier,Full name,ID number,Email address,Status,Grade,Maximum Grade,Feedback comments
+Participant 101,Ann Ahn,aa,ann@example.org,Submitted,,5.00,
+Participant 999,O Other,zz,o@example.org,Submitted,,5.00,
+"""
+ROSTER = Roster((Student("aa", {"id": "aa", "name": "Ann Ahn", "canvas": "201", "moodle": "101"}),))
+
+
+def rows(filled):
+    return list(csv.reader(io.StringIO(filled.text)))
+
+
+def test_canvas_gets_its_column_filled():
+    """Only the one that was named; the line of possible points stays."""
+    found = platform_return.fill(CANVAS, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3")
+    before = list(csv.reader(io.StringIO(CANVAS)))
+    before[2][5] = "5"
+    assert rows(found) == before
+    assert (found.platform, found.num_filled) == ("canvas", 1)
+    assert found.left == ("Other, O is nobody who was graded",)
+
+
+def test_moodle_gets_grade_and_reasons():
+    found = platform_return.fill(MOODLE, "g.csv", [standing(label="aa", roster=ROSTER)], None)
+    assert rows(found)[1][5] == "5"
+    assert rows(found)[2][5] == ""
+    assert (found.platform, found.num_filled) == ("moodle", 1)
+
+
+@pytest.mark.parametrize("table", [CANVAS, MOODLE])
+def test_what_is_pending_is_left_as_it_was(table):
+    """A mark that a person has still to complete is not for the platform."""
+    pending = standing(grading(report(manual=(("method", 1.0),))), label="aa", roster=ROSTER)
+    column = "HW4" if table == CANVAS else None
+    found = platform_return.fill(table.replace(",5,10", ",5,6"), "g", [pending], column)
+    assert found.num_filled == 0
+    assert found.left[0] == "aa has no final mark: pending"
+    marks = {"aa": {"method": Given(1, "", "x")}}
+    full = standing(
+        grading(report(manual=(("method", 1.0),))), label="aa", roster=ROSTER, marks=marks
+    )
+    assert platform_return.fill(table.replace(",5,10", ",5,6"), "g", [full], column).num_filled == 1
+
+
+def test_another_number_of_points_is_refused():
+    """It would be the wrong mark for everybody."""
+    with pytest.raises(UsageError, match=r"HW4.*is worth 10 there, and 5 here"):
+        platform_return.fill(CANVAS, "g.csv", [standing(label="aa", roster=ROSTER)], "HW4")
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "problem"),
+    [
+        (CANVAS, None, "2 columns are an assignment; name one with --column: HW3"),
+        (CANVAS, "HW9", "0 columns are 'HW9'"),
+        ("a,b\n1,2\n", None, "a table of neither Canvas"),
+        ("", None, "a table of neither Canvas"),
+    ],
+)
+def test_a_table_that_cannot_be_filled_is_one_sentence(table, column, problem):
+    with pytest.raises(UsageError, match=problem):
+        platform_return.fill(table, "g.csv", [standing()], column)
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("Ann Ahn_101_assignsubmission_file", "Ann Ahn_101_assignsubmission_file_/report.html"),
+        ("ahnann_201_7", "ahnann_201_7_report.html"),
+    ],
+)
+def test_feedback_is_called_as_the_platform_had_called_the_hand_in(label, name):
+    """And the same marks make the same file."""
+    made = platform_return.feedback_zip([standing(label=label)])
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        assert name in archive.namelist()
+        assert b"/home/prof" not in archive.read(name)
+    assert made == platform_return.feedback_zip([standing(label=label)])
