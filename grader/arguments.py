@@ -231,9 +231,15 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
     )
     looking_options.add_data_option(command)
     command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
-    command.add_argument("--junit", metavar="FILE", type=Path, help="write a JUnit report")
-    command.add_argument("--markdown", metavar="FILE", type=Path, help="write a CI summary")
-    command.add_argument("--html", metavar="FILE", type=Path, help="write a page with pictures")
+    command.add_argument(
+        "--junit", metavar="FILE", type=option_values.output_file, help="write a JUnit report"
+    )
+    command.add_argument(
+        "--markdown", metavar="FILE", type=option_values.output_file, help="write a CI summary"
+    )
+    command.add_argument(
+        "--html", metavar="FILE", type=option_values.output_file, help="write a page with pictures"
+    )
     command.add_argument(
         "--export",
         metavar="FORMAT=FILE",
@@ -243,7 +249,10 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
         help="write it for a platform: " + ", ".join(PLATFORMS),
     )
     command.add_argument(
-        "--full-json", metavar="FILE", type=Path, help="write all of it, also what students miss"
+        "--full-json",
+        metavar="FILE",
+        type=option_values.output_file,
+        help="write all of it, also what students miss",
     )
     command.add_argument(
         "--since", metavar="REPORT", type=Path, help="say what got better and what broke since then"

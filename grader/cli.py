@@ -6,11 +6,13 @@ version, next to nothing.
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Sequence
 
 from grader.arguments import Command, parser
 from grader.errors import UsageError
+from grader.launched import require_started_once
 
 
 def run(arguments: Sequence[str], *, is_watched: bool = False) -> int:
@@ -25,6 +27,7 @@ def run(arguments: Sequence[str], *, is_watched: bool = False) -> int:
         options = parser(_COMMANDS, _PrintVersions).parse_args(arguments)
     except SystemExit as end:  # from here alone: what else ends a program is no mark
         return 0 if end.code in (0, None) else UsageError.exit_code
+    require_started_once(os.environ)
     options.is_watched = is_watched
     command: Command = options.command
     return command(options)

@@ -26,6 +26,13 @@ def score(text: str) -> float:
     return number
 
 
+def output_file(text: str) -> Path:
+    """Return the file that a text names; only the JSON report can be printed instead."""
+    if text == "-":
+        raise argparse.ArgumentTypeError("expected a file; `--json -` prints the report")
+    return Path(text)
+
+
 def processors(text: str) -> str:
     """Return a list of processors as container engines read it, such as 0-3,8."""
     if not re.fullmatch(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", text):

@@ -158,11 +158,10 @@ def with_times(
     hand_ins: Sequence[HandIn], times: Mapping[str, datetime]
 ) -> tuple[list[HandIn], list[str]]:
     """Return the hand-ins with the times of a table, and the labels in it that nothing has."""
-    # Moodle ends the names of its folders with an underscore, or does not.
-    by_label = {label.rstrip("_"): at for label, at in times.items()}
+    # A table may name the folder, the archive or the file: all are the label to who reads names.
+    by_label = {parse(name).label: at for name, at in times.items()}
     timed = [
-        replace(each, submitted_at=by_label.get(each.label.rstrip("_"), each.submitted_at))
-        for each in hand_ins
+        replace(each, submitted_at=by_label.get(each.label, each.submitted_at)) for each in hand_ins
     ]
-    known = {each.label.rstrip("_") for each in hand_ins}
+    known = {each.label for each in hand_ins}
     return timed, sorted(set(by_label) - known)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from grader.classroom.cores import blocks, cores_here, joined, taken
 from grader.classroom.gradings import Gradings, Outcome
+from grader.launched import without_launcher
 
 _BEGIN = Path(__file__).with_name("begin.py")
 _MAX_ERROR_NUM_CHARS = 2000
@@ -59,13 +60,14 @@ def grade(task: Task) -> Outcome:
 
 
 def _run(task: Task, report: Path, cpus: Sequence[int], locks: Sequence[int]) -> Outcome:
-    started_at = datetime.now(UTC).isoformat(timespec="seconds")
+    started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     started_s = time.monotonic()
     limits = (f"--cpus={joined(cpus)}", f"--memory={task.memory_num_bytes}")
     command = [sys.executable, "-m", "grader", *task.arguments, task.path]
     command += [f"--full-json={report}", *(limits if task.arguments[0] == "run" else ())]
     ended = subprocess.run(  # noqa: S603 - our own command line
         [sys.executable, "-I", str(_BEGIN), str(os.getpid()), joined(cpus), *command],
+        env=without_launcher(os.environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

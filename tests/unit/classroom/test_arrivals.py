@@ -115,6 +115,25 @@ def test_times_of_a_table_are_those_of_the_labels(folder, tmp_path):
     assert (found[0].submitted_at, unknown) == (at, ["bert"])
 
 
+@pytest.mark.parametrize(
+    ("name", "called"),
+    [
+        ("anna.zip", "anna.zip"),
+        ("anna.zip", "anna"),
+        ("A Nna_1_assignsubmission_file_", "A Nna_1_assignsubmission_file"),
+        ("A Nna_1_assignsubmission_file_", "A Nna_1_assignsubmission_file_hw.zip"),
+    ],
+)
+def test_times_name_the_archive_the_folder_or_the_file(folder, tmp_path, name, called):
+    if name.endswith(".zip"):
+        (folder / name).write_bytes(b"PK")
+    else:
+        (folder / name).mkdir()
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    found, unknown = arrivals.with_times(list(read(tmp_path)[0].values()), {called: at})
+    assert ([each.submitted_at for each in found], unknown) == ([at], [])
+
+
 def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path):
     (tmp_path / "in").write_text("x")
     with pytest.raises(UsageError, match="is no folder"):
