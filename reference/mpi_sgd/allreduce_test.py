@@ -16,6 +16,7 @@ mpi4py.rc(initialize=False, finalize=False)
 from mpi4py import MPI  # noqa: E402 - the settings above only count before this import
 from my_naive_allreduce import allreduce  # noqa: E402 - as above
 from my_ring_allreduce import ringallreduce  # noqa: E402 - as above
+from utils import require_connected  # noqa: E402 - as above
 
 DEFAULT_LENGTHS = [1, 7, 1000, 2**13, 2**16, 2**19]
 OPERATIONS = [(np.add, MPI.SUM), (np.maximum, MPI.MAX)]
@@ -68,6 +69,7 @@ def describe(function, length, comm):
 
 def main():
     """Print one line per array length."""
+    require_connected()
     MPI.Init()
     comm = MPI.COMM_WORLD
     lengths = [int(argument) for argument in sys.argv[1:]] or DEFAULT_LENGTHS

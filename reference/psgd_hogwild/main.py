@@ -88,8 +88,22 @@ def time_psgd(num_processes, arguments):
     return float(time_s), float(right)
 
 
+def require_connected():
+    """Stop where srun has started several processes that MPI does not connect.
+
+    Open MPI 5 knows nothing of `--mpi=pmi2`: each process would be rank 0 of 1, and train alone.
+    """
+    number = int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))
+    if number > 1 and not {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"} & os.environ.keys():
+        sys.exit(
+            f"srun has started {number} processes that do not know of each other: each would be "
+            f"rank 0 of 1; start them with: salloc -n {number} mpirun python {sys.argv[0]} ..."
+        )
+
+
 def run_psgd_ranks(arguments):
     """Be one rank of a parallel SGD; rank 0 prints the time and the accuracy."""
+    require_connected()
     from mpi4py import MPI
     from psgd import psgd
 

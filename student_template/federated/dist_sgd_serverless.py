@@ -3,7 +3,7 @@
 import torch
 import torch.nn as nn
 from mpi4py import MPI
-from utils import Net, create_dataloader, load_data, set_random_seed
+from utils import Net, create_dataloader, load_data, require_connected, set_random_seed
 
 comm = MPI.COMM_WORLD
 rank = comm.Get_rank()
@@ -50,6 +50,7 @@ def accuracy(model, loader):
 
 
 if __name__ == "__main__":
+    require_connected()
     # The same seed everywhere: all processes start with the same model and draw the same batches.
     set_random_seed(42)
     num_epochs = 3

@@ -10,6 +10,7 @@ from utils import (
     data_split,
     load_data,
     plot_data_split,
+    require_connected,
     set_random_seed,
 )
 
@@ -96,6 +97,7 @@ def accuracy(model, loader):
 
 
 if __name__ == "__main__":
+    require_connected()
     split_method = "iid"  # or "non-iid"
     set_random_seed(42)
     model = Net()

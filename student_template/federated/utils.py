@@ -1,6 +1,8 @@
 """What the scripts share: the images, the network, the seed, and the split among clients."""
 
+import os
 import random
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +55,19 @@ class Examples(Dataset):
     def part(self, indices):
         """Return the examples of these indices as a data set of their own."""
         return Examples(self.data[indices], self.targets[indices])
+
+
+def require_connected():
+    """Stop where srun has started several processes that MPI does not connect.
+
+    Open MPI 5 knows nothing of `--mpi=pmi2`: each process would be rank 0 of 1, and train alone.
+    """
+    number = int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))
+    if number > 1 and not {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK"} & os.environ.keys():
+        sys.exit(
+            f"srun has started {number} processes that do not know of each other: each would be "
+            f"rank 0 of 1; start them with: salloc -n {number} mpirun python {sys.argv[0]} ..."
+        )
 
 
 def set_random_seed(seed):

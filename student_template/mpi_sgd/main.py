@@ -18,6 +18,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from collect import load_mnist
+from utils import require_connected
 
 SIZES = [784, 128, 64, 10]
 
@@ -64,21 +65,23 @@ def read_arguments():
     return parser.parse_args()
 
 
-def started_by_mpirun(name):
-    """Return RANK or SIZE as mpirun set it, None without mpirun.
+def started_as():
+    """Return the rank and the number of processes, as the launcher has told them: 0 of 1 without.
 
     MPI itself cannot be asked: it is up only within fit.
     """
-    for variable in (f"OMPI_COMM_WORLD_{name}", f"PMI_{name}"):
-        if variable in os.environ:
-            return int(os.environ[variable])
-    return None
+    if "OMPI_COMM_WORLD_RANK" in os.environ:
+        return int(os.environ["OMPI_COMM_WORLD_RANK"]), int(os.environ["OMPI_COMM_WORLD_SIZE"])
+    if "PMIX_RANK" in os.environ:  # by srun --mpi=pmix
+        return int(os.environ["PMIX_RANK"]), int(os.environ["SLURM_STEP_NUM_TASKS"])
+    return 0, 1
 
 
 def main():
     """Train, and let process 0, which holds the whole network in every way, say how it went."""
     arguments = read_arguments()
-    rank, size = started_by_mpirun("RANK") or 0, started_by_mpirun("SIZE") or 1
+    require_connected()
+    rank, size = started_as()
     network = make_network(arguments, rank)
     training, validation, test = load_mnist()
 

@@ -369,6 +369,14 @@ def test_where_a_report_cannot_go_is_said_before_anything_is_graded(tmp_path, op
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize("option", ["--junit", "--markdown", "--html", "--full-json"])
+def test_only_the_json_report_is_printed(option):
+    """Else it would be a file called `-`."""
+    done = grade("check", TEMPLATE, option, "-")
+    assert done.returncode == 2
+    assert "expected a file; `--json -` prints the report" in done.stderr
+
+
 @pytest.mark.parametrize("number", ["nan", "inf", "1e400", "many"])
 def test_a_score_is_a_number(number):
     """Nothing is at least nan."""
