@@ -183,7 +183,8 @@ acceptance: setup sanitize
 	$(BIN)/python benchmarks/acceptance.py
 
 bench: setup
-	@for script in $(filter-out $(addprefix benchmarks/,acceptance.py mutation.py fairness.py),$(wildcard benchmarks/*.py)); do \
+	@for script in $(filter-out $(addprefix benchmarks/,acceptance.py mutation.py fairness.py \
+	sample_class.py class_scaling.py),$(wildcard benchmarks/*.py)); do \
 	echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 # Needs uv (pip install uv). The lock is universal: one for Linux and macOS, Python 3.11 to 3.14.

@@ -1,9 +1,10 @@
 """A class of 60 that is killed twice: does everybody get the mark of a grading by itself?
 
-    python benchmarks/whole_class.py [--cores N] [--slurm] [--keep DIR]
+    python benchmarks/whole_class.py [--kills N] [--cores N] [--slurm] [--keep DIR]
 
 Grades the class of sample_class.py by `grade class`, which is ended twice by `kill -9`, or with
 --slurm on a Slurm of one node whose workers are; then each hand-in by `grade run`, one by one.
+With --kills 0 nothing is ended, which shows what the whole costs.
 Prints how long slots were occupied and what the batch layer costs, and ends with status 1 where a
 mark differs, a grading is lost or done twice. Needs the images of `make image`.
 """
@@ -33,7 +34,7 @@ from grader.classroom.cores import blocks, cores_here
 from grader.classroom.hand_in_names import parse
 
 PKILL = "/usr/bin/pkill"
-KILLED_AFTER = (10, 15)
+KILLED_AFTER = 15
 """How many gradings have ended since the start or the last kill."""
 SLURM_TOML = """\
 kind = "slurm"
@@ -49,9 +50,10 @@ worker_init = "export PATH={path} PYTHONPATH={root}"
 def main() -> None:
     """Grade the class both ways, compare, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kills", type=int, default=2, help="how many (default: 2)")
     parser.add_argument("--cores", type=int, default=1, help="of each grading (default: 1)")
     parser.add_argument("--slurm", action="store_true", help="on a Slurm of one node")
-    parser.add_argument("--keep", type=Path, help="a folder that is left behind, and gone on with")
+    parser.add_argument("--keep", type=Path, help="a new folder, which is left behind")
     options = parser.parse_args()
     with TemporaryDirectory() as folder:
         work = (options.keep or Path(folder)).resolve()
@@ -59,8 +61,9 @@ def main() -> None:
         samples = sample_class.make(work / "in")
         before = time.monotonic()
         with _on_slurm(work) if options.slurm else _here() as (environment, more):
-            kept, last_s = _grade_class(work, [f"--cores={options.cores}", *more], environment)
-        print(f"the class: {time.monotonic() - before:.0f} s, killed on the way")
+            command = [f"--cores={options.cores}", *more]
+            kept, last_s = _grade_class(work, command, environment, options.kills)
+        print(f"the class: {time.monotonic() - before:.0f} s, {options.kills} times killed")
         _print_occupancy(work, kept, last_s, len(blocks(cores_here(), options.cores)))
         problems = [*_redone(work, kept), *_differences(work, samples)]
     print("\n".join(problems) or f"{len(samples)} hand-ins have the marks of gradings one by one")
@@ -84,7 +87,7 @@ def _on_slurm(work: Path) -> Iterator[tuple[dict[str, str], list[str]]]:
 
 
 def _grade_class(
-    work: Path, more: Sequence[str], environment: Mapping[str, str]
+    work: Path, more: Sequence[str], environment: Mapping[str, str], kills: int
 ) -> tuple[dict[str, Any], float]:
     """Grade the class; return what was kept of before the last start, and how long that took.
 
@@ -95,8 +98,8 @@ def _grade_class(
     kept: dict[str, Any] = {}
     started_s = time.monotonic()
     process = _start(command, work, environment)
-    for number in KILLED_AFTER:
-        kept = _wait_for(work, len(kept) + number, process)
+    for _ in range(kills):
+        kept = _wait_for(work, len(kept) + KILLED_AFTER, process)
         if is_cluster:
             subprocess.run([PKILL, "-9", "-f", "high_throughput.process_worker_pool"], check=True)
         else:
@@ -186,7 +189,7 @@ def _without_names(row: Mapping[str, str]) -> dict[str, str]:
 
 def _alone(hand_in: Path) -> dict[str, str]:
     """Return points and verdicts of a grading by itself, as the gradebook calls them."""
-    command = ["run", str(hand_in), "--assignment", ASSIGNMENT, "--show-hidden", "--json", "-"]
+    command = ["run", str(hand_in), "--assignment", ASSIGNMENT, "--json", "-"]
     done = subprocess.run(
         [sys.executable, "-m", "grader", *command], cwd=ROOT, stdout=subprocess.PIPE, check=False
     )

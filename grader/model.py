@@ -260,6 +260,11 @@ class Report:
     """The assignment was found out from the files, for want of its name."""
     course_folder: str = ""
     """As --course named it, where it did: for the command that shows it again, and for no mark."""
+
+    @property
+    def is_sealed(self) -> bool:
+        """Return whether the submission could reach nothing but its own files."""
+        return self.mode == "container"
     image: str = ""
     """As --image named it, where it did: likewise."""
 

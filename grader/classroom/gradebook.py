@@ -12,7 +12,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _HEAD = (
     *("id", "name", "group", "pseudonym", "status", "score", "final", "max", "pending"),
     *("tests", "tests_max", "by_people", "reasons", "hand_in", "submitted_at", "num_hand_ins"),
-    *("submission_digest", "engine", "course"),
+    *("submission_digest", "sealed", "engine", "course"),
 )
 
 
@@ -59,6 +59,7 @@ def _row(each: Standing, pseudonyms: Pseudonyms) -> list[str]:
         *(_points(mark.given if report and mark else None), "; ".join(_reasons(each))),
         *(hand_in.label if hand_in else "", at.isoformat() if at else "", str(len(each.works))),
         *(report.submission_digest[:12] if report else "",),
+        *(("yes" if report.is_sealed else "no") if report else "",),
         *(report.versions.engine_digest[:12] if report else "",),
         *(f"{report.versions.course} {report.versions.course_digest[:12]}" if report else "",),
     ]

@@ -48,7 +48,8 @@ def mark_text(standing: Standing) -> str:
     most = f" of {written(mark.max_score)}" if mark is not None and mark.max_score else ""
     lines = [f"{final}{most}", ""]
     if mark is not None and mark.automatic is not None:
-        lines.append(f"- tests: {written(mark.automatic)} of {written(mark.automatic_max)}")
+        how = "" if _is_sealed(standing) else ", graded unsealed"
+        lines.append(f"- tests: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")
     if mark is not None:
         for name, given in mark.overruled.items():
             lines.append(_line(name, written(given.points), given.comment))
@@ -60,6 +61,11 @@ def mark_text(standing: Standing) -> str:
             lines.append(f"- {one_line(mark.problem)}")
     lines += [f"- {one_line(reason)}" for reason in decision.reasons]
     return "\n".join(lines) + "\n"
+
+
+def _is_sealed(standing: Standing) -> bool:
+    grading = standing.counted.grading if standing.counted is not None else None
+    return grading is None or grading.report is None or grading.report.is_sealed
 
 
 def _line(title: str, points: str, comment: str) -> str:

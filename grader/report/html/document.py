@@ -22,7 +22,7 @@ def _skip() -> Markup:
 
 
 def _header(report: Report) -> Markup:
-    how = "checked here: feedback, not the mark" if report.mode == "local" else "graded sealed"
+    how = "graded sealed" if report.is_sealed else "checked unsealed: feedback, not the mark"
     recognised = "; the assignment was recognised by its files" if report.is_recognised else ""
     return element(
         "header",
