@@ -16,7 +16,7 @@ _MAX_NAME_COLUMNS = 24
 _DIGEST_NUM_CHARS = 12
 _BRIEF = (Verdict.NOT_ATTEMPTED, Verdict.ACCEPTED)
 _MODES = {
-    "local": "checked here, unsealed: feedback, not the mark",
+    "local": "checked here, unsealed: not the mark",
     "container": "graded in the container",
 }
 

@@ -22,7 +22,7 @@ def _skip() -> Markup:
 
 
 def _header(report: Report) -> Markup:
-    how = "graded sealed" if report.is_sealed else "checked unsealed: feedback, not the mark"
+    how = "graded sealed" if report.is_sealed else "checked unsealed: not the mark"
     recognised = "; the assignment was recognised by its files" if report.is_recognised else ""
     return element(
         "header",
