@@ -184,7 +184,7 @@ def _differences(work: Path, samples: Sequence[Sample]) -> list[str]:
 
 
 def _without_names(row: Mapping[str, str]) -> dict[str, str]:
-    return {**row, "id": "", "pseudonym": ""}
+    return {**row, "id": "", "name": "", "pseudonym": ""}
 
 
 def _alone(hand_in: Path) -> dict[str, str]:
