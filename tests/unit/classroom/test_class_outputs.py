@@ -163,7 +163,9 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     files = {"Report 1.PDF": b"%PDF", "../x.pdf": b"%PDF", "ring.py": b"</pre><script>"}
     marking_sheets.write(tmp_path / "s1", "s1", marked.report, found, files)
     names = sorted(path.name for path in (tmp_path / "s1").iterdir())
-    assert len(names) == 3 and all(name.endswith((".pdf", ".html")) for name in names)
+    assert names[2:] == ["report.html", "sheet.html"]
+    assert len(names) == 4 and all(name.endswith(".pdf") for name in names[:2])
+    assert marked.report.submission not in (tmp_path / "s1" / "report.html").read_text()
     page = (tmp_path / "s1" / "sheet.html").read_text()
     assert "method/1" in page and "<script>" not in page
     text = marking_sheets.to_fill([("s1", found)])
