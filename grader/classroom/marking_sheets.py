@@ -15,13 +15,13 @@ from grader.points import written
 from grader.report.export import formats
 from grader.report.html.markup import Child, Markup, element, table
 from grader.report.html.whole import whole
-from grader.report.safe_text import one_line
+from grader.report.safe_text import one_line, visible_lines
 
 SHEET = "sheet.html"
 REPORT = "report.html"
 TO_FILL = "to-mark.csv"
 _MAX_NUM_CHARS = 100_000
-_BLANK = "\u2003" * 4
+_BLANK = "____"
 
 
 def write(
@@ -122,11 +122,19 @@ def _code(files: Mapping[str, bytes]) -> list[Markup]:
         element(
             "section",
             element("h2", one_line(name)),
-            element("pre", content.decode(errors="replace")[:_MAX_NUM_CHARS]),
+            element("pre", *(element("code", line) for line in _lines(content))),
         )
         for name, content in sorted(files.items())
         if name.endswith((".py", ".ipynb", ".sh", ".txt", ".md"))
     ]
+
+
+def _lines(content: bytes) -> list[str]:
+    text = content.decode(errors="replace")
+    lines = visible_lines(text[:_MAX_NUM_CHARS])
+    if len(text) > _MAX_NUM_CHARS:
+        lines.append(f"... ({len(text) - _MAX_NUM_CHARS} more characters)")
+    return lines
 
 
 def _file_name(number: int, name: str) -> str:
