@@ -265,6 +265,7 @@ class Report:
     def is_sealed(self) -> bool:
         """Return whether the submission could reach nothing but its own files."""
         return self.mode == "container"
+
     image: str = ""
     """As --image named it, where it did: likewise."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, GradingLost
+from grader.feedback import HIDDEN_NOT_GRADED
 from grader.model import PartResult, TestResult, Verdict
 from grader.points import total, written
 from grader.recognition import missing_text
@@ -181,7 +182,8 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
     suite = task.assignment.folder / part.hidden_suite
     found, problem = _found(suite, context, part.hidden_points)
     if problem and not task.settings.shows_hidden:
-        problem = "its hidden tests could not be graded; the course sees why with --show-hidden"
+        problem = "the course sees why with --show-hidden"
+    problem = f"{HIDDEN_NOT_GRADED}; {problem}" if problem else ""
     tests = found.tests
     hidden = _part_result(part, tests, 0, 0, problem)
     is_worse = hidden.verdict.severity > visible.verdict.severity

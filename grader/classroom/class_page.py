@@ -78,8 +78,10 @@ def _for_a_person(standings: Sequence[Standing], names: Pseudonyms) -> list[Mark
     for each in standings:
         problem = each.mark.problem if each.mark else ""
         if each.counted is not None and (problem or each.counted.problem):
-            said = one_line(problem or f"not graded: {each.counted.problem}")
-            rows.append((names.of(each.student.id), each.status, said))
+            said = problem or f"not graded: {each.counted.problem}"
+            # Names of hand-ins tell whose they are.
+            nameless = said.replace(each.counted.hand_in.path.name, "the hand-in")
+            rows.append((names.of(each.student.id), each.status, one_line(nameless)))
     if not rows:
         return [element("p", "Nobody.")]
     return [table("No mark without a person", ("student", "status", "why"), rows)]

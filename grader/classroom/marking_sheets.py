@@ -1,8 +1,9 @@
-"""What a person needs to mark one submission: its questions, its PDF, its code, in one folder."""
+"""What a person needs to mark one submission, in one folder: questions, PDF, code, report."""
 
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from grader.classroom.gradebook import inert
@@ -11,20 +12,22 @@ from grader.classroom.manual_marks import COLUMNS
 from grader.classroom.marking import Mark, Row
 from grader.model import Report
 from grader.points import written
+from grader.report.export import formats
 from grader.report.html.markup import Child, Markup, element, table
 from grader.report.html.whole import whole
-from grader.report.safe_text import one_line
+from grader.report.safe_text import one_line, visible_lines
 
 SHEET = "sheet.html"
+REPORT = "report.html"
 TO_FILL = "to-mark.csv"
 _MAX_NUM_CHARS = 100_000
-_BLANK = "\u2003" * 4
+_BLANK = "____"
 
 
 def write(
     folder: Path, student: str, report: Report, mark: Mark, files: Mapping[str, bytes]
 ) -> None:
-    """Write a folder with the sheet and the PDFs that were handed in. Raises OSError.
+    """Write a folder: the sheet, the report, the PDFs that were handed in. Raises OSError.
 
     student: the pseudonym. files: what was handed in, by name.
     """
@@ -33,8 +36,12 @@ def write(
     documents = {_file_name(number, name): name for number, name in enumerate(names, 1)}
     for file, name in documents.items():
         (folder / file).write_bytes(files[name])
-    text = render(student, report, mark, documents, files)
-    write_atomically(folder / SHEET, text)
+    documents[REPORT] = "all that tests found, with pictures"
+    # Who marks need not know whose it is.
+    nameless = replace(report, submission=student, course_folder="")
+    page = formats.named("html").render(nameless, is_full=True)
+    write_atomically(folder / REPORT, page)
+    write_atomically(folder / SHEET, render(student, report, mark, documents, files))
 
 
 def render(
@@ -46,7 +53,7 @@ def render(
 ) -> str:
     """Return the sheet, to be read, printed and filled in by hand.
 
-    documents: files beside the sheet, by their names there. files: all that was handed in.
+    documents: what files beside the sheet are, by their names there. files: all that was handed in.
     """
     title = f"{one_line(report.assignment)}: {student}"
     head = element(
@@ -115,11 +122,19 @@ def _code(files: Mapping[str, bytes]) -> list[Markup]:
         element(
             "section",
             element("h2", one_line(name)),
-            element("pre", content.decode(errors="replace")[:_MAX_NUM_CHARS]),
+            element("pre", *(element("code", line) for line in _lines(content))),
         )
         for name, content in sorted(files.items())
         if name.endswith((".py", ".ipynb", ".sh", ".txt", ".md"))
     ]
+
+
+def _lines(content: bytes) -> list[str]:
+    text = content.decode(errors="replace")
+    lines = visible_lines(text[:_MAX_NUM_CHARS])
+    if len(text) > _MAX_NUM_CHARS:
+        lines.append(f"... ({len(text) - _MAX_NUM_CHARS} more characters)")
+    return lines
 
 
 def _file_name(number: int, name: str) -> str:

@@ -1,17 +1,21 @@
 """What the command `class` makes of gradings: pages, sheets, and what goes back to a platform."""
 
 import argparse
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from grader.classroom import marking_sheets, outputs, platform_return, similarity
 from grader.classroom.gradings import write_atomically
+from grader.classroom.hand_in import HandIn
 from grader.classroom.marking import Mark
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
 from grader.classroom.standing import Standing, Strays
 from grader.commands.class_inputs import ClassInputs
-from grader.errors import UsageError
+from grader.commands.context import say_visibly
+from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.model import Report
 from grader.submission import Submission
@@ -47,17 +51,31 @@ def _handed_in(
     inputs: ClassInputs, found: Sequence[Standing], names: Pseudonyms
 ) -> list[tuple[str, Report, Mark, Submission]]:
     """Return what counts, read again: that of a group once, by the pseudonym of one of them."""
-    seen: set[str] = set()
-    read = []
+    marked: dict[str, tuple[HandIn, str, Report, Mark]] = {}
     for each in found:
         work, mark = each.counted, each.mark
-        report = work.grading.report if work and work.grading else None
-        if work is None or report is None or mark is None or work.hand_in.label in seen:
-            continue
-        seen.add(work.hand_in.label)
-        submission = intake.read(work.hand_in.path, inputs.courses.wanted(report.assignment))
-        read.append((names.of(each.student.id), report, mark, submission))
-    return read
+        if work is not None and work.grading and work.grading.report and mark is not None:
+            counted = (work.hand_in, names.of(each.student.id), work.grading.report, mark)
+            marked.setdefault(work.hand_in.label, counted)
+    # Each is read by a process of its own, which is what takes the time.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        read = pool.map(
+            lambda one: _read_again(one[0], inputs.courses.wanted(one[2].assignment)),
+            marked.values(),
+        )
+        return [
+            (student, report, mark, submission)
+            for (_, student, report, mark), submission in zip(marked.values(), read, strict=True)
+            if submission is not None
+        ]
+
+
+def _read_again(hand_in: HandIn, wanted: Iterable[str]) -> Submission | None:
+    try:
+        return intake.read(hand_in.path, wanted)
+    except GraderError as error:  # its mark stands, and so do all others
+        say_visibly(f"{hand_in.label} is compared with no other and has no sheet: {error}")
+        return None
 
 
 def _pairs(

@@ -7,6 +7,7 @@ commands that CI runners look for in what a job prints.
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 _MAX_MARKS = 3
 """Combining marks on one letter; real writing needs two, and stacks of them cover other lines."""
@@ -24,13 +25,17 @@ _MAX_LINE_CHARS = 400
 
 def visible(text: str) -> str:
     """Return the text with every character that shows nothing as its escape, newlines included."""
-    shown = []
+    # Most of what a report shows is plain, and a report shows much.
+    shown = text if text.isascii() and text.isprintable() else "".join(_shown(text))
+    return _COMMAND_ANYWHERE.sub(lambda match: _escape(match[0]), shown)
+
+
+def _shown(text: str) -> Iterator[str]:
     num_marks = 0
     for char in text:
         num_marks = num_marks + 1 if unicodedata.category(char) in _MARKS else 0
         is_shown = char.isprintable() and not _SHOWS_NOTHING.match(char)
-        shown.append(char if is_shown and num_marks <= _MAX_MARKS else _escape(char))
-    return _COMMAND_ANYWHERE.sub(lambda match: _escape(match[0]), "".join(shown))
+        yield char if is_shown and num_marks <= _MAX_MARKS else _escape(char)
 
 
 def one_line(text: str, max_num_chars: int = _MAX_SENTENCE_CHARS) -> str:

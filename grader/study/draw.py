@@ -50,7 +50,12 @@ _SETTINGS: Any = {
 
 
 def draw(figure: Figure, caption: str, stem: str) -> None:
-    """Write a figure to stem.svg and stem.png, its caption below it."""
+    """Write a figure to stem.svg and stem.png, its caption below it.
+
+    Numbers that are not finite have no mark; the caption says so.
+    """
+    if isinstance(figure, Chart):
+        figure = figure.finite()
     with rc_context(_SETTINGS):
         lines = textwrap.wrap(caption, _CAPTION_NUM_CHARS)
         below = (len(lines) + 1) * _LINE_INCHES

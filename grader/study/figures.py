@@ -2,8 +2,9 @@
 
 import csv
 import io
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.study.results import Spread
 
@@ -66,6 +67,14 @@ class Chart:
     """Whether the axis of y does, if it is not logarithmic."""
     is_share: bool = False
     """Whether y is a share of 1, shown in percent from 0 to 100."""
+
+    def finite(self) -> "Chart":
+        """Return the chart without marks at no finite height."""
+        series = (
+            replace(each, dots=tuple(dot for dot in each.dots if math.isfinite(dot.y)))
+            for each in self.series
+        )
+        return replace(self, series=tuple(series))
 
     def csv(self) -> str:
         """Return all marks: series, x, y, low, high and what kind of number each is."""

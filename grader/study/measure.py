@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import time
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -39,21 +40,31 @@ def measure(point: Point, repeat: int, found: Sources, *, data: str, limit_s: fl
     if missing:
         return Measurement(point.name, repeat, (), missing)
     with workplace(found) as folder:
-        is_late = _run(point, repeat, folder, data, limit_s)
-        if is_late:
+        ended = _run(point, repeat, folder, data, limit_s)
+        if ended is _End.LATE:
             return Measurement(
                 point.name, repeat, (), f"did not end within {limit_s:.0f} s", ran_out_of_time=True
             )
         ranks = tuple(_report(folder / "reports" / f"{rank}.json") for rank in range(point.ranks))
         # Programs on several ranks may leave it to the first to report.
         reported = tuple(each for each in ranks if each is not None)
-        if ranks[0] is None or len(reported) not in (1, point.ranks):
+        is_whole = ranks[0] is not None and len(reported) in (1, point.ranks)
+        # A rank may report and crash then: what it has reported is no result.
+        if ended is _End.FAILED or not is_whole:
             return Measurement(point.name, repeat, (), _failure(folder))
         return Measurement(point.name, repeat, reported)
 
 
-def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> bool:
-    """Start the processes and wait for them; return whether they were ended for being late."""
+class _End(Enum):
+    """How the processes of a run ended."""
+
+    DONE = "done"
+    FAILED = "one with another exit code than 0"
+    LATE = "ended by us"
+
+
+def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> _End:
+    """Start the processes, wait for them, and return how they ended."""
     environment = _environment(point, repeat, folder, data)
     command = [sys.executable, "-s", point.program]
     until_s = time.monotonic() + limit_s
@@ -75,11 +86,11 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
         while any(process.poll() is None for process in processes):
             if any(process.poll() for process in processes):
                 time.sleep(0.5)  # the others may have something to say as well
-                return False
+                return _End.FAILED
             if time.monotonic() > until_s:
-                return True
+                return _End.LATE
             time.sleep(_TICK_S)
-        return False
+        return _End.FAILED if any(process.poll() for process in processes) else _End.DONE
     finally:
         # mpirun first, for it would explain at length that its ranks have gone.
         for process in processes:

@@ -36,11 +36,17 @@ def page(
 
 
 def _not_measured(results: Results, points: Sequence[Point]) -> list[str]:
-    missing = {point.name: results.why_missing(point.name) for point in points}
-    rows = [(name, why) for name, why in missing.items() if why]
-    if not rows:
-        return []
-    return ["## Not measured", "", *_table(("run", "why"), rows), ""]
+    missing = [(point.name, results.why_missing(point.name)) for point in points]
+    doubts = [(point.name, "; ".join(results.doubts(point.name))) for point in points]
+    lines = []
+    for title, head, found in (
+        ("Not measured", "why", missing),
+        ("Measured in part", "what has no mark", doubts),
+    ):
+        rows = [(name, said) for name, said in found if said]
+        if rows:
+            lines += [f"## {title}", "", *_table(("run", head), rows), ""]
+    return lines
 
 
 def _machine(machine: Machine) -> list[str]:

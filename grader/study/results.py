@@ -1,5 +1,6 @@
 """What a study has measured so far, and what may be said of it."""
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -76,8 +77,9 @@ class Results:
         return [run.ranks for run in self.runs.get(point, ()) if run.ranks]
 
     def numbers(self, point: str, key: str) -> list[float]:
-        """Return the number that rank 0 reported under a key, of each run."""
-        return [float(ranks[0][key]) for ranks in self.reports(point) if key in ranks[0]]
+        """Return the finite numbers that rank 0 reported under a key, one of each run."""
+        found = [float(ranks[0][key]) for ranks in self.reports(point) if key in ranks[0]]
+        return [number for number in found if math.isfinite(number)]
 
     def spread(self, point: str, key: str) -> Spread | None:
         """Return the spread of what rank 0 reported; None where nothing was measured."""
@@ -90,6 +92,22 @@ class Results:
             return ""
         failures = [run.failure for run in self.runs.get(point, ()) if run.failure]
         return failures[0] if failures else self.left_out.get(point, "was not measured")
+
+    def doubts(self, point: str) -> list[str]:
+        """Return what the marks of a point do not tell: runs that failed, numbers without a mark.
+
+        Empty where nothing was measured: `why_missing` has the reason then.
+        """
+        runs = self.runs.get(point, ())
+        if not self.reports(point):
+            return []
+        found = [f"a run of {len(runs)} {run.failure}" for run in runs if run.failure]
+        for name in dict.fromkeys(key for ranks in self.reports(point) for key in ranks[0]):
+            told = [ranks[0].get(name) for ranks in self.reports(point)]
+            odd = [each for each in told if isinstance(each, float) and not math.isfinite(each)]
+            if odd:
+                found.append(f"{name} was {odd[0]} in {len(odd)} of {len(told)} runs")
+        return found
 
     def is_oversubscribed(self, num_ranks: int) -> bool:
         """Return whether so many ranks have to share cores."""

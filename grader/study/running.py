@@ -27,6 +27,8 @@ class Job:
     machine: Machine
     data: str
     """The folder of MNIST or CIFAR-10, or nothing."""
+    data_identity: str = ""
+    """What identifies its files."""
 
 
 def run(
@@ -49,7 +51,7 @@ def run(
     until_s = None if job.extent.budget_s is None else now_s() + job.extent.budget_s
     order = list(in_order(job.points))
     for index, (point, repeat) in enumerate(order):
-        key = key_of(point, repeat, job.sources, job.data, job.machine.num_cores)
+        key = key_of(point, repeat, job.sources, job.data_identity, job.machine)
         # A run that did not end in time counts for that time alone.
         late_key = f"{key} {point.limit_s:g} s"
         found = store.get(key) or store.get(late_key)
@@ -70,7 +72,11 @@ def run(
             if found.ran_out_of_time and left_s < point.limit_s:
                 left_out.setdefault(point.name, _TIME_UP)  # it might have ended, given its time
                 continue
-            store.add(late_key if found.ran_out_of_time else key, found)
+            # Another failure may be that of a busy machine: the next study tries again.
+            if found.ran_out_of_time:
+                store.add(late_key, found)
+            elif not found.failure:
+                store.add(key, found)
         if found.ran_out_of_time:
             late.add(point.series)
         if found.failure:

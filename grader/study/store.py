@@ -8,22 +8,23 @@ from typing import Any
 
 from grader.errors import UsageError
 from grader.study.plan import Point
-from grader.study.results import Measurement
+from grader.study.results import Machine, Measurement
 from grader.study.workplace import Sources
 
 FILE = "measurements.jsonl"
 
 
-def key_of(point: Point, repeat: int, found: Sources, data: str, num_cores: int) -> str:
+def key_of(point: Point, repeat: int, found: Sources, data: str, machine: Machine) -> str:
     """Return a digest over all that decides what a run measures.
 
-    All files count: what a student's module imports is not known.
+    data: identifies the data files. All files count: what a student's module imports is not known.
     """
     digest = hashlib.sha256()
     for name, content in sorted({**found.files, **found.programs}.items()):
         digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
-    about = [point.name, point.program, dict(point.settings), point.ranks, repeat, data, num_cores]
-    digest.update(json.dumps(about, sort_keys=True).encode())
+    what = [point.name, point.program, dict(point.settings), point.ranks, repeat, data]
+    where = [machine.num_cores, machine.processor, dict(machine.software)]
+    digest.update(json.dumps([what, where], sort_keys=True).encode())
     return digest.hexdigest()
 
 

@@ -1,5 +1,6 @@
 """Makes a whole study: measures, draws, and writes the folder."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +47,8 @@ def make(
     _require_ours(out)
     study = loading.load(assignment)
     points = loading.points_of(study, extent)
-    job = Job(points, extent, sources(assignment, submission), this_machine(), data)
+    found = sources(assignment, submission)
+    job = Job(points, extent, found, this_machine(), data, data_identity(data))
     results = run(job, Store(out), tell)
     tell("drawing")
     from grader.study.draw import draw  # matplotlib takes a second to import
@@ -68,6 +70,15 @@ def make(
     (out / PAGE).write_text(page(title, about, drawn, findings, results, points), encoding="utf-8")
     missing = [(point.name, results.why_missing(point.name)) for point in points]
     return Made(len(drawn), len(points), tuple(each for each in missing if each[1]), findings)
+
+
+def data_identity(data: str) -> str:
+    """Return what identifies the files of a folder without reading them: names, sizes, times."""
+    if not data:
+        return ""
+    files = [path for path in sorted(Path(data).rglob("*")) if path.is_file()]
+    found = [(str(path.relative_to(data)), path.stat()) for path in files]
+    return json.dumps([(name, stat.st_size, stat.st_mtime_ns) for name, stat in found])
 
 
 def _require_ours(out: Path) -> None:

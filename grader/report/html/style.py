@@ -74,6 +74,8 @@ code,pre,.code td,.code th{font-family:ui-monospace,monospace;font-size:.85rem}
 .code .finding{overflow-wrap:anywhere;font-family:system-ui,sans-serif;color:var(--bad);
 margin:0 0 .4rem;padding-left:.6rem;border-left:3px solid var(--bad)}
 svg{display:block;max-width:100%}
+td svg{max-width:none}
+pre code{display:block;min-height:1.2em}
 svg text{fill:var(--text);font:12px system-ui,sans-serif}
 svg .small{font-size:11px;fill:var(--faint)}
 .ring{width:100%;max-width:26rem;height:auto;margin:0 auto}

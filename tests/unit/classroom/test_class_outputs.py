@@ -66,11 +66,15 @@ def test_the_page_of_the_class_has_no_names():
     wrong = test_result(verdict=WRONG, points=0, message=message)
     page = class_page.render(
         "sums",
-        [standing(grading(report([part(tests=[wrong])])), label="anna-secret")],
+        [
+            standing(grading(report([part(tests=[wrong])])), label="anna-secret"),
+            standing(grading(error="bob-secret is no archive", exit_code=2), label="bob-secret"),
+        ],
         NAMES,
         [Pair("s1", "s2", "ring.py", 0.97)],
     )
-    assert "anna-secret" not in page and NAMES.of("anna-secret") in page
+    assert "secret" not in page and "the hand-in is no archive" in page
+    assert NAMES.of("anna-secret") in page
     assert "<script>" not in page and "97%" in page
 
 
@@ -160,12 +164,19 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     marked = grading(report(manual=(("method", 3.0),)))
     rubrics = {"method": ((2.0, "what"), (1.0, "where"))}
     found = mark(marked, {}, rubrics)
-    files = {"Report 1.PDF": b"%PDF", "../x.pdf": b"%PDF", "ring.py": b"</pre><script>"}
+    files = {
+        "Report 1.PDF": b"%PDF",
+        "../x.pdf": b"%PDF",
+        "ring.py": b"</pre><script>\nsecond line",
+    }
     marking_sheets.write(tmp_path / "s1", "s1", marked.report, found, files)
     names = sorted(path.name for path in (tmp_path / "s1").iterdir())
-    assert len(names) == 3 and all(name.endswith((".pdf", ".html")) for name in names)
+    assert names[2:] == ["report.html", "sheet.html"]
+    assert len(names) == 4 and all(name.endswith(".pdf") for name in names[:2])
+    assert marked.report.submission not in (tmp_path / "s1" / "report.html").read_text()
     page = (tmp_path / "s1" / "sheet.html").read_text()
-    assert "method/1" in page and "<script>" not in page
+    assert "method/1" in page and "<script>" not in page and "____ of 2" in page
+    assert "<code>second line</code>" in page and "\\" not in page.partition("<body>")[2]
     text = marking_sheets.to_fill([("s1", found)])
     assert [row["row"] for row in csv.DictReader(io.StringIO(text))] == ["method/1", "method/2"]
 

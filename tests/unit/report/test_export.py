@@ -295,6 +295,16 @@ def test_a_fingerprint_is_the_same_in_the_next_report():
     assert len(set(first)) == len(first)
 
 
+def test_the_same_words_on_two_lines_are_two_findings():
+    wrong = TestResult("test_a", "It is right.", Verdict.RUN_TIME_ERROR, 0, 4, "a rank crashed")
+    places = [f'  File "ring.py", line {line}, in allreduce' for line in (3, 9)]
+    tests = [replace(wrong, name=f"test_{n}", detail=each) for n, each in enumerate(places)]
+    report = marked(example.part("ring", "A ring", *tests))
+    found = json.loads(rendered("gitlab", report, is_full=True))
+    assert [each["location"]["lines"]["begin"] for each in found] == [3, 9]
+    assert len({each["fingerprint"] for each in found}) == 2
+
+
 def test_github_shows_so_many_of_a_kind():
     """The first ten errors; a warning is never lost among them."""
     tests = [

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from grader.evidence import Edge, Evidence
+from grader.model import Verdict
 from grader.report import html
 from grader.report.html.circle import ring_of
 from grader.report.html.communication import bytes_text, communication
@@ -64,6 +65,30 @@ def test_all_kinds_of_evidence_are_on_the_page():
     assert "The last exchange that was completed: rank 3 to rank 0, 96 B, tag 7" in page
     figures = page.split("<figure")[1:]
     assert all("<table" in each for each in figures), "a picture without its table"
+
+
+def test_messages_that_are_left_out_are_not_said_to_be_missing():
+    part = usual().parts[2]
+    evidence = seen()
+    for num_left_out, told in ((0, "No message between ranks had arrived"), (7, "7 messages had")):
+        timeline = replace(evidence.timeline, messages=(), num_messages_left_out=num_left_out)
+        test = replace(part.tests[0], evidence=replace(evidence, timeline=timeline))
+        page = html.render(replace(usual(), parts=(replace(part, tests=(test,)),)))
+        assert told in page
+
+
+def test_pictures_of_what_holds_are_folded_where_something_does_not():
+    part = usual().parts[2]
+    held = replace(
+        part.tests[0], verdict=Verdict.ACCEPTED, points=part.tests[0].max_points, evidence=seen()
+    )
+    summary = "<summary>How your ranks communicated where a test holds"
+    whole = replace(part, verdict=Verdict.ACCEPTED, tests=(held,))
+    for shown, fold in (
+        (whole, "<details open>"),
+        (replace(part, tests=(held, *part.tests[1:])), "<details>"),
+    ):
+        assert f"{fold}{summary}" in html.render(replace(usual(), parts=(shown,)))
 
 
 def test_the_style_is_the_one_that_the_policy_allows_and_there_is_no_script():

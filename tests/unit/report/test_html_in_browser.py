@@ -54,6 +54,15 @@ def test_nothing_is_wider_than_the_window_and_nothing_is_asked_for(
     assert dark == (scheme == "dark")
 
 
+def test_lines_of_a_traceback_are_below_each_other(chromium, tmp_path):
+    page = opened(chromium, tmp_path / "report.html", html.render(report_with_pictures()))
+    page.show(1200)
+    page.evaluate(OPEN_ALL)
+    tops = "[...document.querySelectorAll('pre code')].map(each => each.offsetTop)"
+    found = page.evaluate(tops)
+    assert len(found) > 1 and len(set(found)) == len(found)
+
+
 @pytest.mark.parametrize(
     "injected",
     [

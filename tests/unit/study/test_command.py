@@ -156,6 +156,14 @@ def test_settings_go_to_the_program_and_reports_come_from_all_ranks():
         ("pass", "ended without a result, and printed no exception"),
         ("import os; os._exit(3)", "ended without a result, and printed no exception"),
         ("import os; os.kill(os.getpid(), 9)", "ended without a result"),
+        (
+            "from study_point import *; report(0, time_s=1.0); raise ValueError('then')",
+            "crashed: ValueError: then",
+        ),
+        (
+            "import os; from study_point import *; report(0, time_s=1.0); os._exit(1)",
+            "ended without a result",
+        ),
         ("raise ValueError('a\\x1b[2J' + 'b' * 10**4)", "crashed: ValueError: a [2Jbbb"),
         (
             "import os; open(os.environ['GRADER_STUDY_REPORTS'] + '/0.json', 'w').write('[1]')",

@@ -34,6 +34,16 @@ def test_the_csv_of_a_chart_has_every_mark_and_its_kind():
     )
 
 
+def test_a_number_that_is_not_finite_is_in_the_csv_and_the_caption_and_not_drawn(tmp_path):
+    diverged = Series("loss", (Dot.exact(1, 2.0), Dot.exact(2, float("inf"))))
+    figure = chart(diverged)
+    assert "loss,2,inf,inf,inf,measured" in figure.csv()
+    assert "1 number was not finite" in caption(figure, MACHINE)
+    draw(figure, "", str(tmp_path / "loss"))
+    assert (tmp_path / "loss.png").stat().st_size > 0
+    assert is_empty(chart(Series("loss", (Dot.exact(1, float("nan")),))))
+
+
 def test_the_csv_of_a_table():
     assert TABLE.csv() == 'run,time (s)\n"a, b",1.23456\nc,\n'
 

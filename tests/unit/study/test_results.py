@@ -1,8 +1,11 @@
 """Spreads, and sentences that claim no more than was measured."""
 
+import math
+
 import pytest
 
 from grader.study import Spread, compared
+from grader.study.results import Machine, Measurement, Results
 
 
 @pytest.mark.parametrize(
@@ -22,6 +25,15 @@ def test_a_difference_within_the_spread_is_called_so(first, second, told):
 
 def test_nothing_is_said_of_what_was_not_measured():
     assert compared("a", None, "b", Spread.of([1]), less="faster", unit="s") == ""
+
+
+def test_numbers_that_are_not_finite_have_no_mark_and_are_told():
+    ranks = [({"time_s": 1.0, "loss": loss},) for loss in (0.5, math.nan, 0.7)]
+    runs = [Measurement("a", repeat, each) for repeat, each in enumerate(ranks)]
+    results = Results({"a": runs}, Machine(2, "", {}), {})
+    assert results.numbers("a", "loss") == [0.5, 0.7]
+    assert results.spread("a", "time_s") == Spread(1.0, 1.0, 1.0, 3)
+    assert results.doubts("a") == ["loss was nan in 1 of 3 runs"]
 
 
 def test_a_spread_is_of_something():

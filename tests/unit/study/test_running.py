@@ -1,10 +1,13 @@
 """What is measured, in which order, how often, and what is kept for the next time."""
 
+from dataclasses import replace
+
 from grader.study.plan import Extent, Point, in_order, problems
 from grader.study.results import Machine, Measurement
 from grader.study.running import Job, run
 from grader.study.store import FILE, Store, key_of
 from grader.study.workplace import Sources
+from grader.study.writing import data_identity
 
 MACHINE = Machine(2, "a processor", {})
 SOURCES = Sources({"a.py": b"1"}, frozenset(["a.py"]), {"program.py": b"2"})
@@ -64,17 +67,28 @@ def test_what_is_measured_is_not_measured_again(tmp_path):
     assert len(results.reports("a")) == 2 and results.numbers("b", "time_s") == [1.0]
 
 
-def test_another_submission_setting_or_data_is_measured_anew():
+def test_another_submission_setting_data_or_machine_is_measured_anew():
+    changed = Sources({"a.py": b"2"}, frozenset(), SOURCES.programs)
     keys = {
-        key_of(point("a"), 0, SOURCES, "", 2),
-        key_of(point("a"), 1, SOURCES, "", 2),
-        key_of(point("a", settings={"n": 1}), 0, SOURCES, "", 2),
-        key_of(point("a"), 0, Sources({"a.py": b"2"}, frozenset(), SOURCES.programs), "", 2),
-        key_of(point("a"), 0, Sources(SOURCES.files, frozenset(), {"p.py": b""}), "", 2),
-        key_of(point("a"), 0, SOURCES, "/mnist", 2),
-        key_of(point("a"), 0, SOURCES, "", 4),
+        key_of(point("a"), 0, SOURCES, "", MACHINE),
+        key_of(point("a"), 1, SOURCES, "", MACHINE),
+        key_of(point("a", settings={"n": 1}), 0, SOURCES, "", MACHINE),
+        key_of(point("a"), 0, changed, "", MACHINE),
+        key_of(point("a"), 0, Sources(SOURCES.files, frozenset(), {"p.py": b""}), "", MACHINE),
+        key_of(point("a"), 0, SOURCES, "mnist", MACHINE),
+        key_of(point("a"), 0, SOURCES, "", replace(MACHINE, num_cores=64)),
+        key_of(point("a"), 0, SOURCES, "", replace(MACHINE, processor="another")),
+        key_of(point("a"), 0, SOURCES, "", replace(MACHINE, software={"Python": "3.14"})),
     }
-    assert len(keys) == 7
+    assert len(keys) == 9
+
+
+def test_data_is_known_by_its_files_and_not_by_its_path(tmp_path):
+    (tmp_path / "train").write_bytes(b"1")
+    before = data_identity(str(tmp_path))
+    assert data_identity(str(tmp_path)) == before
+    (tmp_path / "train").write_bytes(b"22")
+    assert data_identity(str(tmp_path)) != before and data_identity("") == ""
 
 
 def test_a_line_that_was_cut_off_is_measured_again(tmp_path):
@@ -113,6 +127,26 @@ def test_what_has_failed_is_not_run_a_second_time(tmp_path):
     results = study([point("a", num_repeats=3), point("b", num_repeats=2)], tmp_path, fake)
     assert fake.asked == [("a", 0), ("b", 0), ("b", 1)]
     assert results.why_missing("a") == "crashed: ValueError: no"
+
+
+def test_what_has_failed_once_is_tried_again_by_the_next_study(tmp_path):
+    """Its machine may have been busy; a run that only took too long is not begun again."""
+    points = [point("a"), point("b", "other")]
+    study(points, tmp_path, Fake(a=("crashed: OSError: busy", 1.0), b=("", 1000.0)))
+    fake = Fake()
+    results = study(points, tmp_path, fake)
+    assert fake.asked == [("a", 0)] and results.why_missing("a") == ""
+
+
+def test_a_repeat_that_failed_is_told_beside_those_that_did_not(tmp_path):
+    class FailsAgain(Fake):
+        def __call__(self, point, repeat, limit_s):
+            done = super().__call__(point, repeat, limit_s)
+            return replace(done, ranks=(), failure="crashed: x") if repeat else done
+
+    results = study([point("a", num_repeats=2)], tmp_path, FailsAgain())
+    assert results.why_missing("a") == ""
+    assert results.doubts("a") == ["a run of 2 crashed: x"]
 
 
 def test_no_study_takes_longer_than_its_budget(tmp_path):

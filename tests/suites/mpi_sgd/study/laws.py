@@ -5,35 +5,40 @@ from grader.study.model import amdahl_speed_up, gustafson_speed_up
 
 from . import modelled
 from .marks import dots_of, exact_dots, modelled_times_s, spreads_of, sync_speed_ups
-from .plan import BATCH_SIZE, RANKS, WAYS, scaled, sync
+from .plan import BATCH_SIZE, RANKS, WAYS, scaled, serial, sync
 
 LEAST_POINTS = 3
 """Measured without sharing cores, for a law to be fitted to them."""
 
 
 def law(results, way="ring"):
-    """Return (the times a law is fitted to, by ranks; whether they are modelled ones)."""
+    """Return (the times a law is fitted to, by ranks; T(1); whether they are modelled ones).
+
+    Measured speed-ups are against the serial program, and so is the law that is drawn beside them.
+    """
     measured = {
         ranks: spread.median
         for ranks, spread in spreads_of(results, {n: sync(way, n) for n in RANKS}, "time_s").items()
         if spread is not None and not results.is_oversubscribed(ranks)
     }
-    if len(measured) >= LEAST_POINTS:
-        return measured, False
-    return modelled_times_s(results, way, modelled.CLUSTER), True
+    alone = results.spread(serial(), "time_s")
+    if len(measured) >= LEAST_POINTS and alone is not None:
+        return measured, alone.median, False
+    times_s = modelled_times_s(results, way, modelled.CLUSTER)
+    return times_s, times_s.get(1), True
 
 
 def amdahl(results):
     """Return the chart of one size of work on more ranks."""
     series, said = [], []
     for way, label in WAYS.items():
-        times_s, is_modelled = law(results, way)
+        times_s, alone_s, is_modelled = law(results, way)
         series.append(Series(f"{label}, measured", dots_of(results, sync_speed_ups(results, way))))
-        if 1 not in times_s or len(times_s) < 2:
+        if alone_s is None or len(times_s) < 2:
             continue
-        fraction = amdahl_fraction(list(times_s), list(times_s.values()), times_s[1])
+        fraction = amdahl_fraction(list(times_s), list(times_s.values()), alone_s)
         if is_modelled:
-            ratios = {ranks: times_s[1] / time_s for ranks, time_s in times_s.items()}
+            ratios = {ranks: alone_s / time_s for ranks, time_s in times_s.items()}
             series.append(Series(f"{label}, modelled", exact_dots(ratios), True))
         curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
         series.append(
