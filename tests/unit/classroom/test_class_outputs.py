@@ -2,11 +2,20 @@
 
 import csv
 import io
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from class_samples import NAMES, grading, hand_in, outcome, part, report, standing, test_result
 
-from grader.classroom import class_page, gradebook, marking_sheets, regrading, student_reports
+from grader.classroom import (
+    class_page,
+    gradebook,
+    marking_sheets,
+    outputs,
+    regrading,
+    student_reports,
+)
 from grader.classroom.facts import causes, histogram, rates, reports_of, signature
 from grader.classroom.gradings import Grading
 from grader.classroom.manual_marks import Given
@@ -14,7 +23,7 @@ from grader.classroom.marking import mark
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
 from grader.classroom.similarity import Pair, near_identical
-from grader.classroom.standing import Rules, Work, standings
+from grader.classroom.standing import Rules, Strays, Work, standings
 from grader.evidence import Deadlock, Evidence, WaitingRank
 from grader.model import Verdict
 
@@ -76,6 +85,16 @@ def test_the_page_of_the_class_has_no_names():
     assert "secret" not in page and "the hand-in is no archive" in page
     assert NAMES.of("anna-secret") in page
     assert "<script>" not in page and "97%" in page
+
+
+def test_what_is_noted_on_every_grading_is_told_once():
+    """What is noted on one is for its student."""
+    both = [
+        replace(report(), notes=("the image is older", f"ignored {name}")) for name in ("a", "b")
+    ]
+    found = [standing(grading(each), label=f"s{n}") for n, each in enumerate(both)]
+    told = list(outputs.summary(found, Strays((), ()), [], [], Path("out")))
+    assert [line for line in told if "note" in line] == ["note on all gradings: the image is older"]
 
 
 def test_the_same_mistake_is_one_cause():
