@@ -179,6 +179,19 @@ def test_tests_that_are_new_or_gone_are_told():
     assert [(line.test, line.why) for line in found.lines] == [("ring: test_new", "new")]
 
 
+def test_other_prices_and_questions_are_told_though_no_verdict_is_another():
+    dearer = replace(test_result(), points=7.0, max_points=7.0)
+    found = regraded(
+        report(manual=(("method", 3.0),)),
+        report([part(tests=[dearer])], manual=(("method", 4.0), ("figures", 2.0))),
+    )
+    assert [(line.test, line.before, line.now) for line in found.lines] == [
+        ("ring: test_sum", "5 of 5 points", "7 of 7 points"),
+        ("figures", "", "2"),
+        ("method", "3", "4"),
+    ]
+
+
 def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     marked = grading(report(manual=(("method", 3.0),)))
     rubrics = {"method": ((2.0, "what"), (1.0, "where"))}
