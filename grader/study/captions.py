@@ -30,7 +30,7 @@ def caption(figure: Figure, machine: Machine) -> str:
 
 
 def is_empty(figure: Figure) -> bool:
-    """Return whether there is nothing measured to be shown."""
+    """Return whether nothing was measured; a chart of what is not finite has a sentence to say."""
     if isinstance(figure, Chart):
         return not any(each.dots for each in figure.series if not each.is_modelled)
     return not figure.rows

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from grader.study.figures import Chart, Figure
+from grader.study.figures import Chart, Figure, shown
 from grader.study.plan import Point
-from grader.study.results import Machine, Results
+from grader.study.results import Results
 
 _MOST_ROWS_ON_THE_PAGE = 60
 
@@ -31,7 +31,7 @@ def page(
         lines += [f"[PNG]({figure.name}.png), [data]({figure.name}.csv)", ""]
         if not isinstance(figure, Chart):
             lines += [*_table(figure.columns, figure.rows[:_MOST_ROWS_ON_THE_PAGE]), ""]
-    lines += [*_not_measured(results, points), *_machine(results.machine)]
+    lines += [*_not_measured(results, points), *_failed(results), *_machine(results)]
     return "\n".join(lines)
 
 
@@ -43,10 +43,21 @@ def _not_measured(results: Results, points: Sequence[Point]) -> list[str]:
     return ["## Not measured", "", *_table(("run", "why"), rows), ""]
 
 
-def _machine(machine: Machine) -> list[str]:
+def _failed(results: Results) -> list[str]:
+    """Return which runs failed of points that have others: of those alone are the figures."""
+    rows = [(run.point, run.repeat + 1, run.failure) for run in results.failed_runs()]
+    if not rows:
+        return []
+    told = "The figures of these are of their other runs alone."
+    return ["## Runs that failed", "", told, "", *_table(("of", "run", "why"), rows), ""]
+
+
+def _machine(results: Results) -> list[str]:
+    machine = results.machine
     rows = [
         ("processor", machine.processor),
         ("cores that could be used", machine.num_cores),
+        ("images", results.images or "not known"),
         *machine.software.items(),
     ]
     return ["## Machine", "", *_table(("", ""), rows), ""]
@@ -56,14 +67,8 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str
     return [
         "| " + " | ".join(columns) + " |",
         "|" + " --- |" * len(columns),
-        *("| " + " | ".join(_cell(each) for each in row) + " |" for row in rows),
+        *("| " + " | ".join(_plain(shown(each)) for each in row) + " |" for row in rows),
     ]
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return _plain(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
 def _plain(text: str) -> str:

@@ -29,3 +29,13 @@ def test_a_spread_is_of_something():
         Spread.of([])
     assert Spread.of([3, 1, 2]) == Spread(2, 1, 3, 3)
     assert Spread.of([2.0]).times(1e3).text(unit="ms") == "2e+03 ms (one run)"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_of_what_is_no_finite_number_nothing_is_concluded(number):
+    lost = Spread.of([1.0, number, 2.0])
+    assert not lost.is_finite and lost.text(unit="s") == "no finite number"
+    for first, second in ((lost, Spread.of([1, 2])), (Spread.of([1, 2]), lost)):
+        told = compared("a", first, "b", second, less="faster", unit="s")
+        which = "a" if first is lost else "b"
+        assert told == f"a and b cannot be compared: {which} gave no finite number."

@@ -5,7 +5,7 @@ from grader.study.model import amdahl_speed_up, gustafson_speed_up
 
 from . import modelled
 from .marks import dots_of, exact_dots, modelled_times_s, spreads_of, sync_speed_ups
-from .plan import BATCH_SIZE, RANKS, WAYS, scaled, sync
+from .plan import BATCH_SIZE, RANKS, WAYS, scaled, serial, sync
 
 LEAST_POINTS = 3
 """Measured without sharing cores, for a law to be fitted to them."""
@@ -28,12 +28,14 @@ def amdahl(results):
     series, said = [], []
     for way, label in WAYS.items():
         times_s, is_modelled = law(results, way)
+        alone = results.spread(serial(), "time_s")
         series.append(Series(f"{label}, measured", dots_of(results, sync_speed_ups(results, way))))
-        if 1 not in times_s or len(times_s) < 2:
+        if alone is None or max(times_s, default=1) == 1:
             continue
-        fraction = amdahl_fraction(list(times_s), list(times_s.values()), times_s[1])
+        # One rank of the parallel program is not the serial one: it calls MPI all the same.
+        fraction = amdahl_fraction(list(times_s), list(times_s.values()), alone.median)
         if is_modelled:
-            ratios = {ranks: times_s[1] / time_s for ranks, time_s in times_s.items()}
+            ratios = {ranks: alone.median / time_s for ranks, time_s in times_s.items()}
             series.append(Series(f"{label}, modelled", exact_dots(ratios), True))
         curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
         series.append(
@@ -47,8 +49,8 @@ def amdahl(results):
     return Chart(
         "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
         tuple(series),
-        " ".join(said)
-        + " The law knows no messages, whose share grows with the ranks. Fitted to modelled time "
+        " ".join(said) + " Against the serial program, in as many steps with the same batches."
+        " The law knows no messages, whose share grows with the ranks. Fitted to modelled time "
         f"where fewer than {LEAST_POINTS} measured points have a core for each rank. Model: "
         f"{modelled.CLUSTER.describe()}.",
         is_log_x=True, x_ticks=RANKS,

@@ -44,7 +44,7 @@ def iteration_s(results, name, window):
 def losses(results, name):
     """Return the loss of each iteration, the mean over the nodes, of the first run."""
     for nodes in results.reports(name):
-        return [sum(each) / len(each) for each in zip(*(n["losses"] for n in nodes), strict=True)]
+        return [sum(each) / len(each) for each in zip(*(n["losses"] for n in nodes), strict=False)]
     return []
 
 
