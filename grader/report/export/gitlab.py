@@ -5,6 +5,7 @@ names no line is in the JUnit report alone.
 """
 
 import hashlib
+from collections import Counter
 
 from grader.model import Report, Verdict
 from grader.report.export.findings import Finding, findings
@@ -23,20 +24,24 @@ _ENDED = "critical"
 
 def render(report: Report) -> str:
     """Return the JSON: an array with an object for each finding that has a line."""
-    return dump([_violation(each) for each in findings(report) if each.file])
+    found = [each for each in findings(report) if each.file]
+    alike: Counter[str] = Counter()
+    violations = []
+    for each in found:
+        told = "\0".join((each.part, each.verdict.value, each.file, each.text))
+        # Lines move with every change, so those that differ in it alone are counted.
+        violations.append(_violation(each, f"{told}\0{alike[told]}"))
+        alike[told] += 1
+    return dump(violations)
 
 
-def _violation(finding: Finding) -> dict[str, object]:
+def _violation(finding: Finding, identity: str) -> dict[str, object]:
+    """Return one finding; identity: what stays the same in the next report, and no other has."""
     return {
         "description": f"{finding.part}: {finding.text}",
         "check_name": finding.verdict.value,
-        "fingerprint": _fingerprint(finding),
+        "fingerprint": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
         "severity": _SEVERITIES.get(finding.verdict, _ENDED),
         "location": {"path": finding.file, "lines": {"begin": finding.line}},
     }
 
-
-def _fingerprint(finding: Finding) -> str:
-    """Return what stays the same for the same finding in the next report."""
-    told = "\0".join((finding.part, finding.verdict.value, finding.file, finding.text))
-    return hashlib.sha256(told.encode("utf-8", "backslashreplace")).hexdigest()
