@@ -11,14 +11,14 @@ from grader.classroom.manual_marks import COLUMNS
 from grader.classroom.marking import Mark, Row
 from grader.model import Report
 from grader.points import written
-from grader.report.html.markup import Child, Markup, element, table
+from grader.report.html.markup import Child, Markup, element, joined, table
 from grader.report.html.whole import whole
 from grader.report.safe_text import one_line
 
 SHEET = "sheet.html"
 TO_FILL = "to-mark.csv"
 _MAX_NUM_CHARS = 100_000
-_BLANK = "\u2003" * 4
+_SPACE = Markup("&nbsp;")
 
 
 def write(
@@ -89,13 +89,22 @@ def _rows(rows: Sequence[Row]) -> Markup:
             element("code", row.name),
             one_line(row.title),
             one_line(row.found),
-            f"{_BLANK if row.given is None else written(row.given.points)} of "
-            f"{written(row.max_points)}",
-            "" if row.given is None else one_line(row.given.comment),
+            joined(
+                _blank("points") if row.given is None else written(row.given.points),
+                f" of {written(row.max_points)}",
+            ),
+            _blank("comment", "long") if row.given is None else one_line(row.given.comment),
         )
         for row in rows
     ]
     return table("To be marked", ("row", "question", "found", "points", "comment"), cells)
+
+
+def _blank(what: str, length: str = "") -> Markup:
+    """Return a line to write on; who cannot see it is told what belongs there."""
+    return element(
+        "span", _SPACE, class_=f"blank {length}".strip(), role="img", aria_label=f"blank: {what}"
+    )
 
 
 def _parts(report: Report) -> Markup:

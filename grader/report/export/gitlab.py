@@ -44,4 +44,3 @@ def _violation(finding: Finding, identity: str) -> dict[str, object]:
         "severity": _SEVERITIES.get(finding.verdict, _ENDED),
         "location": {"path": finding.file, "lines": {"begin": finding.line}},
     }
-
