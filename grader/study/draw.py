@@ -22,7 +22,7 @@ from matplotlib.ticker import (
     ScalarFormatter,
 )
 
-from grader.study.figures import Cell, Chart, Figure, Series, Table
+from grader.study.figures import Chart, Figure, Series, Table, shown
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
@@ -50,12 +50,7 @@ _SETTINGS: Any = {
 
 
 def draw(figure: Figure, caption: str, stem: str) -> None:
-    """Write a figure to stem.svg and stem.png, its caption below it.
-
-    Numbers that are not finite have no mark; the caption says so.
-    """
-    if isinstance(figure, Chart):
-        figure = figure.finite()
+    """Write a figure to stem.svg and stem.png, its caption below it."""
     with rc_context(_SETTINGS):
         lines = textwrap.wrap(caption, _CAPTION_NUM_CHARS)
         below = (len(lines) + 1) * _LINE_INCHES
@@ -176,7 +171,7 @@ def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
 
 def _table(axes: Axes, table: Table) -> None:
     axes.axis("off")
-    rows = [[_shown(cell) for cell in row] for row in table.rows[:_MAX_TABLE_ROWS]]
+    rows = [[shown(cell) for cell in row] for row in table.rows[:_MAX_TABLE_ROWS]]
     listed = [list(table.columns), *rows]
     lengths = [max(len(row[column]) for row in listed) for column in range(len(table.columns))]
     widths = [1.06 * max(length, _LEAST_COLUMN_NUM_CHARS) + 1.5 for length in lengths]
@@ -197,9 +192,3 @@ def _table(axes: Axes, table: Table) -> None:
         cell.PAD = 0.01
         if row == 0:
             cell.set_text_props(fontweight="bold")
-
-
-def _shown(cell: Cell) -> str:
-    if cell is None:
-        return "-"
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)

@@ -3,10 +3,10 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ _MAX_OUTPUT_NUM_BYTES = 1 << 16
 _MAX_SENTENCE_NUM_CHARS = 200
 _WRONG = "WrongResult"
 """What a program raises that finds a result to be wrong."""
+_CERTAIN = (_WRONG, "NotImplementedError")
+"""What comes again when the same code is run again; a crash may come of the machine."""
 _HEAD = "Traceback (most recent call last):"
 _ERROR = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?")
 _USAGE = re.compile(r"\S+\.py: error: (.*)")
@@ -38,33 +40,29 @@ def measure(point: Point, repeat: int, found: Sources, *, data: str, limit_s: fl
     """
     missing = found.missing(point.needs)
     if missing:
-        return Measurement(point.name, repeat, (), missing)
+        return Measurement(point.name, repeat, (), missing, is_certain=True)
     with workplace(found) as folder:
-        ended = _run(point, repeat, folder, data, limit_s)
-        if ended is _End.LATE:
+        exit_code = _run(point, repeat, folder, data, limit_s)
+        if exit_code is None:
             return Measurement(
                 point.name, repeat, (), f"did not end within {limit_s:.0f} s", ran_out_of_time=True
             )
         ranks = tuple(_report(folder / "reports" / f"{rank}.json") for rank in range(point.ranks))
         # Programs on several ranks may leave it to the first to report.
         reported = tuple(each for each in ranks if each is not None)
-        is_whole = ranks[0] is not None and len(reported) in (1, point.ranks)
-        # A rank may report and crash then: what it has reported is no result.
-        if ended is _End.FAILED or not is_whole:
-            return Measurement(point.name, repeat, (), _failure(folder))
+        is_complete = ranks[0] is not None and len(reported) in (1, point.ranks)
+        if exit_code or not is_complete:  # what has crashed may have measured half of it
+            failure, is_certain = _failure(folder, exit_code, is_complete)
+            return Measurement(point.name, repeat, (), failure, is_certain=is_certain)
         return Measurement(point.name, repeat, reported)
 
 
-class _End(Enum):
-    """How the processes of a run ended."""
+def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> int | None:
+    """Start the processes and wait for them.
 
-    DONE = "done"
-    FAILED = "one with another exit code than 0"
-    LATE = "ended by us"
-
-
-def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> _End:
-    """Start the processes, wait for them, and return how they ended."""
+    Return the exit code of the first that failed, 0 where none did, None where they were ended for
+    being late.
+    """
     environment = _environment(point, repeat, folder, data)
     command = [sys.executable, "-s", point.program]
     until_s = time.monotonic() + limit_s
@@ -86,11 +84,11 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
         while any(process.poll() is None for process in processes):
             if any(process.poll() for process in processes):
                 time.sleep(0.5)  # the others may have something to say as well
-                return _End.FAILED
+                break
             if time.monotonic() > until_s:
-                return _End.LATE
+                return None
             time.sleep(_TICK_S)
-        return _End.FAILED if any(process.poll() for process in processes) else _End.DONE
+        return next((process.returncode for process in processes if process.poll()), 0)
     finally:
         # mpirun first, for it would explain at length that its ranks have gone.
         for process in processes:
@@ -156,8 +154,11 @@ def _report(file: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _failure(folder: Path) -> str:
-    """Return in one sentence why there is no report: the last exception that was printed."""
+def _failure(folder: Path, exit_code: int, is_complete: bool) -> tuple[str, bool]:
+    """Return in one sentence why there is no result, and whether there would be none next time.
+
+    It is the exception that was printed; without one, how the process ended.
+    """
     text = ""
     for path in sorted(folder.glob("output-*")):
         with path.open("rb") as file:
@@ -165,13 +166,30 @@ def _failure(folder: Path) -> str:
             text += file.read().decode(errors="replace")
     errors = _exceptions(text)
     if not errors:
-        return "ended without a result, and printed no exception"
+        when = "after" if is_complete else "without"
+        return f"{_ended(exit_code)} {when} a result, and printed no exception", False
     # What others say when a rank has gone is not the cause.
     kind, message = next((each for each in errors if "Connection" not in each[0]), errors[0])
     if kind == "NotImplementedError":
-        return f"is not written yet: {message or kind}"
-    said = f"gave a wrong result: {message}" if kind == _WRONG else f"crashed: {kind}: {message}"
-    return "".join(each if each.isprintable() else " " for each in said[:_MAX_SENTENCE_NUM_CHARS])
+        said = f"is not written yet: {message or kind}"
+    elif kind == _WRONG:
+        said = f"gave a wrong result: {message}"
+    else:
+        said = f"crashed: {kind}: {message}"
+    said = "".join(each if each.isprintable() else " " for each in said[:_MAX_SENTENCE_NUM_CHARS])
+    return said, kind in _CERTAIN
+
+
+def _ended(exit_code: int) -> str:
+    """Return how a process ended that printed no exception."""
+    if exit_code == 0:
+        return "ended"
+    if exit_code > 0:
+        return f"ended with exit code {exit_code}"
+    try:
+        return f"was ended by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"was ended by signal {-exit_code}"
 
 
 def _exceptions(text: str) -> list[tuple[str, str]]:

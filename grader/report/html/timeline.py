@@ -48,9 +48,8 @@ def _told(seen: Timeline) -> Markup:
 def _drawing(seen: Timeline, num_ranks: int, name: str) -> Markup:
     known = [time for span in seen.spans for time in (span.began_ms, span.ended_ms or 0.0)]
     known += [each.received_ms for each in seen.messages]
-    first = min(each.began_ms for each in seen.spans)
-    first = min([first, *(each.sent_ms for each in seen.messages)])
-    scale = _Scale(first, max(known))
+    # What was sent before the first call that is shown begins at the left edge.
+    scale = _Scale(min(each.began_ms for each in seen.spans), max(known))
     height = _TOP + _LANE * num_ranks + 4
     lanes = [_lane(rank) for rank in range(num_ranks)]
     labels = element(

@@ -207,8 +207,14 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     assert len(names) == 4 and all(name.endswith(".pdf") for name in names[:2])
     assert marked.report.submission not in (tmp_path / "s1" / "report.html").read_text()
     page = (tmp_path / "s1" / "sheet.html").read_text()
-    assert "method/1" in page and "<script>" not in page and "____ of 2" in page
     assert "<code>second line</code>" in page and "\\" not in page.partition("<body>")[2]
+    assert "method/1" in page and "<script>" not in page
+    assert page.count('role="img" aria-label="blank: points">&nbsp;</span> of ') == 2
+    assert page.count('aria-label="blank: comment"') == 2 and "u2003" not in page
+    filled = mark(marked, {"method/1": Given(1.5, "well", "")}, rubrics)
+    marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, files)
+    page = (tmp_path / "s1" / "sheet.html").read_text()
+    assert page.count("blank: points") == 1 and "<td>1.5 of 2</td><td>well</td>" in page
     text = marking_sheets.to_fill([("s1", found)])
     assert [row["row"] for row in csv.DictReader(io.StringIO(text))] == ["method/1", "method/2"]
 

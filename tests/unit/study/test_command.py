@@ -154,16 +154,8 @@ def test_settings_go_to_the_program_and_reports_come_from_all_ranks():
         ),
         ("raise NotImplementedError('TODO: sum')", "is not written yet: TODO: sum"),
         ("pass", "ended without a result, and printed no exception"),
-        ("import os; os._exit(3)", "ended without a result, and printed no exception"),
-        ("import os; os.kill(os.getpid(), 9)", "ended without a result"),
-        (
-            "from study_point import *; report(0, time_s=1.0); raise ValueError('then')",
-            "crashed: ValueError: then",
-        ),
-        (
-            "import os; from study_point import *; report(0, time_s=1.0); os._exit(1)",
-            "ended without a result",
-        ),
+        ("import os; os._exit(3)", "ended with exit code 3 without a result, and printed no exc"),
+        ("import os; os.kill(os.getpid(), 9)", "was ended by SIGKILL without a result"),
         ("raise ValueError('a\\x1b[2J' + 'b' * 10**4)", "crashed: ValueError: a [2Jbbb"),
         (
             "import os; open(os.environ['GRADER_STUDY_REPORTS'] + '/0.json', 'w').write('[1]')",
@@ -175,6 +167,26 @@ def test_an_end_without_a_result_is_told_in_one_sentence(text, told):
     found = run_program(text)
     assert found.ranks == () and not found.ran_out_of_time
     assert found.failure.startswith(told) and len(found.failure) < 250
+
+
+@pytest.mark.parametrize("launcher", Launcher)
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("raise ValueError('late')", "crashed: ValueError: late"),
+        ("import os; os._exit(3)", "after a result, and printed no exception"),
+        ("import os; os.kill(os.getpid(), 11)", "after a result, and printed no exception"),
+    ],
+)
+def test_a_crash_after_the_report_is_no_result(launcher, end, told):
+    """Half of it may not have been measured."""
+    text = (
+        "import os; from study_point import *\n"
+        "rank = int(os.environ.get('RANK', os.environ.get('OMPI_COMM_WORLD_RANK')))\n"
+        f"report(rank, time_s=1.0)\nif rank == 1:\n    {end}\n"
+    )
+    found = run_program(text, ranks=2, launcher=launcher)
+    assert found.ranks == () and told in found.failure and not found.is_certain
 
 
 @pytest.mark.parametrize("launcher", Launcher)

@@ -1,5 +1,7 @@
 """What the figures of mpi_sgd show, in sentences with numbers."""
 
+import math
+
 from grader.study import Spread, compared
 
 from .marks import staleness_of
@@ -33,6 +35,9 @@ def _equal_ranks(results):
         for ranks in (2, 4, 8, 16):
             for reports in results.reports(sync(way, ranks)):
                 sums = [report["parameters"] for report in reports]
+                if not all(map(math.isfinite, sums)):
+                    yield f"{sync(way, ranks)}: weights end as no finite numbers."
+                    break
                 if max(sums) - min(sums) > 1e-6 * abs(max(sums)):
                     yield (
                         f"WRONG: {sync(way, ranks)}: the ranks end with different networks, "

@@ -42,13 +42,9 @@ def iteration_s(results, name, window):
 
 
 def losses(results, name):
-    """Return the loss of each iteration, the mean over the nodes, of the first run.
-
-    Of iterations that all nodes have: a wrong submission may train longer on one.
-    """
+    """Return the loss of each iteration, the mean over the nodes, of the first run."""
     for nodes in results.reports(name):
-        of_nodes = (node["losses"] for node in nodes)
-        return [sum(each) / len(each) for each in zip(*of_nodes, strict=False)]
+        return [sum(each) / len(each) for each in zip(*(n["losses"] for n in nodes), strict=False)]
     return []
 
 
