@@ -10,7 +10,7 @@ def caption(figure: Figure, machine: Machine) -> str:
     where = f"Measured on {cores} ({machine.processor})."
     said = [figure.caption, where]
     if isinstance(figure, Table):
-        return " ".join(said)
+        return " ".join(said) if figure.is_measured else figure.caption
     measured = [dot for each in figure.series if not each.is_modelled for dot in each.dots]
     marks, modelled = (
         ("bars", "Pale, hatched bars") if figure.is_bars else ("marks", "Broken lines")

@@ -49,6 +49,13 @@ _SETTINGS: Any = {
 }
 
 
+class _Plain(LogFormatter):
+    """Labels as few ticks as LogFormatter does, with 0.3 in place of 3e-01."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:,g}" if super().__call__(x, pos) else ""
+
+
 def draw(figure: Figure, caption: str, stem: str) -> None:
     """Write a figure to stem.svg and stem.png, its caption below it."""
     with rc_context(_SETTINGS):
@@ -94,7 +101,7 @@ def _chart(axes: Axes, chart: Chart) -> None:
     if chart.is_log_y:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,g}"))
-        axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+        axes.yaxis.set_minor_formatter(_Plain(minor_thresholds=(2, 0.5)))
     elif not chart.is_share:
         most = max((dot.high for each in series for dot in each.dots), default=1.0)
         if chart.begins_at_zero and not chart.is_bars:
@@ -115,7 +122,7 @@ def _chart(axes: Axes, chart: Chart) -> None:
             frameon=False,
             handlelength=3.5,
         )
-    elif len(series) > 1:
+    elif series and len(chart.series) > 1:  # also where one alone of several was measured
         axes.legend(fontsize=7.5, framealpha=0.9, handlelength=3.5)
 
 

@@ -112,6 +112,8 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str
+    is_measured: bool = True
+    """Else it is computed from formulas alone."""
 
     def csv(self) -> str:
         """Return the table with all its digits."""

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_MOST_CELL_CHARS = 48
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -113,6 +115,11 @@ class Results:
             return ""
         failures = [run.failure for run in self.runs.get(point, ()) if run.failure]
         return failures[0] if failures else self.left_out.get(point, "was not measured")
+
+    def why_in_short(self, point: str) -> str:
+        """Return why a point has no figure as a cell of a table has room for it."""
+        why = self.why_missing(point).partition(";")[0]
+        return why if len(why) <= _MOST_CELL_CHARS else f"{why[: _MOST_CELL_CHARS - 3]}..."
 
     def failed_runs(self) -> list[Measurement]:
         """Return the runs that failed of points that have others: their figures have fewer runs."""

@@ -198,6 +198,25 @@ def test_amdahls_law_is_fitted_against_the_serial_program():
     assert "Amdahl, own ring: 100.0% serial" in [each.label for each in amdahl.series]
 
 
+@pytest.mark.parametrize(
+    ("accuracies", "told"),
+    [
+        ({1: 0.8, 2: 0.7, 4: 0.3, 6: 0.2, 12: 0.1}, "from 4 workers on: 30.0%"),
+        ({1: 0.8, 2: 0.3, 4: 0.7, 6: 0.2}, "from 6 workers on: 20.0%"),
+        ({1: 0.8, 2: 0.3, 4: 0.7}, ""),
+    ],
+)
+def test_asynchronous_training_is_lost_from_where_it_stays_lost(accuracies, told):
+    study = load(bundled().load("mpi_sgd"))
+    report = REPORTS["mpi_sgd", "training.py"]
+    runs = {"serial": [Measurement("serial", 0, ({**report, "accuracy": 0.8},))]}
+    for workers, accuracy in accuracies.items():
+        name = f"async with 2 masters, {workers} worker{'s' if workers > 1 else ''}"
+        runs[name] = [Measurement(name, 0, ({**report, "accuracy": accuracy},))]
+    found = " ".join(study.findings(Results(runs, MACHINE, {})))
+    assert told in found and bool(told) == ("loses more than half" in found)
+
+
 def test_runs_of_one_seed_are_compared_where_one_has_failed():
     study = load(bundled().load("federated"))
     ways = ("centralized", "serverless", "parameter server")

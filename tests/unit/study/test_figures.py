@@ -2,6 +2,7 @@
 
 import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -50,6 +51,17 @@ def test_a_caption_says_on_how_many_cores_and_what_marks_mean():
     bars = caption(chart(MEASURED, MODELLED, is_bars=True), MACHINE)
     assert "Hollow bars: " in bars and "Pale, hatched bars are modelled" in bars
     assert caption(TABLE, Machine(1, "p", {})) == "Two runs. Measured on 1 core (p)."
+
+
+def test_a_table_of_formulas_alone_is_not_called_measured():
+    assert caption(replace(TABLE, is_measured=False), MACHINE) == "Two runs."
+
+
+def test_numbers_at_a_logarithmic_axis_are_written_out(tmp_path):
+    few = Series("ring", tuple(Dot.exact(x, 0.2 + x / 10) for x in range(1, 9)))
+    draw(chart(few, is_log_y=True), "", str(tmp_path / "figure"))
+    texts = list(ET.parse(tmp_path / "figure.svg").getroot().itertext())
+    assert "0.3" in texts and not [each for each in texts if "e" in each and "0" in each]
 
 
 def test_a_chart_without_anything_measured_is_empty():
@@ -113,6 +125,14 @@ def test_every_figure_is_an_svg_of_texts_and_a_png(figure, tmp_path):
         assert figure.x_label in texts and figure.y_label in texts
     with Image.open(tmp_path / "figure.png") as picture:
         assert picture.width > 900 and len(picture.convert("L").getcolors(256)) > 4
+
+
+@pytest.mark.parametrize("others", [{}, {"is_bars": True}])
+def test_a_series_that_is_alone_has_its_name(others, tmp_path):
+    """The others of the chart were not measured: which one is it?"""
+    draw(chart(MEASURED, Series("naive", ()), **others), "", str(tmp_path / "figure"))
+    texts = list(ET.parse(tmp_path / "figure.svg").getroot().itertext())
+    assert "ring" in texts and "naive" not in texts
 
 
 def test_the_same_figure_is_the_same_file(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.study import Spread, compared
+from grader.study import Machine, Results, Spread, compared
 
 
 @pytest.mark.parametrize(
@@ -39,3 +39,11 @@ def test_of_what_is_no_finite_number_nothing_is_concluded(number):
         told = compared("a", first, "b", second, less="faster", unit="s")
         which = "a" if first is lost else "b"
         assert told == f"a and b cannot be compared: {which} gave no finite number."
+
+
+def test_a_reason_in_a_cell_is_its_first_clause_and_says_that_it_was_cut():
+    machine = Machine(2, "a processor", {})
+    reasons = {"a": "time was up; the same command goes on", "b": "crashed: " + "x" * 99}
+    results = Results({}, machine, reasons)
+    assert results.why_in_short("a") == "time was up"
+    assert results.why_in_short("b").endswith("xxx...") and len(results.why_in_short("b")) == 48

@@ -18,6 +18,9 @@ from .plan import (
 )
 from .reducing_figures import crossing, medians_s
 
+_ALIKE = 0.08
+"""By so much accuracy differs from seed to seed."""
+
 
 def findings(results):
     """Return sentences; where something was not measured, none about it."""
@@ -55,10 +58,9 @@ def _equal_accuracy(results):
             continue
         ranks = [n for n, each in found.items() if each is not None]
         yield (
-            f"Synchronous training ({way}) is as accurate on {ranks[0]} to {ranks[-1]} ranks as "
-            f"alone: {min(medians):.1%} to "
-            f"{max(medians):.1%}, serial {alone.low:.1%} to {alone.high:.1%}."
-            if min(medians) > alone.low - 0.08
+            f"Synchronous training ({way}) is about as accurate on {ranks[0]} to {ranks[-1]} ranks "
+            f"as alone: {min(medians):.1%} to {max(medians):.1%}, serial {alone.text('{:.1%}')}."
+            if min(medians) > alone.low - _ALIKE
             else f"Synchronous training ({way}) is less accurate than the serial one: "
             f"{min(medians):.1%} to {max(medians):.1%} against {alone.text('{:.1%}')}."
         )
@@ -68,11 +70,13 @@ def _divergence(results):
     alone = results.spread(serial(), "accuracy")
     for masters in MASTERS:
         lost = None
-        for workers in WORKERS:
+        for workers in reversed(WORKERS):  # all those beyond have lost as much
             spread = results.spread(asynchronous(masters, workers), "accuracy")
-            if spread is not None and alone is not None and spread.median < alone.median / 2:
-                lost = (workers, spread)
+            if spread is None or alone is None:
+                continue
+            if spread.median >= alone.median / 2:
                 break
+            lost = (workers, spread)
         if lost is None:
             continue
         workers, spread = lost

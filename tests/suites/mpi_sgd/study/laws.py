@@ -44,6 +44,12 @@ def amdahl(results):
             )
         )
         kind = "modelled" if is_modelled else "measured"
+        if fraction == 1:  # the law has no larger one
+            said.append(
+                f"{label}: by {kind} time not faster than the serial program, so the serial share "
+                "is 100%, the most that the law knows."
+            )
+            continue
         most = f"at most {1 / fraction:.1f} times as fast" if fraction else "no limit"
         said.append(f"{label}: fitted to {kind} time, serial share {fraction:.1%}, {most}.")
     return Chart(
