@@ -2,16 +2,15 @@
 
 import json
 import os
-import re
-import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from grader.runner.machine import free_port, libraries, mpirun
+from grader.runner.machine import ending_with_us, free_port, libraries, mpirun
 from grader.runner.marked import kill_marked
+from grader.study.failure import why_failed
 from grader.study.plan import Launcher, Point
 from grader.study.results import Measurement
 from grader.study.workplace import Sources, workplace
@@ -19,18 +18,6 @@ from grader.study.workplace import Sources, workplace
 _REPORTS = "GRADER_STUDY_REPORTS"
 _TICK_S = 0.02
 _MAX_REPORT_NUM_BYTES = 8 << 20
-_MAX_OUTPUT_NUM_BYTES = 1 << 16
-_MAX_SENTENCE_NUM_CHARS = 200
-_WRONG = "WrongResult"
-"""What a program raises that finds a result to be wrong."""
-_CERTAIN = (_WRONG, "NotImplementedError")
-"""What comes again when the same code is run again; a crash may come of the machine."""
-_HEAD = "Traceback (most recent call last):"
-_ERROR = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?")
-_USAGE = re.compile(r"\S+\.py: error: (.*)")
-"""How argparse refuses an option."""
-_BEFORE = re.compile(r"\[rank\d+\]: ?")
-"""What torch puts before the lines of a traceback."""
 
 
 def measure(point: Point, repeat: int, found: Sources, *, data: str, limit_s: float) -> Measurement:
@@ -52,7 +39,7 @@ def measure(point: Point, repeat: int, found: Sources, *, data: str, limit_s: fl
         reported = tuple(each for each in ranks if each is not None)
         is_complete = ranks[0] is not None and len(reported) in (1, point.ranks)
         if exit_code or not is_complete:  # what has crashed may have measured half of it
-            failure, is_certain = _failure(folder, exit_code, is_complete)
+            failure, is_certain = why_failed(folder, exit_code, is_complete)
             return Measurement(point.name, repeat, (), failure, is_certain=is_certain)
         return Measurement(point.name, repeat, reported)
 
@@ -64,7 +51,6 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
     being late.
     """
     environment = _environment(point, repeat, folder, data)
-    command = [sys.executable, "-s", point.program]
     until_s = time.monotonic() + limit_s
     processes = []
     try:
@@ -72,7 +58,7 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
             with (folder / f"output-{rank}").open("wb") as output:
                 processes.append(
                     subprocess.Popen(  # noqa: S603 - our own command line
-                        [*(_mpirun(point, folder)), *command],
+                        _command(point, folder),
                         env={**environment, **_rank_variables(point, rank)},
                         cwd=folder / "work",
                         stdin=subprocess.DEVNULL,
@@ -97,9 +83,17 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
         kill_marked(f"{_REPORTS}={folder / 'reports'}".encode())
 
 
-def _mpirun(point: Point, folder: Path) -> list[str]:
+def _command(point: Point, folder: Path) -> list[str]:
+    """Return how one process is started; a study that is killed leaves none that computes on."""
+    cores = os.sched_getaffinity(0)
+    program = [sys.executable, "-s", point.program]
     if point.launcher is not Launcher.MPIRUN:
-        return []
+        return [*ending_with_us(cores), *program]
+    ranks = [*ending_with_us(cores, parent=0), *program]
+    return [*ending_with_us(cores), *_mpirun(point, folder), *ranks]
+
+
+def _mpirun(point: Point, folder: Path) -> list[str]:
     command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(point.ranks)]
     if os.geteuid() == 0:
         command.append("--allow-run-as-root")
@@ -152,58 +146,3 @@ def _report(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _failure(folder: Path, exit_code: int, is_complete: bool) -> tuple[str, bool]:
-    """Return in one sentence why there is no result, and whether there would be none next time.
-
-    It is the exception that was printed; without one, how the process ended.
-    """
-    text = ""
-    for path in sorted(folder.glob("output-*")):
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _MAX_OUTPUT_NUM_BYTES))
-            text += file.read().decode(errors="replace")
-    errors = _exceptions(text)
-    if not errors:
-        when = "after" if is_complete else "without"
-        return f"{_ended(exit_code)} {when} a result, and printed no exception", False
-    # What others say when a rank has gone is not the cause.
-    kind, message = next((each for each in errors if "Connection" not in each[0]), errors[0])
-    if kind == "NotImplementedError":
-        said = f"is not written yet: {message or kind}"
-    elif kind == _WRONG:
-        said = f"gave a wrong result: {message}"
-    else:
-        said = f"crashed: {kind}: {message}"
-    said = "".join(each if each.isprintable() else " " for each in said[:_MAX_SENTENCE_NUM_CHARS])
-    return said, kind in _CERTAIN
-
-
-def _ended(exit_code: int) -> str:
-    """Return how a process ended that printed no exception."""
-    if exit_code == 0:
-        return "ended"
-    if exit_code > 0:
-        return f"ended with exit code {exit_code}"
-    try:
-        return f"was ended by {signal.Signals(-exit_code).name}"
-    except ValueError:
-        return f"was ended by signal {-exit_code}"
-
-
-def _exceptions(text: str) -> list[tuple[str, str]]:
-    """Return names and messages of the exceptions whose tracebacks were printed."""
-    found, is_within = [], False
-    for line in text.splitlines():
-        bare = _BEFORE.sub("", line)
-        if usage := _USAGE.fullmatch(bare):
-            found.append(("usage error", usage[1]))
-        elif bare == _HEAD:
-            is_within = True
-        elif is_within and bare and not bare.startswith(" "):
-            is_within = False
-            match = _ERROR.fullmatch(bare)
-            if match:
-                found.append((match[1].rpartition(".")[2], match[2] or ""))
-    return found

@@ -217,6 +217,29 @@ def test_asynchronous_training_is_lost_from_where_it_stays_lost(accuracies, told
     assert told in found and bool(told) == ("loses more than half" in found)
 
 
+@pytest.mark.parametrize(
+    ("high_ms", "told"),
+    [
+        (
+            4,
+            "On 4 ranks, for 2 numbers, ring was faster than MPI_Allreduce: medians of 3 and 6 ms.",
+        ),
+        (5, "ring and MPI_Allreduce took medians of 3 and 6 ms; half of their calls do not tell"),
+    ],
+)
+def test_of_two_reductions_nothing_is_said_where_their_calls_overlap(high_ms, told):
+    """What is known are quartiles of calls in one run, and no spread of runs."""
+    study = load(bundled().load("mpi_sgd"))
+    runs = {}
+    for name, times_ms in (("ring", (2, 3, high_ms)), ("MPI_Allreduce", (5, 6, 7))):
+        keys = ("quarter_s", "median_s", "three_quarters_s")
+        report = {key: [0.1, each / 1e3] for key, each in zip(keys, times_ms, strict=True)}
+        point = f"{name} all-reduce, 4 ranks"
+        runs[point] = [Measurement(point, 0, ({"lengths": [1, 2], **report},) * 4)]
+    (found,) = study.findings(Results(runs, MACHINE, {}))
+    assert told in found and "runs" not in found
+
+
 def test_runs_of_one_seed_are_compared_where_one_has_failed():
     study = load(bundled().load("federated"))
     ways = ("centralized", "serverless", "parameter server")

@@ -5,18 +5,21 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+import grader
 from grader.authoring import skeleton
 from grader.errors import UsageError
+from grader.runner.marked import kill_marked
 from grader.study import writing
 from grader.study.measure import measure
 from grader.study.plan import Launcher, Point
 from grader.study.workplace import Sources
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(grader.__file__).resolve().parents[1]
 SHARED = (ROOT / "grader" / "support" / "study_point.py").read_bytes()
 STUDY = '''"""Times my_sum on one and two ranks."""
 from grader.study import Chart, Dot, Point, Series
@@ -202,6 +205,51 @@ def test_a_hang_is_ended_with_all_its_processes(launcher):
     assert found.ran_out_of_time and found.failure == "did not end within 4 s"
     assert time.monotonic() - begin_s < 60
     assert not any(marker in _command_line(entry) for entry in Path("/proc").iterdir())
+
+
+@pytest.mark.parametrize("launcher", Launcher)
+def test_a_study_that_is_killed_leaves_no_ranks(launcher, tmp_path):
+    """They would compute on beside those of the study that goes on from there."""
+    marker = f"ranks_of_killed_{os.getpid()}_{launcher.value}"
+    begun = str(tmp_path / "begun")
+    text = f"import time\nopen({begun!r}, 'a').write('x')\ntime.sleep(300)"
+    code = (
+        "import sys\nfrom tests_of_studies import run_program, Launcher\n"
+        f"run_program({text!r}, ranks=2, launcher=Launcher({launcher.value!r}), limit_s=300)\n"
+    )
+    (tmp_path / "tests_of_studies.py").write_text(Path(__file__).read_text())
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    study = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path, "GRADER_STUDY_TEST": marker},
+    )
+    mark = f"GRADER_STUDY_TEST={marker}".encode()
+    try:
+        assert _within(60, lambda: (tmp_path / "begun").is_file())
+        study.kill()
+        study.wait()
+        assert _within(60, lambda: not _marked(mark)), _marked(mark)
+    finally:
+        study.kill()
+        kill_marked(mark)
+
+
+def _within(limit_s, holds):
+    until_s = time.monotonic() + limit_s
+    while not holds():
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _marked(mark):
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(_command_line(entry))
+    return found
 
 
 def _command_line(entry):

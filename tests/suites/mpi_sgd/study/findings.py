@@ -2,8 +2,6 @@
 
 import math
 
-from grader.study import Spread, compared
-
 from .marks import staleness_of
 from .plan import (
     MASTERS,
@@ -16,7 +14,7 @@ from .plan import (
     serial,
     sync,
 )
-from .reducing_figures import crossing, medians_s
+from .reducing_figures import crossing
 
 _ALIKE = 0.08
 """By so much accuracy differs from seed to seed."""
@@ -107,23 +105,33 @@ def _reductions(results):
         if found is not None:
             before, first = found
             told = f"from {first} numbers on" if first else f"nowhere up to {before} numbers"
-            yield f"On {ranks} ranks the ring was faster than the naive all-reduce {told}."
+            yield f"On {ranks} ranks the ring's median beat the naive all-reduce's {told}."
         for way in ("ring", "naive"):
-            own, library = medians_s(results, way, ranks), medians_s(results, "library", ranks)
-            if own and library and max(own) == max(library):
-                longest = max(own)
-                (report, *_), (other, *_) = (
-                    results.reports(reducing(each, ranks))[0] for each in (way, "library")
+            own, library = (_longest(results, each, ranks) for each in (way, "library"))
+            if own and library and own[0] == library[0]:
+                yield _faster(
+                    f"On {ranks} ranks, for {own[0]} numbers,",
+                    (way, own),
+                    ("MPI_Allreduce", library),
                 )
-                yield compared(
-                    f"{way} ({ranks} ranks, {longest} numbers)", _last(report),
-                    "MPI_Allreduce", _last(other), less="faster", unit="ms",
-                )  # fmt: skip
 
 
-def _last(report):
-    """Return the spread of the longest array, in milliseconds."""
-    low, median, high = (
-        report[key][-1] * 1e3 for key in ("quarter_s", "median_s", "three_quarters_s")
+def _longest(results, way, ranks):
+    """Return length and quartiles in ms of the longest array; nothing where it was not reduced."""
+    for report, *_ in results.reports(reducing(way, ranks)):
+        keys = ("quarter_s", "median_s", "three_quarters_s")
+        return (report["lengths"][-1], *(report[key][-1] * 1e3 for key in keys))
+    return None
+
+
+def _faster(where, *both):
+    """Say which of two took less time; nothing of which where their usual times overlap."""
+    (fast, (_, _, first, high)), (slow, (_, low, second, _)) = sorted(
+        both, key=lambda each: each[1][2]
     )
-    return Spread(median, low, high, 15)
+    figures = f"medians of {first:.3g} and {second:.3g} ms"
+    if high >= low:
+        return (
+            f"{where} {fast} and {slow} took {figures}; half of their calls do not tell them apart."
+        )
+    return f"{where} {fast} was faster than {slow}: {figures}."
