@@ -19,7 +19,8 @@ def _differing(found: Differences) -> Markup:
     ]
     told = f"rank {found.rank}: {found.num_differing} of {found.num_elements} elements differ"
     if found.num_differing > len(found.elements):
-        told += f"; the first {len(found.elements)} of them"
+        number = f" {len(found.elements)}" if len(found.elements) > 1 else ""
+        told += f"; the first{number} of them"
     return table(told, ("element", "expected", "actual"), rows)
 
 

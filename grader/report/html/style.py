@@ -78,6 +78,7 @@ svg{display:block;max-width:100%}svg.bar{max-width:none}
 .blank.long{min-width:14rem}
 pre code{display:block;min-height:1.2em}
 svg text{fill:var(--text);font:12px system-ui,sans-serif}
+svg .above{paint-order:stroke;stroke:var(--raised);stroke-width:4px;stroke-linejoin:round}
 svg .small{font-size:11px;fill:var(--faint)}
 .ring{width:100%;max-width:26rem;height:auto;margin:0 auto}
 .node{fill:var(--back);stroke:var(--text);stroke-width:2}

@@ -63,7 +63,9 @@ def test_all_kinds_of_evidence_are_on_the_page():
         assert f"<figcaption>{title}</figcaption>" in page
     assert "Cycle: 0 → 3 → 2 → 0." in page
     assert "A ring: 0 → 1 → 2 → 3 → 0." in page
-    assert "12 before them are left out" in page
+    assert "Of 28 calls the last 16 are shown." in page
+    assert "Of 4 messages the last is shown." in page
+    assert "12 of 13 elements differ; the first of them" in page
     assert "The last exchange that was completed: rank 3 to rank 0, 96 B, tag 7" in page
     figures = page.split("<figure")[1:]
     assert all("<table" in each for each in figures), "a picture without its table"

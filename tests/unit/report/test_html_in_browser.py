@@ -127,6 +127,19 @@ def test_it_is_printed_with_its_tables(chromium, tmp_path):
     assert page.evaluate(height) > 0
 
 
+@pytest.mark.parametrize("width", [360, 1200])
+def test_no_bar_covers_what_has_not_returned(chromium, tmp_path, width):
+    """The words come after all bars, so they lie upon them."""
+    page = opened(chromium, tmp_path / "report.html", html.render(report_with_pictures()))
+    page.show(width)
+    covered = """[...document.querySelectorAll('svg.time text.above')].filter(each => {
+        for (let next = each.nextElementSibling; next; next = next.nextElementSibling)
+            if (next.tagName === 'rect') return true
+        return false}).length"""
+    assert page.evaluate("document.querySelectorAll('svg.time text.above').length") > 0
+    assert page.evaluate(covered) == 0
+
+
 def test_bars_in_a_table_keep_their_length(chromium, tmp_path):
     """Beside long words on a phone: a bar that was cut would look like a full one."""
     rows = [("word " * 40, "7 of 8", _bar(share)) for share in (0.5, 1.0)]
