@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("gradings", type=Path)
     parser.add_argument("--slots", type=int, default=2, help="gradings at once on a node")
     options = parser.parse_args()
-    files = sorted(options.gradings.glob("*/outcome.json"))
+    files = sorted(options.gradings.glob("[!.]*/outcome.json"))
     outcomes = [json.loads(file.read_text()) for file in files]
     measured_s = [each["wall_time_s"] for each in outcomes if not each["error"]]
     if not measured_s:

@@ -126,7 +126,7 @@ def _wait_for(work: Path, number: int, process: "subprocess.Popen[bytes]") -> di
 
 
 def _outcomes(work: Path) -> dict[str, Any]:
-    files = (work / "graded-in" / "gradings").glob("*/outcome.json")
+    files = (work / "graded-in" / "gradings").glob("[!.]*/outcome.json")
     return {file.parent.name: json.loads(file.read_text()) for file in files}
 
 

@@ -126,7 +126,9 @@ def expected(course, work):
 def outcomes(work):
     folder = work / "graded-in" / "gradings"
     return {
-        path.parent.name: json.loads(path.read_text()) for path in folder.glob("*/outcome.json")
+        # Not what is being written under a name of its own.
+        path.parent.name: json.loads(path.read_text())
+        for path in folder.glob("[!.]*/outcome.json")
     }
 
 

@@ -114,7 +114,7 @@ class Gradings:
 
     def keys_of(self, digests: Collection[str]) -> list[str]:
         """Return the keys of all gradings of hand-ins with these digests, also of earlier ones."""
-        keys = [path.parent.name for path in sorted(self.folder.glob(f"*/{_OUTCOME}"))]
+        keys = [path.parent.name for path in sorted(self.folder.glob(f"[!.]*/{_OUTCOME}"))]
         return [key for key in keys if self.load(key).outcome.digest in digests]
 
     def remove(self, key: str) -> None:
