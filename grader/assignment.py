@@ -172,18 +172,35 @@ class Assignment:
         }
 
 
-def read(folder: Path, *, reference: Path, template: Path, course: str) -> Assignment:
+def read(
+    folder: Path,
+    *,
+    reference: Path,
+    template: Path,
+    course: str,
+    feedback: Feedback = Feedback.ALL,
+    hidden_feedback: Feedback = Feedback.VERDICT,
+) -> Assignment:
     """Read the assignment whose suites lie in a folder.
 
-    Raises GraderError with each mistake of its file.
+    feedback, hidden_feedback: how much is told of the tests of parts that do not say. Raises
+    GraderError with each mistake of its file.
     """
     data = assignment_file.read(folder / "assignment.toml", folder.name)
+
+    def part_of(table: assignment_file.PartTable) -> Part:
+        told = {
+            "feedback": table.feedback or feedback,
+            "hidden_feedback": table.hidden_feedback or hidden_feedback,
+        }
+        return Part(**(msgspec.structs.asdict(table) | told))
+
     return Assignment(
         name=folder.name,
         title=data.title,
         folder=folder,
         support=data.support,
-        parts=tuple(Part(**msgspec.structs.asdict(part)) for part in data.parts),
+        parts=tuple(map(part_of, data.parts)),
         manual=tuple(map(_manual, data.manual)),
         needs=data.needs,
         source=data.source or "",

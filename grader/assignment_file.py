@@ -92,8 +92,8 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     rules: Lines = ()
     windows: bool = False
     hidden_points: Points = 0
-    feedback: Level = Feedback.ALL
-    hidden_feedback: Level = Feedback.VERDICT
+    feedback: Level | None = None
+    hidden_feedback: Level | None = None
 
 
 class RubricTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

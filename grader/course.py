@@ -12,7 +12,9 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 from grader import __version__, assignment, strict_toml
 from grader.assignment import Assignment
+from grader.assignment_file import Level
 from grader.errors import GraderError, UsageError
+from grader.feedback import Feedback
 from grader.spelling import did_you_mean
 from grader.strict_toml import Table, found_text
 
@@ -46,6 +48,8 @@ class CourseTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     templates: Folder = "student_template"
     submissions: Folder = "tests/submissions"
     mutation: Folder = "tests/mutation"
+    feedback: Level = Feedback.ALL
+    hidden_feedback: Level = Feedback.VERDICT
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,9 @@ class Course:
     """Labelled ones, which show that the suites are right."""
     mutation: Path
     """Holds equivalent.toml: why mutants of references that no test finds are as right."""
+    feedback: Feedback
+    """How much students are told of tests, where a part does not say."""
+    hidden_feedback: Feedback
 
     @classmethod
     def read(cls, root: Path) -> "Course":
@@ -88,6 +95,8 @@ class Course:
             templates=root / data.templates,
             submissions=root / data.submissions,
             mutation=root / data.mutation,
+            feedback=data.feedback,
+            hidden_feedback=data.hidden_feedback,
         )
 
     @classmethod
@@ -116,6 +125,8 @@ class Course:
             reference=self.references / name,
             template=self.templates / name,
             course=self.name,
+            feedback=self.feedback,
+            hidden_feedback=self.hidden_feedback,
         )
 
     def assignments(self) -> list[Assignment]:

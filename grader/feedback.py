@@ -2,9 +2,6 @@
 
 from enum import StrEnum
 
-HIDDEN_NOT_GRADED = "its hidden tests could not be graded"
-"""How the message of a part begins whose hidden suite is at fault; what follows is the course's."""
-
 
 class Feedback(StrEnum):
     """Each level tells all that those before it tell."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, GradingLost
-from grader.feedback import HIDDEN_NOT_GRADED
+from grader.feedback import Feedback
 from grader.model import PartResult, TestResult, Verdict
 from grader.points import total, written
 from grader.recognition import missing_text
@@ -181,10 +181,12 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
     )
     suite = task.assignment.folder / part.hidden_suite
     found, problem = _found(suite, context, part.hidden_points)
-    if problem and not task.settings.shows_hidden:
-        problem = "the course sees why with --show-hidden"
-    problem = f"{HIDDEN_NOT_GRADED}; {problem}" if problem else ""
     tests = found.tests
+    if problem and task.settings.shows_hidden:
+        # As a hidden test of its own, for students read what is made of a full report, too.
+        tests = (*tests, _suite_failure(problem))
+    if problem:
+        problem = "its hidden tests could not be graded; the course sees why with --show-hidden"
     hidden = _part_result(part, tests, 0, 0, problem)
     is_worse = hidden.verdict.severity > visible.verdict.severity
     return replace(
@@ -194,6 +196,20 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         points=total((visible.points, hidden.points)),
         max_points=points,
         tests=(*visible.tests, *tests),
+    )
+
+
+def _suite_failure(problem: str) -> TestResult:
+    """Return what is wrong with a hidden suite itself, which no student is told."""
+    return TestResult(
+        name="test_the_suite_itself",
+        sentence="The hidden tests can be graded.",
+        verdict=Verdict.JUDGE_ERROR,
+        points=0,
+        max_points=0,
+        message=problem,
+        is_hidden=True,
+        feedback=Feedback.VERDICT,
     )
 
 

@@ -172,6 +172,8 @@ def test_a_class_that_is_killed_twice_is_graded_to_the_end(course, work):
             stderr=subprocess.DEVNULL,
         ) as process:
             wait_for_more(work, len(seen), process)
+            beside = grade(*arguments(course), cwd=work, code=2)
+            assert "another `grade class` is at work in graded-in" in beside.stderr
             os.kill(process.pid, signal.SIGKILL)
         seen = outcomes(work)
     assert seen

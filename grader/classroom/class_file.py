@@ -96,6 +96,8 @@ def read_times(file: Path, zone: tzinfo) -> dict[str, datetime]:
     for number, row in read_table(
         file, required=("hand_in", "submitted_at"), known=("hand_in", "submitted_at")
     ):
+        if row["hand_in"] in times:
+            raise UsageError(f"{file}, line {number}: {row['hand_in']} is there twice")
         try:
             times[row["hand_in"]] = zoned(datetime.fromisoformat(row["submitted_at"]), zone)
         except ValueError:

@@ -156,5 +156,6 @@ def _bar(share: float) -> Markup:
         element("rect", width=share * _BAR_WIDTH, height=_BAR_HEIGHT, class_="actual"),
         width=_BAR_WIDTH,
         height=_BAR_HEIGHT,
+        class_="bar",
         aria_hidden="true",
     )

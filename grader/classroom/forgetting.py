@@ -79,6 +79,8 @@ def remove(
         shutil.rmtree(out / folder / pseudonym, ignore_errors=True)
     for each in gone:
         shutil.rmtree(out / "assembled" / each.label, ignore_errors=True)
+    # Logs of a cluster's workers name the hand-ins.
+    shutil.rmtree(out / "parsl", ignore_errors=True)
     for file in (
         "regrade.csv",
         "canvas-feedback.zip",

@@ -47,7 +47,7 @@ def _of_csv(file: Path) -> Iterator[tuple[str, str, Given]]:
     for number, row in read_table(file, required=("id", "row", "points"), known=COLUMNS):
         where = f"{file}, line {number}"
         if row["points"]:
-            points = _points(row["points"], where)
+            points = _points(row["points"].replace(",", "."), where)
             yield row["id"], row["row"], Given(points, row.get("comment", ""), where)
 
 

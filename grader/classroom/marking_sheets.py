@@ -13,7 +13,7 @@ from grader.classroom.marking import Mark, Row
 from grader.model import Report
 from grader.points import written
 from grader.report.export import formats
-from grader.report.html.markup import Child, Markup, element, table
+from grader.report.html.markup import Child, Markup, element, joined, table
 from grader.report.html.whole import whole
 from grader.report.safe_text import one_line, visible_lines
 
@@ -21,7 +21,7 @@ SHEET = "sheet.html"
 REPORT = "report.html"
 TO_FILL = "to-mark.csv"
 _MAX_NUM_CHARS = 100_000
-_BLANK = "____"
+_SPACE = Markup("&nbsp;")
 
 
 def write(
@@ -96,13 +96,22 @@ def _rows(rows: Sequence[Row]) -> Markup:
             element("code", row.name),
             one_line(row.title),
             one_line(row.found),
-            f"{_BLANK if row.given is None else written(row.given.points)} of "
-            f"{written(row.max_points)}",
-            "" if row.given is None else one_line(row.given.comment),
+            joined(
+                _blank("points") if row.given is None else written(row.given.points),
+                f" of {written(row.max_points)}",
+            ),
+            _blank("comment", "long") if row.given is None else one_line(row.given.comment),
         )
         for row in rows
     ]
     return table("To be marked", ("row", "question", "found", "points", "comment"), cells)
+
+
+def _blank(what: str, length: str = "") -> Markup:
+    """Return a line to write on; who cannot see it is told what belongs there."""
+    return element(
+        "span", _SPACE, class_=f"blank {length}".strip(), role="img", aria_label=f"blank: {what}"
+    )
 
 
 def _parts(report: Report) -> Markup:

@@ -6,11 +6,13 @@ from pathlib import Path
 
 from grader.classroom import class_page, gradebook, student_reports
 from grader.classroom.batch import Ended, Progress
+from grader.classroom.facts import reports_of
 from grader.classroom.gradings import write_atomically
 from grader.classroom.hand_in import Unreadable
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
 from grader.classroom.standing import Standing, Strays
+from grader.report.safe_text import one_line
 
 GRADEBOOK = "gradebook.csv"
 CLASS_PAGE = "class.html"
@@ -77,6 +79,13 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min" if minutes else "less than a minute"
 
 
+def _shared_notes(standings: Sequence[Standing]) -> list[str]:
+    """Return the notes that all reports have: they are on the grader, and on no hand-in."""
+    noted = [report.notes for _, report in reports_of(standings)]
+    first = noted[0] if noted else ()
+    return [one_line(each) for each in first if all(each in other for other in noted)]
+
+
 def summary(
     standings: Sequence[Standing],
     strays: Strays,
@@ -88,6 +97,7 @@ def summary(
     counts = Counter(each.status for each in standings)
     words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
     yield f"{len(standings)} students: {words}"
+    yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     problems = [
         *(f"{each.student.id}: {_problem(each)}" for each in standings if _problem(each)),
         *(each.reason for each in unreadable),

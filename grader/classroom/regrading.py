@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from grader.classroom.gradebook import inert
 from grader.classroom.gradings import Grading
-from grader.model import Report
+from grader.model import Report, TestResult
 from grader.points import written
 from grader.report.comparison import compare
 from grader.report.safe_text import one_line
@@ -68,7 +68,8 @@ class Regrade:
             )
             for change in (*found.better, *found.other, *found.broken)
         )
-        return (*changed, *_appeared(old, new), *_appeared(new, old, is_gone=True))
+        prices = (*_repriced(old, new), *_by_people(old, new))
+        return (*changed, *prices, *_appeared(old, new), *_appeared(new, old, is_gone=True))
 
 
 def _appeared(old: Report, new: Report, *, is_gone: bool = False) -> Iterator[Line]:
@@ -77,9 +78,34 @@ def _appeared(old: Report, new: Report, *, is_gone: bool = False) -> Iterator[Li
     for part in new.parts:
         for test in part.tests:
             if (part.name, test.name) not in known:
-                points = f"{written(test.points)} of {written(test.max_points)} points"
+                points = _points(test)
                 name = f"{part.name}: {test.name}"
                 yield Line(name, points, "", "gone") if is_gone else Line(name, "", points, "new")
+
+
+def _repriced(old: Report, new: Report) -> Iterator[Line]:
+    """Yield the tests with the same verdict and other points."""
+    before = {(part.name, test.name): test for part in old.parts for test in part.tests}
+    for part in new.parts:
+        for test in part.tests:
+            was = before.get((part.name, test.name))
+            if was is not None and was.verdict is test.verdict and _points(was) != _points(test):
+                yield Line(f"{part.name}: {test.name}", _points(was), _points(test), "other points")
+
+
+def _by_people(old: Report, new: Report) -> Iterator[Line]:
+    """Yield what people can give otherwise than before."""
+    before, now = (
+        {each.name: written(each.max_points) for each in one.manual_parts} for one in (old, new)
+    )
+    for name in sorted({*before, *now}):
+        was, is_now = before.get(name, ""), now.get(name, "")
+        if was != is_now:
+            yield Line(name, was, is_now, "points that a person gives")
+
+
+def _points(test: TestResult) -> str:
+    return f"{written(test.points)} of {written(test.max_points)} points"
 
 
 def why(before: Report, now: Report) -> list[str]:
@@ -128,7 +154,7 @@ def summary(regrades: Sequence[Regrade]) -> Iterator[str]:
         tests = ", ".join(line.test for line in each.lines[:3] if line.test)
         yield f"  {each.label}: {before} -> {now}{f' by {tests}' if tests else ''}"
     if others:
-        yield f"  {len(others)} more have another verdict somewhere, and the same mark"
+        yield f"  {len(others)} more have the same mark, and something else somewhere"
 
 
 def _score(report: Report | None) -> str:

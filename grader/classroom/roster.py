@@ -77,7 +77,10 @@ def read_table(
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{file} is not text in UTF-8; save it as CSV in UTF-8") from None
-    reader = csv.reader(io.StringIO(text, newline=""))
+    first = text.partition("\n")[0]
+    # Where numbers have a decimal comma, spreadsheets write semicolons.
+    delimiter = ";" if ";" in first and "," not in first else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     head = [each.strip().lower() for each in next(reader, [])]
     missing = [each for each in required if each not in head]
     unknown = [each for each in head if each not in known]

@@ -1,6 +1,5 @@
 """Grades one hand-in: a process of its own, on processors of its own, and a result on disk."""
 
-import os
 import signal
 import socket
 import subprocess
@@ -15,8 +14,8 @@ from pathlib import Path
 from grader.classroom.cores import blocks, cores_here, joined, taken
 from grader.classroom.gradings import Gradings, Outcome
 from grader.launched import without_launcher
+from grader.runner.machine import ending_with_us
 
-_BEGIN = Path(__file__).with_name("begin.py")
 _MAX_ERROR_NUM_CHARS = 2000
 _WITH_REPORT = (0, 1, 3)
 
@@ -66,7 +65,7 @@ def _run(task: Task, report: Path, cpus: Sequence[int], locks: Sequence[int]) ->
     command = [sys.executable, "-m", "grader", *task.arguments, task.path]
     command += [f"--full-json={report}", *(limits if task.arguments[0] == "run" else ())]
     ended = subprocess.run(  # noqa: S603 - our own command line
-        [sys.executable, "-I", str(_BEGIN), str(os.getpid()), joined(cpus), *command],
+        [*ending_with_us(cpus), *command],
         env=without_launcher(os.environ),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

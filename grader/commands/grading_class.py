@@ -19,6 +19,7 @@ from grader.classroom.cores import blocks, cores_here
 from grader.classroom.executors import running
 from grader.classroom.gradings import Grading, Gradings, write_atomically
 from grader.classroom.hand_in import HandIn
+from grader.classroom.output_lock import alone_in
 from grader.classroom.pseudonyms import Pseudonyms, kept_in
 from grader.classroom.standing import Rules, Work, standings
 from grader.classroom.task import Task
@@ -43,6 +44,11 @@ def grade_class(options: argparse.Namespace) -> int:
     needed.require()
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
     _require_apart(options.folder, out)
+    with alone_in(out):
+        return _grade_into(out, options)
+
+
+def _grade_into(out: Path, options: argparse.Namespace) -> int:
     names = kept_in(out / "pseudonyms.key")
     gradings = Gradings(out / "gradings")
     gradings.tidy()

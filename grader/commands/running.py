@@ -63,7 +63,8 @@ def _as_named(report: Report, options: argparse.Namespace) -> Report:
         if course.name == found[0] and course.digest() != found[1]:
             text = (
                 f"the image {options.image!r} holds another version of the course {course.name} "
-                f"than {course.root}: this mark is by the image's; `grade build` makes a new one"
+                "than the folder that --course names: this mark is by the image's; `grade build` "
+                "makes a new one"
             )
             report = replace(report, notes=(text, *report.notes))
     is_default = options.image == DEFAULT_IMAGE

@@ -88,4 +88,10 @@ def _ending(made: Made, out: Path) -> list[str]:
             lines.append(f"  {one_line(first)}{more}: {one_line(why)}")
         if len(reasons) > _MOST_REASONS:
             lines.append(f"  and other reasons, listed in {PAGE}")
+    if made.failed_runs:
+        lines.append("failed, so left out of the figures (others of the same have not failed):")
+        shown = made.failed_runs[:_MOST_REASONS]
+        lines += [f"  {one_line(name)}: {one_line(why)}" for name, why in shown]
+        if len(made.failed_runs) > _MOST_REASONS:
+            lines.append(f"  and {len(made.failed_runs) - _MOST_REASONS} more, listed in {PAGE}")
     return [*lines, f"{out / PAGE}: {made.num_figures} figures and tables, no mark"]

@@ -56,7 +56,7 @@ def timeline_of(
     num_messages, shown = 0, []
     for delivery in _deliveries(trace):
         num_messages += 1
-        if delivery.sent_ns >= first_ns:
+        if delivery.received_ns >= first_ns:  # so the last one of all is never missing
             shown.append(delivery)
     last = heapq.nlargest(most_messages, shown, key=lambda each: each.received_ns)
     messages = [_message(trace, delivery, began_ns) for delivery in last]

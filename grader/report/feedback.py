@@ -6,7 +6,7 @@ in whatever format, is made from what this returns.
 
 from dataclasses import replace
 
-from grader.feedback import HIDDEN_NOT_GRADED, Feedback
+from grader.feedback import Feedback
 from grader.model import PartResult, Report, TestResult, Verdict
 
 
@@ -40,8 +40,6 @@ def _part(part: PartResult) -> PartResult:
     message = part.message
     if message not in told and (holds_back or message in {test.message for test in part.tests}):
         message = _message(part.verdict)
-    if message.startswith(HIDDEN_NOT_GRADED):
-        message = HIDDEN_NOT_GRADED
     # A note may repeat why a test has not held.
     notes = () if holds_back else part.notes
     return replace(part, tests=tests, message=message, notes=notes)

@@ -22,7 +22,13 @@ def perfetto_json(seen: Evidence) -> str:
         {"ph": "M", "name": "process_name", "pid": _PROCESS, "args": {"name": seen.case}},
         *(_track(rank) for rank in range(seen.num_ranks)),
         *(_call(span, last_ms) for span in spans),
-        *(end for number, each in enumerate(messages) for end in _arrow(number, each)),
+        # An arrow needs a call to begin at: what was sent before those that are shown has none.
+        *(
+            end
+            for number, each in enumerate(messages)
+            if each.sent_ms >= min((span.began_ms for span in spans), default=0.0)
+            for end in _arrow(number, each)
+        ),
     ]
     return dump({"traceEvents": events, "displayTimeUnit": "ms"})
 

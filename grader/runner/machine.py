@@ -8,7 +8,7 @@ import shutil
 import socket
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from grader.errors import GraderError
@@ -16,6 +16,7 @@ from grader.trace import build
 
 _FIRST_PORT = 15_000
 _MAX_ATTEMPTS = 100
+_BEGIN = Path(__file__).with_name("begin.py")
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -89,3 +90,14 @@ def _handed_out() -> range:
     except (OSError, ValueError):
         first, last = 32768, 60999
     return range(first, last + 1)
+
+
+def ending_with_us(cores: Iterable[int], parent: int | None = None) -> list[str]:
+    """Return what comes before a command that runs on some cores, and ends when its parent does.
+
+    Also when that is killed, and can end nothing itself. parent: its number, None for our own, 0
+    for a process that is still to be started and will start the command, as mpirun does.
+    """
+    number = "-" if parent == 0 else str(os.getpid() if parent is None else parent)
+    cores_text = ",".join(map(str, sorted(cores)))
+    return [sys.executable, "-I", str(_BEGIN), number, cores_text]

@@ -4,6 +4,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,8 @@ from grader.runner.fork_server import ForkServer
 from grader.runner.launch_plan import Limits
 from grader.runner.machine import libraries, mpirun
 
+_READ_AHEAD_S = 10 * 365 * 24 * 3600.0
+"""Into the future: a file that says when it was first read is a word to the other ranks."""
 _STUB = Path(__file__).resolve().parent / "stub.py"
 
 
@@ -58,9 +61,12 @@ class Sandbox:
         # A level of its own, because our folder cannot be listed.
         (self.folder / "start").mkdir()
         shutil.copyfile(_STUB, self._stub)
+        read_s = time.time() + _READ_AHEAD_S
         for path in self.folder.rglob("*"):
             if path.name != "scratch":
                 path.chmod(0o755 if path.is_dir() else 0o644)
+                # The kernel notes who reads it only where that is later than what is there.
+                os.utime(path, (read_s, path.stat().st_mtime))
 
     def start(self, ranks: int, probes: Mapping[str, str], *, under_mpirun: bool) -> None:
         """Start the ranks, which will connect to our socket.

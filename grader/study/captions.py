@@ -1,7 +1,5 @@
 """What is said below a figure: what was measured, on how many cores, and what marks mean."""
 
-import math
-
 from grader.study.figures import Chart, Figure, Table
 from grader.study.results import Machine
 
@@ -12,7 +10,7 @@ def caption(figure: Figure, machine: Machine) -> str:
     where = f"Measured on {cores} ({machine.processor})."
     said = [figure.caption, where]
     if isinstance(figure, Table):
-        return " ".join(said)
+        return " ".join(said) if figure.is_measured else figure.caption
     measured = [dot for each in figure.series if not each.is_modelled for dot in each.dots]
     marks, modelled = (
         ("bars", "Pale, hatched bars") if figure.is_bars else ("marks", "Broken lines")
@@ -26,17 +24,13 @@ def caption(figure: Figure, machine: Machine) -> str:
         said.append(
             f"Hollow {marks}: more ranks than cores, so their time says little of a machine."
         )
-    odd = sum(not math.isfinite(dot.y) for dot in measured)
-    if odd:
-        numbers = "1 number was" if odd == 1 else f"{odd} numbers were"
-        said.append(f"{numbers} not finite, as after a training that diverged: without a mark.")
     if any(each.is_modelled for each in figure.series):
         said.append(f"{modelled} are modelled, not measured.")
     return " ".join(said)
 
 
 def is_empty(figure: Figure) -> bool:
-    """Return whether there is nothing measured to be shown."""
+    """Return whether nothing was measured; a chart of what is not finite has a sentence to say."""
     if isinstance(figure, Chart):
-        return not any(each.dots for each in figure.finite().series if not each.is_modelled)
+        return not any(each.dots for each in figure.series if not each.is_modelled)
     return not figure.rows

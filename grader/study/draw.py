@@ -22,7 +22,7 @@ from matplotlib.ticker import (
     ScalarFormatter,
 )
 
-from grader.study.figures import Cell, Chart, Figure, Series, Table
+from grader.study.figures import Chart, Figure, Series, Table, shown
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
@@ -49,13 +49,15 @@ _SETTINGS: Any = {
 }
 
 
-def draw(figure: Figure, caption: str, stem: str) -> None:
-    """Write a figure to stem.svg and stem.png, its caption below it.
+class _Plain(LogFormatter):
+    """Labels as few ticks as LogFormatter does, with 0.3 in place of 3e-01."""
 
-    Numbers that are not finite have no mark; the caption says so.
-    """
-    if isinstance(figure, Chart):
-        figure = figure.finite()
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        return f"{x:,g}" if super().__call__(x, pos) else ""
+
+
+def draw(figure: Figure, caption: str, stem: str) -> None:
+    """Write a figure to stem.svg and stem.png, its caption below it."""
     with rc_context(_SETTINGS):
         lines = textwrap.wrap(caption, _CAPTION_NUM_CHARS)
         below = (len(lines) + 1) * _LINE_INCHES
@@ -99,7 +101,7 @@ def _chart(axes: Axes, chart: Chart) -> None:
     if chart.is_log_y:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,g}"))
-        axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(2, 0.5)))
+        axes.yaxis.set_minor_formatter(_Plain(minor_thresholds=(2, 0.5)))
     elif not chart.is_share:
         most = max((dot.high for each in series for dot in each.dots), default=1.0)
         if chart.begins_at_zero and not chart.is_bars:
@@ -120,7 +122,7 @@ def _chart(axes: Axes, chart: Chart) -> None:
             frameon=False,
             handlelength=3.5,
         )
-    elif len(series) > 1:
+    elif series and len(chart.series) > 1:  # also where one alone of several was measured
         axes.legend(fontsize=7.5, framealpha=0.9, handlelength=3.5)
 
 
@@ -176,7 +178,7 @@ def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
 
 def _table(axes: Axes, table: Table) -> None:
     axes.axis("off")
-    rows = [[_shown(cell) for cell in row] for row in table.rows[:_MAX_TABLE_ROWS]]
+    rows = [[shown(cell) for cell in row] for row in table.rows[:_MAX_TABLE_ROWS]]
     listed = [list(table.columns), *rows]
     lengths = [max(len(row[column]) for row in listed) for column in range(len(table.columns))]
     widths = [1.06 * max(length, _LEAST_COLUMN_NUM_CHARS) + 1.5 for length in lengths]
@@ -197,9 +199,3 @@ def _table(axes: Axes, table: Table) -> None:
         cell.PAD = 0.01
         if row == 0:
             cell.set_text_props(fontweight="bold")
-
-
-def _shown(cell: Cell) -> str:
-    if cell is None:
-        return "-"
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)

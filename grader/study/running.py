@@ -9,6 +9,7 @@ from grader.study.plan import Extent, Point, in_order
 from grader.study.results import Machine, Measurement, Results
 from grader.study.store import Store, key_of
 from grader.study.workplace import Sources
+from grader.support.images import found_in
 
 _LEAST_LIMIT_S = 5.0
 """With less time than this left, no point is begun."""
@@ -27,8 +28,34 @@ class Job:
     machine: Machine
     data: str
     """The folder of MNIST or CIFAR-10, or nothing."""
-    data_identity: str = ""
-    """What identifies its files."""
+
+    def images(self) -> str:
+        """Return which images the folder holds. Their files are as published."""
+        return " and ".join(found_in(self.data) if self.data else ()) or "bundled digits"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One repetition of a point, and what the store has of it."""
+
+    point: Point
+    repeat: int
+    key: str
+    store: Store
+
+    @property
+    def late_key(self) -> str:
+        """Return the key where it did not end in time: it counts for that time alone."""
+        return f"{self.key} {self.point.limit_s:g} s"
+
+    def stored(self) -> Measurement | None:
+        return self.store.get(self.key) or self.store.get(self.late_key)
+
+    def is_final(self) -> bool:
+        return self.store.is_final(self.key) or self.store.is_final(self.late_key)
+
+    def keep(self, found: Measurement) -> None:
+        self.store.add(self.late_key if found.ran_out_of_time else self.key, found)
 
 
 def run(
@@ -43,46 +70,66 @@ def run(
     tell: is given a line before each run. measure_point: by default runs the point's program.
     """
     measured = measure_point or _measuring(job)
+    images = job.images()
     runs: dict[str, list[Measurement]] = {}
     left_out: dict[str, str] = {}
     late: set[str] = set()
     """Series of which a point was out of time."""
     failed: set[str] = set()
     until_s = None if job.extent.budget_s is None else now_s() + job.extent.budget_s
-    order = list(in_order(job.points))
-    for index, (point, repeat) in enumerate(order):
-        key = key_of(point, repeat, job.sources, job.data_identity, job.machine)
-        # A run that did not end in time counts for that time alone.
-        late_key = f"{key} {point.limit_s:g} s"
-        found = store.get(key) or store.get(late_key)
-        if found is None:
+    order = _again_last(
+        [
+            _Run(point, repeat, key_of(point, repeat, job.sources, images, job.machine), store)
+            for point, repeat in in_order(job.points)
+        ]
+    )
+    for index, each in enumerate(order):
+        point, found = each.point, each.stored()
+        if found is None or not each.is_final():
             left_s = float("inf") if until_s is None else until_s - now_s()
             if point.name in failed:  # a second time would tell the same
                 continue
+            why = _TIME_UP if left_s < _LEAST_LIMIT_S else ""
             if point.series in late:
-                left_out.setdefault(
-                    point.name, f"left out: a run of {point.series} before it did not end"
-                )
+                why = f"left out: a run of {point.series} before it did not end"
+            if not why:
+                tell(_progress(order, index, left_s))
+                found = measured(point, each.repeat, min(point.limit_s, left_s))
+                if found.ran_out_of_time and left_s < point.limit_s:
+                    why, found = _TIME_UP, None  # it might have ended, given its time
+                else:
+                    each.keep(found)
+            if found is None:
+                left_out.setdefault(point.name, why)
                 continue
-            if left_s < _LEAST_LIMIT_S:
-                left_out.setdefault(point.name, _TIME_UP)
-                continue
-            tell(_progress(order, index, left_s))
-            found = measured(point, repeat, min(point.limit_s, left_s))
-            if found.ran_out_of_time and left_s < point.limit_s:
-                left_out.setdefault(point.name, _TIME_UP)  # it might have ended, given its time
-                continue
-            # Another failure may be that of a busy machine: the next study tries again.
-            if found.ran_out_of_time:
-                store.add(late_key, found)
-            elif not found.failure:
-                store.add(key, found)
         if found.ran_out_of_time:
             late.add(point.series)
         if found.failure:
             failed.add(point.name)
         runs.setdefault(point.name, []).append(found)
-    return Results(runs, job.machine, left_out)
+    in_turn = {name: sorted(found, key=lambda run: run.repeat) for name, found in runs.items()}
+    return Results(in_turn, job.machine, left_out, images)
+
+
+def _again_last(runs: Sequence[_Run]) -> list[_Run]:
+    """Return the runs as they are made: what failed and is tried again comes after all others.
+
+    So does what would not be measured after such a failure.
+    """
+    first, last = [], []
+    points: set[str] = set()
+    late: set[str] = set()
+    for each in runs:
+        found = each.stored()
+        if found is not None and not each.is_final():
+            points.add(each.point.name)
+            late |= {each.point.series} if found.ran_out_of_time else set()
+            last.append(each)
+        elif found is None and (each.point.name in points or each.point.series in late):
+            last.append(each)
+        else:
+            first.append(each)
+    return [*first, *last]
 
 
 def _measuring(job: Job) -> Measure:
@@ -91,10 +138,10 @@ def _measuring(job: Job) -> Measure:
     )
 
 
-def _progress(order: Sequence[tuple[Point, int]], index: int, left_s: float) -> str:
+def _progress(order: Sequence[_Run], index: int, left_s: float) -> str:
     """Return `12 of 57: sync with ring, 4 ranks (run 1 of 3), about 40 s left`."""
-    point, repeat = order[index]
-    expected_s = sum(each.expected_s for each, _ in order[index:])
+    point, repeat = order[index].point, order[index].repeat
+    expected_s = sum(each.point.expected_s for each in order[index:])
     most_s = min(expected_s, left_s)
     run = f" (run {repeat + 1} of {point.num_repeats})" if point.num_repeats > 1 else ""
     return f"{index + 1} of {len(order)}: {point.name}{run}, about {most_s:.0f} s left"

@@ -1,6 +1,5 @@
 """Makes a whole study: measures, draws, and writes the folder."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from grader.assignment import Assignment
 from grader.errors import GraderError, UsageError
 from grader.study import loading
 from grader.study.captions import caption, is_empty
+from grader.study.figures import Chart
 from grader.study.machine import this_machine
 from grader.study.page import page
 from grader.study.plan import Extent
@@ -28,6 +28,8 @@ class Made:
     num_points: int
     missing: tuple[tuple[str, str], ...]
     """Points without a figure, each with the reason."""
+    failed_runs: tuple[tuple[str, str], ...]
+    """Runs that failed of points with others: `a, run 2`, each with the reason."""
     findings: tuple[str, ...]
 
 
@@ -47,8 +49,7 @@ def make(
     _require_ours(out)
     study = loading.load(assignment)
     points = loading.points_of(study, extent)
-    found = sources(assignment, submission)
-    job = Job(points, extent, found, this_machine(), data, data_identity(data))
+    job = Job(points, extent, sources(assignment, submission), this_machine(), data)
     results = run(job, Store(out), tell)
     tell("drawing")
     from grader.study.draw import draw  # matplotlib takes a second to import
@@ -57,6 +58,8 @@ def make(
     for figure in study.figures(results):
         if is_empty(figure):
             continue
+        if isinstance(figure, Chart):
+            figure = figure.finite()
         text = caption(figure, results.machine)
         try:
             (out / f"{figure.name}.csv").write_text(figure.csv(), encoding="utf-8")
@@ -69,16 +72,13 @@ def make(
     title = f"Study of {assignment.name}"
     (out / PAGE).write_text(page(title, about, drawn, findings, results, points), encoding="utf-8")
     missing = [(point.name, results.why_missing(point.name)) for point in points]
-    return Made(len(drawn), len(points), tuple(each for each in missing if each[1]), findings)
-
-
-def data_identity(data: str) -> str:
-    """Return what identifies the files of a folder without reading them: names, sizes, times."""
-    if not data:
-        return ""
-    files = [path for path in sorted(Path(data).rglob("*")) if path.is_file()]
-    found = [(str(path.relative_to(data)), path.stat()) for path in files]
-    return json.dumps([(name, stat.st_size, stat.st_mtime_ns) for name, stat in found])
+    return Made(
+        len(drawn),
+        len(points),
+        tuple(each for each in missing if each[1]),
+        tuple((f"{run.point}, run {run.repeat + 1}", run.failure) for run in results.failed_runs()),
+        findings,
+    )
 
 
 def _require_ours(out: Path) -> None:

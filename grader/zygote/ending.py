@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from .processes import descendants
-from .removal import remove_contents
+from .removal import remove_contents, unlock
 from .supervisor import SOMETHING_STAYED, RunSupervisor, SupervisedRun
 
 _MAX_ATTEMPTS = 50
@@ -90,5 +90,6 @@ def reap() -> None:
 
 def _remove(folder: Path) -> None:
     """Remove the run's folder; what students may write to is emptied without recursion first."""
+    unlock(folder / "scratch")
     remove_contents(folder / "scratch")
     shutil.rmtree(folder, ignore_errors=True)

@@ -13,12 +13,17 @@ _FIRST_NAMESPACE = "pid:[4026531836]"
 """Of the machine itself; the kernel gives it this number."""
 
 
+def is_the_machines_own() -> bool:
+    """Return whether this is no container, or one that shows the machine's processes."""
+    return str(Path("/proc/self/ns/pid").readlink()) == _FIRST_NAMESPACE
+
+
 def open_to_group(gid: int) -> None:
     """Let root, and who is in this group, into /proc, and nobody else.
 
     Leaves it as it is where it is the machine's own, or may not be changed.
     """
-    if str(Path("/proc/self/ns/pid").readlink()) == _FIRST_NAMESPACE:
+    if is_the_machines_own():
         return
     with contextlib.suppress(OSError):
         os.setegid(gid)
@@ -31,6 +36,6 @@ def open_to_group(gid: int) -> None:
 
 def open_to_all() -> None:
     """Let everybody into /proc, as usual."""
-    if str(Path("/proc/self/ns/pid").readlink()) != _FIRST_NAMESPACE:
+    if not is_the_machines_own():
         with contextlib.suppress(OSError):
             _PROC.chmod(0o555)

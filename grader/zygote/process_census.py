@@ -23,12 +23,12 @@ _DRAIN_LIMIT_S = 5.0
 class ProcessCensus:
     """Counts processes that connect to a socket; each is let go as soon as it is counted."""
 
-    def __init__(self, path: Path, uids: Collection[int]) -> None:
-        """uids: whose processes are counted."""
+    def __init__(self, path: Path, uids: Collection[int], *, is_open: bool = True) -> None:
+        """uids: whose processes are counted. is_open: they may connect; a full queue shows."""
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.setblocking(False)
         self.listener.bind(str(path))
-        path.chmod(0o666)
+        path.chmod(0o666 if is_open else 0o600)
         refuse_descriptors(self.listener)
         self.listener.listen(_MAX_WAITING)
         self._uids = frozenset(uids)

@@ -5,6 +5,7 @@ then for Landlock to say (student_confinement).
 """
 
 import errno
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +18,19 @@ _REFUSED = (
     # A rank that could be its own user and that of all in turn would leave files of both.
     *("setuid", "setreuid", "setresuid", "setfsuid", "setgroups"),
     *("setgid", "setregid", "setresgid", "setfsgid"),
-    # What shows others at work: who opens a file, how much memory is left.
-    *("inotify_init", "inotify_init1", "sysinfo"),
+    # What shows others at work: who opens a file, how much memory is left, which files are in it.
+    *("inotify_init", "inotify_init1", "sysinfo", "mincore", "cachestat"),
+    # What tells others something without a file: groups of processes, which anybody may ask for
+    # by a number; taking a file out of memory; requests to files, of which all have so many.
+    *("setpgid", "setsid", "pidfd_open", "fadvise64", "readahead", "io_setup"),
 )
+_DONE_BY_NOBODY = ("utime", "utimes", "futimesat", "utimensat")
+"""Whoever may write to a file or folder may change its times: in /dev, /tmp and /dev/shm all may.
+These seem to work, for who copies a file sets the times of the copy and minds an error."""
+_CLOCKS = ("clock_gettime", "clock_getres", "clock_nanosleep", "timer_create")
+_OF_A_PROCESS, _OF_A_THREAD = 1 << 31, 1 << 2
+"""Bits of a clock's number. How long any process has computed can be asked; of threads, the kernel
+shows only those of the process that asks."""
 _FREE_SPACE = ("statfs", "fstatfs")
 _LOCKS_AND_LEASES = (5, 6, 7, 36, 37, 38, 1024, 1026)
 """F_GETLK, F_SETLK, F_SETLKW, F_OFD_GETLK, F_OFD_SETLK, F_OFD_SETLKW, F_SETLEASE, F_NOTIFY."""
@@ -57,8 +68,14 @@ def filter_between_ranks(library: Any, allowed: Allowed) -> Any:
     arg, masked = library.Arg, library.MASKED_EQ
     # MPI and torch have threads of their own by now.
     made.set_attr(library.Attr.CTL_TSYNC, 1)
-    for name in (*_REFUSED, *(() if allowed.free_space else _FREE_SPACE)):
+    for name in _known(library, (*_REFUSED, *(() if allowed.free_space else _FREE_SPACE))):
         made.add_rule(no, name)
+    for name in _known(library, _DONE_BY_NOBODY):
+        made.add_rule(library.ERRNO(0), name)
+    for name in _CLOCKS:
+        made.add_rule(no, name, arg(0, masked, _OF_A_PROCESS | _OF_A_THREAD, _OF_A_PROCESS))
+    # A flag tells whether the file is in memory, or keeps it out.
+    made.add_rule(no, "preadv2", arg(5, library.NE, 0))
     for command in _LOCKS_AND_LEASES:
         made.add_rule(no, "fcntl", arg(1, masked, _LOW_HALF, command))
     for name, flags in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
@@ -70,6 +87,12 @@ def filter_between_ranks(library: Any, allowed: Allowed) -> Any:
     elif not allowed.ports:
         made.add_rule(no, "bind", arg(2, library.NE, _UNNAMED_NUM_BYTES))
     return made
+
+
+def _known(library: Any, names: Iterable[str]) -> Iterator[str]:
+    """Yield those that this architecture has, and this libseccomp knows."""
+    arch = library.system_arch()
+    return (name for name in names if library.resolve_syscall(arch, name) >= 0)
 
 
 def _refuse_sockets(made: Any, library: Any, allowed: Allowed) -> None:

@@ -30,6 +30,16 @@ def remove_contents(folder: Path, owner: int | None = None) -> None:
                     removed = True
 
 
+def unlock(folder: Path) -> None:
+    """Let our group write to a folder of ours again, and all others look, whatever it was made to.
+
+    Root looks as others do, where it has no rights of its own. A folder of somebody else's stays as
+    it is.
+    """
+    with contextlib.suppress(OSError):
+        _set_mode(str(folder), None, 0o775)
+
+
 def names_in(folder: Path, owner: int | None = None) -> list[str]:
     """Return the names in a folder, of all entries or of this user's; none without the folder."""
     with contextlib.suppress(OSError), _opened(str(folder)) as top:
@@ -60,7 +70,7 @@ def _remove(top: int, name: str) -> None:
         os.unlink(name, dir_fd=top)
         return
     except (IsADirectoryError, PermissionError):
-        _unlock(name, top)
+        _set_mode(name, top, 0o700)
     with _opened(name, top) as folder:
         while names := _names(folder):
             for inner in names:
@@ -68,7 +78,7 @@ def _remove(top: int, name: str) -> None:
                     os.unlink(inner, dir_fd=folder)
                 except IsADirectoryError:
                     # Only a folder that may be written to can be moved elsewhere.
-                    _unlock(inner, folder)
+                    _set_mode(inner, folder, 0o700)
                     os.rename(
                         inner,
                         f"removed-{secrets.token_hex(16)}",
@@ -78,11 +88,11 @@ def _remove(top: int, name: str) -> None:
     os.rmdir(name, dir_fd=top)
 
 
-def _unlock(name: str, parent: int) -> None:
-    """Make a folder of ours usable, through a descriptor that cannot be anything else."""
+def _set_mode(name: str, parent: int | None, mode: int) -> None:
+    """Change that of a folder of ours, through a descriptor that cannot be anything else."""
     handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=parent)
     try:
-        Path(f"/proc/self/fd/{handle}").chmod(0o700)
+        Path(f"/proc/self/fd/{handle}").chmod(mode)
     finally:
         os.close(handle)
 

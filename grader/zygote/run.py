@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import loopback, proc_access
+from . import device_links, loopback, proc_access
 from .confinement import Sealed, confine
 from .control_group import ControlGroup
 from .denied_time import DeniedTime
@@ -85,8 +85,15 @@ class Run:
             users = RunUsers.of_run(order.uid, order.ranks)
             self._sealed = Sealed(users, system_calls)
             make_folders(users, self._folder / "scratch")
+            # A zygote that was killed in a run has left both as they were in it.
             if order.mpirun is not None:
                 proc_access.open_to_group(users.first)
+            else:
+                proc_access.open_to_all()
+            if order.ranks > 1:
+                device_links.take_away()
+            else:
+                device_links.put_back()
             group = ControlGroup.own()
             self._supervised = SupervisedRun(
                 users,
@@ -99,7 +106,10 @@ class Run:
             self._supervisor = RunSupervisor(self._supervised)
         self._denied = DeniedTime(len(os.sched_getaffinity(0)))
         self._told_denied_s = 0.0
-        self._census = ProcessCensus(self._folder / _CENSUS_SOCKET, self._uids)
+        # Ranks that have others would see each other wait there.
+        self._census = ProcessCensus(
+            self._folder / _CENSUS_SOCKET, self._uids, is_open=order.ranks == 1
+        )
         self._memory = MemoryOfDescendants(order.memory_num_bytes) if group.memory < 0 else None
         if order.mpirun is None:
             for rank in range(order.ranks):
@@ -262,3 +272,4 @@ class Run:
             return end_sealed(self._supervisor, self._supervised, self._folder)
         finally:
             proc_access.open_to_all()
+            device_links.put_back()

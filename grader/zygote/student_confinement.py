@@ -38,6 +38,8 @@ _PROC = (
     *("sys/kernel/random", "sys/net/core/somaxconn", "sys/vm/overcommit_memory"),
 )
 """What does not change with what others do."""
+_DEV, _TERMINALS = Path("/dev"), Path("/dev/pts")
+"""Whoever opens a terminal there makes it appear to all."""
 _SYS = ("devices/system/cpu", "bus/pci", "devices/pci*")
 """Processors, and the devices that gloo looks through for a network."""
 
@@ -134,7 +136,7 @@ def _refuse_program(path: bytes | str, *_: object) -> NoReturn:
 
 def _rest(folder: Path) -> Iterator[Path]:
     """Yield what lies outside of the run's folder, but for the other processes."""
-    for path in landlock.beside(folder):
+    for path in _outside(folder):
         if path == Path("/proc"):
             yield from (each for each in path.iterdir() if not each.name.isdigit())
             yield from _of_this_process(without=_TELLS_OF_MEMORY)
@@ -145,12 +147,20 @@ def _rest(folder: Path) -> Iterator[Path]:
 def _unshared(folder: Path) -> Iterator[Path]:
     """Yield what lies outside of the run's folder and tells nothing of the other ranks."""
     proc, system = Path("/proc"), Path("/sys")
-    for path in landlock.beside(folder):
+    for path in _outside(folder):
         if path not in (proc, system):
             yield path
     yield from (proc / name for name in _PROC)
     yield from (each for name in _SYS for each in system.glob(name))
     yield from _of_this_process(without=_TELLS_OF_MEMORY | _TELLS_OF_OTHERS)
+
+
+def _outside(folder: Path) -> Iterator[Path]:
+    """Yield what lies beside the run's folder, but for terminals."""
+    for path in landlock.beside(folder):
+        for each in path.iterdir() if path == _DEV else (path,):
+            if each != _TERMINALS:
+                yield each
 
 
 def _of_this_process(*, without: Set[str]) -> Iterator[Path]:

@@ -19,7 +19,7 @@ from typing import Any
 from .control_group import ControlGroup
 from .memory import private_num_bytes
 from .processes import owned_by
-from .removal import names_in, remove_contents
+from .removal import names_in, remove_contents, unlock
 from .run_folders import own_folders, remove_own_folders
 from .run_users import RunUsers
 
@@ -165,6 +165,11 @@ def _clean(run: SupervisedRun) -> bool:
     System V memory and message queues are no files: no process of a run can make them.
     """
     stayed: list[str] = []
+    # What all may enter comes first: the folders of ranks lie in it.
+    for uid in run.users.all:
+        run.users.act_for(uid)
+        for folder in run.writable_by(uid):
+            unlock(folder)
     for uid in run.users.all:
         run.users.act_for(uid)
         for folder in run.writable_by(uid):

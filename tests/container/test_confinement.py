@@ -71,7 +71,8 @@ with ForkServer(modules) as server:
             "alive": [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
                       if set(range(uid, uid + NUMBERS_PER_RUN)) & set(uids_of(pid))],
             "left": [path + "/" + name for path in ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")
-                     for name in os.listdir(path) if os.lstat(path + "/" + name).st_uid],
+                     for name in os.listdir(path)
+                     if os.lstat(path + "/" + name).st_uid or name.startswith("grader-")],
         })
 print(json.dumps(answers))
 """
@@ -388,6 +389,25 @@ def test_daemons_and_hostile_files_do_not_reach_the_next_run():
     assert honest["values"] == [7.0]
 
 
+LOCKED = """
+    import os
+    def go(comm):
+        with open("large", "wb") as file:
+            file.write(bytes(1 << 20))
+        for folder in (os.getcwd(), os.environ.get("GRADER_SHARED_MEMORY", os.getcwd())):
+            os.chmod(folder, 0)
+        return 7
+    """
+
+
+def test_a_folder_that_a_rank_has_locked_is_removed():
+    """Its own one, which it works in, and that of its memory: who removes them unlocks them."""
+    locked = order(LOCKED, ranks=2, backend="mpi", confined=True)
+    answer, honest = runs(locked, order(HONEST))
+    assert set(answer["values"]) == {7.0}, answer
+    assert honest["values"] == [7.0]
+
+
 def test_a_stopped_mpirun_does_not_outlive_its_run():
     """Signals that only stop are no way to stay."""
     source = """
@@ -460,8 +480,45 @@ def in_world(world, source, **more):
 
 
 BETWEEN_RANKS = """
-import fcntl, os, resource, signal, socket, subprocess
+import ctypes, fcntl, os, resource, signal, socket, subprocess, time
 from pathlib import Path
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+IO_SETUP = {"x86_64": 206, "aarch64": 0}[os.uname().machine]
+
+def checked(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "")
+
+def ask_for_requests():
+    made = ctypes.c_ulong(0)
+    checked(LIBC.syscall(ctypes.c_long(IO_SETUP), ctypes.c_long(1000), ctypes.byref(made)))
+
+def in_a_child(act):
+    pid = os.fork()
+    if not pid:
+        status = 0
+        try:
+            act()
+        except OSError as error:
+            status = error.errno
+        finally:
+            os._exit(status)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if status:
+        raise OSError(status, "")
+
+def change_times(path, act):
+    before = os.lstat(path)
+    act()
+    after = os.lstat(path)
+    if (before.st_atime_ns, before.st_mtime_ns) == (after.st_atime_ns, after.st_mtime_ns):
+        raise PermissionError(1, "nothing changed")
+
+def follow_a_link():
+    if os.path.islink("/dev/stdin"):
+        return change_times("/dev/stdin", lambda: os.readlink("/dev/stdin"))
+    raise PermissionError(1, "there is none")
 
 def ways(own, rank, other, names):
     everybodys = own.parents[1]
@@ -474,6 +531,11 @@ def ways(own, rank, other, names):
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(names[1 - rank])
 
+    def wait_for_the_census():
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(shared / "census.sock"))
+
+    clock_of_the_other = ~other << 3 | 2
     return {
         "a file of the other": lambda: (theirs / "x").write_text("x"),
         "the other's folder": lambda: os.listdir(theirs),
@@ -481,7 +543,8 @@ def ways(own, rank, other, names):
         "what a link of the other says": lambda: os.readlink(theirs / "link"),
         "the size of a file of the other": lambda: os.stat(theirs / "file"),
         "the times of the other's folder": lambda: os.stat(theirs),
-        "the times of the folder of all": lambda: os.utime(everybodys, (1, 1)),
+        "the times of the folder of all": lambda: change_times(
+            everybodys, lambda: os.utime(everybodys, (1, 1))),
         "the mode of the folder of all": lambda: os.chmod(everybodys, 0o777),
         "how many files the other has open": lambda: os.stat(f"/proc/{other}/fd"),
         "how many threads the other has": lambda: os.stat(f"/proc/{other}/task"),
@@ -503,6 +566,20 @@ def ways(own, rank, other, names):
         "the cores it may use": lambda: os.sched_setaffinity(0, {0}),
         "its priority": lambda: os.nice(1),
         "the other's name": lambda: Path(f"/proc/{other}/comm").read_text(),
+        "a group of processes": lambda: in_a_child(lambda: os.setpgid(0, 0)),
+        "a session": lambda: in_a_child(os.setsid),
+        "a process by a descriptor": lambda: os.pidfd_open(other),
+        "how long the other has computed": lambda: time.clock_gettime(clock_of_the_other),
+        "its clock's precision": lambda: time.clock_getres(clock_of_the_other),
+        "a file out of memory": lambda: os.posix_fadvise(file.fileno(), 0, 0, 4),
+        "whether a file is in memory": lambda: os.preadv(
+            file.fileno(), [bytearray(1)], 0, os.RWF_NOWAIT),
+        "how many requests to files there are": ask_for_requests,
+        "a terminal": lambda: os.close(os.open("/dev/pts/ptmx", os.O_RDONLY)),
+        "the times of a device": lambda: change_times("/dev/null", lambda: os.utime("/dev/null")),
+        "the times of a folder": lambda: change_times("/tmp", lambda: os.utime("/tmp")),
+        "that a link was followed": follow_a_link,
+        "who waits for the zygote": wait_for_the_census,
         "the list of processes": lambda: os.listdir("/proc"),
         "the sockets of all": lambda: Path("/proc/self/net/sockstat").read_text(),
         "how busy it is": lambda: Path("/proc/loadavg").read_text(),
@@ -571,6 +648,17 @@ def test_without_the_second_confinement_there_are_such_ways():
     assert (answer["verdict"], answer["values"]) == ("", [7, 7])
     for printed in answer["printed"]:
         for way in ("a lock of a device", "UDP", "a local socket", "free", "space", "another user"):
+            assert way in printed
+        for way in (
+            "a session",
+            "computed",
+            "out of memory",
+            "is in memory",
+            "requests",
+            "a terminal",
+        ):
+            assert way in printed
+        for way in ("times of a device", "times of a folder"):
             assert way in printed
 
 
@@ -667,7 +755,7 @@ def test_before_it_starts_mpi_a_program_has_only_mpis_own_folder_in_common():
 
 
 USES = """
-import multiprocessing, os, socket, sqlite3, subprocess, sys, tempfile, threading
+import multiprocessing, os, shutil, socket, sqlite3, subprocess, sys, tempfile, threading, time
 from pathlib import Path
 import numpy as np
 
@@ -699,6 +787,18 @@ def files():
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "y").write_text(str(np.load("kept.npy")))
     Path("/dev/null").write_text("x")
+
+def times():
+    shutil.copy2("kept.npy", "copied.npy")
+    assert time.process_time() > 0 and time.thread_time() > 0
+    own = time.pthread_getcpuclockid(threading.get_ident())
+    assert time.clock_gettime(own) > 0 and time.clock_getres(own) < 1
+    with open("kept.npy", "rb") as file:
+        assert os.preadv(file.fileno(), [bytearray(6)], 0) == 6
+
+def standard_streams():
+    with open("/dev/stdout", "a") as stream:
+        stream.write("")
 
 def proc():
     Path("/proc/self/stat").read_text(), Path("/proc/cpuinfo").read_text()
@@ -785,9 +885,9 @@ def communicators():
     MPI.COMM_WORLD.Split(0).Dup().Barrier()
 
 def act(world):
-    uses = [files, proc, threads, fork, pipes, pool, locked_value, manager, shared_tensors,
-            tensors_in_a_queue, data_loader, database_in_memory, database_in_a_file, spawn,
-            shared_memory_block, python]
+    uses = [files, times, standard_streams, proc, threads, fork, pipes, pool, locked_value,
+            manager, shared_tensors, tensors_in_a_queue, data_loader, database_in_memory,
+            database_in_a_file, spawn, shared_memory_block, python]
     uses += {"gloo": [new_group, ddp], "none": []}.get(world, [communicators])
     worked = []
     for use in uses:
@@ -800,10 +900,20 @@ def act(world):
     print("worked: " + " ".join(worked), flush=True)
 """
 EVERYWHERE = (
-    *("files", "threads", "fork", "pipes", "pool", "locked_value", "manager", "shared_tensors"),
+    *(
+        "files",
+        "times",
+        "threads",
+        "fork",
+        "pipes",
+        "pool",
+        "locked_value",
+        "manager",
+        "shared_tensors",
+    ),
     *("tensors_in_a_queue", "data_loader", "database_in_memory"),
 )
-ALONE = ["database_in_a_file", "spawn", "shared_memory_block", "python"]
+ALONE = ["standard_streams", "database_in_a_file", "spawn", "shared_memory_block", "python"]
 """What works where there is one process to begin with, and is refused to ranks."""
 
 

@@ -48,12 +48,25 @@ def test_the_folders_of_a_course_lie_where_it_says(make):
     assert Course.read(root).suites == root / "suites"
 
 
+def test_a_course_says_how_much_is_told_where_a_part_does_not(make):
+    root = make("mine", "mpi_sgd")
+    file = root / "course.toml"
+    file.write_text(file.read_text() + 'feedback = "values"\nhidden_feedback = "sentence"\n')
+    own = root / "tests/suites/mpi_sgd/assignment.toml"
+    first = "case_time_limit_s"
+    own.write_text(own.read_text().replace(first, f'feedback = "verdict"\n{first}', 1))
+    parts = Course.read(root).load("mpi_sgd").parts
+    assert [part.feedback for part in parts] == ["verdict", *["values"] * (len(parts) - 1)]
+    assert {part.hidden_feedback for part in parts} == {"sentence"}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
         ("title", "titel", "titel: unknown key; did you mean title.*title: missing"),
         ('"A course"', "3", "title: found 3; expected a text of one line"),
         ('">=0"', '"0 to 1"', 'engine: found "0 to 1"; expected a range such as'),
+        ('">=0"', '">=0"\nfeedback = "much"', 'feedback: found "much"; expected one of verdict'),
         ('">=0"', '">=99"', f'found ">=99"; this is {__version__}'),
         ('name = "', 'name = "\n', r"course\.toml: is not TOML: .*line 1"),
     ],

@@ -24,28 +24,23 @@ _ENDED = "critical"
 
 def render(report: Report) -> str:
     """Return the JSON: an array with an object for each finding that has a line."""
-    # Of the same finding twice, as of two tests, the platform keeps one for each fingerprint.
-    counts: Counter[str] = Counter()
-    shown = []
-    for each in findings(report):
-        if each.file:
-            told = "\0".join((each.part, each.verdict.value, each.file, each.text))
-            shown.append(_violation(each, _fingerprint(told, counts[told])))
-            counts[told] += 1
-    return dump(shown)
+    found = [each for each in findings(report) if each.file]
+    alike: Counter[str] = Counter()
+    violations = []
+    for each in found:
+        told = "\0".join((each.part, each.verdict.value, each.file, each.text))
+        # Lines move with every change, so those that differ in it alone are counted.
+        violations.append(_violation(each, f"{told}\0{alike[told]}"))
+        alike[told] += 1
+    return dump(violations)
 
 
-def _violation(finding: Finding, fingerprint: str) -> dict[str, object]:
+def _violation(finding: Finding, identity: str) -> dict[str, object]:
+    """Return one finding; identity: what stays the same in the next report, and no other has."""
     return {
         "description": f"{finding.part}: {finding.text}",
         "check_name": finding.verdict.value,
-        "fingerprint": fingerprint,
+        "fingerprint": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
         "severity": _SEVERITIES.get(finding.verdict, _ENDED),
         "location": {"path": finding.file, "lines": {"begin": finding.line}},
     }
-
-
-def _fingerprint(told: str, num_before: int) -> str:
-    """Return what stays the same for the same finding in the next report."""
-    told += f"\0{num_before}" if num_before else ""
-    return hashlib.sha256(told.encode("utf-8", "backslashreplace")).hexdigest()

@@ -15,8 +15,7 @@ def deadlock(evidence: Evidence) -> Markup | None:
         return None
     last = max(evidence.timeline.messages, key=lambda each: each.received_ms, default=None)
     told = _cycle_text(found)
-    last_text = _last_text(last, evidence.timeline.num_messages_left_out)
-    children = [element("p", told, class_="message"), element("p", last_text)]
+    children = [element("p", told, class_="message"), element("p", _last_text(last, evidence))]
     if evidence.num_ranks <= _MOST_RANKS:
         children.insert(0, _picture(found, evidence.num_ranks, last, told))
         children.insert(1, _key(last))
@@ -72,11 +71,16 @@ def _cycle_text(found: Deadlock) -> str:
     return f"Cycle: {ranks}. Each waits for the next, so none goes on."
 
 
-def _last_text(last: Message | None, num_left_out: int) -> str:
-    if last is None and num_left_out:
-        return f"{num_left_out} messages had arrived; the record of this case does not hold them."
+def _last_text(last: Message | None, evidence: Evidence) -> str:
     if last is None:
-        return "No message between ranks had arrived in this case."
+        num_left_out = evidence.timeline.num_messages_left_out
+        if num_left_out:
+            messages = "1 message" if num_left_out == 1 else f"{num_left_out} messages"
+            return (
+                f"{messages} between ranks had arrived, all of them before the first call that "
+                "is shown here."
+            )
+        return "No message between ranks is known to have arrived in this case."
     where = f", received at {last.received_at}" if last.received_at else ""
     return (
         f"The last exchange that was completed: rank {last.source} to rank {last.destination}, "

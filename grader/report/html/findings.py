@@ -19,7 +19,8 @@ def _differing(found: Differences) -> Markup:
     ]
     told = f"rank {found.rank}: {found.num_differing} of {found.num_elements} elements differ"
     if found.num_differing > len(found.elements):
-        told += f"; the first {len(found.elements)} of them"
+        number = f" {len(found.elements)}" if len(found.elements) > 1 else ""
+        told += f"; the first{number} of them"
     return table(told, ("element", "expected", "actual"), rows)
 
 
@@ -28,7 +29,11 @@ def budgets(evidence: Evidence) -> Markup | None:
     found = evidence.budgets
     if not found:
         return None
-    most = max(max(each.actual, each.allowed, each.reference or 0) for each in found) or 1
+    most: dict[str, float] = {}
+    """By unit: bytes and milliseconds have no length in common."""
+    for each in found:
+        largest = max(each.actual, each.allowed, each.reference or 0)
+        most[each.unit] = max(most.get(each.unit, 0), largest)
     formulas = dict.fromkeys(each.formula for each in found if each.formula)
     rows: list[tuple[Child, ...]] = [
         (
@@ -45,7 +50,7 @@ def budgets(evidence: Evidence) -> Markup | None:
     return figure(
         "Against the budget",
         *(element("p", f"allowed: {formula}") for formula in formulas),
-        *(_bar(each, most) for each in found),
+        *(_bar(each, most[each.unit] or 1) for each in found),
         element("p", key, class_="faint"),
         beside_table("The same as a table", table("Quantities and budgets", heads, rows)),
     )

@@ -54,7 +54,11 @@ def part_section(report: Report, part: PartResult, number: int) -> Markup:
         *blocks,
         *(_not_run(loss) for loss in not_run(part)),
         _held(held) if held else None,
-        *(_success(part, test, f"{name}-held") for test in held if test.evidence is not None),
+        *(
+            _success(test, f"{name}-held", is_open=not blocks)
+            for test in held
+            if test.evidence is not None
+        ),
         *(element("p", f"Note: {one_line(note)}") for note in part.notes),
         _again(report, part) if part.verdict is not Verdict.ACCEPTED else None,
         id=name,
@@ -160,14 +164,14 @@ def _held(tests: Sequence[TestResult]) -> Markup:
     )
 
 
-def _success(part: PartResult, test: TestResult, name: str) -> Markup:
-    """Return what was seen of a test that holds, folded where a loss has its own pictures."""
+def _success(test: TestResult, name: str, *, is_open: bool) -> Markup:
+    """Return what was seen of a test that holds, folded where a loss comes before it."""
     seen = test.evidence
     return element(
         "details",
         element("summary", "How your ranks communicated where a test holds"),
         _pictures(seen, name) if seen is not None else None,
-        open=part.verdict is Verdict.ACCEPTED,
+        open=is_open,
     )
 
 

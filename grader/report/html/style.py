@@ -73,10 +73,12 @@ code,pre,.code td,.code th{font-family:ui-monospace,monospace;font-size:.85rem}
 .code .found th{color:var(--bad);font-weight:700}
 .code .finding{overflow-wrap:anywhere;font-family:system-ui,sans-serif;color:var(--bad);
 margin:0 0 .4rem;padding-left:.6rem;border-left:3px solid var(--bad)}
-svg{display:block;max-width:100%}
-td svg{max-width:none}
+svg{display:block;max-width:100%}svg.bar{max-width:none}
+.blank{display:inline-block;min-width:4rem;border-bottom:1px solid var(--text)}
+.blank.long{min-width:14rem}
 pre code{display:block;min-height:1.2em}
 svg text{fill:var(--text);font:12px system-ui,sans-serif}
+svg .above{paint-order:stroke;stroke:var(--raised);stroke-width:4px;stroke-linejoin:round}
 svg .small{font-size:11px;fill:var(--faint)}
 .ring{width:100%;max-width:26rem;height:auto;margin:0 auto}
 .node{fill:var(--back);stroke:var(--text);stroke-width:2}

@@ -31,12 +31,12 @@ def timeline(evidence: Evidence, name: str) -> Markup | None:
 def _told(seen: Timeline) -> Markup:
     left_out = []
     if seen.num_spans_left_out:
-        left_out.append(f"the {len(seen.spans)} last calls; {seen.num_spans_left_out} before them")
+        left_out.append((len(seen.spans), seen.num_spans_left_out, "calls"))
     if seen.num_messages_left_out:
-        left_out.append(
-            f"the {len(seen.messages)} last messages; {seen.num_messages_left_out} before them"
-        )
-    cut = f" Shown are {' are left out, and '.join(left_out)} are left out." if left_out else ""
+        left_out.append((len(seen.messages), seen.num_messages_left_out, "messages"))
+    cut = "".join(
+        f" Of {shown + others} {what} {_last(shown)}." for shown, others, what in left_out
+    )
     return element(
         "p",
         "Milliseconds since the first call, on the machine's clock (CLOCK_MONOTONIC) as each rank "
@@ -45,12 +45,17 @@ def _told(seen: Timeline) -> Markup:
     )
 
 
+def _last(num_shown: int) -> str:
+    if num_shown == 0:
+        return "none is shown, for all of them arrived before"
+    return f"the last {num_shown} are shown" if num_shown > 1 else "the last is shown"
+
+
 def _drawing(seen: Timeline, num_ranks: int, name: str) -> Markup:
     known = [time for span in seen.spans for time in (span.began_ms, span.ended_ms or 0.0)]
     known += [each.received_ms for each in seen.messages]
-    first = min(each.began_ms for each in seen.spans)
-    first = min([first, *(each.sent_ms for each in seen.messages)])
-    scale = _Scale(first, max(known))
+    # What was sent before the first call that is shown begins at the left edge.
+    scale = _Scale(min(each.began_ms for each in seen.spans), max(known))
     height = _TOP + _LANE * num_ranks + 4
     lanes = [_lane(rank) for rank in range(num_ranks)]
     labels = element(
@@ -71,6 +76,8 @@ def _drawing(seen: Timeline, num_ranks: int, name: str) -> Markup:
         *lanes,
         *(_bar(span, scale) for span in seen.spans),
         *(_arrow(each, scale) for each in seen.messages),
+        # Upon all others: on a phone there is no room beside the bars.
+        *(_label(span) for span in seen.spans if span.ended_ms is None),
         class_="time",
         height=height,
         role="img",
@@ -123,23 +130,29 @@ def _lane(rank: int) -> Markup:
 
 
 def _bar(span: CallSpan, scale: _Scale) -> Markup:
-    y = _TOP + _LANE * span.rank + _ROWS.get(span.kind, _ROWS["wait"]) - 4
     begin = scale.place(span.began_ms)
     is_open = span.ended_ms is None
     end = 99.5 if span.ended_ms is None else scale.place(span.ended_ms)
-    shown = element(
+    return element(
         "rect",
         element("title", _title(span)),
         x=f"{begin:.3f}%",
-        y=y,
+        y=_height(span),
         width=f"{max(end - begin, _NARROWEST):.3f}%",
         height=_BAR,
         class_="open" if is_open else f"bar-{span.kind}",
     )
-    if not is_open:
-        return shown
-    label = f"{span.name}, not returned"
-    return joined(shown, element("text", label, x="99%", y=y + 19, text_anchor="end"))
+
+
+def _height(span: CallSpan) -> int:
+    """Return where the bar of a call begins."""
+    return _TOP + _LANE * span.rank + _ROWS.get(span.kind, _ROWS["wait"]) - 4
+
+
+def _label(span: CallSpan) -> Markup:
+    """Return what says that a call has not returned, below its bar."""
+    label, y = f"{span.name}, not returned", _height(span) + 19
+    return element("text", label, x="99%", y=y, text_anchor="end", class_="above")
 
 
 def _title(span: CallSpan) -> str:

@@ -48,6 +48,13 @@ def test_a_mistake_is_named(tmp_path, text, problem):
         read(tmp_path, text)
 
 
+def test_a_hand_in_has_one_time(tmp_path):
+    file = tmp_path / "times.csv"
+    file.write_text("hand_in,submitted_at\na,2026-11-20T11:00\na,2026-11-20T12:00\n")
+    with pytest.raises(UsageError, match="line 3: a is there twice"):
+        class_file.read_times(file, UTC)
+
+
 def test_times_have_a_zone_or_get_one(tmp_path):
     file = tmp_path / "times.csv"
     file.write_text("hand_in,submitted_at\na,2026-11-20T10:00:00+01:00\nb,2026-11-20 10:00\n")

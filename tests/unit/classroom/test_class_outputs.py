@@ -2,11 +2,20 @@
 
 import csv
 import io
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from class_samples import NAMES, grading, hand_in, outcome, part, report, standing, test_result
 
-from grader.classroom import class_page, gradebook, marking_sheets, regrading, student_reports
+from grader.classroom import (
+    class_page,
+    gradebook,
+    marking_sheets,
+    outputs,
+    regrading,
+    student_reports,
+)
 from grader.classroom.facts import causes, histogram, rates, reports_of, signature
 from grader.classroom.gradings import Grading
 from grader.classroom.manual_marks import Given
@@ -14,7 +23,7 @@ from grader.classroom.marking import mark
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
 from grader.classroom.similarity import Pair, near_identical
-from grader.classroom.standing import Rules, Work, standings
+from grader.classroom.standing import Rules, Strays, Work, standings
 from grader.evidence import Deadlock, Evidence, WaitingRank
 from grader.model import Verdict
 
@@ -76,6 +85,16 @@ def test_the_page_of_the_class_has_no_names():
     assert "secret" not in page and "the hand-in is no archive" in page
     assert NAMES.of("anna-secret") in page
     assert "<script>" not in page and "97%" in page
+
+
+def test_what_is_noted_on_every_grading_is_told_once():
+    """What is noted on one is for its student."""
+    both = [
+        replace(report(), notes=("the image is older", f"ignored {name}")) for name in ("a", "b")
+    ]
+    found = [standing(grading(each), label=f"s{n}") for n, each in enumerate(both)]
+    told = list(outputs.summary(found, Strays((), ()), [], [], Path("out")))
+    assert [line for line in told if "note" in line] == ["note on all gradings: the image is older"]
 
 
 def test_the_same_mistake_is_one_cause():
@@ -160,6 +179,19 @@ def test_tests_that_are_new_or_gone_are_told():
     assert [(line.test, line.why) for line in found.lines] == [("ring: test_new", "new")]
 
 
+def test_other_prices_and_questions_are_told_though_no_verdict_is_another():
+    dearer = replace(test_result(), points=7.0, max_points=7.0)
+    found = regraded(
+        report(manual=(("method", 3.0),)),
+        report([part(tests=[dearer])], manual=(("method", 4.0), ("figures", 2.0))),
+    )
+    assert [(line.test, line.before, line.now) for line in found.lines] == [
+        ("ring: test_sum", "5 of 5 points", "7 of 7 points"),
+        ("figures", "", "2"),
+        ("method", "3", "4"),
+    ]
+
+
 def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     marked = grading(report(manual=(("method", 3.0),)))
     rubrics = {"method": ((2.0, "what"), (1.0, "where"))}
@@ -175,8 +207,14 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     assert len(names) == 4 and all(name.endswith(".pdf") for name in names[:2])
     assert marked.report.submission not in (tmp_path / "s1" / "report.html").read_text()
     page = (tmp_path / "s1" / "sheet.html").read_text()
-    assert "method/1" in page and "<script>" not in page and "____ of 2" in page
     assert "<code>second line</code>" in page and "\\" not in page.partition("<body>")[2]
+    assert "method/1" in page and "<script>" not in page
+    assert page.count('role="img" aria-label="blank: points">&nbsp;</span> of ') == 2
+    assert page.count('aria-label="blank: comment"') == 2 and "u2003" not in page
+    filled = mark(marked, {"method/1": Given(1.5, "well", "")}, rubrics)
+    marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, files)
+    page = (tmp_path / "s1" / "sheet.html").read_text()
+    assert page.count("blank: points") == 1 and "<td>1.5 of 2</td><td>well</td>" in page
     text = marking_sheets.to_fill([("s1", found)])
     assert [row["row"] for row in csv.DictReader(io.StringIO(text))] == ["method/1", "method/2"]
 

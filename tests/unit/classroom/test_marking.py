@@ -66,7 +66,9 @@ def test_marks_come_from_a_csv_or_a_toml(tmp_path):
     table.write_text("id,row,points,comment\nanna,method/1,1.5,good\nanna,volume,,\n")
     tables = tmp_path / "marks.toml"
     tables.write_text('[anna]\n"method/1" = { points = 1.5, comment = "good" }\n')
-    for file in (table, tables):
+    local = tmp_path / "local.csv"
+    local.write_text("id;row;points;comment\nanna;method/1;1,5;good\n")
+    for file in (table, tables, local):
         found = manual_marks.read(file)
         assert [(row, each.points, each.comment) for row, each in found["anna"].items()] == [
             ("method/1", 1.5, "good")

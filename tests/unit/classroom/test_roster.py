@@ -34,6 +34,12 @@ def test_a_number_or_a_name_says_whose_it_is(students):
     assert ids(students, name="A\u0308nne  ärni") == ["dd"]
 
 
+def test_a_spreadsheet_may_write_semicolons_and_crlf(students, tmp_path):
+    file = tmp_path / "semicolons.csv"
+    file.write_text(TEXT.replace(",", ";").replace("\n", "\r\n"), encoding="utf-8-sig")
+    assert roster.read(file) == students
+
+
 def test_one_of_a_group_hands_in_for_all(students):
     assert ids(students, moodle="101") == ["aa", "bb"]
 

@@ -88,6 +88,15 @@ def test_of_many_calls_the_last_ones_stay_and_the_others_are_counted():
     assert shown.num_messages_left_out == 8
 
 
+def test_the_last_message_stays_however_early_it_was_sent():
+    """A picture of a deadlock names it: it may have been under way for long."""
+    sent = [send(0, 1), *(call(number, "Barrier") for number in range(1, 9))]
+    shown = timeline_of(trace(sent, [receive(8, 0)]), most_spans=4)
+    (message,) = shown.messages
+    assert message.sent_ms < min(span.began_ms for span in shown.spans)
+    assert shown.num_messages_left_out == 0
+
+
 def test_a_clock_out_of_its_mind_stays_a_number_that_can_be_drawn():
     far = call(0, "Barrier", entered_ns=(1 << 63) - 2, left_ns=(1 << 63) - 1)
     spans = timeline_of(trace([call(0, "Barrier")], [far])).spans

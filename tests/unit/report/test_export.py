@@ -285,6 +285,24 @@ def test_no_finding_is_outside_the_submission(message):
         assert re.fullmatch(r"[\w.-]+", path.name)
 
 
+def test_no_two_findings_have_one_fingerprint():
+    """GitLab shows one of those that share it. Where lines have moved, each keeps its own."""
+
+    def fingerprints(*lines):
+        tests = [
+            TestResult(
+                f"test_{line}", "It ends.", Verdict.RUN_TIME_ERROR, 0, 1, "KeyError: 3",
+                f'  File "ring.py", line {line}, in fit\nKeyError: 3',
+            )
+            for line in lines
+        ]  # fmt: skip
+        report = marked(example.part("ring", "A ring", *tests))
+        return [each["fingerprint"] for each in json.loads(rendered("gitlab", report))]
+
+    assert len(set(fingerprints(3, 5, 9))) == 3
+    assert fingerprints(3, 5, 9) == fingerprints(13, 15, 19)
+
+
 def test_a_fingerprint_is_the_same_in_the_next_report():
     """And another for another finding."""
     first, again = (

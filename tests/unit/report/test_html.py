@@ -1,18 +1,20 @@
 """The web page: what is on it, and that everybody can read it."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
-from grader.evidence import Edge, Evidence
-from grader.model import Verdict
+from grader.evidence import Budget, Edge, Evidence, Timeline
 from grader.report import html
 from grader.report.html.circle import ring_of
 from grader.report.html.communication import bytes_text, communication
+from grader.report.html.deadlock import deadlock
+from grader.report.html.findings import budgets
 from grader.report.html.markup import element, raw
 from grader.report.html.style import DARK, LIGHT
 
-from .example import every_verdict, full_marks, seen, usual
+from .example import every_verdict, full_marks, part, seen, usual
 
 
 def luminance(colour):
@@ -37,10 +39,10 @@ def test_every_text_colour_has_the_contrast_of_wcag_aa(palette, ground):
 
 def test_every_part_verdict_and_price_is_on_the_page():
     page = html.render(every_verdict())
-    for number, part in enumerate(every_verdict().parts, 1):
+    for number, shown in enumerate(every_verdict().parts, 1):
         assert f'<section id="part-{number}"' in page
         assert f'href="#part-{number}"' in page
-        for test in part.tests:
+        for test in shown.tests:
             assert test.verdict.value in page
     assert "-6 points " in page
     assert "Score" in html.render(full_marks())
@@ -61,34 +63,47 @@ def test_all_kinds_of_evidence_are_on_the_page():
         assert f"<figcaption>{title}</figcaption>" in page
     assert "Cycle: 0 → 3 → 2 → 0." in page
     assert "A ring: 0 → 1 → 2 → 3 → 0." in page
-    assert "12 before them are left out" in page
+    assert "Of 28 calls the last 16 are shown." in page
+    assert "Of 4 messages the last is shown." in page
+    assert "12 of 13 elements differ; the first of them" in page
     assert "The last exchange that was completed: rank 3 to rank 0, 96 B, tag 7" in page
     figures = page.split("<figure")[1:]
     assert all("<table" in each for each in figures), "a picture without its table"
 
 
-def test_messages_that_are_left_out_are_not_said_to_be_missing():
-    part = usual().parts[2]
-    evidence = seen()
-    for num_left_out, told in ((0, "No message between ranks had arrived"), (7, "7 messages had")):
-        timeline = replace(evidence.timeline, messages=(), num_messages_left_out=num_left_out)
-        test = replace(part.tests[0], evidence=replace(evidence, timeline=timeline))
-        page = html.render(replace(usual(), parts=(replace(part, tests=(test,)),)))
-        assert told in page
+@pytest.mark.parametrize(
+    ("num_left_out", "told"),
+    [
+        (0, "No message between ranks is known to have arrived in this case."),
+        (1, "1 message between ranks had arrived, all of them before"),
+        (9, "9 messages between ranks had arrived, all of them before"),
+    ],
+)
+def test_a_deadlock_does_not_deny_messages_that_are_left_out(num_left_out, told):
+    timeline = Timeline(seen().timeline.spans, (), 12, num_left_out)
+    shown = deadlock(replace(seen(), timeline=timeline))
+    assert told in shown and "the last message that arrived" not in shown
 
 
-def test_pictures_of_what_holds_are_folded_where_something_does_not():
-    part = usual().parts[2]
-    held = replace(
-        part.tests[0], verdict=Verdict.ACCEPTED, points=part.tests[0].max_points, evidence=seen()
+def test_what_holds_is_open_where_nothing_was_lost():
+    """Beside a loss it is folded: that comes first."""
+    summary = "<summary>How your ranks communicated where a test holds</summary>"
+    won, lost = usual().parts[1].tests[0], usual().parts[0].tests[0]
+    won = replace(won, evidence=seen())
+    for tests, is_open in (((won,), True), ((lost, won), False)):
+        page = html.render(replace(usual(), parts=(part("naive", "Naive", *tests),)))
+        assert f"<details{' open' if is_open else ''}>{summary}" in page
+
+
+def test_bars_of_one_unit_share_a_scale_and_others_do_not():
+    found = (
+        Budget("sent", 1e6, 4e6, "bytes"),
+        Budget("received", 4e6, 4e6, "bytes"),
+        Budget("time", 0.5, 1.0, "s"),
     )
-    summary = "<summary>How your ranks communicated where a test holds"
-    whole = replace(part, verdict=Verdict.ACCEPTED, tests=(held,))
-    for shown, fold in (
-        (whole, "<details open>"),
-        (replace(part, tests=(held, *part.tests[1:])), "<details>"),
-    ):
-        assert f"{fold}{summary}" in html.render(replace(usual(), parts=(shown,)))
+    shown = budgets(Evidence("", 4, budgets=found))
+    widths = re.findall(r'<rect x="0" y="20" width="([\d.]+)%"', shown)
+    assert widths == ["24.00", "96.00", "48.00"]
 
 
 def test_the_style_is_the_one_that_the_policy_allows_and_there_is_no_script():

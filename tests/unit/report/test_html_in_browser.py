@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from grader.classroom.class_page import _BAR_WIDTH, _bar
 from grader.report import html
+from grader.report.html.markup import element, table
+from grader.report.html.whole import whole
 
 from . import browser, hostile
 from .example import every_verdict, seen
@@ -122,3 +125,27 @@ def test_it_is_printed_with_its_tables(chromium, tmp_path):
     page.call("Emulation.setEmulatedMedia", media="print")
     height = "document.querySelector('details.data table').getBoundingClientRect().height"
     assert page.evaluate(height) > 0
+
+
+@pytest.mark.parametrize("width", [360, 1200])
+def test_no_bar_covers_what_has_not_returned(chromium, tmp_path, width):
+    """The words come after all bars, so they lie upon them."""
+    page = opened(chromium, tmp_path / "report.html", html.render(report_with_pictures()))
+    page.show(width)
+    covered = """[...document.querySelectorAll('svg.time text.above')].filter(each => {
+        for (let next = each.nextElementSibling; next; next = next.nextElementSibling)
+            if (next.tagName === 'rect') return true
+        return false}).length"""
+    assert page.evaluate("document.querySelectorAll('svg.time text.above').length") > 0
+    assert page.evaluate(covered) == 0
+
+
+def test_bars_in_a_table_keep_their_length(chromium, tmp_path):
+    """Beside long words on a phone: a bar that was cut would look like a full one."""
+    rows = [("word " * 40, "7 of 8", _bar(share)) for share in (0.5, 1.0)]
+    shown = whole("Bars", element("h1", "Bars"), table("rates", ("test", "hold", ""), rows))
+    page = opened(chromium, tmp_path / "class.html", shown)
+    page.show(360)
+    bars = "[...document.querySelectorAll('svg')].map(each => each.getBoundingClientRect().width)"
+    assert page.evaluate(bars) == [_BAR_WIDTH, _BAR_WIDTH]
+    assert page.evaluate(OVERFLOWING) <= 0

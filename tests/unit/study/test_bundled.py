@@ -1,13 +1,16 @@
 """The bundled studies: plans without mistakes, and figures whatever of them is missing."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from grader.courses import bundled
-from grader.study import Extent, Machine, Measurement, Results
-from grader.study.captions import is_empty
+from grader.study import Chart, Extent, Machine, Measurement, Results
+from grader.study.captions import caption, is_empty
+from grader.study.draw import draw
 from grader.study.loading import load, points_of
+from grader.study.measure import measure
 from grader.study.workplace import sources
 
 NAMES = bundled().names()
@@ -121,3 +124,149 @@ def test_every_table_row_has_all_columns(name):
         for figure in study.figures(results):
             for row in getattr(figure, "rows", ()):
                 assert len(row) == len(figure.columns), figure.name
+
+
+def _without_finite_numbers(value):
+    if isinstance(value, list):
+        return [_without_finite_numbers(each) for each in value]
+    return math.nan if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_and_findings_of_numbers_that_are_not_finite(name, tmp_path):
+    """A training that diverged ends without finite losses: no figure fails, none shows them."""
+    study = load(bundled().load(name))
+    points = points_of(study, Extent.QUICK)
+    runs = {
+        run.point: [replace(run, ranks=tuple(map(_lost, run.ranks)))]
+        for runs in results_of(name, points, lambda point: True).runs.values()
+        for run in runs
+    }
+    results = Results(runs, MACHINE, {})
+    for figure in study.figures(results):
+        shown = figure.finite() if isinstance(figure, Chart) else figure
+        assert isinstance(figure, Chart) <= ("nan" not in shown.csv()), figure.name
+        draw(shown, caption(shown, MACHINE), str(tmp_path / figure.name))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("mpi_sgd", "sync with own ring, 4 ranks: weights end as no finite numbers."),
+        (
+            "lenet_eyeriss",
+            "The loss of the all-reduce on 4 processes is no finite number from epoch 1 on",
+        ),
+        ("vgg_ddp", "The loss of all-reduce is no finite number from iteration 0 on."),
+    ],
+)
+def test_what_is_found_of_a_training_that_diverged(name, told):
+    """Its accuracy is that of a guess, its times are as ever."""
+    study = load(bundled().load(name))
+    results = results_of(name, points_of(study, Extent.QUICK), lambda point: True)
+    for runs in results.runs.values():
+        for place, run in enumerate(runs):
+            lost = [
+                {**each, **{key: value for key, value in _lost(each).items() if key in _LOSSES}}
+                for each in run.ranks
+            ]
+            runs[place] = replace(run, ranks=tuple(lost))
+    found = " ".join(study.findings(results))
+    assert told in found and " nan" not in found
+
+
+_LOSSES = ("loss", "losses", "test_loss", "parameters")
+
+
+def _lost(report):
+    return {key: _without_finite_numbers(value) for key, value in report.items()}
+
+
+def test_amdahls_law_is_fitted_against_the_serial_program():
+    """One rank of the parallel program takes twice as long: that is a part of its cost."""
+    study = load(bundled().load("mpi_sgd"))
+    points = points_of(study, Extent.QUICK)
+    results = results_of("mpi_sgd", points, lambda point: True)
+    for point in points:
+        ranks = point.ranks if point.name.startswith("sync") else 0
+        time_s = {0: 1.0, 1: 2.0, 2: 1.5, 4: 1.25}.get(ranks, 9.0)
+        report = {**REPORTS["mpi_sgd", "training.py"], "time_s": time_s}
+        if point.program == "training.py":
+            results.runs[point.name][:] = [Measurement(point.name, 0, (report,) * point.ranks)]
+    few = Results(results.runs, Machine(4, "a processor", {}), {})
+    (amdahl,) = (each for each in study.figures(few) if each.name == "amdahl")
+    assert "Amdahl, own ring: 100.0% serial" in [each.label for each in amdahl.series]
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "told"),
+    [
+        ({1: 0.8, 2: 0.7, 4: 0.3, 6: 0.2, 12: 0.1}, "from 4 workers on: 30.0%"),
+        ({1: 0.8, 2: 0.3, 4: 0.7, 6: 0.2}, "from 6 workers on: 20.0%"),
+        ({1: 0.8, 2: 0.3, 4: 0.7}, ""),
+    ],
+)
+def test_asynchronous_training_is_lost_from_where_it_stays_lost(accuracies, told):
+    study = load(bundled().load("mpi_sgd"))
+    report = REPORTS["mpi_sgd", "training.py"]
+    runs = {"serial": [Measurement("serial", 0, ({**report, "accuracy": 0.8},))]}
+    for workers, accuracy in accuracies.items():
+        name = f"async with 2 masters, {workers} worker{'s' if workers > 1 else ''}"
+        runs[name] = [Measurement(name, 0, ({**report, "accuracy": accuracy},))]
+    found = " ".join(study.findings(Results(runs, MACHINE, {})))
+    assert told in found and bool(told) == ("loses more than half" in found)
+
+
+@pytest.mark.parametrize(
+    ("high_ms", "told"),
+    [
+        (
+            4,
+            "On 4 ranks, for 2 numbers, ring was faster than MPI_Allreduce: medians of 3 and 6 ms.",
+        ),
+        (5, "ring and MPI_Allreduce took medians of 3 and 6 ms; half of their calls do not tell"),
+    ],
+)
+def test_of_two_reductions_nothing_is_said_where_their_calls_overlap(high_ms, told):
+    """What is known are quartiles of calls in one run, and no spread of runs."""
+    study = load(bundled().load("mpi_sgd"))
+    runs = {}
+    for name, times_ms in (("ring", (2, 3, high_ms)), ("MPI_Allreduce", (5, 6, 7))):
+        keys = ("quarter_s", "median_s", "three_quarters_s")
+        report = {key: [0.1, each / 1e3] for key, each in zip(keys, times_ms, strict=True)}
+        point = f"{name} all-reduce, 4 ranks"
+        runs[point] = [Measurement(point, 0, ({"lengths": [1, 2], **report},) * 4)]
+    (found,) = study.findings(Results(runs, MACHINE, {}))
+    assert told in found and "runs" not in found
+
+
+def test_runs_of_one_seed_are_compared_where_one_has_failed():
+    study = load(bundled().load("federated"))
+    ways = ("centralized", "serverless", "parameter server")
+    runs = {
+        way: [Measurement(way, i, ({"accuracy": i / 10, **_REST},)) for i in range(1, 4)]
+        for way in ways
+    }
+    runs["serverless"][0] = Measurement("serverless", 1, (), "crashed: ValueError: no")
+    (told,) = study.findings(Results(runs, MACHINE, {}))
+    assert "differ by at most 0.0 percentage points in 2 runs" in told
+
+
+_REST = {"time_s": 1.0, "accuracies": [], "labels": [], "num_training": 10}
+
+
+@pytest.mark.parametrize("divisor", [1, 4])
+def test_the_loss_of_a_program_is_the_mean_over_its_examples(divisor):
+    """Whatever it calls backward on: dividing by the nodes there is a way to take the mean."""
+    assignment = bundled().load("vgg_ddp")
+    found = sources(assignment, None)
+    text = found.files["part1/main.py"].decode()
+    assert "loss.backward()" in text
+    text = text.replace("loss.backward()", f"(loss / {divisor}).backward()")
+    changed = replace(found, files={**found.files, "part1/main.py": text.encode()})
+    point = points_of(load(assignment), Extent.QUICK)[0]
+    point = replace(point, settings={**point.settings, "iterations": 1, "batch_size": 8})
+    run = measure(point, 0, changed, data="", limit_s=60)
+    assert run.failure == ""
+    (loss,) = run.ranks[0]["losses"]
+    assert 1.5 < loss < 4

@@ -5,18 +5,21 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+import grader
 from grader.authoring import skeleton
 from grader.errors import UsageError
+from grader.runner.marked import kill_marked
 from grader.study import writing
 from grader.study.measure import measure
 from grader.study.plan import Launcher, Point
 from grader.study.workplace import Sources
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(grader.__file__).resolve().parents[1]
 SHARED = (ROOT / "grader" / "support" / "study_point.py").read_bytes()
 STUDY = '''"""Times my_sum on one and two ranks."""
 from grader.study import Chart, Dot, Point, Series
@@ -154,16 +157,8 @@ def test_settings_go_to_the_program_and_reports_come_from_all_ranks():
         ),
         ("raise NotImplementedError('TODO: sum')", "is not written yet: TODO: sum"),
         ("pass", "ended without a result, and printed no exception"),
-        ("import os; os._exit(3)", "ended without a result, and printed no exception"),
-        ("import os; os.kill(os.getpid(), 9)", "ended without a result"),
-        (
-            "from study_point import *; report(0, time_s=1.0); raise ValueError('then')",
-            "crashed: ValueError: then",
-        ),
-        (
-            "import os; from study_point import *; report(0, time_s=1.0); os._exit(1)",
-            "ended without a result",
-        ),
+        ("import os; os._exit(3)", "ended with exit code 3 without a result, and printed no exc"),
+        ("import os; os.kill(os.getpid(), 9)", "was ended by SIGKILL without a result"),
         ("raise ValueError('a\\x1b[2J' + 'b' * 10**4)", "crashed: ValueError: a [2Jbbb"),
         (
             "import os; open(os.environ['GRADER_STUDY_REPORTS'] + '/0.json', 'w').write('[1]')",
@@ -175,6 +170,26 @@ def test_an_end_without_a_result_is_told_in_one_sentence(text, told):
     found = run_program(text)
     assert found.ranks == () and not found.ran_out_of_time
     assert found.failure.startswith(told) and len(found.failure) < 250
+
+
+@pytest.mark.parametrize("launcher", Launcher)
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        ("raise ValueError('late')", "crashed: ValueError: late"),
+        ("import os; os._exit(3)", "after a result, and printed no exception"),
+        ("import os; os.kill(os.getpid(), 11)", "after a result, and printed no exception"),
+    ],
+)
+def test_a_crash_after_the_report_is_no_result(launcher, end, told):
+    """Half of it may not have been measured."""
+    text = (
+        "import os; from study_point import *\n"
+        "rank = int(os.environ.get('RANK', os.environ.get('OMPI_COMM_WORLD_RANK')))\n"
+        f"report(rank, time_s=1.0)\nif rank == 1:\n    {end}\n"
+    )
+    found = run_program(text, ranks=2, launcher=launcher)
+    assert found.ranks == () and told in found.failure and not found.is_certain
 
 
 @pytest.mark.parametrize("launcher", Launcher)
@@ -190,6 +205,51 @@ def test_a_hang_is_ended_with_all_its_processes(launcher):
     assert found.ran_out_of_time and found.failure == "did not end within 4 s"
     assert time.monotonic() - begin_s < 60
     assert not any(marker in _command_line(entry) for entry in Path("/proc").iterdir())
+
+
+@pytest.mark.parametrize("launcher", Launcher)
+def test_a_study_that_is_killed_leaves_no_ranks(launcher, tmp_path):
+    """They would compute on beside those of the study that goes on from there."""
+    marker = f"ranks_of_killed_{os.getpid()}_{launcher.value}"
+    begun = str(tmp_path / "begun")
+    text = f"import time\nopen({begun!r}, 'a').write('x')\ntime.sleep(300)"
+    code = (
+        "import sys\nfrom tests_of_studies import run_program, Launcher\n"
+        f"run_program({text!r}, ranks=2, launcher=Launcher({launcher.value!r}), limit_s=300)\n"
+    )
+    (tmp_path / "tests_of_studies.py").write_text(Path(__file__).read_text())
+    path = os.pathsep.join((str(tmp_path), str(ROOT)))
+    study = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path, "GRADER_STUDY_TEST": marker},
+    )
+    mark = f"GRADER_STUDY_TEST={marker}".encode()
+    try:
+        assert _within(60, lambda: (tmp_path / "begun").is_file())
+        study.kill()
+        study.wait()
+        assert _within(60, lambda: not _marked(mark)), _marked(mark)
+    finally:
+        study.kill()
+        kill_marked(mark)
+
+
+def _within(limit_s, holds):
+    until_s = time.monotonic() + limit_s
+    while not holds():
+        if time.monotonic() > until_s:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+def _marked(mark):
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if mark in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(_command_line(entry))
+    return found
 
 
 def _command_line(entry):

@@ -1,6 +1,8 @@
 """Charts and tables: their CSV, captions, pictures, and the page around them."""
 
+import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from PIL import Image
@@ -10,7 +12,7 @@ from grader.study.draw import draw
 from grader.study.figures import Chart, Dot, Series, Table
 from grader.study.page import page
 from grader.study.plan import Point
-from grader.study.results import Machine, Results
+from grader.study.results import Machine, Measurement, Results
 
 MACHINE = Machine(2, "a processor", {"Python": "3.11"})
 MEASURED = Series("ring", (Dot(1, 2.0, 1.5, 2.5), Dot(4, 3.0, 3.0, 3.0, True)))
@@ -34,16 +36,6 @@ def test_the_csv_of_a_chart_has_every_mark_and_its_kind():
     )
 
 
-def test_a_number_that_is_not_finite_is_in_the_csv_and_the_caption_and_not_drawn(tmp_path):
-    diverged = Series("loss", (Dot.exact(1, 2.0), Dot.exact(2, float("inf"))))
-    figure = chart(diverged)
-    assert "loss,2,inf,inf,inf,measured" in figure.csv()
-    assert "1 number was not finite" in caption(figure, MACHINE)
-    draw(figure, "", str(tmp_path / "loss"))
-    assert (tmp_path / "loss.png").stat().st_size > 0
-    assert is_empty(chart(Series("loss", (Dot.exact(1, float("nan")),))))
-
-
 def test_the_csv_of_a_table():
     assert TABLE.csv() == 'run,time (s)\n"a, b",1.23456\nc,\n'
 
@@ -61,6 +53,17 @@ def test_a_caption_says_on_how_many_cores_and_what_marks_mean():
     assert caption(TABLE, Machine(1, "p", {})) == "Two runs. Measured on 1 core (p)."
 
 
+def test_a_table_of_formulas_alone_is_not_called_measured():
+    assert caption(replace(TABLE, is_measured=False), MACHINE) == "Two runs."
+
+
+def test_numbers_at_a_logarithmic_axis_are_written_out(tmp_path):
+    few = Series("ring", tuple(Dot.exact(x, 0.2 + x / 10) for x in range(1, 9)))
+    draw(chart(few, is_log_y=True), "", str(tmp_path / "figure"))
+    texts = list(ET.parse(tmp_path / "figure.svg").getroot().itertext())
+    assert "0.3" in texts and not [each for each in texts if "e" in each and "0" in each]
+
+
 def test_a_chart_without_anything_measured_is_empty():
     assert is_empty(chart(MODELLED)) and is_empty(chart(Series("ring", ())))
     assert not is_empty(chart(MODELLED, MEASURED)) and not is_empty(TABLE)
@@ -70,6 +73,34 @@ MANY = [
     Series(f"series {i}", (Dot("a", 1.0 + i, 0.5 + i, 2.0 + i), Dot("b", 2.0, 2.0, 2.0, True)))
     for i in range(10)
 ]
+
+
+NOT_FINITE = Series("lost", (Dot(1, 2.0, 1.0, 3.0), *(Dot.exact(x, math.nan) for x in range(2, 9))))
+
+
+def test_what_is_no_finite_number_has_no_mark_and_is_told():
+    drawn = chart(NOT_FINITE, Series("all", (Dot.exact("a", math.inf),)), MEASURED).finite()
+    assert [len(each.dots) for each in drawn.series] == [1, 0, 2]
+    assert "nan" not in drawn.csv() and "inf" not in drawn.csv()
+    assert drawn.caption == (
+        "632 steps. No finite number, so no mark: lost at 2, 3, 4, 5, 6 and 2 more; all at a."
+    )
+    assert chart(MEASURED).finite() == chart(MEASURED)
+
+
+@pytest.mark.parametrize("others", [{}, {"is_bars": True}, {"is_log_y": True}, {"is_share": True}])
+def test_a_chart_of_nothing_finite_is_drawn_all_the_same(others, tmp_path):
+    nothing = chart(Series("all", (Dot.exact(1, math.nan),)), MODELLED, **others)
+    assert not is_empty(nothing)
+    draw(nothing.finite(), "", str(tmp_path / "figure"))
+    draw(chart(Series("all", ()), **others), "", str(tmp_path / "none"))
+
+
+def test_a_cell_that_is_no_finite_number_says_so():
+    table = Table("all", "All", ("run", "loss"), (("a", math.nan), ("b", math.inf)), "")
+    drawn = [(table, "")]
+    text = page("Study of it", "the reference", drawn, [], Results({}, MACHINE, {}), [])
+    assert "| a | no finite number |" in text and "| b | no finite number |" in text
 
 
 @pytest.mark.parametrize(
@@ -96,6 +127,14 @@ def test_every_figure_is_an_svg_of_texts_and_a_png(figure, tmp_path):
         assert picture.width > 900 and len(picture.convert("L").getcolors(256)) > 4
 
 
+@pytest.mark.parametrize("others", [{}, {"is_bars": True}])
+def test_a_series_that_is_alone_has_its_name(others, tmp_path):
+    """The others of the chart were not measured: which one is it?"""
+    draw(chart(MEASURED, Series("naive", ()), **others), "", str(tmp_path / "figure"))
+    texts = list(ET.parse(tmp_path / "figure.svg").getroot().itertext())
+    assert "ring" in texts and "naive" not in texts
+
+
 def test_the_same_figure_is_the_same_file(tmp_path):
     for name in ("a", "b"):
         draw(chart(MEASURED), "A caption.", str(tmp_path / name))
@@ -111,4 +150,17 @@ def test_the_page_has_figures_captions_reasons_and_the_machine():
     assert "- All is \\*well\\*." in text
     assert "| a, b | 1.235 |" in text and "| c | - |" in text
     assert "| ring, 4 ranks | crashed: ValueError: \\<b\\>\\|x\\|\\</b\\> |" in text
+    assert "Runs that failed" not in text
     assert "| cores that could be used | 2 |" in text and "| Python | 3.11 |" in text
+
+
+def test_the_page_tells_runs_that_failed_of_points_with_others():
+    runs = [
+        Measurement("ring", 0, ({"time_s": 1.0},)),
+        Measurement("ring", 1, (), "crashed: ValueError: <b>"),
+    ]
+    results = Results({"ring": runs}, MACHINE, {}, "MNIST")
+    text = page("Study of it", "it", [], [], results, [Point("ring", "ring", "program.py")])
+    assert "## Not measured" not in text
+    assert "## Runs that failed" in text and "| ring | 2 | crashed: ValueError: \\<b\\> |" in text
+    assert "| images | MNIST |" in text

@@ -1,11 +1,8 @@
 """Spreads, and sentences that claim no more than was measured."""
 
-import math
-
 import pytest
 
-from grader.study import Spread, compared
-from grader.study.results import Machine, Measurement, Results
+from grader.study import Machine, Results, Spread, compared
 
 
 @pytest.mark.parametrize(
@@ -27,17 +24,26 @@ def test_nothing_is_said_of_what_was_not_measured():
     assert compared("a", None, "b", Spread.of([1]), less="faster", unit="s") == ""
 
 
-def test_numbers_that_are_not_finite_have_no_mark_and_are_told():
-    ranks = [({"time_s": 1.0, "loss": loss},) for loss in (0.5, math.nan, 0.7)]
-    runs = [Measurement("a", repeat, each) for repeat, each in enumerate(ranks)]
-    results = Results({"a": runs}, Machine(2, "", {}), {})
-    assert results.numbers("a", "loss") == [0.5, 0.7]
-    assert results.spread("a", "time_s") == Spread(1.0, 1.0, 1.0, 3)
-    assert results.doubts("a") == ["loss was nan in 1 of 3 runs"]
-
-
 def test_a_spread_is_of_something():
     with pytest.raises(ValueError, match="takes a number"):
         Spread.of([])
     assert Spread.of([3, 1, 2]) == Spread(2, 1, 3, 3)
     assert Spread.of([2.0]).times(1e3).text(unit="ms") == "2e+03 ms (one run)"
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_of_what_is_no_finite_number_nothing_is_concluded(number):
+    lost = Spread.of([1.0, number, 2.0])
+    assert not lost.is_finite and lost.text(unit="s") == "no finite number"
+    for first, second in ((lost, Spread.of([1, 2])), (Spread.of([1, 2]), lost)):
+        told = compared("a", first, "b", second, less="faster", unit="s")
+        which = "a" if first is lost else "b"
+        assert told == f"a and b cannot be compared: {which} gave no finite number."
+
+
+def test_a_reason_in_a_cell_is_its_first_clause_and_says_that_it_was_cut():
+    machine = Machine(2, "a processor", {})
+    reasons = {"a": "time was up; the same command goes on", "b": "crashed: " + "x" * 99}
+    results = Results({}, machine, reasons)
+    assert results.why_in_short("a") == "time was up"
+    assert results.why_in_short("b").endswith("xxx...") and len(results.why_in_short("b")) == 48

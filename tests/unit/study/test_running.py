@@ -2,14 +2,14 @@
 
 from dataclasses import replace
 
-from grader.study.plan import Extent, Point, in_order, problems
+from grader.study import running
+from grader.study.plan import Extent, Launcher, Point, in_order, problems
 from grader.study.results import Machine, Measurement
 from grader.study.running import Job, run
 from grader.study.store import FILE, Store, key_of
 from grader.study.workplace import Sources
-from grader.study.writing import data_identity
 
-MACHINE = Machine(2, "a processor", {})
+MACHINE = Machine(2, "a processor", {"torch": "2"}, "here")
 SOURCES = Sources({"a.py": b"1"}, frozenset(["a.py"]), {"program.py": b"2"})
 
 
@@ -67,28 +67,42 @@ def test_what_is_measured_is_not_measured_again(tmp_path):
     assert len(results.reports("a")) == 2 and results.numbers("b", "time_s") == [1.0]
 
 
-def test_another_submission_setting_data_or_machine_is_measured_anew():
-    changed = Sources({"a.py": b"2"}, frozenset(), SOURCES.programs)
-    keys = {
-        key_of(point("a"), 0, SOURCES, "", MACHINE),
-        key_of(point("a"), 1, SOURCES, "", MACHINE),
-        key_of(point("a", settings={"n": 1}), 0, SOURCES, "", MACHINE),
-        key_of(point("a"), 0, changed, "", MACHINE),
-        key_of(point("a"), 0, Sources(SOURCES.files, frozenset(), {"p.py": b""}), "", MACHINE),
-        key_of(point("a"), 0, SOURCES, "mnist", MACHINE),
-        key_of(point("a"), 0, SOURCES, "", replace(MACHINE, num_cores=64)),
-        key_of(point("a"), 0, SOURCES, "", replace(MACHINE, processor="another")),
-        key_of(point("a"), 0, SOURCES, "", replace(MACHINE, software={"Python": "3.14"})),
-    }
-    assert len(keys) == 9
+def test_another_submission_setting_dataset_or_machine_is_measured_anew():
+    def key(name="a", repeat=0, found=SOURCES, images="MNIST", machine=MACHINE, **others):
+        return key_of(point(name, **others), repeat, found, images, machine)
+
+    keys = [
+        key(),
+        key(repeat=1),
+        key(settings={"n": 1}),
+        key(launcher=Launcher.PROCESSES),
+        key(found=Sources({"a.py": b"2"}, frozenset(), SOURCES.programs)),
+        key(found=Sources(SOURCES.files, frozenset(), {"p.py": b""})),
+        key(images="bundled digits"),
+        key(machine=replace(MACHINE, num_cores=4)),
+        key(machine=replace(MACHINE, processor="another")),
+        key(machine=replace(MACHINE, software={"torch": "3"})),
+        key(machine=replace(MACHINE, name="there")),
+    ]
+    assert len(set(keys)) == len(keys) and key() == keys[0]
 
 
-def test_data_is_known_by_its_files_and_not_by_its_path(tmp_path):
-    (tmp_path / "train").write_bytes(b"1")
-    before = data_identity(str(tmp_path))
-    assert data_identity(str(tmp_path)) == before
-    (tmp_path / "train").write_bytes(b"22")
-    assert data_identity(str(tmp_path)) != before and data_identity("") == ""
+def test_a_store_of_another_machine_or_dataset_is_not_used(tmp_path, monkeypatch):
+    """Where the data lie does not matter, for their files are as published."""
+    held = {"/a": ("MNIST",), "/b": ("MNIST",), "/c": ("CIFAR-10",)}
+    monkeypatch.setattr(running, "found_in", held.get)
+
+    def asked(machine, data):
+        fake = Fake()
+        job = Job([point("a")], Extent.QUICK, SOURCES, machine, data)
+        results = run(job, Store(tmp_path), str, measure_point=fake, now_s=fake.now_s)
+        return len(fake.asked), results.images
+
+    assert asked(MACHINE, "/a") == (1, "MNIST")
+    assert asked(MACHINE, "/b") == (0, "MNIST")
+    assert asked(MACHINE, "/c") == (1, "CIFAR-10")
+    assert asked(MACHINE, "") == (1, "bundled digits")
+    assert asked(replace(MACHINE, name="there"), "/a") == (1, "MNIST")
 
 
 def test_a_line_that_was_cut_off_is_measured_again(tmp_path):
@@ -114,7 +128,8 @@ def test_after_the_time_limit_the_rest_of_a_series_is_left_out(tmp_path):
 
 
 def test_a_longer_limit_gives_it_another_chance(tmp_path):
-    study([point("a", limit_s=10)], tmp_path, Fake(a=("", 20.0)))
+    for _ in range(2):
+        study([point("a", limit_s=10)], tmp_path, Fake(a=("", 20.0)))
     fake = Fake(a=("", 20.0))
     study([point("a", limit_s=10)], tmp_path, fake)
     assert fake.asked == []
@@ -129,24 +144,53 @@ def test_what_has_failed_is_not_run_a_second_time(tmp_path):
     assert results.why_missing("a") == "crashed: ValueError: no"
 
 
-def test_what_has_failed_once_is_tried_again_by_the_next_study(tmp_path):
-    """Its machine may have been busy; a run that only took too long is not begun again."""
-    points = [point("a"), point("b", "other")]
-    study(points, tmp_path, Fake(a=("crashed: OSError: busy", 1.0), b=("", 1000.0)))
+def test_a_crash_or_a_run_out_of_time_is_tried_once_more_after_all_others(tmp_path):
+    """It may come of a busy machine: the next command tries again, and no further one."""
+    points = [
+        *(point("a", "a", num_repeats=2), point("b", "late", num_repeats=2)),
+        *(point("c", "late"), point("d", "d")),
+    ]
+    fake = Fake(a=("crashed: OSError: no space", 1.0), b=("", 1000.0))
+    study(points[:3], tmp_path, fake)
+    assert fake.asked == [("a", 0), ("b", 0)]
+    again = Fake()
+    results = study(points, tmp_path, again)
+    assert again.asked == [("d", 0), ("a", 0), ("b", 0), ("c", 0), ("a", 1), ("b", 1)]
+    assert all(results.why_missing(each.name) == "" for each in points)
+    assert [run.repeat for run in results.runs["a"]] == [0, 1]
+
+
+def test_what_has_failed_twice_is_final(tmp_path):
+    for _ in range(2):
+        fake = Fake(a=("crashed: ValueError: no", 1.0), b=("", 1000.0))
+        study([point("a", "a"), point("b", "b")], tmp_path, fake)
+        assert len(fake.asked) == 2
     fake = Fake()
-    results = study(points, tmp_path, fake)
-    assert fake.asked == [("a", 0)] and results.why_missing("a") == ""
+    results = study([point("a", "a"), point("b", "b")], tmp_path, fake)
+    assert fake.asked == []
+    assert results.why_missing("a") == "crashed: ValueError: no"
+    assert results.why_missing("b") == "did not end"
 
 
-def test_a_repeat_that_failed_is_told_beside_those_that_did_not(tmp_path):
-    class FailsAgain(Fake):
-        def __call__(self, point, repeat, limit_s):
-            done = super().__call__(point, repeat, limit_s)
-            return replace(done, ranks=(), failure="crashed: x") if repeat else done
+def test_what_comes_again_for_certain_is_not_tried_again(tmp_path):
+    def wrong(point, repeat, limit_s):
+        return Measurement(point.name, repeat, (), "gave a wrong result: 3", is_certain=True)
 
-    results = study([point("a", num_repeats=2)], tmp_path, FailsAgain())
-    assert results.why_missing("a") == ""
-    assert results.doubts("a") == ["a run of 2 crashed: x"]
+    job = Job([point("a")], Extent.QUICK, SOURCES, MACHINE, "")
+    run(job, Store(tmp_path), str, measure_point=wrong)
+    results = study([point("a")], tmp_path, fake := Fake())
+    assert fake.asked == [] and results.why_missing("a") == "gave a wrong result: 3"
+
+
+def test_a_failed_repetition_is_told_beside_those_that_have_not_failed(tmp_path):
+    def once(point, repeat, limit_s):
+        failure = "crashed: MemoryError: " if repeat else ""
+        return Measurement(point.name, repeat, () if repeat else ({"n": 1.0},), failure)
+
+    job = Job([point("a", num_repeats=3), point("b")], Extent.QUICK, SOURCES, MACHINE, "")
+    results = run(job, Store(tmp_path), str, measure_point=once)
+    assert [(each.point, each.repeat) for each in results.failed_runs()] == [("a", 1)]
+    assert results.why_missing("a") == "" and results.numbers("a", "n") == [1.0]
 
 
 def test_no_study_takes_longer_than_its_budget(tmp_path):

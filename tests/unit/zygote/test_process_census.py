@@ -99,3 +99,10 @@ def test_a_stranger_is_not_counted(tmp_path):
     finish(start(census))
     assert census.drain() == {"seen": 0, "at_once": 0}
     census.close()
+
+
+def test_who_has_nothing_to_show_cannot_connect(tmp_path):
+    """Not even by mode: in a run of several ranks a full queue would tell something."""
+    made = ProcessCensus(tmp_path / "closed.sock", [os.getuid()], is_open=False)
+    made.close()
+    assert (tmp_path / "closed.sock").stat().st_mode & 0o777 == 0o600

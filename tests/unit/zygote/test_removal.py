@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.zygote.removal import names_in, remove_contents
+from grader.zygote.removal import names_in, remove_contents, unlock
 
 
 def test_a_tree_deeper_than_recursion_and_paths_allow_is_removed(tmp_path):
@@ -116,3 +116,16 @@ def _as_user(uid, act) -> int:
         finally:
             os._exit(status)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def test_a_folder_of_ours_that_is_locked_is_unlocked(tmp_path):
+    """So that it can be emptied; a link to one leads nowhere."""
+    for name in ("locked", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(0)
+    (tmp_path / "link").symlink_to("other")
+    unlock(tmp_path / "locked")
+    unlock(tmp_path / "link")
+    unlock(tmp_path / "missing")
+    assert (tmp_path / "locked").stat().st_mode & 0o777 == 0o775
+    assert (tmp_path / "other").stat().st_mode & 0o777 == 0

@@ -63,12 +63,13 @@ def _accuracies(results):
         for way in ALL
         if (spread := results.spread(way, "accuracy"))
     ]
+    has_long = any(results.reports(way) for way in LONG.values())
     return Chart(
         "final_accuracy", "Final accuracy on the test images", "", "accuracy",
         (Series("accuracy", tuple(dots)),),
         "Each with what its script says: FedAvg 5 rounds with batches of 32 on 4 clients, the "
-        f"others 3 epochs with batches of 100. At the right, FedAvg with {LONG_TIMES} local epochs "
-        "in place of one.",
+        "others 3 epochs with batches of 100."
+        + f" At the right, FedAvg with {LONG_TIMES} local epochs in place of one." * has_long,
         is_bars=True, is_share=True,
     )  # fmt: skip
 
@@ -99,9 +100,7 @@ def _table(results):
             (
                 way,
                 ranks,
-                accuracy.text("{:.1%}")
-                if accuracy
-                else results.why_missing(way).partition(";")[0][:60],
+                accuracy.text("{:.1%}") if accuracy else results.why_in_short(way),
                 time.text() if time else None,
                 _messages_ms(results, way),
             )

@@ -23,16 +23,16 @@ def _drop(results):
 
 
 def _same(results):
-    three = list(WAYS)[:3]
-    found = {way: results.numbers(way, "accuracy") for way in three}
-    runs = min(map(len, found.values()))
+    """Compare runs with the same seed: a run that failed has none beside it."""
+    found = [
+        {i: run["accuracy"] for i, (run, *_) in results.by_repeat(way).items()}
+        for way in list(WAYS)[:3]
+    ]
+    runs = set.intersection(*map(set, found))
     if runs:
-        most = max(
-            max(found[way][i] for way in three) - min(found[way][i] for way in three)
-            for i in range(runs)
-        )
+        most = max(max(each[i] for each in found) - min(each[i] for each in found) for i in runs)
         verb = "come" if most < 0.05 else "do NOT come"
         yield (
             f"The first three ways {verb} to about the same accuracy with the same seed: they "
-            f"differ by at most {100 * most:.1f} percentage points in {runs} runs."
+            f"differ by at most {100 * most:.1f} percentage points in {len(runs)} runs."
         )

@@ -58,8 +58,8 @@ def _accuracies(results):
             name = named(method, SHOWN, rate)
             reports = results.reports(name)
             if not reports:
-                why = results.why_missing(name).partition(";")[0]
-                rows.append((label, f"{rate:g}", "all", why[:60], None))
+                why = results.why_in_short(name)
+                rows.append((label, f"{rate:g}", "all", why, None))
                 continue
             for rank in range(SHOWN):
                 cells = [
@@ -123,4 +123,5 @@ def _sent():
         ("processes", "all-reduce, process 0", "all-reduce, others", "ring, each"), tuple(rows),
         "Of 61,706 gradients of 4 bytes; computed, not measured. The all-reduce is the plain one, "
         "in which process 0 collects and returns.",
+        is_measured=False,
     )  # fmt: skip

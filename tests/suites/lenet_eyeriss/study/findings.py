@@ -1,5 +1,7 @@
 """What the figures of lenet_eyeriss show, in sentences with numbers."""
 
+from math import isfinite
+
 from grader.study import compared
 
 from .figures import curve
@@ -12,16 +14,35 @@ def findings(results):
 
 
 def _agreement(results):
+    """Compare losses of runs with the same seed: a run that failed has none beside it."""
     for rate in (LEARNING_RATE, FAST_RATE):
-        both = [results.reports(named(method, SHOWN, rate)) for method in METHODS]
-        if all(both):
-            pairs = zip(*(runs[0][0]["loss"] for runs in both), strict=True)
-            most = max(abs(one - other) for one, other in pairs)
-            verb = "agree" if most < 1e-3 else "do NOT agree"
-            yield (
-                f"All-reduce and ring {verb} at learning rate {rate:g}: their losses differ by at "
-                f"most {most:.1e} in any epoch."
+        both = [results.by_repeat(named(method, SHOWN, rate)) for method in METHODS]
+        repeats = set.intersection(*map(set, both))
+        if not repeats:
+            continue
+        first, second = (runs[min(repeats)][0] for runs in both)
+        lost = _lost(first, METHODS["allreduce"]) or _lost(second, METHODS["ring_allreduce"])
+        if lost:
+            yield f"{lost}, at learning rate {rate:g}."
+            continue
+        pairs = zip(first["loss"], second["loss"], strict=True)
+        most = max(abs(one - other) for one, other in pairs)
+        verb = "agree" if most < 1e-3 else "do NOT agree"
+        yield (
+            f"All-reduce and ring {verb} at learning rate {rate:g}: their losses differ by at "
+            f"most {most:.1e} in any epoch."
+        )
+
+
+def _lost(curves, label):
+    """Say from when on a loss is no number; nothing where it always is one."""
+    for epoch, loss in zip(curves["epoch"], curves["loss"], strict=True):
+        if not isfinite(loss):
+            return (
+                f"The loss of the {label} on {SHOWN} processes is no finite number from epoch "
+                f"{epoch} on"
             )
+    return ""
 
 
 def _equal_models(results):

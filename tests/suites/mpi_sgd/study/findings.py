@@ -1,6 +1,6 @@
 """What the figures of mpi_sgd show, in sentences with numbers."""
 
-from grader.study import Spread, compared
+import math
 
 from .marks import staleness_of
 from .plan import (
@@ -14,7 +14,10 @@ from .plan import (
     serial,
     sync,
 )
-from .reducing_figures import crossing, medians_s
+from .reducing_figures import crossing
+
+_ALIKE = 0.08
+"""By so much accuracy differs from seed to seed."""
 
 
 def findings(results):
@@ -33,6 +36,9 @@ def _equal_ranks(results):
         for ranks in (2, 4, 8, 16):
             for reports in results.reports(sync(way, ranks)):
                 sums = [report["parameters"] for report in reports]
+                if not all(map(math.isfinite, sums)):
+                    yield f"{sync(way, ranks)}: weights end as no finite numbers."
+                    break
                 if max(sums) - min(sums) > 1e-6 * abs(max(sums)):
                     yield (
                         f"WRONG: {sync(way, ranks)}: the ranks end with different networks, "
@@ -50,10 +56,9 @@ def _equal_accuracy(results):
             continue
         ranks = [n for n, each in found.items() if each is not None]
         yield (
-            f"Synchronous training ({way}) is as accurate on {ranks[0]} to {ranks[-1]} ranks as "
-            f"alone: {min(medians):.1%} to "
-            f"{max(medians):.1%}, serial {alone.low:.1%} to {alone.high:.1%}."
-            if min(medians) > alone.low - 0.08
+            f"Synchronous training ({way}) is about as accurate on {ranks[0]} to {ranks[-1]} ranks "
+            f"as alone: {min(medians):.1%} to {max(medians):.1%}, serial {alone.text('{:.1%}')}."
+            if min(medians) > alone.low - _ALIKE
             else f"Synchronous training ({way}) is less accurate than the serial one: "
             f"{min(medians):.1%} to {max(medians):.1%} against {alone.text('{:.1%}')}."
         )
@@ -63,11 +68,13 @@ def _divergence(results):
     alone = results.spread(serial(), "accuracy")
     for masters in MASTERS:
         lost = None
-        for workers in WORKERS:
+        for workers in reversed(WORKERS):  # all those beyond have lost as much
             spread = results.spread(asynchronous(masters, workers), "accuracy")
-            if spread is not None and alone is not None and spread.median < alone.median / 2:
-                lost = (workers, spread)
+            if spread is None or alone is None:
+                continue
+            if spread.median >= alone.median / 2:
                 break
+            lost = (workers, spread)
         if lost is None:
             continue
         workers, spread = lost
@@ -98,23 +105,33 @@ def _reductions(results):
         if found is not None:
             before, first = found
             told = f"from {first} numbers on" if first else f"nowhere up to {before} numbers"
-            yield f"On {ranks} ranks the ring was faster than the naive all-reduce {told}."
+            yield f"On {ranks} ranks the ring's median beat the naive all-reduce's {told}."
         for way in ("ring", "naive"):
-            own, library = medians_s(results, way, ranks), medians_s(results, "library", ranks)
-            if own and library and max(own) == max(library):
-                longest = max(own)
-                (report, *_), (other, *_) = (
-                    results.reports(reducing(each, ranks))[0] for each in (way, "library")
+            own, library = (_longest(results, each, ranks) for each in (way, "library"))
+            if own and library and own[0] == library[0]:
+                yield _faster(
+                    f"On {ranks} ranks, for {own[0]} numbers,",
+                    (way, own),
+                    ("MPI_Allreduce", library),
                 )
-                yield compared(
-                    f"{way} ({ranks} ranks, {longest} numbers)", _last(report),
-                    "MPI_Allreduce", _last(other), less="faster", unit="ms",
-                )  # fmt: skip
 
 
-def _last(report):
-    """Return the spread of the longest array, in milliseconds."""
-    low, median, high = (
-        report[key][-1] * 1e3 for key in ("quarter_s", "median_s", "three_quarters_s")
+def _longest(results, way, ranks):
+    """Return length and quartiles in ms of the longest array; nothing where it was not reduced."""
+    for report, *_ in results.reports(reducing(way, ranks)):
+        keys = ("quarter_s", "median_s", "three_quarters_s")
+        return (report["lengths"][-1], *(report[key][-1] * 1e3 for key in keys))
+    return None
+
+
+def _faster(where, *both):
+    """Say which of two took less time; nothing of which where their usual times overlap."""
+    (fast, (_, _, first, high)), (slow, (_, low, second, _)) = sorted(
+        both, key=lambda each: each[1][2]
     )
-    return Spread(median, low, high, 15)
+    figures = f"medians of {first:.3g} and {second:.3g} ms"
+    if high >= low:
+        return (
+            f"{where} {fast} and {slow} took {figures}; half of their calls do not tell them apart."
+        )
+    return f"{where} {fast} was faster than {slow}: {figures}."

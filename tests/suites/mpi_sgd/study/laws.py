@@ -12,33 +12,30 @@ LEAST_POINTS = 3
 
 
 def law(results, way="ring"):
-    """Return (the times a law is fitted to, by ranks; T(1); whether they are modelled ones).
-
-    Measured speed-ups are against the serial program, and so is the law that is drawn beside them.
-    """
+    """Return (the times a law is fitted to, by ranks; whether they are modelled ones)."""
     measured = {
         ranks: spread.median
         for ranks, spread in spreads_of(results, {n: sync(way, n) for n in RANKS}, "time_s").items()
         if spread is not None and not results.is_oversubscribed(ranks)
     }
-    alone = results.spread(serial(), "time_s")
-    if len(measured) >= LEAST_POINTS and alone is not None:
-        return measured, alone.median, False
-    times_s = modelled_times_s(results, way, modelled.CLUSTER)
-    return times_s, times_s.get(1), True
+    if len(measured) >= LEAST_POINTS:
+        return measured, False
+    return modelled_times_s(results, way, modelled.CLUSTER), True
 
 
 def amdahl(results):
     """Return the chart of one size of work on more ranks."""
     series, said = [], []
     for way, label in WAYS.items():
-        times_s, alone_s, is_modelled = law(results, way)
+        times_s, is_modelled = law(results, way)
+        alone = results.spread(serial(), "time_s")
         series.append(Series(f"{label}, measured", dots_of(results, sync_speed_ups(results, way))))
-        if alone_s is None or len(times_s) < 2:
+        if alone is None or max(times_s, default=1) == 1:
             continue
-        fraction = amdahl_fraction(list(times_s), list(times_s.values()), alone_s)
+        # One rank of the parallel program is not the serial one: it calls MPI all the same.
+        fraction = amdahl_fraction(list(times_s), list(times_s.values()), alone.median)
         if is_modelled:
-            ratios = {ranks: alone_s / time_s for ranks, time_s in times_s.items()}
+            ratios = {ranks: alone.median / time_s for ranks, time_s in times_s.items()}
             series.append(Series(f"{label}, modelled", exact_dots(ratios), True))
         curve = {ranks: amdahl_speed_up(ranks, fraction) for ranks in RANKS}
         series.append(
@@ -47,13 +44,19 @@ def amdahl(results):
             )
         )
         kind = "modelled" if is_modelled else "measured"
+        if fraction == 1:  # the law has no larger one
+            said.append(
+                f"{label}: by {kind} time not faster than the serial program, so the serial share "
+                "is 100%, the most that the law knows."
+            )
+            continue
         most = f"at most {1 / fraction:.1f} times as fast" if fraction else "no limit"
         said.append(f"{label}: fitted to {kind} time, serial share {fraction:.1%}, {most}.")
     return Chart(
         "amdahl", "Amdahl's law: one size of work on more ranks", "ranks", "speed-up",
         tuple(series),
-        " ".join(said)
-        + " The law knows no messages, whose share grows with the ranks. Fitted to modelled time "
+        " ".join(said) + " Against the serial program, in as many steps with the same batches."
+        " The law knows no messages, whose share grows with the ranks. Fitted to modelled time "
         f"where fewer than {LEAST_POINTS} measured points have a core for each rank. Model: "
         f"{modelled.CLUSTER.describe()}.",
         is_log_x=True, x_ticks=RANKS,

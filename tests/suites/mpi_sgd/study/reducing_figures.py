@@ -71,12 +71,12 @@ def _crossings(results):
     for ranks in REDUCING_RANKS:
         model = modelled.NETWORK.crossing_num_bytes(ranks)
         found = crossing(results, ranks)
-        why = results.why_missing(reducing("naive", ranks))
-        why = why or results.why_missing(reducing("ring", ranks))
+        why = results.why_in_short(reducing("naive", ranks))
+        why = why or results.why_in_short(reducing("ring", ranks))
         rows.append(
             (
                 ranks,
-                _crossing_text(found) if found else why[:60],
+                _crossing_text(found) if found else why,
                 "never" if model is None else f"{model / _NUM_BYTES:.0f}",
             )
         )

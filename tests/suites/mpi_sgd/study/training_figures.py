@@ -29,6 +29,11 @@ from .plan import (
 )
 
 SERIAL = "serial"
+_SLOW = (
+    " With `rate / workers` steps are divided by the number of workers (Zhang et al. 2016): old "
+    "gradients then do less harm, but little is learned in so few steps, as the serial program "
+    "shows."
+)
 
 
 def training_figures(results):
@@ -129,6 +134,7 @@ def _async(results):
                 label, dots_of(results, spreads, lambda workers, more=num_others: workers + more)
             )
         )
+    slow = _SLOW if any(each.dots for each in accuracies[len(MASTERS) :]) else ""
     times.append(level(SERIAL, alone, WORKERS))
     accuracies.append(level(SERIAL, results.spread(serial(), "accuracy"), WORKERS))
     common: dict[str, Any] = {"x_label": "workers", "x_ticks": WORKERS, "is_log_x": True}
@@ -147,10 +153,7 @@ def _async(results):
         Chart(
             "async_accuracy", "Asynchronous training: accuracy by workers", y_label="accuracy",
             series=tuple(accuracies), is_share=True,
-            caption=f"On the test images, after {work} of all workers. With `rate / workers` steps "
-            "are divided by the number of workers (Zhang et al. 2016): old gradients then do less "
-            "harm, but little is learned in so few steps, as the serial program shows.",
-            **common,
+            caption=f"On the test images, after {work} of all workers.{slow}", **common,
         ),
     ]  # fmt: skip
 
@@ -197,7 +200,7 @@ def _table(results):
                 label,
                 ranks,
                 "yes" if results.is_oversubscribed(ranks) else "no",
-                time.text("{:.3g}") if time else results.why_missing(name).partition(";")[0][:40],
+                time.text("{:.3g}") if time else results.why_in_short(name),
                 round(ratio, 2) if ratio else None,
                 f"{accuracy.median:.1%}" if accuracy else None,
             )

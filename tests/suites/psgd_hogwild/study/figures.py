@@ -98,7 +98,7 @@ def _table(results):
         rows.append(
             (
                 name,
-                time.text() if time else results.why_missing(name).partition(";")[0][:60],
+                time.text() if time else results.why_in_short(name),
                 round(first.median / time.median, 2) if first and time else None,
                 accuracy.text("{:.1%}") if accuracy else None,
             )

@@ -42,13 +42,9 @@ def iteration_s(results, name, window):
 
 
 def losses(results, name):
-    """Return the loss of each iteration, the mean over the nodes, of the first run.
-
-    Of iterations that all nodes have: a wrong submission may train longer on one.
-    """
+    """Return the loss of each iteration, the mean over the nodes, of the first run."""
     for nodes in results.reports(name):
-        of_nodes = (node["losses"] for node in nodes)
-        return [sum(each) / len(each) for each in zip(*of_nodes, strict=False)]
+        return [sum(each) / len(each) for each in zip(*(n["losses"] for n in nodes), strict=False)]
     return []
 
 
@@ -110,7 +106,7 @@ def _windows(results):
             cells = [
                 s.times(1e3).text()
                 if s is not None
-                else results.why_missing(name).partition(";")[0][:40] or "fewer iterations"
+                else results.why_in_short(name) or "fewer iterations"
                 for s in spreads
             ]
             model = modelled_s(results, way, nodes)
@@ -139,7 +135,8 @@ def _losses(results):
         "losses", "Training loss by iteration, five ways", "iteration", "loss", tuple(series),
         f"{BATCH_SIZE} examples in all, one node or four; the mean over the nodes, of the first "
         "run. Four nodes normalize batches of 64 each, one node a batch of 256, and they draw "
-        "other batches: so the series are alike, not equal.",
+        "other batches: so the series are alike, not equal. Where lines hide each other "
+        "they agree.",
     )  # fmt: skip
 
 

@@ -1,0 +1,73 @@
+"""Says why a program of a study gave no result, from what its processes printed."""
+
+import re
+import signal
+from pathlib import Path
+
+_MAX_OUTPUT_NUM_BYTES = 1 << 16
+_MAX_SENTENCE_NUM_CHARS = 200
+_WRONG = "WrongResult"
+"""What a program raises that finds a result to be wrong."""
+_CERTAIN = (_WRONG, "NotImplementedError")
+"""What comes again when the same code is run again; a crash may come of the machine."""
+_HEAD = "Traceback (most recent call last):"
+_ERROR = re.compile(r"([A-Za-z_][\w.]*)(?:: (.*))?")
+_USAGE = re.compile(r"\S+\.py: error: (.*)")
+"""How argparse refuses an option."""
+_BEFORE = re.compile(r"\[rank\d+\]: ?")
+"""What torch puts before the lines of a traceback."""
+
+
+def why_failed(folder: Path, exit_code: int, is_complete: bool) -> tuple[str, bool]:
+    """Return in one sentence why there is no result, and whether there would be none next time.
+
+    It is the exception that was printed; without one, how the process ended.
+    """
+    text = ""
+    for path in sorted(folder.glob("output-*")):
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - _MAX_OUTPUT_NUM_BYTES))
+            text += file.read().decode(errors="replace")
+    errors = _exceptions(text)
+    if not errors:
+        when = "after" if is_complete else "without"
+        return f"{_ended(exit_code)} {when} a result, and printed no exception", False
+    # What others say when a rank has gone is not the cause.
+    kind, message = next((each for each in errors if "Connection" not in each[0]), errors[0])
+    if kind == "NotImplementedError":
+        said = f"is not written yet: {message or kind}"
+    elif kind == _WRONG:
+        said = f"gave a wrong result: {message}"
+    else:
+        said = f"crashed: {kind}: {message}"
+    said = "".join(each if each.isprintable() else " " for each in said[:_MAX_SENTENCE_NUM_CHARS])
+    return said, kind in _CERTAIN
+
+
+def _ended(exit_code: int) -> str:
+    """Return how a process ended that printed no exception."""
+    if exit_code == 0:
+        return "ended"
+    if exit_code > 0:
+        return f"ended with exit code {exit_code}"
+    try:
+        return f"was ended by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"was ended by signal {-exit_code}"
+
+
+def _exceptions(text: str) -> list[tuple[str, str]]:
+    """Return names and messages of the exceptions whose tracebacks were printed."""
+    found, is_within = [], False
+    for line in text.splitlines():
+        bare = _BEFORE.sub("", line)
+        if usage := _USAGE.fullmatch(bare):
+            found.append(("usage error", usage[1]))
+        elif bare == _HEAD:
+            is_within = True
+        elif is_within and bare and not bare.startswith(" "):
+            is_within = False
+            match = _ERROR.fullmatch(bare)
+            if match:
+                found.append((match[1].rpartition(".")[2], match[2] or ""))
+    return found
