@@ -1,5 +1,6 @@
 """Grades one hand-in: a process of its own, on processors of its own, and a result on disk."""
 
+import os
 import signal
 import socket
 import subprocess
