@@ -6,7 +6,8 @@ process group by its identity would then find one that was destroyed.
 
 import sys
 
-_MAX_ATTEMPTS = 256
+_MAX_ATTEMPTS = 10_000
+"""Objects of one size; free places for them may be many. They take a millisecond."""
 _EMPTY_NUM_BYTES = sys.getsizeof(b"")
 
 

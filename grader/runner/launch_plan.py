@@ -7,6 +7,7 @@ from typing import Any
 from grader.judge.counting import num_bytes_kept
 from grader.model import Array, MessageFault, Outcome, RunFailure, Text
 from grader.trace.calls import Trace
+from grader.zygote.run_users import MAX_NUM_RANKS
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,14 @@ class LaunchPlan:
     """Allow MPI's windows, for which ranks share a folder."""
     keeps_traces: bool = False
     """Bring back what was seen of every case, also of one that has no outcome."""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for more ranks than there are users for."""
+        if self.ranks > MAX_NUM_RANKS:
+            raise ValueError(
+                f"a launch has at most {MAX_NUM_RANKS} ranks, each a user of its own, and was asked "
+                f"for {self.ranks}; ask for fewer with ranks= of the case"
+            )
 
 
 @dataclass(frozen=True)

@@ -432,3 +432,8 @@ def _owner(entry: Path) -> int:
         return entry.stat().st_uid if entry.name.isdigit() else -1
     except OSError:
         return -1
+
+
+def test_more_ranks_than_there_are_users_are_refused_before_anything_starts():
+    with pytest.raises(ValueError, match="at most 62 ranks, .* asked for 63; ask for fewer"):
+        run("def go(comm): return 1", ranks=63)
