@@ -1,11 +1,14 @@
 """The folder that a point is measured in: the submission, support files, and the program."""
 
+import contextlib
+import fcntl
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from grader.assignment import SHARED_SUPPORT, Assignment
 from grader.errors import UsageError
@@ -14,6 +17,8 @@ from grader.submission import Submission
 SHARED_PROGRAM = "study_point.py"
 NOT_HANDED_IN = "not handed in"
 """How the reason ends why a file is not there."""
+_PREFIX = "grader-study-"
+_LOCK = "lock"
 _BASE = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
 
 
@@ -67,17 +72,37 @@ def sources(assignment: Assignment, submission: Submission | None) -> Sources:
 def workplace(found: Sources) -> Iterator[Path]:
     """Write all files into a fresh folder, and remove it again.
 
-    In it, `work` holds the files and the programs, `reports` and `scratch` are empty.
+    In it, `work` holds the files and the programs, `reports` and `scratch` are empty. What studies
+    have left that were killed is removed as well.
     """
-    base = _BASE if _BASE.is_dir() else None
-    folder = Path(tempfile.mkdtemp(prefix="grader-study-", dir=base))
+    base = _BASE if _BASE.is_dir() else Path(tempfile.gettempdir())
+    _remove_abandoned(base)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=base))
     try:
+        held = _held(folder)
         for name in ("reports", "scratch", "work/figures"):
             (folder / name).mkdir(parents=True)
         for name, content in {**found.files, **found.programs}.items():
             path = folder / "work" / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        yield folder
+        with held:
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _held(folder: Path) -> IO[bytes]:
+    """Return a locked file in a folder: nobody can lock it while this process is there."""
+    unheld = folder / f"{_LOCK}.unheld"
+    file = unheld.open("wb")
+    fcntl.flock(file, fcntl.LOCK_EX)
+    unheld.rename(folder / _LOCK)  # under its name it has never been free
+    return file
+
+
+def _remove_abandoned(base: Path) -> None:
+    for lock in base.glob(f"{_PREFIX}*/{_LOCK}"):
+        with contextlib.suppress(OSError), lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(lock.parent, ignore_errors=True)

@@ -14,7 +14,7 @@ import grader
 from grader.authoring import skeleton
 from grader.errors import UsageError
 from grader.runner.marked import kill_marked
-from grader.study import writing
+from grader.study import workplace, writing
 from grader.study.measure import measure
 from grader.study.plan import Launcher, Point
 from grader.study.workplace import Sources
@@ -208,13 +208,17 @@ def test_a_hang_is_ended_with_all_its_processes(launcher):
 
 
 @pytest.mark.parametrize("launcher", Launcher)
-def test_a_study_that_is_killed_leaves_no_ranks(launcher, tmp_path):
-    """They would compute on beside those of the study that goes on from there."""
+def test_a_study_that_is_killed_leaves_no_ranks(launcher, tmp_path, monkeypatch):
+    """They would compute on beside those of the study that goes on, which also tidies up."""
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    monkeypatch.setattr(workplace, "_BASE", shared)
     marker = f"ranks_of_killed_{os.getpid()}_{launcher.value}"
     begun = str(tmp_path / "begun")
     text = f"import time\nopen({begun!r}, 'a').write('x')\ntime.sleep(300)"
     code = (
-        "import sys\nfrom tests_of_studies import run_program, Launcher\n"
+        "from pathlib import Path\nfrom tests_of_studies import run_program, workplace, Launcher\n"
+        f"workplace._BASE = Path({str(shared)!r})\n"
         f"run_program({text!r}, ranks=2, launcher=Launcher({launcher.value!r}), limit_s=300)\n"
     )
     (tmp_path / "tests_of_studies.py").write_text(Path(__file__).read_text())
@@ -229,6 +233,9 @@ def test_a_study_that_is_killed_leaves_no_ranks(launcher, tmp_path):
         study.kill()
         study.wait()
         assert _within(60, lambda: not _marked(mark)), _marked(mark)
+        (left,) = shared.glob("grader-study-*")
+        run_program("pass")
+        assert not left.exists()
     finally:
         study.kill()
         kill_marked(mark)
@@ -286,3 +293,11 @@ def test_a_folder_with_a_page_of_somebody_elses_is_left_alone(tmp_path):
     (tmp_path / "README.md").write_text("# Study of sums\n")
     writing._require_ours(tmp_path)
     writing._require_ours(tmp_path / "new")
+
+
+def test_the_folder_of_a_study_that_is_measuring_is_left_alone(tmp_path, monkeypatch):
+    monkeypatch.setattr(workplace, "_BASE", tmp_path)
+    found = Sources({"a.py": b"1"}, frozenset(), {})
+    with workplace.workplace(found) as one, workplace.workplace(found) as other:
+        assert one != other and (one / "work" / "a.py").is_file()
+    assert list(tmp_path.iterdir()) == []

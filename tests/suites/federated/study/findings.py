@@ -34,5 +34,6 @@ def _same(results):
         verb = "come" if most < 0.05 else "do NOT come"
         yield (
             f"The first three ways {verb} to about the same accuracy with the same seed: they "
-            f"differ by at most {100 * most:.1f} percentage points in {len(runs)} runs."
+            f"differ by at most {100 * most:.1f} percentage points in "
+            f"{len(runs)} run{'' if len(runs) == 1 else 's'}."
         )

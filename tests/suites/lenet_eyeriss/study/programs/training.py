@@ -72,9 +72,7 @@ def check(rank, size, average_gradients, examples):
     average_gradients(model)
     for (name, parameter), mean in zip(model.named_parameters(), expected, strict=True):
         if parameter.grad is None or not torch.allclose(parameter.grad, mean, 1e-3, 1e-6):
-            raise WrongResult(
-                f"on {size} processes the gradient of {name} on process {rank} is not the mean"
-            )
+            raise WrongResult(f"the gradient of {name} on process {rank} of {size} is not the mean")
 
 
 def main():
