@@ -51,7 +51,7 @@ def _row(each: Standing, pseudonyms: Pseudonyms) -> list[str]:
     at = hand_in.submitted_at if hand_in else None
     return [
         *(student.id, student.name, student.group, pseudonyms.of(student.id), each.status),
-        *(_points(decision.raw), _points(decision.final)),
+        *(_points(decision.raw), _points(each.final)),
         *(_points(mark.max_score if report and mark else None),),
         *(_points(mark.pending if report and mark else None),),
         *(_points(mark.automatic if mark else None),),

@@ -97,6 +97,8 @@ def summary(
     counts = Counter(each.status for each in standings)
     words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
     yield f"{len(standings)} students: {words}"
+    if counts["pending"]:
+        yield "pending: a person has points to give; --sheets writes what that takes"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     problems = [
         *(f"{each.student.id}: {_problem(each)}" for each in standings if _problem(each)),

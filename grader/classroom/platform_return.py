@@ -68,10 +68,10 @@ def fill(text: str, file: str, standings: Sequence[Standing], column: str | None
         found = _whose(row, head, keys, known)
         if found is None:
             left.append(f"{row[0]} is nobody who was graded")
-        elif found.decision.final is None or found.status == "pending":
+        elif found.final is None:
             left.append(f"{found.student.id} has no final mark: {found.status}")
         else:
-            row[at] = written(round(found.decision.final, 6))
+            row[at] = written(round(found.final, 6))
             if feedback is not None:
                 row[feedback] = inert("; ".join(found.decision.reasons))
             num_filled += 1

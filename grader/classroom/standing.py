@@ -35,6 +35,11 @@ class Standing:
     decision: Decision
 
     @property
+    def final(self) -> float | None:
+        """Return the points by the rules of the course; None while people have some to give."""
+        return None if self.status == "pending" else self.decision.final
+
+    @property
     def status(self) -> str:
         """Return in a few words whether there is a mark, and if not, why."""
         if self.counted is None:

@@ -44,9 +44,14 @@ def files_of(standing: Standing) -> Mapping[str, str]:
 def mark_text(standing: Standing) -> str:
     """Return the mark and how it came about: tests, what people gave, the rules of the course."""
     mark, decision = standing.mark, standing.decision
-    final = "no mark yet" if decision.final is None else written(round(decision.final, 6))
-    most = f" of {written(mark.max_score)}" if mark is not None and mark.max_score else ""
-    lines = [f"{final}{most}", ""]
+    if mark is not None and standing.status == "pending":
+        first = f"no mark yet: {written(mark.pending)} of {written(mark.max_score)} points pending"
+    elif standing.final is None:
+        first = "no mark yet"
+    else:
+        most = f" of {written(mark.max_score)}" if mark is not None and mark.max_score else ""
+        first = f"{written(round(standing.final, 6))}{most}"
+    lines = [first, ""]
     if mark is not None and mark.automatic is not None:
         how = "" if _is_sealed(standing) else ", graded unsealed"
         lines.append(f"- tests: {written(mark.automatic)} of {written(mark.automatic_max)}{how}")

@@ -74,7 +74,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         print(line)
     if table is not None:
         class_results.give_back(options, table, found, out)
-    return 0 if all(each.decision.final is not None for each in found) else 3
+    return 0 if all(each.final is not None for each in found) else 3
 
 
 def _remembered(

@@ -97,6 +97,17 @@ def test_what_is_noted_on_every_grading_is_told_once():
     assert [line for line in told if "note" in line] == ["note on all gradings: the image is older"]
 
 
+def test_nobody_has_a_final_mark_while_something_is_pending():
+    """What tests gave alone would be taken for it."""
+    waiting = standing(grading(report(manual=(("method", 3.0),))), label="anna")
+    assert (waiting.status, waiting.final, waiting.decision.raw) == ("pending", None, 5)
+    (row,) = table([waiting])
+    assert (row["score"], row["final"], row["pending"]) == ("5", "", "3")
+    assert student_reports.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
+    told = list(outputs.summary([waiting], Strays((), ()), [], [], Path("out")))
+    assert any(line.startswith("pending: a person has points to give") for line in told)
+
+
 def test_the_same_mistake_is_one_cause():
     """Whatever the case, the numbers and the lines are."""
     messages = [f"{n} ranks, length {n}0: {n} of {n}0 differ at a{n}.py:{n}" for n in (2, 3)]
