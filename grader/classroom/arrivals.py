@@ -16,6 +16,8 @@ from grader.errors import UsageError
 
 _CHUNK_NUM_BYTES = 1 << 20
 _MAX_FILES = 20_000
+_NOT_HANDED_IN = (".", "__MACOSX")
+"""How names begin that systems make beside what somebody has put there."""
 _OURS = (".csv", ".toml", ".yml", ".yaml", ".md", ".pdf", ".html")
 """What an instructor keeps beside the hand-ins."""
 
@@ -50,7 +52,7 @@ def read_folder(
 def _by_label(folder: Path) -> Mapping[str, Sequence[tuple[Named, Path]]]:
     groups: dict[str, list[tuple[Named, Path]]] = {}
     for path in sorted(folder.iterdir()):
-        if path.name.startswith("."):
+        if path.name.startswith(_NOT_HANDED_IN):
             continue
         named = parse(path.name)
         is_loose = path.is_file() and not named.file and not named.is_about
@@ -98,7 +100,7 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
 
 def _only_archive_in(folder: Path) -> Path | None:
     """Return the archive that is all a folder holds, as platforms deliver them; None without."""
-    inside = [path for path in folder.iterdir() if not path.name.startswith((".", "__MACOSX"))]
+    inside = [path for path in folder.iterdir() if not path.name.startswith(_NOT_HANDED_IN)]
     if len(inside) == 1 and is_archive(inside[0].name) and _is_regular(inside[0]):
         return inside[0]
     return None

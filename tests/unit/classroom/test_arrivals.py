@@ -63,6 +63,7 @@ def test_what_is_no_hand_in_is_told_and_stops_nothing(folder, tmp_path):
     (folder / "notes.txt").write_text("x")
     (folder / "roster.csv").write_text("id\n")
     (folder / ".DS_Store").write_text("x")
+    (folder / "__MACOSX").mkdir()
     os.mkfifo(folder / "pipe")
     (folder / "anna").mkdir()
     (folder / "anna" / "ring.py").write_text("x")
