@@ -24,7 +24,7 @@ def caption(figure: Figure, machine: Machine) -> str:
         said.append(
             f"Hollow {marks}: more ranks than cores, so their time says little of a machine."
         )
-    if any(each.is_modelled for each in figure.series):
+    if any(each.is_modelled and each.dots for each in figure.series):
         said.append(f"{modelled} are modelled, not measured.")
     return " ".join(said)
 

@@ -173,6 +173,7 @@ def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
                 middle = bar.get_x() + bar.get_width() / 2
                 axes.vlines([middle], dot.low, dot.high, color="black", lw=1)
     axes.set_xticks(range(len(words)), words)
+    axes.margins(y=0.15)  # room for the legend
     axes.grid(visible=False, axis="x")
 
 
