@@ -105,6 +105,10 @@ def summary(
         *(each.reason for each in unreadable),
         *(f"{work.hand_in.label} is of nobody on the roster" for work in strays.works),
         *(f"marks are given to {key}, which is nobody's id or group" for key in strays.marks),
+        *(
+            f"an extension is given to {key}, which is nobody's id or group"
+            for key in strays.extensions
+        ),
         *(f"a time is given for {label}, which was not handed in" for label in unknown_times),
     ]
     if problems:

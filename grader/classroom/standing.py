@@ -60,6 +60,8 @@ class Strays:
     """Hand-ins of somebody who is not on the roster."""
     marks: tuple[str, ...]
     """Ids in the file of marks that nobody has."""
+    extensions: tuple[str, ...] = ()
+    """Likewise of extensions."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,11 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
     found = [_standing(students[identity], own, rules) for identity, own in by_student.items()]
     known = {key for student in students.values() for key in keys_of(student, rules.names)}
     labels = {work.hand_in.label for work in works}
-    return found, Strays(tuple(strays), tuple(sorted(set(rules.marks) - known - labels)))
+    return found, Strays(
+        works=tuple(strays),
+        marks=tuple(sorted(set(rules.marks) - known - labels)),
+        extensions=tuple(sorted(set(rules.policy.extensions) - known)),
+    )
 
 
 def keys_of(student: Student, names: Pseudonyms) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from class_samples import NAMES, grading, hand_in, outcome, part, report, standing, test_result
+from class_samples import AT, NAMES, grading, hand_in, outcome, part, report, standing, test_result
 
 from grader.classroom import (
     class_page,
@@ -106,6 +106,17 @@ def test_nobody_has_a_final_mark_while_something_is_pending():
     assert student_reports.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
     told = list(outputs.summary([waiting], Strays((), ()), [], [], Path("out")))
     assert any(line.startswith("pending: a person has points to give") for line in told)
+
+
+def test_an_extension_of_nobody_is_told():
+    """It may be meant for somebody, whose id is written otherwise."""
+    policy = Policy(deadline=AT, extensions={"anna": AT, "ana": AT})
+    found, strays = standings(
+        [Work(hand_in("anna"), grading())], Rules(Roster(), {}, policy, {}, NAMES)
+    )
+    assert strays.extensions == ("ana",)
+    told = list(outputs.summary(found, strays, [], [], Path("out")))
+    assert "  an extension is given to ana, which is nobody's id or group" in told
 
 
 def test_the_same_mistake_is_one_cause():
