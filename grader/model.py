@@ -237,6 +237,10 @@ class Versions:
     packages: Mapping[str, str] = field(default_factory=dict)
 
 
+NOT_ALL_TESTS = "not all tests were run (--only, --ranks or --fail-fast), so this is no mark"
+"""What a report notes whose points are those of some tests alone."""
+
+
 @dataclass(frozen=True)
 class Report:
     """Everything a grading found."""

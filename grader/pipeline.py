@@ -10,7 +10,7 @@ from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.manual import manual_parts
-from grader.model import PartResult, Report, Verdict
+from grader.model import NOT_ALL_TESTS, PartResult, Report, Verdict
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
 from grader.points import total, written
 from grader.progress import PartProgress
@@ -161,7 +161,7 @@ def _grade_all(task: GradingTask) -> Report:
             *settings.notes,
             *submission.notes,
             *settings.data.notes(),
-            *(_further_points(without) if settings.selection.is_mark else [_NO_MARK]),
+            *(_further_points(without) if settings.selection.is_mark else [NOT_ALL_TESTS]),
         ),
         is_recognised=settings.is_recognised,
         course_folder=next(named, ""),
@@ -170,9 +170,6 @@ def _grade_all(task: GradingTask) -> Report:
 
 def _has_hidden(part: Part, assignment: Assignment, settings: Settings) -> bool:
     return settings.grades_hidden and (assignment.folder / part.hidden_suite).is_file()
-
-
-_NO_MARK = "not all tests were run (--only, --ranks or --fail-fast), so this is no mark"
 
 
 def _shown(

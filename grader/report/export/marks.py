@@ -1,14 +1,22 @@
 """What a platform may be told of points: a mark, or none; never a zero in place of none."""
 
 from grader.errors import GraderError
-from grader.model import PartResult, Report, TestResult, Verdict
+from grader.model import NOT_ALL_TESTS, PartResult, Report, TestResult, Verdict
 from grader.points import total
 from grader.report.deductions import score_sentence
 
 
 def has_mark(report: Report) -> bool:
-    """Return whether the points are a mark: the grader has not failed, and no doubt is left."""
-    return report.score is not None and not report.review
+    """Return whether the points are a mark.
+
+    All tests were run, the grader has not failed, and no doubt is left.
+    """
+    return report.score is not None and not report.review and NOT_ALL_TESTS not in report.notes
+
+
+def why_no_mark(report: Report) -> str:
+    """Return in a sentence or two why the points of a report are no mark."""
+    return NOT_ALL_TESTS if NOT_ALL_TESTS in report.notes else score_sentence(report)
 
 
 def require_mark(report: Report, platform: str) -> None:
@@ -16,7 +24,7 @@ def require_mark(report: Report, platform: str) -> None:
     if not has_mark(report):
         raise GraderError(
             f"nothing is written for {platform}, which would take it for a mark: "
-            f"{score_sentence(report)}"
+            f"{why_no_mark(report)}"
         )
 
 

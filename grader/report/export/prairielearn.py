@@ -5,9 +5,8 @@ Fields and their meaning: PrairieLearn's documentation, "External grading", "Gra
 """
 
 from grader.model import Report
-from grader.report.deductions import score_sentence
 from grader.report.export import told
-from grader.report.export.marks import cases, has_mark
+from grader.report.export.marks import cases, has_mark, why_no_mark
 from grader.report.json_text import dump, number
 
 _MAX_NUM_BYTES = 900_000
@@ -17,7 +16,7 @@ _MAX_NUM_BYTES = 900_000
 def render(report: Report) -> str:
     """Return the JSON; without a mark the submission is not gradable, which costs no attempt."""
     if not has_mark(report):
-        return dump({"gradable": False, "format_errors": [score_sentence(report)]})
+        return dump({"gradable": False, "format_errors": [why_no_mark(report)]})
     text = _graded(report, with_output=True)
     return text if len(text) <= _MAX_NUM_BYTES else _graded(report, with_output=False)
 

@@ -20,7 +20,8 @@ from grader.commands.exporting import export
 from grader.commands.reporting import finish
 from grader.errors import GraderError, UsageError
 from grader.feedback import Feedback
-from grader.model import PartResult, Report, TestResult, Verdict
+from grader.model import NOT_ALL_TESTS, PartResult, Report, TestResult, Verdict
+from grader.report import json_report
 from grader.report.export import formats, github
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student
@@ -135,6 +136,18 @@ def test_no_mark_is_no_file(name, verdict):
     """Platforms that know no missing score get nothing that they could take for a zero."""
     with pytest.raises(GraderError, match="nothing is written for"):
         FORMATS[name].render(without_mark(verdict))
+
+
+@pytest.mark.parametrize("name", (*REFUSING, "prairielearn"))
+def test_points_of_some_tests_are_no_mark(name):
+    """`--only` leaves a report that says so; a platform would show its points as the mark."""
+    some = replace(example.full_marks(), notes=(NOT_ALL_TESTS,))
+    if name == "prairielearn":
+        told = {"gradable": False, "format_errors": [NOT_ALL_TESTS]}
+        assert json.loads(rendered(name, some)) == told
+        return
+    with pytest.raises(GraderError, match=re.escape(NOT_ALL_TESTS)):
+        FORMATS[name].render(json_report.parse(json_report.render(some)))
 
 
 def test_where_there_is_no_mark_no_old_file_is_left(tmp_path):
