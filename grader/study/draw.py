@@ -65,7 +65,7 @@ def draw(figure: Figure, caption: str, stem: str) -> None:
             canvas, axes = _canvas(_HEIGHT_INCHES, below)
             _chart(axes, figure)
         else:
-            rows = min(len(figure.rows), _MAX_TABLE_ROWS)
+            rows = min(len(figure.rows), _MAX_TABLE_ROWS + 1)
             canvas, axes = _canvas(0.55 + 0.19 * (rows + 1), below)
             _table(axes, figure)
         canvas.suptitle(figure.title, x=0.015, ha="left", fontsize=10.5, fontweight="bold")
@@ -180,6 +180,9 @@ def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
 def _table(axes: Axes, table: Table) -> None:
     axes.axis("off")
     rows = [[shown(cell) for cell in row] for row in table.rows[:_MAX_TABLE_ROWS]]
+    num_left_out = len(table.rows) - len(rows)
+    if num_left_out:
+        rows.append([f"{num_left_out} more in the CSV", *[""] * (len(table.columns) - 1)])
     listed = [list(table.columns), *rows]
     lengths = [max(len(row[column]) for row in listed) for column in range(len(table.columns))]
     widths = [1.06 * max(length, _LEAST_COLUMN_NUM_CHARS) + 1.5 for length in lengths]

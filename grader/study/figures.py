@@ -92,15 +92,25 @@ class Chart:
         said = f"{self.caption} No finite number, so no mark: {'; '.join(told)}."
         return replace(self, series=tuple(kept), caption=said)
 
-    def csv(self) -> str:
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return what the columns of its rows are called."""
+        return ("series", self.x_label, self.y_label, "least", "most", "kind")
+
+    @property
+    def rows(self) -> tuple[tuple[Cell, ...], ...]:
         """Return all marks: series, x, y, low, high and what kind of number each is."""
-        rows: list[Sequence[Cell]] = []
+        rows: list[tuple[Cell, ...]] = []
         for series in self.series:
             for dot in series.dots:
                 kind = "modelled" if series.is_modelled else "measured"
                 kind += " with more ranks than cores" if dot.is_oversubscribed else ""
                 rows.append((series.label, dot.x, dot.y, dot.low, dot.high, kind))
-        return _csv(("series", self.x_label, self.y_label, "least", "most", "kind"), rows)
+        return tuple(rows)
+
+    def csv(self) -> str:
+        """Return all marks with all their digits."""
+        return _csv(self.columns, self.rows)
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,30 @@ def page(
         lines += [f"### {figure.title}", "", f"![{figure.title}]({figure.name}.svg)", ""]
         lines += [_plain(caption), ""]
         lines += [f"[PNG]({figure.name}.png), [data]({figure.name}.csv)", ""]
-        if not isinstance(figure, Chart):
-            lines += [*_table(figure.columns, figure.rows[:_MOST_ROWS_ON_THE_PAGE]), ""]
+        listed = _listed(figure)
+        lines += _folded(listed) if isinstance(figure, Chart) else listed
     lines += [*_not_measured(results, points), *_failed(results), *_machine(results)]
     return "\n".join(lines)
+
+
+def _listed(figure: Figure) -> list[str]:
+    """Return the rows of a figure: whoever cannot see it reads them, or has them read."""
+    num_left_out = len(figure.rows) - _MOST_ROWS_ON_THE_PAGE
+    lines = [*_table(figure.columns, figure.rows[:_MOST_ROWS_ON_THE_PAGE]), ""]
+    if num_left_out > 0:
+        verb = "row is" if num_left_out == 1 else "rows are"
+        lines += [f"{num_left_out} more {verb} in the data.", ""]
+    return lines
+
+
+def _folded(lines: Sequence[str]) -> list[str]:
+    return [
+        "<details><summary>The same as a table</summary>",
+        "",
+        *lines,
+        "</details>",
+        "",
+    ]
 
 
 def _not_measured(results: Results, points: Sequence[Point]) -> list[str]:

@@ -154,6 +154,20 @@ def test_the_page_has_figures_captions_reasons_and_the_machine():
     assert "| cores that could be used | 2 |" in text and "| Python | 3.11 |" in text
 
 
+def test_a_table_is_beside_each_chart_and_says_what_it_leaves_out(tmp_path):
+    long = replace(TABLE, rows=tuple((f"run {i}", float(i)) for i in range(61)))
+    many = chart(Series("ring <b>", tuple(Dot.exact(x, 1.0) for x in range(62))))
+    drawn = [(many, ""), (long, "")]
+    text = page("Study of it", "it", drawn, [], Results({}, MACHINE, {}), [])
+    folded = text.partition("<details>")[2].partition("</details>")[0]
+    assert "| series | ranks | time (s) | least | most | kind |" in folded
+    assert "| ring \\<b\\> | 0 | 1 | 1 | 1 | measured |" in folded
+    assert "2 more rows are in the data." in folded
+    assert "1 more row is in the data." in text.partition("</details>")[2]
+    draw(long, "", str(tmp_path / "figure"))
+    assert "21 more in the CSV" in (tmp_path / "figure.svg").read_text()
+
+
 def test_the_page_tells_runs_that_failed_of_points_with_others():
     runs = [
         Measurement("ring", 0, ({"time_s": 1.0},)),
