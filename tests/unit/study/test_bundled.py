@@ -217,6 +217,19 @@ def test_asynchronous_training_is_lost_from_where_it_stays_lost(accuracies, told
     assert told in found and bool(told) == ("loses more than half" in found)
 
 
+@pytest.mark.parametrize(("num_cores", "told"), [(4, "on."), (2, "on (one run, ranks in turns")])
+def test_where_ranks_take_turns_a_crossing_is_said_to_be_of_such(num_cores, told):
+    study = load(bundled().load("mpi_sgd"))
+    keys = ("quarter_s", "median_s", "three_quarters_s")
+    runs = {}
+    for name, time_s in (("ring", 1.0), ("naive", 2.0)):
+        report = {"lengths": [8], **{key: [time_s] for key in keys}}
+        point = f"{name} all-reduce, 4 ranks"
+        runs[point] = [Measurement(point, 0, (report,) * 4)]
+    (found,) = study.findings(Results(runs, Machine(num_cores, "a processor", {}), {}))
+    assert f"from 8 numbers {told}" in found
+
+
 @pytest.mark.parametrize(
     ("high_ms", "told"),
     [

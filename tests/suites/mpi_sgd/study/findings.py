@@ -105,7 +105,8 @@ def _reductions(results):
         if found is not None:
             before, first = found
             told = f"from {first} numbers on" if first else f"nowhere up to {before} numbers"
-            yield f"On {ranks} ranks the ring's median beat the naive all-reduce's {told}."
+            shared = " (one run, ranks in turns on the cores)" * results.is_oversubscribed(ranks)
+            yield f"On {ranks} ranks the ring's median beat the naive all-reduce's {told}{shared}."
         for way in ("ring", "naive"):
             own, library = (_longest(results, each, ranks) for each in (way, "library"))
             if own and library and own[0] == library[0]:
