@@ -237,10 +237,6 @@ class Versions:
     packages: Mapping[str, str] = field(default_factory=dict)
 
 
-NOT_ALL_TESTS = "not all tests were run (--only, --ranks or --fail-fast), so this is no mark"
-"""What a report notes whose points are those of some tests alone."""
-
-
 @dataclass(frozen=True)
 class Report:
     """Everything a grading found."""
@@ -265,13 +261,13 @@ class Report:
     course_folder: str = ""
     """As --course named it, where it did: for the command that shows it again, and for no mark."""
 
+    image: str = ""
+    """As --image named it, where it did: likewise."""
+
     @property
     def is_sealed(self) -> bool:
         """Return whether the submission could reach nothing but its own files."""
         return self.mode == "container"
-
-    image: str = ""
-    """As --image named it, where it did: likewise."""
 
     @property
     def score(self) -> float | None:

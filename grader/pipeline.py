@@ -10,9 +10,9 @@ from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.manual import manual_parts
-from grader.model import NOT_ALL_TESTS, PartResult, Report, Verdict
+from grader.model import PartResult, Report, Verdict
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
-from grader.points import total, written
+from grader.points import NOT_ALL_TESTS, total, written
 from grader.progress import PartProgress
 from grader.recognition import full_name, recognise, require_likely
 from grader.runner.fork_server import ForkServer

@@ -8,6 +8,9 @@ MAX_NUM_DECIMALS = 6
 MAX_POINTS = 10**6
 """With so many digits, a float stands for one decimal number only."""
 
+NOT_ALL_TESTS = "not all tests were run (--only, --ranks or --fail-fast), so this is no mark"
+"""What a report notes whose points are those of some tests alone."""
+
 
 def checked(value: object) -> float:
     """Return the points that an author wrote, in Python or, as a Decimal, in a file.

@@ -20,7 +20,8 @@ from grader.commands.exporting import export
 from grader.commands.reporting import finish
 from grader.errors import GraderError, UsageError
 from grader.feedback import Feedback
-from grader.model import NOT_ALL_TESTS, PartResult, Report, TestResult, Verdict
+from grader.model import PartResult, Report, TestResult, Verdict
+from grader.points import NOT_ALL_TESTS
 from grader.report import json_report
 from grader.report.export import formats, github
 from grader.report.export.formats import FORMATS
