@@ -5,39 +5,42 @@ process group by its identity would then find one that was destroyed.
 """
 
 import sys
+from collections import defaultdict
 
-_MAX_ATTEMPTS = 10_000
-"""Objects of one size; free places for them may be many. They take a millisecond."""
+_NUM_ATTEMPTS = 10_000
+"""Free places for objects of one size may be many. To fill these takes a millisecond."""
 _EMPTY_NUM_BYTES = sys.getsizeof(b"")
+_IS_COLLECTED = 1 << 14
+"""Py_TPFLAGS_HAVE_GC: objects of such a type begin in front of their address."""
 
 
 class EndedIdentities:
     """Identities that no later object is to have."""
 
     def __init__(self) -> None:
-        self._open: dict[int, int] = {}
-        """Size in bytes of objects that may still be there, by identity."""
-        self._taken: list[bytes] = []
+        self._open: dict[int, set[int]] = defaultdict(set)
+        """Of objects that may still be there, by their size in bytes."""
+        self._taken: list[object] = []
 
     def add(self, ended: object) -> None:
-        """Remember an object that its owners are about to let go of."""
-        self._open[id(ended)] = sys.getsizeof(ended)
+        """Remember an object that its owners are about to let go of.
+
+        One that the collector looks after is kept: nothing simple can lie where it was. A process
+        group of torch is none of these, but a submission may have put something in its place.
+        """
+        if type(ended).__flags__ & _IS_COLLECTED:
+            self._taken.append(ended)
+        else:
+            self._open[sys.getsizeof(ended)].add(id(ended))
 
     def take(self) -> None:
         """Have something else lie where remembered objects were, as far as they have gone."""
-        for identity, num_bytes in list(self._open.items()):
-            found = _object_at(identity, num_bytes)
-            if found is not None:
-                self._taken.append(found)
-                del self._open[identity]
+        for num_bytes in self._open:
+            self._take(num_bytes)
 
-
-def _object_at(identity: int, num_bytes: int) -> bytes | None:
-    """Return a new object with this identity; None where something else lies there."""
-    others = []
-    for _ in range(_MAX_ATTEMPTS):
-        made = bytes(max(1, num_bytes - _EMPTY_NUM_BYTES))
-        if id(made) == identity:
-            return made
-        others.append(made)
-    return None
+    def _take(self, num_bytes: int) -> None:
+        # First of all: what else is made here may be of that size, and lie in the place meanwhile.
+        made = [bytes(max(1, num_bytes - _EMPTY_NUM_BYTES)) for _ in range(_NUM_ATTEMPTS)]
+        taken = [each for each in made if id(each) in self._open[num_bytes]]
+        self._open[num_bytes].difference_update(map(id, taken))
+        self._taken += taken

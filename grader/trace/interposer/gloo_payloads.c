@@ -35,6 +35,7 @@ struct preamble {
 _Static_assert(sizeof(struct preamble) == 48, "as long as gloo's");
 
 enum { KIND_OF_PAYLOADS = 1, SLOT_SHIFT = 56, GROUP_NUM_BYTES = 8, MOST_PIECES = 4 };
+enum { NUM_OPERATIONS = 64 }; /* as many as the judge has a bit for */
 enum { MOST_SOCKETS = 1024 }; /* as many files as a rank may open */
 
 /* A payload that is on its way, and the bytes of it that leave altered. */
@@ -79,6 +80,12 @@ static bool is_tcp(int file)
            (domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM;
 }
 
+static bool is_named(uint64_t operation)
+{
+    return operation < NUM_OPERATIONS &&
+           atomic_load(&header->altered_operations) >> operation & 1;
+}
+
 /* Whether a payload begins here, and of an operation that the judge has named. */
 static bool is_payload(int file, const struct iovec *pieces, int num_pieces)
 {
@@ -88,8 +95,7 @@ static bool is_payload(int file, const struct iovec *pieces, int num_pieces)
     memcpy(&preamble, pieces[0].iov_base, sizeof preamble);
     return preamble.kind == KIND_OF_PAYLOADS && preamble.length == pieces[1].iov_len &&
            preamble.num_bytes == sizeof preamble + preamble.length &&
-           atomic_load(&header->altered_operations) >> (preamble.slot >> SLOT_SHIFT) & 1 &&
-           is_tcp(file);
+           is_named(preamble.slot >> SLOT_SHIFT) && is_tcp(file);
 }
 
 /*

@@ -183,6 +183,7 @@ def test_the_shortest_payloads(altered):
         "kind=3",
         "slot=5",
         "slot=64",
+        "slot=68",
         "length=99",
         "joined=True",
         'family="unix"',
