@@ -11,7 +11,7 @@ from grader.trace.calls import Calls, Trace
 
 
 class CaseTraces:
-    """The traces of one run's cases, also of the one that ends it."""
+    """The traces of the cases of one run, and of the one in progress."""
 
     def __init__(
         self, read: Callable[[], Trace], phases: Collection[int], *, most_num_bytes: int

@@ -11,6 +11,7 @@ from grader.judge.timeline import edges_of, timeline_of
 from grader.model import Outcome, RunFailure, Verdict
 from grader.runner import scarcity
 from grader.runner.case_time import MAX_SLOWDOWN
+from grader.runner.case_traces import CaseTraces
 from grader.runner.connections import Connections
 from grader.runner.fork_server import END_LIMIT_S, READY_LIMIT_S, ForkServer, RunLost
 from grader.runner.launch_plan import LaunchPlan, LaunchResult
@@ -107,13 +108,8 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Be
                 beat("getting ready for a case", MAX_SLOWDOWN * limits.start_s + GRACE_S)
                 outcomes.append(run.answer(case, lambda: beat("a case", case_s)))
         except RunEnded as ended:
-            failure = run.outputs.with_last_words(ended.failure)
+            failure = _with_pictures(run.outputs.with_last_words(ended.failure), run.traces)
             is_starved = ended.is_starved
-            if (last := run.traces.unfinished()) is not None:
-                seen = failure.evidence or Evidence("", plan.ranks)
-                trace = last.trace
-                seen = replace(seen, edges=edges_of(trace), timeline=timeline_of(trace))
-                failure = replace(failure, evidence=seen)
             run.traces.end()
         beat("ending a run", END_LIMIT_S + GRACE_S)
         is_out_of_time = failure is None and len(outcomes) < len(plan.cases)
@@ -122,3 +118,14 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Be
         return LaunchResult(
             tuple(outcomes), failure, tails, refusals, is_out_of_time, is_starved, traces
         )
+
+
+def _with_pictures(failure: RunFailure, traces: CaseTraces) -> RunFailure:
+    """Add who sent what to whom, and when, in the case that the failure ended."""
+    unfinished = traces.unfinished()
+    if unfinished is None:
+        return failure
+    trace = unfinished.trace
+    seen = failure.evidence or Evidence("", len(trace.ranks))
+    seen = replace(seen, edges=edges_of(trace), timeline=timeline_of(trace))
+    return replace(failure, evidence=seen)

@@ -23,8 +23,9 @@ from grader.selftest import (
     hostile_probe,
     surroundings,
 )
+from grader.selftest.between_ranks import between_ranks
 from grader.selftest.findings import Remains, protections
-from grader.selftest.hostile_probe import ATTEMPTS
+from grader.selftest.hostile_probe import ATTEMPTS, BETWEEN_RANKS, BY_LANDLOCK
 from grader.selftest.memory_watch import watch_on_memory
 from grader.selftest.protections import Protection
 from grader.selftest.surroundings import (
@@ -81,6 +82,7 @@ def examine(
     remains = _remains(found["files"], seen, seen_by_a_rank)
     return (
         *protections(found, seen, seen_by_a_rank, remains, os.getpid()),
+        *between_ranks(launch, probe_sources()),
         watch_on_memory(launch, probe_sources()),
     )
 
@@ -113,10 +115,9 @@ def _plan(call: CaseCall) -> LaunchPlan:
 
 def probe_sources() -> dict[str, str]:
     """Return the source of the hostile probe, and of all attempts by their modules."""
-    files = [
-        Path(str(module.__file__))
-        for module in (architecture, surroundings, foreign_mounts, hostile_calling, *ATTEMPTS)
-    ]
+    shared = (architecture, surroundings, foreign_mounts, hostile_calling)
+    modules = (*shared, *ATTEMPTS, *BETWEEN_RANKS, *BY_LANDLOCK)
+    files = [Path(str(module.__file__)) for module in modules]
     first = {"__init__": Path(hostile_probe.__file__).read_text()}
     return first | {file.stem: file.read_text() for file in files}
 

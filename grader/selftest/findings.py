@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from grader.errors import GraderError
+from grader.selftest.attempted import attempted
 from grader.selftest.foreign_mounts import Foreign, read_foreign
 from grader.selftest.hostile_probe import ATTEMPTS
 from grader.selftest.protections import Protection
@@ -58,7 +59,7 @@ def protections(
     if shares_processes and judge not in found["foreign"]:
         raise GraderError("the selftest did not find the judge's process, and tried nothing on it")
     return (
-        *_attempted(found["attempts"]),
+        *attempted(found["attempts"], ATTEMPTS, _FLAGS),
         *_of_the_ranks(found, seen.status, seen_by_a_rank.status),
         *_of_the_end(found, remains),
         *_of_the_judge(seen.status),
@@ -66,29 +67,6 @@ def protections(
         *_of_the_container(seen_by_a_rank),
         *_of_mounts(read_foreign(found["foreign_mounts"]), seen_by_a_rank.ipc_namespace),
     )
-
-
-def _attempted(attempts: Mapping[str, Any]) -> Iterator[Protection]:
-    for module in ATTEMPTS:
-        for name in [name for name in vars(module) if name.startswith("try_")]:
-            outcome = attempts[name]
-            if not outcome["num_steps"]:
-                raise GraderError(f"the selftest tried nothing in {name}")
-            succeeded = outcome["succeeded"]
-            yield Protection(
-                name=_sentence(getattr(module, name)),
-                holds=not succeeded,
-                found=f"not refused: {', '.join(succeeded)}"
-                if succeeded
-                else f"{outcome['num_steps']} attempts, all refused",
-                is_essential=name not in _FLAGS,
-                flag=_FLAGS.get(name, ""),
-            )
-
-
-def _sentence(attempt: Any) -> str:
-    text = " ".join((attempt.__doc__ or "").split("\n\n")[0].split())
-    return text.rstrip(".")
 
 
 def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterator[Protection]:
@@ -119,13 +97,6 @@ def _of_the_ranks(found: Mapping[str, Any], judges: str, status: str) -> Iterato
         "Ranks have a filter of system calls of their own",
         mode == "2" and has_own,
         f"Seccomp {mode}, {filters or 'unknown'} filters, the judge has {ours or 'unknown'}",
-    )
-    version = found["landlock"]
-    yield Protection(
-        "Ranks that MPI connects use no file of each other",
-        version > 0,
-        f"Landlock {version}" if version > 0 else "neither Linux 5.13 nor a profile that allows it",
-        is_essential=False,
     )
     yield _essential(
         "Ranks show nobody their memory", found["dumpable"] == 0, f"dumpable {found['dumpable']}"

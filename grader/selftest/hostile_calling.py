@@ -1,9 +1,10 @@
-"""What attempts through system calls share: the C library, and a child for what changes us."""
+"""What attempts share: the C library, a file to be made, a child for what would change us."""
 
 import ctypes
 import errno
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -16,6 +17,12 @@ def checked(function: Any, *arguments: Any) -> int:
     if result == -1:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
+
+
+def make_file(path: str) -> None:
+    """Make a file and remove it; raise OSError where that is refused."""
+    os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    Path(path).unlink()
 
 
 def in_a_child(act: Callable[[], object]) -> None:

@@ -9,18 +9,30 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from . import foreign_mounts, hostile_files, hostile_processes, hostile_system
+from . import (
+    foreign_mounts,
+    hostile_files,
+    hostile_folders,
+    hostile_neighbour,
+    hostile_processes,
+    hostile_system,
+)
 from .surroundings import look_around
 
 ATTEMPTS = (hostile_files, hostile_processes, hostile_system)
 """Their functions `try_*` each yield the steps of one attempt."""
+BETWEEN_RANKS = (hostile_neighbour,)
+"""Those of ranks that are kept apart."""
+BY_LANDLOCK = (hostile_folders,)
+"""Those of them that nothing refuses where the kernel has no Landlock."""
 _REFUSALS = {
     getattr(errno, name)
     for name in (
@@ -51,6 +63,24 @@ def attempt(student: Any, comm: Any, **target: Any) -> dict[str, str]:
     return found
 
 
+def attempt_on_the_other(student: Any, comm: Any, *, shared: str) -> dict[str, str]:
+    """Rank 0 tries everything on rank 1; each returns a text of JSON. Both are kept apart.
+
+    shared: a file that all ranks may read.
+    """
+    Path(hostile_neighbour.KEPT).touch(mode=0o666)
+    other, folder = comm.allgather((os.getpid(), str(Path.cwd())))[1]
+    found: dict[str, Any] = {"users": os.getresuid(), "groups": [*os.getresgid(), *os.getgroups()]}
+    if comm.rank == 0:
+        target = {"other": other, "other_folder": folder, "shared": shared}
+        found |= {
+            "attempts": _all_outcomes((*BETWEEN_RANKS, *BY_LANDLOCK), target),
+            "landlock": _landlock(),
+        }
+    comm.Barrier()
+    return {"found": json.dumps(found)}
+
+
 def take_memory(student: Any, comm: Any, *, num_bytes: int, longest_s: float) -> dict[str, str]:
     """Fill so much memory and keep it; returns only if nobody has ended us for it."""
     try:
@@ -62,26 +92,33 @@ def take_memory(student: Any, comm: Any, *, num_bytes: int, longest_s: float) ->
 
 
 def _everything(target: Mapping[str, Any]) -> dict[str, Any]:
-    attempts = [
-        (name, try_)
-        for module in ATTEMPTS
-        for name, try_ in vars(module).items()
-        if name.startswith("try_")
-    ]
     seen = look_around()
     # Before anything is left behind.
     foreign = foreign_mounts.foreign(seen.mountinfo, target["ours"], str(Path.cwd().parent))
     return {
         "foreign_mounts": foreign,
-        "attempts": {name: outcomes(try_(target)) for name, try_ in attempts},
+        "attempts": _all_outcomes(ATTEMPTS, target),
         "surroundings": asdict(seen),
-        "landlock": ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1),
         "dumpable": ctypes.CDLL(None).prctl(_PR_GET_DUMPABLE, 0, 0, 0, 0),
         "users_of_mpirun": _users_of_mpirun(),
         "foreign": hostile_processes.foreign_processes(),
         "daemon": leave_daemon(),
         "files": hostile_files.leave_files(),
     }
+
+
+def _all_outcomes(modules: Iterable[ModuleType], target: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: outcomes(try_(target))
+        for module in modules
+        for name, try_ in vars(module).items()
+        if name.startswith("try_")
+    }
+
+
+def _landlock() -> int:
+    """Return its version; negative where the kernel has none."""
+    return int(ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1))
 
 
 def outcomes(steps: Any) -> dict[str, Any]:

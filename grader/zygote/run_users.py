@@ -62,9 +62,9 @@ class RunUsers:
         os.setresuid(own, own, own)
 
     def act_for(self, uid: int) -> None:
-        """As who was root before, do from now on what one of them may.
+        """As who was root before, do from now on what this user may; with 0 what root may.
 
-        Nothing of theirs may signal us meanwhile.
+        Only for one of the run's users: nothing of theirs may signal us meanwhile.
         """
         os.setresuid(self.supervisor, 0, 0)
         os.setgroups(self.all)

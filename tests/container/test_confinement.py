@@ -938,7 +938,7 @@ def test_what_students_do_works_in_every_world(world, more):
         assert found == {*EVERYWHERE, *more}, printed
 
 
-def test_torch_computes_as_fast_where_ranks_are_confined():
+def test_torch_finds_what_the_processor_can_where_ranks_are_confined():
     """It reads in /proc what the processor can do: a rank that cannot would do without."""
     source = """
         def act(world):

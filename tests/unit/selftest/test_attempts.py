@@ -18,12 +18,14 @@ import pytest
 from grader.rank import probe_modules
 from grader.selftest import (
     hostile_files,
+    hostile_folders,
+    hostile_neighbour,
     hostile_probe,
     hostile_processes,
     hostile_system,
 )
 from grader.selftest.examine import probe_sources
-from grader.selftest.hostile_probe import ATTEMPTS
+from grader.selftest.hostile_probe import ATTEMPTS, BETWEEN_RANKS, BY_LANDLOCK
 
 
 @pytest.fixture
@@ -279,13 +281,44 @@ def test_all_attempts_are_probes_that_need_no_import_of_ours():
     sources = probe_sources()
     assert not any("import grader" in each or "from grader" in each for each in sources.values())
     probes = probe_modules.load(sources)
+    sent = (*probes.ATTEMPTS, *probes.BETWEEN_RANKS, *probes.BY_LANDLOCK)
     found = {
         name: attempt
-        for module in probes.ATTEMPTS
+        for module in sent
         for name, attempt in vars(module).items()
         if name.startswith("try_")
     }
-    expected = {name for module in ATTEMPTS for name in vars(module) if name.startswith("try_")}
+    ours = (*ATTEMPTS, *BETWEEN_RANKS, *BY_LANDLOCK)
+    expected = {name for module in ours for name in vars(module) if name.startswith("try_")}
     assert set(found) == expected
     assert all(attempt.__doc__ for attempt in found.values())
-    assert callable(probes.attempt)
+    assert callable(probes.attempt) and callable(probes.attempt_on_the_other)
+
+
+@pytest.fixture
+def other(child, tmp_path, monkeypatch):
+    """What a rank that is not kept apart knows of another one."""
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / hostile_neighbour.KEPT).touch()
+    monkeypatch.chdir(tmp_path)
+    return {"other": child, "other_folder": str(folder), "shared": __file__}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for module in (hostile_neighbour, hostile_folders)
+        for name in vars(module)
+        if name.startswith("try_")
+    ],
+)
+def test_a_rank_that_is_not_kept_apart_can_do_all_of_it(other, name):
+    """So an attempt that is refused was refused by what keeps ranks apart."""
+    module = hostile_folders if name == "try_folders_of_all" else hostile_neighbour
+    steps = list(getattr(module, name)(other))
+    for what, act in steps:
+        if what == "write into /dev/mqueue" and not Path("/dev/mqueue").is_dir():
+            continue
+        assert hostile_probe.outcomes([(what, act)])["succeeded"], what

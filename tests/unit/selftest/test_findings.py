@@ -54,7 +54,6 @@ def told(**changes):
     found = {
         "attempts": attempts,
         "dumpable": 0,
-        "landlock": 7,
         "users_of_mpirun": ["20000"],
         "foreign": [1, JUDGE, 9],
         "daemon": 77,
@@ -78,7 +77,7 @@ def test_a_hardened_container_has_them_all():
     """Nothing is missing, and every attempt has its protection."""
     assert found() == {}
     every = protections(_TOLD, SEEN, replace(SEEN, status=RANK), GONE, JUDGE)
-    assert len(every) == len({each.name for each in every}) == len(NAMES) + 23
+    assert len(every) == len({each.name for each in every}) == len(NAMES) + 22
     assert all(each.found for each in every)
 
 
@@ -124,14 +123,6 @@ def test_mpirun_is_who_starts_the_run(users):
 def test_a_rank_that_can_be_looked_into():
     """Dumpable is what the kernel goes by."""
     assert list(found(told(dumpable=1))) == ["Ranks show nobody their memory"]
-
-
-def test_a_kernel_without_landlock_is_told_and_grades():
-    """Nobody who starts a container can add it."""
-    missing = list(found(told(landlock=-1)).values())
-    assert [each.name for each in missing] == ["Ranks that MPI connects use no file of each other"]
-    assert refusal(missing, flags_are_ours=True) == ""
-    assert note(missing).startswith("graded without what this machine does not have: Ranks that")
 
 
 @pytest.mark.parametrize(
