@@ -31,6 +31,8 @@ _WIDTH_INCHES = 7.2
 _HEIGHT_INCHES = 4.2
 _LINE_INCHES = 0.165
 _CAPTION_NUM_CHARS = 118
+_BARS_NUM_CHARS = 77
+"""So many characters fit below all bars together."""
 _DOTS_PER_INCH = 140
 _MAX_TABLE_ROWS = 40
 _LEAST_COLUMN_NUM_CHARS = 6
@@ -172,9 +174,14 @@ def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
             if dot.low < dot.high:
                 middle = bar.get_x() + bar.get_width() / 2
                 axes.vlines([middle], dot.low, dot.high, color="black", lw=1)
-    axes.set_xticks(range(len(words)), words)
+    axes.set_xticks(range(len(words)), [_in_lines(word, len(words)) for word in words])
     axes.margins(y=0.15)  # room for the legend
     axes.grid(visible=False, axis="x")
+
+
+def _in_lines(word: str, num_bars: int) -> str:
+    """Return the name of a bar so that it does not reach its neighbours'."""
+    return "\n".join(textwrap.wrap(word, max(1, _BARS_NUM_CHARS // num_bars)))
 
 
 def _table(axes: Axes, table: Table) -> None:

@@ -135,6 +135,17 @@ def test_a_series_that_is_alone_has_its_name(others, tmp_path):
     assert "ring" in texts and "naive" not in texts
 
 
+def test_names_of_bars_do_not_reach_each_other(tmp_path):
+    """The more bars, the narrower their names; in the data each is one line."""
+    words = ["FedAvg, non-iid, 4 local epochs", *map(str, range(6))]
+    many = Series("accuracy", tuple(Dot.exact(word, 1.0) for word in words))
+    draw(chart(many, is_bars=True), "", str(tmp_path / "figure"))
+    texts = list(ET.parse(tmp_path / "figure.svg").getroot().itertext())
+    lines = [each for each in texts if each and each in words[0] and len(each) > 1]
+    assert " ".join(lines) == words[0]
+    assert max(map(len, lines)) <= 11
+
+
 def test_the_same_figure_is_the_same_file(tmp_path):
     for name in ("a", "b"):
         draw(chart(MEASURED), "A caption.", str(tmp_path / name))

@@ -59,7 +59,7 @@ def _rounds(results):
 
 def _accuracies(results):
     dots = [
-        Dot.of(way.replace(" server", "\nserver").replace(", ", ",\n"), spread)
+        Dot.of(way, spread)
         for way in ALL
         if (spread := results.spread(way, "accuracy"))
     ]

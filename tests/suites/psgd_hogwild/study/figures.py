@@ -32,9 +32,9 @@ def figures(results):
         speed_ups.append(Series(label, _dots(results, ratios)))
     model = modelled_s(results)
     if model:
-        times.append(Series("parallel SGD, modelled", _exact(model), True))
+        times.append(Series("Parallel SGD, modelled", _exact(model), True))
         ratios = {n: model[1] / time_s for n, time_s in model.items()}
-        speed_ups.append(Series("parallel SGD, modelled", _exact(ratios), True))
+        speed_ups.append(Series("Parallel SGD, modelled", _exact(ratios), True))
     ideal = {n: float(n) for n in PROCESSES}
     speed_ups.append(Series("as many times as processes", _exact(ideal), True, has_marks=False))
     serial = results.spread(SERIAL, "accuracy")

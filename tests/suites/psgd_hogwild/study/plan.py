@@ -3,11 +3,11 @@
 from grader.study import Extent, Launcher, Point
 
 PROCESSES = (1, 2, 3, 4, 5)
-WAYS = {"psgd": "parallel SGD", "hogwild": "Hogwild"}
+WAYS = {"psgd": "Parallel SGD", "hogwild": "Hogwild"}
 UNITS = {"psgd": "rank", "hogwild": "process"}
 LEARNING_RATE = 0.05
 BATCH_SIZE = 8
-SERIAL = "plain SGD"
+SERIAL = "Plain SGD"
 
 
 def epochs_of(extent):

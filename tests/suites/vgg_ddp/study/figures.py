@@ -80,7 +80,7 @@ def _dot(results, x, spread, nodes, factor=1.0):
 def _iteration_times(results):
     measured, modelled = [], []
     for way, label in WAYS.items():
-        label = LABELS[way].replace(" and ", "\nand ").replace("Data", "\nData")
+        label = LABELS[way]
         spread = iteration_s(results, named(way, nodes_of(way)), WINDOWS[0])
         if spread is not None:
             measured.append(_dot(results, label, spread, nodes_of(way), 1e3))
@@ -158,7 +158,7 @@ def _loss_table(results):
 def _tests(results, key, title, y_label, is_share):
     dots = []
     for way in WAYS:
-        label = LABELS[way].replace(" and ", "\nand ").replace("Data", "\nData")
+        label = LABELS[way]
         spread = results.spread(named(way, nodes_of(way)), key)
         if spread is not None:
             dots.append(Dot.of(label, spread))
