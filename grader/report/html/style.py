@@ -60,6 +60,7 @@ border-bottom:1px solid var(--line);font-weight:400;overflow-wrap:normal}
 thead th{font-weight:600}
 td code,th code,.plain td{white-space:pre-wrap;overflow-wrap:anywhere}
 .parts td,.parts th{overflow-wrap:anywhere}
+.parts thead th,.parts td:last-child{overflow-wrap:break-word}
 figure{margin:1rem 0;padding:.8rem;background:var(--raised);border-radius:.4rem}
 figcaption{font-weight:600;margin-bottom:.4rem}
 figcaption small{display:block;font-weight:400;font-size:.85rem}
