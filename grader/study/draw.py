@@ -55,7 +55,8 @@ class _Plain(LogFormatter):
     """Labels as few ticks as LogFormatter does, with 0.3 in place of 3e-01."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        return f"{x:,g}" if super().__call__(x, pos) else ""
+        number = f"{x:,.0f}" if x >= 1_000 else f"{x:g}"
+        return number if super().__call__(x, pos) else ""
 
 
 def draw(figure: Figure, caption: str, stem: str) -> None:

@@ -64,6 +64,13 @@ def test_numbers_at_a_logarithmic_axis_are_written_out(tmp_path):
     assert "0.3" in texts and not [each for each in texts if "e" in each and "0" in each]
 
 
+def test_a_million_is_written_out(tmp_path):
+    many = Series("ring", (Dot.exact(1, 10.0), Dot.exact(2, 5e6)))
+    draw(chart(many, is_log_y=True), "", str(tmp_path / "figure"))
+    texts = list(ET.parse(tmp_path / "figure.svg").getroot().itertext())
+    assert "1,000,000" in texts and "100" in texts
+
+
 def test_a_chart_without_anything_measured_is_empty():
     assert is_empty(chart(MODELLED)) and is_empty(chart(Series("ring", ())))
     assert not is_empty(chart(MODELLED, MEASURED)) and not is_empty(TABLE)
