@@ -55,8 +55,11 @@ class _Plain(LogFormatter):
     """Labels as few ticks as LogFormatter does, with 0.3 in place of 3e-01."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        number = f"{x:,.0f}" if x >= 1_000 else f"{x:g}"
-        return number if super().__call__(x, pos) else ""
+        return _written_out(x) if super().__call__(x, pos) else ""
+
+
+def _written_out(x: float, _: object = None) -> str:
+    return f"{x:,.0f}" if x >= 1_000 else f"{x:g}"
 
 
 def draw(figure: Figure, caption: str, stem: str) -> None:
@@ -103,7 +106,7 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.set_xscale("log", base=2 if chart.x_ticks else 10)
     if chart.is_log_y:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:,g}"))
+        axes.yaxis.set_major_formatter(FuncFormatter(_written_out))
         axes.yaxis.set_minor_formatter(_Plain(minor_thresholds=(2, 0.5)))
     elif not chart.is_share:
         most = max((dot.high for each in series for dot in each.dots), default=1.0)
