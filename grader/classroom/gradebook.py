@@ -73,6 +73,7 @@ def _reasons(each: Standing) -> list[str]:
         for name, given in each.mark.overruled.items():
             why = f": {given.comment}" if given.comment else ""
             reasons.append(f"{name} by a person: {written(given.points)}{why}")
+    reasons += [each.decision.problem] if each.decision.problem else []
     return [*reasons, *each.decision.reasons]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -73,4 +73,7 @@ def _facts(entry: Mapping[str, Any]) -> Facts:
 def _time(value: object) -> datetime | None:
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
-    return value.astimezone() if isinstance(value, datetime) else None
+    if not isinstance(value, datetime):
+        return None
+    # What has no zone is in UTC, as all that Gradescope exports.
+    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)

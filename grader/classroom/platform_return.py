@@ -44,7 +44,9 @@ def fill(text: str, file: str, standings: Sequence[Standing], column: str | None
     file: its name, for what is wrong with it. column: of Canvas, which assignment; None where there
     is but one. Raises UsageError for a table of neither platform.
     """
-    rows = list(csv.reader(io.StringIO(text, newline="")))
+    first = text.partition("\n")[0]
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
     head = [cell.strip().lstrip("\ufeff") for cell in rows[0]] if rows else []
     if {"Student", "ID"} <= set(head):
         platform, at = "canvas", _canvas_column(head, file, column)
@@ -76,7 +78,7 @@ def fill(text: str, file: str, standings: Sequence[Standing], column: str | None
                 row[feedback] = inert("; ".join(found.decision.reasons))
             num_filled += 1
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(rows)
     return Filled(platform, out.getvalue(), num_filled, tuple(left))
 
 

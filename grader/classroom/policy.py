@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 _DAY = timedelta(days=1)
 
@@ -53,6 +53,8 @@ class Decision:
     """None where no mark can be given: a person has to look."""
     reasons: tuple[str, ...]
     """A sentence for each rule that was applied."""
+    problem: str = ""
+    """Why the rules alone cannot tell what counts; empty where they can."""
 
 
 def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> Decision:
@@ -75,6 +77,13 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
         return Decision(
             label, None, None, (f"{label} has no mark yet, so nobody knows which is the best",)
         )
+    timeless = [each for each in accepted if each.attempt.submitted_at is None]
+    if not policy.takes_best and timeless and len(accepted) > 1:
+        problem = (
+            f"nobody knows which of {len(accepted)} hand-ins is the last: "
+            f"{timeless[0].attempt.label} has no time; add it to the table of times"
+        )
+        return Decision(timeless[0].attempt.label, None, None, (), problem)
     counted = max(accepted, key=_score_of if policy.takes_best else _time_of)
     reasons = counted.reasons
     if len(attempts) > 1:
@@ -87,9 +96,16 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
 
 
 def days_late(submitted_at: datetime, deadline: datetime, grace: timedelta) -> int:
-    """Return how many days after the deadline have begun; 0 within the grace."""
-    late = submitted_at - deadline
-    return 0 if late <= grace else math.ceil(late / _DAY)
+    """Return how many days after the deadline have begun; 0 within the grace.
+
+    A day ends when the clock shows the time of the deadline again, also where clocks are changed
+    meanwhile and it has 23 or 25 hours.
+    """
+    if submitted_at.astimezone(UTC) - deadline.astimezone(UTC) <= grace:
+        return 0
+    # Of two times in one zone Python subtracts what the clock shows.
+    by_the_clock = submitted_at.astimezone(deadline.tzinfo) - deadline
+    return max(1, math.ceil(by_the_clock / _DAY))
 
 
 @dataclass(frozen=True)

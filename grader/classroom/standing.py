@@ -40,6 +40,14 @@ class Standing:
         return None if self.status == "pending" else self.decision.final
 
     @property
+    def problem(self) -> str:
+        """Return why a person is needed before there can be a mark; empty where none is."""
+        if self.counted is not None and self.counted.problem:
+            return f"not graded: {self.counted.problem}"
+        found = self.mark.problem if self.mark is not None else ""
+        return found or self.decision.problem
+
+    @property
     def status(self) -> str:
         """Return in a few words whether there is a mark, and if not, why."""
         if self.counted is None:
@@ -49,6 +57,8 @@ class Standing:
         if self.mark is not None and self.mark.problem:
             is_bad = self.counted.grading.report is None
             return "cannot be graded" if is_bad else "a person should look"
+        if self.decision.problem:
+            return "a person should look"
         return "pending" if self.mark is not None and self.mark.pending else "marked"
 
 

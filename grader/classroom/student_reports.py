@@ -64,7 +64,8 @@ def mark_text(standing: Standing) -> str:
             lines.append(_line(row.title, f"{points} of {written(row.max_points)}", comment))
         if mark.problem:
             lines.append(f"- {one_line(mark.problem)}")
-    lines += [f"- {one_line(reason)}" for reason in decision.reasons]
+    problem = (decision.problem,) if decision.problem else ()
+    lines += [f"- {one_line(reason)}" for reason in (*problem, *decision.reasons)]
     return "\n".join(lines) + "\n"
 
 

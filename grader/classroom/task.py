@@ -75,8 +75,9 @@ def _run(task: Task, report: Path, cpus: Sequence[int], locks: Sequence[int]) ->
         check=False,
     )
     has_report = ended.returncode in _WITH_REPORT and report.is_file()
-    # What is told of a hand-in goes to its author, who need not know where the course keeps it.
-    said = ended.stderr.decode(errors="replace").replace(task.path, Path(task.path).name)
+    # What is told goes to whoever has handed in the same: neither where the course keeps it nor
+    # what the file of the first of them was called.
+    said = ended.stderr.decode(errors="replace").replace(task.path, "the hand-in")
     return Outcome(
         digest=task.digest,
         exit_code=ended.returncode,

@@ -176,9 +176,14 @@ def _show_regrade(
 ) -> int:
     """Write and print what would change; return 0, or 3 where some could not be graded again."""
     regrades = []
+    problems = dict(problems)
     for each in inputs.hand_ins:
         if each.digest in published and keys[each.digest] not in problems:
-            before, now = _both(gradings, published[each.digest], keys[each.digest])
+            try:
+                before, now = _both(gradings, published[each.digest], keys[each.digest])
+            except GraderError as error:
+                problems[keys[each.digest]] = str(error)
+                continue
             students = tuple(names.of(student.id) for student in inputs.roster.authors(each))
             regrades.append(regrading.Regrade(each.label, students, before, now))
     write_atomically(out / _REGRADE, regrading.render(regrades))

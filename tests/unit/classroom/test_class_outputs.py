@@ -87,6 +87,21 @@ def test_the_page_of_the_class_has_no_names():
     assert "<script>" not in page and "97%" in page
 
 
+def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
+    """Everywhere it is said why, and on the page of the class without their names."""
+    roster = Roster((Student("anna", {"id": "anna", "github": "anna-secret"}),))
+    works = [Work(hand_in(label, at=None), grading()) for label in ("anna", "anna-secret")]
+    (found,), strays = standings(works, Rules(roster, {}, Policy(), {}, NAMES))
+    assert (found.final, found.status) == (None, "a person should look")
+    why = "nobody knows which of 2 hand-ins is the last"
+    (row,) = table([found])
+    assert why in row["reasons"] and row["final"] == ""
+    assert why in student_reports.mark_text(found)
+    assert any(why in line for line in outputs.summary([found], strays, [], [], Path("out")))
+    page = class_page.render("sums", [found], NAMES, [])
+    assert why in page and "secret" not in page
+
+
 def test_what_is_noted_on_every_grading_is_told_once():
     """What is noted on one is for its student."""
     both = [

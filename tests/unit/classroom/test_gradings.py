@@ -74,6 +74,16 @@ def test_a_grading_that_was_spoilt_is_said_so(tmp_path):
         gradings.load("key")
 
 
+def test_a_spoilt_grading_may_be_anybodys(tmp_path):
+    """So it is removed with a student who is forgotten, and keeps nobody from being forgotten."""
+    gradings = Gradings(tmp_path)
+    for key in ("spoilt", "theirs"):
+        gradings.keep(key, outcome(), json_report.render(report()).encode())
+    (tmp_path / "spoilt" / "outcome.json").write_text("{")
+    assert gradings.keys_of({"digest"}) == ["spoilt", "theirs"]
+    assert gradings.keys_of({"another"}) == ["spoilt"]
+
+
 def test_a_file_is_replaced_in_one_step(tmp_path):
     file = tmp_path / "gradebook.csv"
     write_atomically(file, "one")

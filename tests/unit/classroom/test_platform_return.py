@@ -44,6 +44,15 @@ def test_canvas_gets_its_column_filled():
     assert found.left == ("Other, O is nobody who was graded",)
 
 
+def test_a_table_with_semicolons_stays_one():
+    """As Canvas writes it where numbers have decimal commas; names of assignments may have some."""
+    european = CANVAS.replace(", ", "@").replace(",", ";").replace("@", ", ").replace('"', "")
+    european = european.replace("HW3: MPI", "HW3, MPI")
+    found = platform_return.fill(european, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3")
+    assert found.num_filled == 1
+    assert found.text == european.replace("Section;", "Section;").replace(";A;;7;", ";A;5;7;")
+
+
 def test_moodle_gets_grade_and_reasons():
     found = platform_return.fill(MOODLE, "g.csv", [standing(label="aa", roster=ROSTER)], None)
     assert rows(found)[1][5] == "5"

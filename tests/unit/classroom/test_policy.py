@@ -1,10 +1,11 @@
 """Rules about lateness and several hand-ins: raw and final score, and the reason of each."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from grader.classroom.policy import Attempt, Policy, decide
+from grader.classroom.policy import Attempt, Policy, days_late, decide
 
 DEADLINE = datetime(2026, 11, 20, 23, 59, tzinfo=UTC)
 LATE = Policy(DEADLINE, grace=timedelta(minutes=10), late_per_day=0.1, last_day=3)
@@ -72,3 +73,38 @@ def test_late_by_an_unknown_time_costs_nothing_and_is_told():
 
 def test_nothing_handed_in_is_zero():
     assert decide([], LATE, ["anna"]).final == 0
+
+
+@pytest.mark.parametrize("zone", [ZoneInfo("Europe/Zurich"), UTC], ids=str)
+@pytest.mark.parametrize(
+    ("deadline", "submitted", "days"),
+    [
+        # Clocks go back on 25 October: that day has 25 hours.
+        ("2026-10-24T23:59", "2026-10-25T23:30", 1),
+        ("2026-10-24T23:59", "2026-10-26T00:05", 2),
+        # They go forward on 29 March: that day has 23 hours.
+        ("2026-03-28T23:59", "2026-03-29T23:30", 1),
+        ("2026-03-28T23:59", "2026-03-30T00:05", 2),
+        # Half past two comes twice: the second one is after the first.
+        ("2026-10-25T02:30", "2026-10-25T02:10+01:00", 1),
+        ("2026-10-25T02:30", "2026-10-25T02:10+02:00", 0),
+    ],
+)
+def test_days_are_those_of_the_clock_whatever_zone_a_platform_writes(
+    deadline, submitted, days, zone
+):
+    """Also where clocks are changed within them."""
+    zurich = ZoneInfo("Europe/Zurich")
+    due, at = datetime.fromisoformat(deadline), datetime.fromisoformat(submitted)
+    at = at if at.tzinfo else at.replace(tzinfo=zurich)
+    assert days_late(at.astimezone(zone), due.replace(tzinfo=zurich), timedelta()) == days
+
+
+def test_without_a_time_nobody_knows_which_is_the_last():
+    """Neither is guessed by its name: a person adds the time, or has the best count."""
+    several = [attempt(70, -60, "a"), Attempt("b", 90, None)]
+    found = decide(several, LATE, ["anna"])
+    assert (found.raw, found.final) == (None, None)
+    assert "nobody knows which of 2 hand-ins is the last: b has no time" in found.problem
+    assert decide(several, Policy(DEADLINE, takes_best=True), ["anna"]).label == "b"
+    assert decide([Attempt("b", 90, None)], LATE, ["anna"]).final == 90

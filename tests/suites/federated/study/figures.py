@@ -58,11 +58,7 @@ def _rounds(results):
 
 
 def _accuracies(results):
-    dots = [
-        Dot.of(way, spread)
-        for way in ALL
-        if (spread := results.spread(way, "accuracy"))
-    ]
+    dots = [Dot.of(way, spread) for way in ALL if (spread := results.spread(way, "accuracy"))]
     has_long = any(results.reports(way) for way in LONG.values())
     return Chart(
         "final_accuracy", "Final accuracy on the test images", "", "accuracy",
