@@ -94,14 +94,18 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
     students = {student.id: student for student in rules.roster.students}
     by_student: dict[str, list[Work]] = {identity: [] for identity in students}
     strays = []
+    shared: dict[str, list[str]] = {}
     for work in works:
         authors = rules.roster.authors(work.hand_in)
+        shared[work.hand_in.label] = [rules.names.of(author.id) for author in authors]
         if not authors:
             strays.append(work)
         for author in authors:
             students.setdefault(author.id, author)
             by_student.setdefault(author.id, []).append(work)
-    found = [_standing(students[identity], own, rules) for identity, own in by_student.items()]
+    found = [
+        _standing(students[identity], own, rules, shared) for identity, own in by_student.items()
+    ]
     known = {key for student in students.values() for key in keys_of(student, rules.names)}
     labels = {work.hand_in.label for work in works}
     return found, Strays(
@@ -117,13 +121,17 @@ def keys_of(student: Student, names: Pseudonyms) -> list[str]:
     return [key for key in keys if key]
 
 
-def _standing(student: Student, works: Sequence[Work], rules: Rules) -> Standing:
+def _standing(
+    student: Student, works: Sequence[Work], rules: Rules, shared: Mapping[str, Sequence[str]]
+) -> Standing:
+    """shared: the pseudonyms of all whose a hand-in is, by its label."""
     keys = keys_of(student, rules.names)
-    marked = {
-        work.hand_in.label: mark(work.grading, _given(work, keys, rules.marks), rules.rubrics)
-        for work in works
-        if work.grading is not None
-    }
+    marked = {}
+    for work in works:
+        if work.grading is not None:
+            label = work.hand_in.label
+            given = _given([label, *keys, *shared[label]], rules.marks)
+            marked[label] = mark(work.grading, given, rules.rubrics)
     attempts = [
         Attempt(
             work.hand_in.label,
@@ -138,9 +146,13 @@ def _standing(student: Student, works: Sequence[Work], rules: Rules) -> Standing
     return Standing(student, tuple(works), counted, marked.get(decision.label), decision)
 
 
-def _given(work: Work, keys: Sequence[str], marks: Marks) -> Mapping[str, Given]:
-    """Return what people gave: to the group, before it to the student, before it to the work."""
+def _given(keys: Sequence[str], marks: Marks) -> Mapping[str, Given]:
+    """Return what people gave, by what has been marked.
+
+    keys: what it can have been given to, what is nearest first: the hand-in, the student, the
+    group, and whoever of several has the sheet of a hand-in.
+    """
     found: dict[str, Given] = {}
-    for key in reversed([work.hand_in.label, *keys]):
+    for key in reversed(keys):
         found.update(marks.get(key, {}))
     return found

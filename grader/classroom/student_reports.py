@@ -21,13 +21,16 @@ def shown(report: Report, label: str) -> Report:
 
 
 def write(folder: Path, standing: Standing) -> None:
-    """Write a student's files into a folder, which is made; those of an earlier time are replaced.
+    """Write a student's files into a folder, which is made; none of an earlier time is left.
 
     Raises OSError where it cannot be written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files_of(standing).items():
+    files = files_of(standing)
+    for name, text in files.items():
         write_atomically(folder / name, text)
+    for name in {*FORMATS.values()} - set(files):
+        (folder / name).unlink(missing_ok=True)
 
 
 def files_of(standing: Standing) -> Mapping[str, str]:
