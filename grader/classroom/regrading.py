@@ -12,7 +12,10 @@ from grader.points import written
 from grader.report.comparison import compare
 from grader.report.safe_text import one_line
 
-_HEAD = ("hand_in", "pseudonyms", "before", "after", "test", "verdict before", "after", "why")
+_HEAD = (
+    *("hand_in", "pseudonyms", "score before", "score after"),
+    *("test", "before", "after", "why"),
+)
 
 
 @dataclass(frozen=True)
