@@ -104,6 +104,7 @@ def summary(
         *(f"{each.student.id}: {_problem(each)}" for each in standings if _problem(each)),
         *(each.reason for each in unreadable),
         *(f"{work.hand_in.label} is of nobody on the roster" for work in strays.works),
+        *strays.authors,
         *(f"marks are given to {key}, which is nobody's id or group" for key in strays.marks),
         *(
             f"an extension is given to {key}, which is nobody's id or group"

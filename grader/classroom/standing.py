@@ -1,7 +1,7 @@
 """Where each student stands: what was handed in, what of it counts, and what that is worth."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.classroom.gradings import Grading
 from grader.classroom.hand_in import HandIn, Student
@@ -20,6 +20,8 @@ class Work:
     grading: Grading | None
     problem: str = ""
     """Why there is no grading."""
+    sender: str = ""
+    """The id of who handed it in, also where it counts for others; empty where nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Strays:
     """Ids in the file of marks that nobody has."""
     extensions: tuple[str, ...] = ()
     """Likewise of extensions."""
+    authors: tuple[str, ...] = ()
+    """Whom a platform names beside somebody on the roster: a sentence each."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +88,15 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
     students = {student.id: student for student in rules.roster.students}
     by_student: dict[str, list[Work]] = {identity: [] for identity in students}
     strays = []
-    for work in works:
-        authors = rules.roster.authors(work.hand_in)
+    unknown = []
+    for each in works:
+        authors = rules.roster.authors(each.hand_in)
+        sender = rules.roster.sender(each.hand_in)
+        work = replace(each, sender=sender.id if sender else "")
         if not authors:
             strays.append(work)
+        for name in rules.roster.unknown_authors(each.hand_in):
+            unknown.append(f"{each.hand_in.label} is also of {name}, who is not on the roster")
         for author in authors:
             students.setdefault(author.id, author)
             by_student.setdefault(author.id, []).append(work)
@@ -98,6 +107,7 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
         works=tuple(strays),
         marks=tuple(sorted(set(rules.marks) - known - labels)),
         extensions=tuple(sorted(set(rules.policy.extensions) - known)),
+        authors=tuple(unknown),
     )
 
 
