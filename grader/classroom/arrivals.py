@@ -37,7 +37,7 @@ def read_folder(
         )
     found: list[HandIn] = []
     unreadable: list[Unreadable] = []
-    facts = gradescope.read(folder)
+    facts = gradescope.read(folder, zone)
     for label, entries in sorted(_by_label(folder).items()):
         try:
             hand_in = _hand_in(label, entries, assembled, zone)

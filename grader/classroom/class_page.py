@@ -76,11 +76,11 @@ def _scores(standings: Sequence[Standing]) -> list[Markup]:
 def _for_a_person(standings: Sequence[Standing], names: Pseudonyms) -> list[Markup]:
     rows: list[tuple[Child, ...]] = []
     for each in standings:
-        problem = each.mark.problem if each.mark else ""
-        if each.counted is not None and (problem or each.counted.problem):
-            said = problem or f"not graded: {each.counted.problem}"
+        if each.counted is not None and each.problem:
             # Names of hand-ins tell whose they are.
-            nameless = said.replace(each.counted.hand_in.path.name, "the hand-in")
+            nameless = each.problem
+            for name in (each.counted.hand_in.path.name, each.counted.hand_in.label):
+                nameless = nameless.replace(name, "the hand-in")
             rows.append((names.of(each.student.id), each.status, one_line(nameless)))
     if not rows:
         return [element("p", "Nobody.")]

@@ -99,9 +99,12 @@ def summary(
     yield f"{len(standings)} students: {words}"
     if counts["pending"]:
         yield "pending: a person has points to give; --sheets writes what that takes"
+    if num_untimed := sum(each.decision.is_untimed for each in standings):
+        yield f"{num_untimed} hand-ins count as in time, for nobody says when they came; `times`"
+        yield "  in class.toml names a table that does"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     problems = [
-        *(f"{each.student.id}: {_problem(each)}" for each in standings if _problem(each)),
+        *(f"{each.student.id}: {each.problem}" for each in standings if each.problem),
         *(each.reason for each in unreadable),
         *(f"{work.hand_in.label} is of nobody on the roster" for work in strays.works),
         *strays.authors,
@@ -119,9 +122,3 @@ def summary(
             yield f"  and {len(problems) - _MOST_SHOWN} more, which {GRADEBOOK} has"
     yield f"{out / GRADEBOOK} has the marks, {out / STUDENTS} a folder for each student,"
     yield f"{out / CLASS_PAGE} what the class as a whole shows"
-
-
-def _problem(each: Standing) -> str:
-    if each.counted is not None and each.counted.problem:
-        return f"not graded: {each.counted.problem}"
-    return each.mark.problem if each.mark is not None else ""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 _DAY = timedelta(days=1)
 
@@ -28,7 +28,8 @@ class Policy:
     def deadline_of(self, keys: Sequence[str]) -> datetime | None:
         """Return the latest deadline of somebody, given the id and the group."""
         found = [self.extensions[key] for key in keys if key in self.extensions]
-        return max([*found, *([self.deadline] if self.deadline else [])], default=None)
+        known = [*found, *([self.deadline] if self.deadline else [])]
+        return max(known, key=datetime.timestamp, default=None)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Attempt:
     score: float | None
     """Of tests and people together; None where there is no mark."""
     submitted_at: datetime | None
-    is_called_late: bool = False
+    is_called_late: bool | None = False
+    """By the platform; None where it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class Decision:
     """None where no mark can be given: a person has to look."""
     reasons: tuple[str, ...]
     """A sentence for each rule that was applied."""
+    problem: str = ""
+    """Why a person has to say which hand-in counts."""
+    is_untimed: bool = False
+    """It counts as in time because nobody says when it came."""
 
 
 def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> Decision:
@@ -75,6 +81,14 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
         return Decision(
             label, None, None, (f"{label} has no mark yet, so nobody knows which is the best",)
         )
+    untimed = [each for each in accepted if each.attempt.submitted_at is None]
+    if not policy.takes_best and untimed and len(accepted) > 1:
+        label = max(accepted, key=_time_of).attempt.label
+        problem = (
+            f"{len(accepted)} hand-ins, and nobody says which is the last: add their times to the "
+            "table of times"
+        )
+        return Decision(label, None, None, (problem,), problem)
     counted = max(accepted, key=_score_of if policy.takes_best else _time_of)
     reasons = counted.reasons
     if len(attempts) > 1:
@@ -83,12 +97,21 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
         reasons = (f"{which}, {too_late} of them too late" if too_late else which, *reasons)
     if deadline is not None and deadline != policy.deadline:
         reasons = (*reasons, f"extended to {deadline.isoformat(' ', 'minutes')}")
-    return Decision(counted.attempt.label, counted.attempt.score, counted.final, reasons)
+    attempt = counted.attempt
+    is_untimed = attempt.submitted_at is None and attempt.is_called_late is not False
+    return Decision(
+        attempt.label,
+        attempt.score,
+        counted.final,
+        reasons,
+        is_untimed=is_untimed and deadline is not None,
+    )
 
 
 def days_late(submitted_at: datetime, deadline: datetime, grace: timedelta) -> int:
-    """Return how many days after the deadline have begun; 0 within the grace."""
-    late = submitted_at - deadline
+    """Return how many days of 24 hours after the deadline have begun; 0 within the grace."""
+    # In UTC: the difference of two times of one zone is that of its clocks, which may be put back.
+    late = submitted_at.astimezone(UTC) - deadline.astimezone(UTC)
     return 0 if late <= grace else math.ceil(late / _DAY)
 
 

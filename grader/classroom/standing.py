@@ -51,7 +51,16 @@ class Standing:
         if self.mark is not None and self.mark.problem:
             is_bad = self.counted.grading.report is None
             return "cannot be graded" if is_bad else "a person should look"
+        if self.decision.problem:
+            return "a person should look"
         return "pending" if self.mark is not None and self.mark.pending else "marked"
+
+    @property
+    def problem(self) -> str:
+        """Return why a person has to look, in a sentence; empty where nobody has to."""
+        if self.counted is not None and self.counted.problem:
+            return f"not graded: {self.counted.problem}"
+        return (self.mark.problem if self.mark is not None else "") or self.decision.problem
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,8 @@ def _standing(student: Student, works: Sequence[Work], rules: Rules) -> Standing
             work.hand_in.label,
             marked[work.hand_in.label].score if work.hand_in.label in marked else None,
             work.hand_in.submitted_at,
-            work.hand_in.is_called_late,
+            # Canvas calls late what is late, and no other platform says so.
+            work.hand_in.is_called_late if "canvas" in work.hand_in.who else None,
         )
         for work in works
     ]

@@ -3,6 +3,7 @@
 import os
 import zipfile
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -120,6 +121,11 @@ def test_what_gradescope_tells(folder, tmp_path):
     assert (hand_in.who["name"], hand_in.who["id"]) == ("Ann Ahn", "007")
     assert [each["name"] for each in hand_in.other_authors] == ["Bo Bo"]
     assert hand_in.submitted_at == datetime(2026, 11, 20, 22, 0, 0, 500_000, UTC)
+    text = table.read_text().replace("2026-11-20 22:00:00.5 Z", "2026-11-20 22:00:00")
+    table.write_text(text)
+    zone = ZoneInfo("Asia/Tokyo")  # of the class, whatever the clock of this machine
+    (found,), _ = arrivals.read_folder(folder, tmp_path / "assembled", zone)
+    assert found.submitted_at == datetime(2026, 11, 20, 22, tzinfo=zone)
     table.write_text("- not\n- a table\n")
     with pytest.raises(UsageError, match="not what Gradescope exports"):
         read(tmp_path)

@@ -61,6 +61,20 @@ def test_nothing_without_a_mark_is_a_zero():
         assert (row["final"], row["status"]) == ("", status)
 
 
+def test_who_has_handed_in_twice_without_times_is_for_a_person():
+    """The page says so without the names of what was handed in."""
+    works = [
+        Work(hand_in(label, {"id": "anna"}, at=None), grading()) for label in ("anna-1", "anna-2")
+    ]
+    found, strays = standings(works, Rules(Roster(), {}, Policy(), {}, NAMES))
+    (row,) = table(found)
+    assert (row["final"], row["status"]) == ("", "a person should look")
+    page = class_page.render("sums", found, NAMES, [])
+    assert "which is the last" in page and "anna" not in page
+    said = "\n".join(outputs.summary(found, strays, [], [], Path("out")))
+    assert "anna: 2 hand-ins, and nobody says which is the last" in said
+
+
 def test_a_students_files_tell_nothing_of_the_course_and_its_places():
     """The path of the instructor is in the report that is kept, and in none that goes out."""
     files = student_reports.files_of(standing())

@@ -1,10 +1,11 @@
 """Rules about lateness and several hand-ins: raw and final score, and the reason of each."""
 
 from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 
-from grader.classroom.policy import Attempt, Policy, decide
+from grader.classroom.policy import Attempt, Policy, days_late, decide
 
 DEADLINE = datetime(2026, 11, 20, 23, 59, tzinfo=UTC)
 LATE = Policy(DEADLINE, grace=timedelta(minutes=10), late_per_day=0.1, last_day=3)
@@ -68,6 +69,44 @@ def test_what_came_too_late_and_has_no_mark_is_not_waited_for():
 def test_late_by_an_unknown_time_costs_nothing_and_is_told():
     found = decide([Attempt("a", 80, None, is_called_late=True)], LATE, ["anna"])
     assert found.final == 80 and "does not say by how much" in found.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("deadline", "submitted_at", "days"),
+    [
+        ("2026-10-24T23:59", "2026-10-25T23:30", 2),  # 24 h 31 min: the clock was put back
+        ("2027-03-27T23:59", "2027-03-29T00:30", 1),  # 23 h 31 min
+        ("2026-10-25T02:30", "2026-10-25T02:20", 0),
+    ],
+)
+def test_a_day_is_24_hours_in_whatever_zone_the_times_are(deadline, submitted_at, days):
+    zone = ZoneInfo("Europe/Zurich")
+    due, came = (datetime.fromisoformat(at).replace(tzinfo=zone) for at in (deadline, submitted_at))
+    for other in (zone, UTC):
+        assert days_late(came.astimezone(other), due, timedelta()) == days
+
+
+def test_the_later_of_two_deadlines_is_later_on_every_clock():
+    zone = ZoneInfo("Europe/Zurich")
+    due = datetime(2026, 10, 25, 2, 50, tzinfo=zone)
+    extended = datetime(2026, 10, 25, 2, 10, fold=1, tzinfo=zone)
+    assert Policy(due, extensions={"anna": extended}).deadline_of(["anna"]) is extended
+
+
+def test_which_is_the_last_is_not_guessed_by_names():
+    """Two of a group have handed in, and the platform says no times."""
+    two = [Attempt("a", 80, None), Attempt("b", 10, None)]
+    for attempts in (two, two[::-1], [two[0], attempt(10, label="b")]):
+        found = decide(attempts, Policy(), ["anna"])
+        assert found.final is None and "nobody says which is the last" in found.problem
+    assert decide(two, Policy(takes_best=True), ["anna"]).final == 80
+
+
+@pytest.mark.parametrize(("called", "is_untimed"), [(None, True), (True, True), (False, False)])
+def test_what_has_no_time_is_counted_where_there_is_a_deadline(called, is_untimed):
+    """Else a deadline would be without effect, and nobody would know."""
+    assert decide([Attempt("a", 80, None, called)], LATE, []).is_untimed == is_untimed
+    assert not decide([Attempt("a", 80, None, called)], Policy(), []).is_untimed
 
 
 def test_nothing_handed_in_is_zero():
