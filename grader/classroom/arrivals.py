@@ -37,7 +37,7 @@ def read_folder(
         )
     found: list[HandIn] = []
     unreadable: list[Unreadable] = []
-    facts = gradescope.read(folder)
+    facts = gradescope.read(folder, zone)
     for label, entries in sorted(_by_label(folder).items()):
         try:
             hand_in = _hand_in(label, entries, assembled, zone)
@@ -56,7 +56,7 @@ def _by_label(folder: Path) -> Mapping[str, Sequence[tuple[Named, Path]]]:
             continue
         named = parse(path.name)
         is_loose = path.is_file() and not named.file and not named.is_about
-        if named.is_about or (is_loose and path.suffix.lower() in _OURS):
+        if is_loose and path.suffix.lower() in _OURS:
             continue
         groups.setdefault(named.label, []).append((named, path))
     return groups
@@ -66,6 +66,9 @@ def _hand_in(
     label: str, entries: Sequence[tuple[Named, Path]], assembled: Path, zone: tzinfo
 ) -> HandIn:
     """Return one hand-in. Raises ValueError or OSError where there is nothing to grade."""
+    entries = [(named, path) for named, path in entries if not named.is_about]
+    if not entries:
+        raise ValueError("no file was handed in, only what was typed in on the platform")
     first, path = entries[0]
     if not path.is_dir() and not first.file:
         raise ValueError("expected a folder or an archive (.zip, .tar, .tar.gz)")
@@ -81,6 +84,7 @@ def _hand_in(
         digest=digest_of(path),
         submitted_at=local.replace(tzinfo=zone) if local is not None else None,
         is_called_late=any(named.is_called_late for named, _ in entries),
+        sent_as=first.sent_as,
     )
 
 

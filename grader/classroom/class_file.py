@@ -99,6 +99,8 @@ def read_times(file: Path, zone: tzinfo) -> dict[str, datetime]:
         if row["hand_in"] in times:
             raise UsageError(f"{file}, line {number}: {row['hand_in']} is there twice")
         try:
+            if ":" not in row["submitted_at"]:
+                raise ValueError("a day is no time")
             times[row["hand_in"]] = zoned(datetime.fromisoformat(row["submitted_at"]), zone)
         except ValueError:
             raise UsageError(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +21,10 @@ class Facts:
     submitted_at: datetime | None
 
 
-def read(folder: Path) -> Mapping[str, Facts]:
+def read(folder: Path, zone: tzinfo) -> Mapping[str, Facts]:
     """Return the facts of each submission by the name of its folder; none without the file.
 
-    Raises UsageError for a file that is not as Gradescope writes it.
+    zone: of times without one. Raises UsageError for a file that is not as Gradescope writes it.
     """
     file = folder / _FILE
     if not file.exists():
@@ -34,7 +34,7 @@ def read(folder: Path) -> Mapping[str, Facts]:
     try:
         with file.open("rb") as stream:
             data = yaml.safe_load(stream.read(_MAX_NUM_BYTES))
-        return {str(name): _facts(entry) for name, entry in data.items()}
+        return {str(name): _facts(entry, zone) for name, entry in data.items()}
     except OSError as error:
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError):
@@ -57,7 +57,7 @@ def with_facts(hand_in: HandIn, facts: Facts | None) -> HandIn:
     )
 
 
-def _facts(entry: Mapping[str, Any]) -> Facts:
+def _facts(entry: Mapping[str, Any], zone: tzinfo) -> Facts:
     """Return the facts of an entry; keys are Ruby's symbols, with a colon before them."""
     authors = tuple(
         {
@@ -67,13 +67,12 @@ def _facts(entry: Mapping[str, Any]) -> Facts:
         }
         for each in entry[":submitters"]
     )
-    return Facts(authors, _time(entry.get(":created_at")))
+    return Facts(authors, _time(entry.get(":created_at"), zone))
 
 
-def _time(value: object) -> datetime | None:
+def _time(value: object, zone: tzinfo) -> datetime | None:
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     if not isinstance(value, datetime):
         return None
-    # What has no zone is in UTC, as all that Gradescope exports.
-    return value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return value if value.tzinfo is not None else value.replace(tzinfo=zone)

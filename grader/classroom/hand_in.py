@@ -22,6 +22,8 @@ class HandIn:
     """With a time zone; None where nobody says."""
     is_called_late: bool = False
     """The platform says that it is late."""
+    sent_as: str = ""
+    """How the name of feedback begins, where that is not the label."""
     other_authors: tuple[Mapping[str, str], ...] = ()
     """Of a group that the platform knows."""
 

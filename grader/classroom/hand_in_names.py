@@ -11,10 +11,15 @@ _MOODLE = re.compile(
     r"(?P<name>.+)_(?P<moodle>\d+)_assignsubmission_(?P<plugin>file|onlinetext)(?:_(?P<file>.*))?"
 )
 _BLACKBOARD = re.compile(
-    r".+_(?P<blackboard>[^_]+)_attempt_(?P<at>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)?"
+    r"(?P<blackboard>.+_[^_]+)_attempt_(?P<at>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)?"
 )
 _CANVAS = re.compile(
-    r"(?P<canvas_name>[^_]+)_(?P<late>LATE_)?(?P<canvas>\d+)_(?P<submission>\d+)_(?P<file>.+)"
+    r"(?P<canvas_name>.+?)_(?P<late>LATE_)?(?P<canvas>\d+)_"
+    r"(?:(?P<number>\d+)_(?P<file>.+)|(?:text|link)\.html)"
+)
+"""The second number is that of a file: two of one submission have the first in common."""
+_CANVAS_ANONYMOUS = re.compile(
+    r"(?P<late>LATE_)?(?P<canvas>anon_[^_]+)_(?:(?P<number>\d+)_(?P<file>.+)|(?:text|link)\.html)"
 )
 _GRADESCOPE = re.compile(r"submission_(?P<gradescope>\d+)")
 _CANVAS_ATTEMPT = re.compile(r"-\d+(?=\.[^.]+$)")
@@ -36,7 +41,9 @@ class Named:
     """When it was submitted, on the clock of the platform."""
     is_called_late: bool = False
     is_about: bool = False
-    """It tells of a submission, and is no part of one: the text that Blackboard adds."""
+    """It is no file of a submission: what was typed in, or the text that Blackboard adds."""
+    sent_as: str = ""
+    """How the name of feedback begins, where the platform needs more than the label."""
 
 
 def parse(name: str) -> Named:
@@ -51,19 +58,32 @@ def parse(name: str) -> Named:
     if found := _BLACKBOARD.fullmatch(name):
         label = name[: found.end("at")]
         at = datetime.strptime(found["at"], "%Y-%m-%d-%H-%M-%S")
+        # With the assignment before it: either may have underlines, and the roster tells.
         who = {"blackboard": found["blackboard"]}
         is_about = name.endswith(f"{found['at']}.txt")
         return Named(label, who, found["file"] or "", local_time=at, is_about=is_about)
-    if found := _CANVAS.fullmatch(name):
-        label = name[: found.start("file") - 1]
-        who = {"canvas": found["canvas"], "canvas_name": found["canvas_name"]}
-        before = _CANVAS_ATTEMPT.sub("", found["file"])
-        is_late = found["late"] is not None
-        return Named(label, who, found["file"], before, is_called_late=is_late)
+    if found := _CANVAS_ANONYMOUS.fullmatch(name) or _CANVAS.fullmatch(name):
+        return _of_canvas(name, found)
     if found := _GRADESCOPE.fullmatch(name):
         return Named(name, {"gradescope": found["gradescope"]})
     stem = without_suffix(name)
     return Named(stem, {"id": stem}, name if stem != name else "")
+
+
+def _of_canvas(name: str, found: re.Match[str]) -> Named:
+    label, file = name[: found.end("canvas")], found["file"] or ""
+    who = {"canvas": found["canvas"]}
+    if "canvas_name" in found.groupdict():
+        who["canvas_name"] = found["canvas_name"]
+    return Named(
+        label,
+        who,
+        file,
+        _CANVAS_ATTEMPT.sub("", file),
+        is_called_late=found["late"] is not None,
+        is_about=not file,
+        sent_as=name[: found.end("number")] if file else label,
+    )
 
 
 def without_suffix(name: str) -> str:

@@ -99,11 +99,15 @@ def summary(
     yield f"{len(standings)} students: {words}"
     if counts["pending"]:
         yield "pending: a person has points to give; --sheets writes what that takes"
+    if num_untimed := sum(each.decision.is_untimed for each in standings):
+        yield f"{num_untimed} hand-ins count as in time, for nobody says when they came; `times`"
+        yield "  in class.toml names a table that does"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     problems = [
         *(f"{each.student.id}: {each.problem}" for each in standings if each.problem),
         *(each.reason for each in unreadable),
         *(f"{work.hand_in.label} is of nobody on the roster" for work in strays.works),
+        *strays.authors,
         *(f"marks are given to {key}, which is nobody's id or group" for key in strays.marks),
         *(
             f"an extension is given to {key}, which is nobody's id or group"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from grader.classroom.gradebook import inert
 from grader.classroom.roster import comparable
-from grader.classroom.standing import Standing
+from grader.classroom.standing import Standing, Work
 from grader.classroom.student_reports import FORMATS, MARK, files_of
 from grader.errors import UsageError
 from grader.points import written
@@ -46,7 +46,11 @@ def fill(text: str, file: str, standings: Sequence[Standing], column: str | None
     """
     first = text.partition("\n")[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        rows = [row for row in reader if row]
+    except csv.Error as error:
+        raise UsageError(f"{file} is not CSV ({error}); export it again") from None
     head = [cell.strip().lstrip("\ufeff") for cell in rows[0]] if rows else []
     if {"Student", "ID"} <= set(head):
         platform, at = "canvas", _canvas_column(head, file, column)
@@ -55,6 +59,7 @@ def fill(text: str, file: str, standings: Sequence[Standing], column: str | None
         feedback = None
     elif {"Identifier", "Grade"} <= set(head):
         platform, at = "moodle", head.index("Grade")
+        _require_maximum(rows, head, standings, file)
         keys = {"Identifier": "moodle", "ID number": "id", "Email address": "email"}
         feedback = head.index("Feedback comments") if "Feedback comments" in head else None
     else:
@@ -65,7 +70,10 @@ def fill(text: str, file: str, standings: Sequence[Standing], column: str | None
     known = _by_key(standings, set(keys.values()))
     num_filled, left = 0, []
     for row in rows[1:]:
-        if len(row) != len(head) or _POSSIBLE in row[0].lower():
+        if _POSSIBLE in row[0].lower() or not any(row[: head.index(next(iter(keys))) + 1]):
+            continue
+        if len(row) != len(head):
+            left.append(f"{row[0]} has {len(row)} cells; expected {len(head)}")
             continue
         found = _whose(row, head, keys, known)
         if found is None:
@@ -96,28 +104,45 @@ def _canvas_column(head: Sequence[str], file: str, column: str | None) -> int:
 def _require_possible(
     rows: Sequence[Sequence[str]], at: int, standings: Sequence[Standing], file: str, name: str
 ) -> None:
-    """Raise UsageError where the platform counts to another number of points than we do."""
-    most = max((each.mark.max_score for each in standings if each.mark), default=0.0)
+    """Raise UsageError where Canvas counts to another number of points than we do."""
     for row in rows[1:3]:
-        if _POSSIBLE in row[0].lower() and len(row) > at and row[at].strip():
-            possible = row[at].strip()
-            if most and possible.replace(".", "", 1).isdecimal() and float(possible) != most:
-                raise UsageError(
-                    f"{file}: {name} is worth {possible} there, and {written(most)} here; give it "
-                    "that number of points in Canvas and export again"
-                )
+        if _POSSIBLE in row[0].lower() and len(row) > at:
+            _require_same(row[at], standings, f"{file}: {name}", "Canvas")
+
+
+def _require_maximum(
+    rows: Sequence[Sequence[str]], head: Sequence[str], standings: Sequence[Standing], file: str
+) -> None:
+    """Raise UsageError where Moodle counts to another number of points than we do."""
+    if "Maximum Grade" in head:
+        at = head.index("Maximum Grade")
+        for value in sorted({row[at] for row in rows[1:] if len(row) > at}):
+            _require_same(value, standings, f"{file}: the assignment", "Moodle")
+
+
+def _require_same(cell: str, standings: Sequence[Standing], what: str, platform: str) -> None:
+    most = max((each.mark.max_score for each in standings if each.mark), default=0.0)
+    possible = cell.strip().replace(",", ".")
+    if most and possible.replace(".", "", 1).isdecimal() and float(possible) != most:
+        raise UsageError(
+            f"{what} is worth {possible} there, and {written(most)} here; give it "
+            f"that number of points in {platform} and export again"
+        )
 
 
 def _by_key(standings: Sequence[Standing], columns: set[str]) -> Mapping[tuple[str, str], Standing]:
-    found = {}
+    """Return who has which number or name on the platform; what two have is nobody's."""
+    found: dict[tuple[str, str], list[Standing]] = {}
     for each in standings:
         for column in columns:
             value = each.student.id if column == "id" else each.student.known_as.get(column, "")
-            for work in each.works if not value else ():
+            # Not of what another one of the group has handed in.
+            own = [work for work in each.works if work.sender == each.student.id]
+            for work in own if not value else ():
                 value = value or work.hand_in.who.get(column, "")
             if value:
-                found[column, comparable(value)] = each
-    return found
+                found.setdefault((column, comparable(value)), []).append(each)
+    return {key: owners[0] for key, owners in found.items() if len(owners) == 1}
 
 
 def _whose(
@@ -141,15 +166,22 @@ def feedback_zip(standings: Sequence[Standing]) -> bytes:
     """
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for label, each in sorted(_once(standings).items()):
+        for label, (work, each) in sorted(_once(standings).items()):
             texts = files_of(each)
+            sent_as = work.hand_in.sent_as or label
             is_moodle = label.endswith("_assignsubmission_file")
             for file in (FORMATS["html"], MARK):
                 if file in texts:
-                    name = f"{label}_/{file}" if is_moodle else f"{label}_{file}"
+                    name = f"{label}_/{file}" if is_moodle else f"{sent_as}_{file}"
                     archive.writestr(zipfile.ZipInfo(name, _WHEN), texts[file])
     return made.getvalue()
 
 
-def _once(standings: Sequence[Standing]) -> Mapping[str, Standing]:
-    return {each.counted.hand_in.label: each for each in standings if each.counted is not None}
+def _once(standings: Sequence[Standing]) -> Mapping[str, tuple[Work, Standing]]:
+    """Return what counts with whom it is sent back to: of a group, to who has handed it in."""
+    found: dict[str, tuple[Work, Standing]] = {}
+    for each in standings:
+        work = each.counted
+        if work is not None and (work.sender == each.student.id or work.hand_in.label not in found):
+            found[work.hand_in.label] = (work, each)
+    return found

@@ -28,7 +28,8 @@ class Policy:
     def deadline_of(self, keys: Sequence[str]) -> datetime | None:
         """Return the latest deadline of somebody, given the id and the group."""
         found = [self.extensions[key] for key in keys if key in self.extensions]
-        return max([*found, *([self.deadline] if self.deadline else [])], default=None)
+        known = [*found, *([self.deadline] if self.deadline else [])]
+        return max(known, key=datetime.timestamp, default=None)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,8 @@ class Attempt:
     score: float | None
     """Of tests and people together; None where there is no mark."""
     submitted_at: datetime | None
-    is_called_late: bool = False
+    is_called_late: bool | None = False
+    """By the platform; None where it says nothing."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class Decision:
     """A sentence for each rule that was applied."""
     problem: str = ""
     """Why the rules alone cannot tell what counts; empty where they can."""
+    is_untimed: bool = False
+    """It counts as in time because nobody says when it came."""
 
 
 def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> Decision:
@@ -80,8 +84,8 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
     timeless = [each for each in accepted if each.attempt.submitted_at is None]
     if not policy.takes_best and timeless and len(accepted) > 1:
         problem = (
-            f"nobody knows which of {len(accepted)} hand-ins is the last: "
-            f"{timeless[0].attempt.label} has no time; add it to the table of times"
+            f"{len(accepted)} hand-ins, and nobody says which is the last: add their times to the "
+            "table of times"
         )
         return Decision(timeless[0].attempt.label, None, None, (), problem)
     counted = max(accepted, key=_score_of if policy.takes_best else _time_of)
@@ -92,7 +96,15 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
         reasons = (f"{which}, {too_late} of them too late" if too_late else which, *reasons)
     if deadline is not None and deadline != policy.deadline:
         reasons = (*reasons, f"extended to {deadline.isoformat(' ', 'minutes')}")
-    return Decision(counted.attempt.label, counted.attempt.score, counted.final, reasons)
+    attempt = counted.attempt
+    is_untimed = attempt.submitted_at is None and attempt.is_called_late is not False
+    return Decision(
+        attempt.label,
+        attempt.score,
+        counted.final,
+        reasons,
+        is_untimed=is_untimed and deadline is not None,
+    )
 
 
 def days_late(submitted_at: datetime, deadline: datetime, grace: timedelta) -> int:

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +12,27 @@ from grader.classroom.hand_in import HandIn, Student
 from grader.errors import UsageError
 
 COLUMNS = ("id", "name", "email", "group", "moodle", "canvas", "blackboard", "gradescope", "github")
+_ORDER = (*("id", "moodle", "canvas", "blackboard", "email", "gradescope", "name", "canvas_name"),)
+"""What tells best who somebody is comes first: two may have the same name."""
 _MAX_NUM_BYTES = 16 << 20
+
+
+def _nobody(_: Student) -> bool:
+    return False
 
 
 @dataclass(frozen=True)
 class Roster:
     """The students of a class, in the order of its file."""
 
-    students: tuple[Student, ...] = ()
+    listed: tuple[Student, ...] = ()
+    is_gone: Callable[[Student], bool] = _nobody
+    """Who was forgotten: nobody's author any more, and yet known as one of a group."""
+
+    @property
+    def students(self) -> tuple[Student, ...]:
+        """Return who is on it and was not forgotten."""
+        return tuple(each for each in self.listed if not self.is_gone(each))
 
     def authors(self, hand_in: HandIn) -> list[Student]:
         """Return whose a hand-in is: with a roster, of those on it, and with them their group.
@@ -28,19 +41,31 @@ class Roster:
         where a name is that of several.
         """
         tables = (hand_in.who, *hand_in.other_authors)
-        if not self.students:
-            return [_unlisted(who) for who in tables]
         found = [student for who in tables if (student := self._of(who)) is not None]
         groups = {student.group for student in found} - {""}
-        return [each for each in self.students if each in found or each.group in groups]
+        known = self.listed or {each.id: each for each in found}.values()
+        authors = [each for each in known if each in found or each.group in groups]
+        return [each for each in authors if not self.is_gone(each)]
+
+    def sender(self, hand_in: HandIn) -> Student | None:
+        """Return who has handed it in, also where that counts for others."""
+        return self._of(hand_in.who)
+
+    def unknown_authors(self, hand_in: HandIn) -> list[str]:
+        """Return what the platform calls authors who are not on the roster, beside some who are."""
+        tables = (hand_in.who, *hand_in.other_authors)
+        if all(self._of(who) is None for who in tables):
+            return []
+        return [_unlisted(who).name for who in tables if self._of(who) is None]
 
     def _of(self, who: Mapping[str, str]) -> Student | None:
-        """Return the one student of whom a number or name of a platform is."""
-        for column, value in who.items():
-            wanted = comparable(value, column)
-            known = [each for each in self.students if wanted and wanted in _names(each, column)]
-            if len(known) == 1:
-                return known[0]
+        """Return the one student of whom a number or name of a platform is, numbers first."""
+        if not self.listed:
+            return _unlisted(who)
+        for column in sorted(who, key=_ORDER.index):
+            found = _called(self.listed, column, who[column])
+            if len(found) == 1 and not _is_another(found[0], who):
+                return found[0]
         return None
 
 
@@ -80,24 +105,31 @@ def read_table(
     first = text.partition("\n")[0]
     # Where numbers have a decimal comma, spreadsheets write semicolons.
     delimiter = ";" if ";" in first and "," not in first else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    head = [each.strip().lower() for each in next(reader, [])]
-    missing = [each for each in required if each not in head]
-    unknown = [each for each in head if each not in known]
-    if missing or unknown:
-        problem = f"has no column {missing[0]}" if missing else f"has a column {unknown[0]!r:.40}"
+    lines = _lines(text, delimiter, file)
+    head = [each.strip().lower() for each in lines[0][1]] if lines else []
+    missing = [f"has no column {each}" for each in required if each not in head]
+    unknown = [f"has a column {each!r:.40}" for each in head if each not in known]
+    twice = [f"has two columns {each}" for each in known if head.count(each) > 1]
+    for problem in (*missing, *unknown, *twice):
         raise UsageError(f"{file} {problem}; expected a head with columns of {', '.join(known)}")
     rows = []
-    for row in reader:
+    for number, row in lines[1:]:
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != len(head):
-            raise UsageError(
-                f"{file}, line {reader.line_num}: has {len(row)} cells; expected {len(head)}"
-            )
-        cells = [cell.strip() for cell in row]
-        rows.append((reader.line_num, dict(zip(head, cells, strict=True))))
+            raise UsageError(f"{file}, line {number}: has {len(row)} cells; expected {len(head)}")
+        rows.append((number, dict(zip(head, map(str.strip, row), strict=True))))
     return rows
+
+
+def _lines(text: str, delimiter: str, file: Path) -> list[tuple[int, list[str]]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        return [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise UsageError(
+            f"{file}, line {reader.line_num}: is not CSV ({error}); save it as CSV in UTF-8"
+        ) from None
 
 
 def comparable(text: str, column: str = "") -> str:
@@ -111,19 +143,44 @@ def comparable(text: str, column: str = "") -> str:
     return " ".join(folded.split())
 
 
+def _called(students: Sequence[Student], column: str, value: str) -> list[Student]:
+    """Return who is called so in a column; of ends of a name, who has the longest."""
+    wanted = comparable(value, column)
+    if column != "blackboard":
+        return [each for each in students if wanted and wanted in _names(each, column)]
+    ends = [
+        (len(name), each)
+        for each in students
+        for name in _names(each, column)
+        if name and f"_{wanted}".endswith(f"_{name}")
+    ]
+    longest = max((length for length, _ in ends), default=0)
+    return list({each.id: each for length, each in ends if length == longest}.values())
+
+
+def _is_another(student: Student, who: Mapping[str, str]) -> bool:
+    """Return whether Canvas, whose numbers are for ever, knows the student by another one."""
+    known, told = student.known_as.get("canvas"), who.get("canvas")
+    return bool(known and told) and known != told
+
+
 def _names(student: Student, column: str) -> set[str]:
     """Return what a student may be called in a column: an id may also be that of a platform."""
     if column == "canvas_name":
         *first, last = student.name.split() or [""]
-        return {comparable("".join([last, *first]), column)}
+        parts = [student.name] if "," in student.name else [last, *first]
+        return {comparable("".join(parts), column)}
     columns = {column, "github"} if column == "id" else {column}
-    if column in ("blackboard", "gradescope"):
+    if column == "blackboard":
         columns.add("id")
     return {comparable(student.known_as[each]) for each in columns if each in student.known_as}
 
 
 def _unlisted(who: Mapping[str, str]) -> Student:
     """Return a student whom only the platform names: by its number, or else by the name."""
-    columns = ("id", "moodle", "canvas", "blackboard", "gradescope", "name", "email")
-    identity = next(who[column] for column in columns if column in who)
+    column = next(column for column in _ORDER if column in who)
+    identity = who[column]
+    # More underlines may be part of it, and two with the same end are not to become one.
+    if column == "blackboard" and identity.count("_") == 1:
+        identity = identity.partition("_")[2]
     return Student(identity, dict(who))

@@ -1,7 +1,7 @@
 """Where each student stands: what was handed in, what of it counts, and what that is worth."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.classroom.gradings import Grading
 from grader.classroom.hand_in import HandIn, Student
@@ -20,6 +20,8 @@ class Work:
     grading: Grading | None
     problem: str = ""
     """Why there is no grading."""
+    sender: str = ""
+    """The id of who handed it in, also where it counts for others; empty where nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,6 @@ class Standing:
         return None if self.status == "pending" else self.decision.final
 
     @property
-    def problem(self) -> str:
-        """Return why a person is needed before there can be a mark; empty where none is."""
-        if self.counted is not None and self.counted.problem:
-            return f"not graded: {self.counted.problem}"
-        found = self.mark.problem if self.mark is not None else ""
-        return found or self.decision.problem
-
-    @property
     def status(self) -> str:
         """Return in a few words whether there is a mark, and if not, why."""
         if self.counted is None:
@@ -61,6 +55,13 @@ class Standing:
             return "a person should look"
         return "pending" if self.mark is not None and self.mark.pending else "marked"
 
+    @property
+    def problem(self) -> str:
+        """Return why a person has to look, in a sentence; empty where nobody has to."""
+        if self.counted is not None and self.counted.problem:
+            return f"not graded: {self.counted.problem}"
+        return (self.mark.problem if self.mark is not None else "") or self.decision.problem
+
 
 @dataclass(frozen=True)
 class Strays:
@@ -72,6 +73,8 @@ class Strays:
     """Ids in the file of marks that nobody has."""
     extensions: tuple[str, ...] = ()
     """Likewise of extensions."""
+    authors: tuple[str, ...] = ()
+    """Whom a platform names beside somebody on the roster: a sentence each."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +97,17 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
     students = {student.id: student for student in rules.roster.students}
     by_student: dict[str, list[Work]] = {identity: [] for identity in students}
     strays = []
+    unknown = []
     shared: dict[str, list[str]] = {}
-    for work in works:
-        authors = rules.roster.authors(work.hand_in)
-        shared[work.hand_in.label] = [rules.names.of(author.id) for author in authors]
+    for each in works:
+        authors = rules.roster.authors(each.hand_in)
+        shared[each.hand_in.label] = [rules.names.of(author.id) for author in authors]
+        sender = rules.roster.sender(each.hand_in)
+        work = replace(each, sender=sender.id if sender else "")
         if not authors:
             strays.append(work)
+        for name in rules.roster.unknown_authors(each.hand_in):
+            unknown.append(f"{each.hand_in.label} is also of {name}, who is not on the roster")
         for author in authors:
             students.setdefault(author.id, author)
             by_student.setdefault(author.id, []).append(work)
@@ -112,6 +120,7 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
         works=tuple(strays),
         marks=tuple(sorted(set(rules.marks) - known - labels)),
         extensions=tuple(sorted(set(rules.policy.extensions) - known)),
+        authors=tuple(unknown),
     )
 
 
@@ -137,7 +146,8 @@ def _standing(
             work.hand_in.label,
             marked[work.hand_in.label].score if work.hand_in.label in marked else None,
             work.hand_in.submitted_at,
-            work.hand_in.is_called_late,
+            # Canvas calls late what is late, and no other platform says so.
+            work.hand_in.is_called_late if "canvas" in work.hand_in.who else None,
         )
         for work in works
     ]

@@ -3,6 +3,7 @@
 import os
 import zipfile
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -28,10 +29,11 @@ def test_loose_files_of_one_student_are_one_hand_in(folder, tmp_path):
     (folder / "doejane_1_8_naive.py").write_text("b")
     (folder / "doejane_1_7_sync.py").write_text("c")
     found, unreadable = read(tmp_path)
-    assert sorted(found) == ["doejane_1_7", "doejane_1_8"]
-    assert not unreadable
-    kept = found["doejane_1_7"].path
+    assert (list(found), unreadable) == (["doejane_1"], [])
+    assert found["doejane_1"].sent_as == "doejane_1_7"
+    kept = found["doejane_1"].path
     assert {path.name: path.read_text() for path in kept.iterdir()} == {
+        "naive.py": "b",
         "ring.py": "a",
         "sync.py": "c",
     }
@@ -39,9 +41,9 @@ def test_loose_files_of_one_student_are_one_hand_in(folder, tmp_path):
 
 def test_two_files_that_canvas_has_numbered_apart_stay_two(folder, tmp_path):
     (folder / "doejane_1_7_ring-1.py").write_text("a")
-    (folder / "doejane_1_7_ring.py").write_text("b")
+    (folder / "doejane_1_8_ring.py").write_text("b")
     found, _ = read(tmp_path)
-    kept = found["doejane_1_7"].path
+    kept = found["doejane_1"].path
     assert sorted(path.name for path in kept.iterdir()) == ["ring-1.py", "ring.py"]
 
 
@@ -74,6 +76,21 @@ def test_what_is_no_hand_in_is_told_and_stops_nothing(folder, tmp_path):
     assert "expected a folder or an archive" in unreadable[0].reason
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "Ann_1_assignsubmission_onlinetext_",
+        "doejane_1_text.html",
+        "HW 3_jd42_attempt_2026-11-20-23-58-00.txt",
+    ],
+)
+def test_what_was_only_typed_in_is_told(folder, tmp_path, name):
+    """Else somebody who has pasted the code into the platform would have handed in nothing."""
+    (folder / name).write_text("import mpi4py")
+    found, (told,) = read(tmp_path)
+    assert not found and "only what was typed in" in told.reason
+
+
 def test_the_digest_is_that_of_names_and_contents(folder, tmp_path):
     """Not of times, of git's own files, or of what a link leads to."""
     for name in ("one", "two", "three"):
@@ -104,6 +121,11 @@ def test_what_gradescope_tells(folder, tmp_path):
     assert (hand_in.who["name"], hand_in.who["id"]) == ("Ann Ahn", "007")
     assert [each["name"] for each in hand_in.other_authors] == ["Bo Bo"]
     assert hand_in.submitted_at == datetime(2026, 11, 20, 22, 0, 0, 500_000, UTC)
+    text = table.read_text().replace("2026-11-20 22:00:00.5 Z", "2026-11-20 22:00:00")
+    table.write_text(text)
+    zone = ZoneInfo("Asia/Tokyo")  # of the class, whatever the clock of this machine
+    (found,), _ = arrivals.read_folder(folder, tmp_path / "assembled", zone)
+    assert found.submitted_at == datetime(2026, 11, 20, 22, tzinfo=zone)
     table.write_text("- not\n- a table\n")
     with pytest.raises(UsageError, match="not what Gradescope exports"):
         read(tmp_path)

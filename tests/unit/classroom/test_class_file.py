@@ -62,6 +62,7 @@ def test_times_have_a_zone_or_get_one(tmp_path):
         "a": datetime(2026, 11, 20, 9, tzinfo=UTC),
         "b": datetime(2026, 11, 20, 10, tzinfo=UTC),
     }
-    file.write_text("hand_in,submitted_at\na,yesterday\n")
-    with pytest.raises(UsageError, match="line 2: found 'yesterday'; expected a time"):
-        class_file.read_times(file, UTC)
+    for text in ("yesterday", "2026-11-20"):  # of a day, its beginning or its end?
+        file.write_text(f"hand_in,submitted_at\na,{text}\n")
+        with pytest.raises(UsageError, match=f"line 2: found '{text}'; expected a time"):
+            class_file.read_times(file, UTC)

@@ -93,7 +93,7 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     works = [Work(hand_in(label, at=None), grading()) for label in ("anna", "anna-secret")]
     (found,), strays = standings(works, Rules(roster, {}, Policy(), {}, NAMES))
     assert (found.final, found.status) == (None, "a person should look")
-    why = "nobody knows which of 2 hand-ins is the last"
+    why = "2 hand-ins, and nobody says which is the last"
     (row,) = table([found])
     assert why in row["reasons"] and row["final"] == ""
     assert why in student_reports.mark_text(found)

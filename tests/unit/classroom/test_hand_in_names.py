@@ -25,21 +25,28 @@ NAMES = {
     ),
     # Canvas.
     "doejane_104_9_hw.zip": (
-        "doejane_104_9",
+        "doejane_104",
         {"canvas": "104", "canvas_name": "doejane"},
         "hw.zip",
     ),
     "doejane_LATE_104_9_my_ring.py": (
-        "doejane_LATE_104_9",
+        "doejane_LATE_104",
         {"canvas": "104", "canvas_name": "doejane"},
         "my_ring.py",
+    ),
+    "anon_3fA2k_9_hw.zip": ("anon_3fA2k", {"canvas": "anon_3fA2k"}, "hw.zip"),
+    "LATE_anon_3fA2k_9_hw.zip": ("LATE_anon_3fA2k", {"canvas": "anon_3fA2k"}, "hw.zip"),
+    "van_der_bo_104_9_hw.zip": (
+        "van_der_bo_104",
+        {"canvas": "104", "canvas_name": "van_der_bo"},
+        "hw.zip",
     ),
     # Gradescope.
     "submission_31415": ("submission_31415", {"gradescope": "31415"}, ""),
     # Blackboard.
     "HW 3_jd42_attempt_2026-11-20-23-58-00_hw.zip": (
         "HW 3_jd42_attempt_2026-11-20-23-58-00",
-        {"blackboard": "jd42"},
+        {"blackboard": "HW 3_jd42"},
         "hw.zip",
     ),
     # A folder or an archive called by the id, such as a checkout.
@@ -71,3 +78,11 @@ def test_blackboard_says_when_and_adds_a_text_about_it():
 
 def test_what_was_typed_into_moodle_is_no_part_of_a_submission():
     assert parse("Ann_1_assignsubmission_onlinetext").is_about
+    assert parse("doejane_104_text.html").is_about and parse("anon_3fA2k_link.html").is_about
+
+
+def test_feedback_for_canvas_needs_the_number_of_a_file():
+    """Which differs between the files of one submission, and is no part of its label."""
+    one, other = parse("doejane_LATE_104_9_ring.py"), parse("doejane_LATE_104_10_naive.py")
+    assert one.label == other.label
+    assert one.sent_as == "doejane_LATE_104_9"

@@ -9,11 +9,13 @@ import io
 import zipfile
 
 import pytest
-from class_samples import grading, report, standing
+from class_samples import NAMES, grading, hand_in, report, standing
 
 from grader.classroom import platform_return
 from grader.classroom.manual_marks import Given
+from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
+from grader.classroom.standing import Rules, Work, standings
 from grader.errors import UsageError
 
 CANVAS = """\
@@ -65,20 +67,59 @@ def test_what_is_pending_is_left_as_it_was(table):
     """A mark that a person has still to complete is not for the platform."""
     pending = standing(grading(report(manual=(("method", 1.0),))), label="aa", roster=ROSTER)
     column = "HW4" if table == CANVAS else None
-    found = platform_return.fill(table.replace(",5,10", ",5,6"), "g", [pending], column)
+    table = table.replace(",5,10", ",5,6").replace("5.00", "6.00")
+    found = platform_return.fill(table, "g", [pending], column)
     assert found.num_filled == 0
     assert found.left[0] == "aa has no final mark: pending"
     marks = {"aa": {"method": Given(1, "", "x")}}
     full = standing(
         grading(report(manual=(("method", 1.0),))), label="aa", roster=ROSTER, marks=marks
     )
-    assert platform_return.fill(table.replace(",5,10", ",5,6"), "g", [full], column).num_filled == 1
+    assert platform_return.fill(table, "g", [full], column).num_filled == 1
 
 
 def test_another_number_of_points_is_refused():
     """It would be the wrong mark for everybody."""
     with pytest.raises(UsageError, match=r"HW4.*is worth 10 there, and 5 here"):
         platform_return.fill(CANVAS, "g.csv", [standing(label="aa", roster=ROSTER)], "HW4")
+    moodle = MOODLE.replace("5.00", '"100,00"')
+    with pytest.raises(UsageError, match=r"is worth 100\.00 there, and 5 here"):
+        platform_return.fill(moodle, "g.csv", [standing(label="aa", roster=ROSTER)], None)
+
+
+def test_each_of_a_group_gets_the_own_mark_and_feedback_goes_to_who_sent_it():
+    """Not those of the other one, which an extension or a person's points make another."""
+    pair = Roster(
+        (
+            Student("aa", {"id": "aa", "name": "Ann Ahn"}, "g1"),
+            Student("bb", {"id": "bb", "name": "Bo Bo"}, "g1"),
+        )
+    )
+    sent = Work(hand_in("ahnann_201", {"canvas": "201", "canvas_name": "ahnann"}), grading())
+    marks = {"bb": {"ring": Given(1, "only for Bo", "x")}}
+    found, _ = standings([sent], Rules(pair, marks, Policy(), {}, NAMES))
+    table = CANVAS.replace("aa,aa@example.org", ",")
+    assert rows(platform_return.fill(table, "g.csv", found, "HW3"))[2][5] == "5"
+    with zipfile.ZipFile(io.BytesIO(platform_return.feedback_zip(found))) as archive:
+        assert b"only for Bo" not in archive.read("ahnann_201_mark.txt")
+
+
+def test_a_number_that_two_have_is_nobodys():
+    both = Roster(
+        (Student("aa", {"id": "aa", "canvas": "201"}), Student("bb", {"id": "bb", "canvas": "201"}))
+    )
+    works = [Work(hand_in(name), grading()) for name in ("aa", "bb")]
+    found, _ = standings(works, Rules(both, {}, Policy(), {}, NAMES))
+    filled = platform_return.fill(CANVAS.replace("aa,aa@", ",aa@"), "g.csv", found, "HW3")
+    assert filled.num_filled == 0
+
+
+def test_a_line_that_is_cut_is_told_and_an_empty_one_is_nothing():
+    cut = CANVAS.replace(",A,,8,\n", ",A\n")
+    table = cut.replace("\n    Points", "\n\n    Points")
+    found = platform_return.fill(table, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3")
+    assert found.num_filled == 1
+    assert found.left == ("Other, O has 5 cells; expected 8",)
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,20 @@ def test_late_by_an_unknown_time_costs_nothing_and_is_told():
     assert found.final == 80 and "does not say by how much" in found.reasons[0]
 
 
+def test_the_later_of_two_deadlines_is_later_on_every_clock():
+    zone = ZoneInfo("Europe/Zurich")
+    due = datetime(2026, 10, 25, 2, 50, tzinfo=zone)
+    extended = datetime(2026, 10, 25, 2, 10, fold=1, tzinfo=zone)
+    assert Policy(due, extensions={"anna": extended}).deadline_of(["anna"]) is extended
+
+
+@pytest.mark.parametrize(("called", "is_untimed"), [(None, True), (True, True), (False, False)])
+def test_what_has_no_time_is_counted_where_there_is_a_deadline(called, is_untimed):
+    """Else a deadline would be without effect, and nobody would know."""
+    assert decide([Attempt("a", 80, None, called)], LATE, []).is_untimed == is_untimed
+    assert not decide([Attempt("a", 80, None, called)], Policy(), []).is_untimed
+
+
 def test_nothing_handed_in_is_zero():
     assert decide([], LATE, ["anna"]).final == 0
 
@@ -105,6 +119,6 @@ def test_without_a_time_nobody_knows_which_is_the_last():
     several = [attempt(70, -60, "a"), Attempt("b", 90, None)]
     found = decide(several, LATE, ["anna"])
     assert (found.raw, found.final) == (None, None)
-    assert "nobody knows which of 2 hand-ins is the last: b has no time" in found.problem
+    assert "2 hand-ins, and nobody says which is the last" in found.problem
     assert decide(several, Policy(DEADLINE, takes_best=True), ["anna"]).label == "b"
     assert decide([Attempt("b", 90, None)], LATE, ["anna"]).final == 90

@@ -4,6 +4,7 @@ import pytest
 from class_samples import hand_in
 
 from grader.classroom import roster
+from grader.classroom.hand_in import Student
 from grader.classroom.roster import Roster
 from grader.errors import UsageError
 
@@ -30,7 +31,8 @@ def ids(students, **who):
 def test_a_number_or_a_name_says_whose_it_is(students):
     assert ids(students, moodle="103", name="whoever") == ["cc"]
     assert ids(students, id="CC") == ["cc"]
-    assert ids(students, canvas="999", canvas_name="leeanno'hara") == ["aa", "bb"]
+    assert ids(students, canvas="201", canvas_name="whoever") == ["aa", "bb"]
+    assert ids(students, canvas_name="leeanno'hara") == ["aa", "bb"]
     assert ids(students, name="A\u0308nne  ärni") == ["dd"]
 
 
@@ -59,6 +61,49 @@ def test_without_a_roster_the_platform_says_who(students):
         assert [each.id for each in Roster().authors(hand_in(who=who))] == ["x"]
 
 
+def test_a_number_is_better_than_a_name(students):
+    """Somebody else may have the same name, and Canvas's numbers are for ever."""
+    assert ids(students, name="Ann O'Hara Lee", moodle="103") == ["cc"]
+    assert ids(students, name="Änne Ärni", id="cc", email="dd@example.org") == ["cc"]
+    assert ids(students, canvas="999", canvas_name="leeanno'hara") == []
+
+
+def test_the_number_of_a_submission_is_no_id():
+    students = Roster((Student("31415", {"id": "31415"}),))
+    assert ids(students, gradescope="31415") == []
+
+
+def test_a_name_of_a_user_may_have_underlines():
+    students = Roster(tuple(Student(name, {"id": name}) for name in ("lee", "b_lee", "lee2")))
+    assert ids(students, blackboard="HW_3_lee") == ["lee"]
+    assert ids(students, blackboard="HW_3_b_lee") == ["b_lee"]
+    alone = [Roster().authors(hand_in(who={"blackboard": f"HW_{name}_lee"})) for name in "ab"]
+    assert alone[0] != alone[1]
+    (plain,) = Roster().authors(hand_in(who={"blackboard": "HW 3_lee"}))
+    assert plain.id == "lee"
+
+
+def test_a_roster_may_write_the_family_name_first():
+    students = Roster((Student("aa", {"id": "aa", "name": "van der Bo, Ann"}),))
+    assert ids(students, canvas="1", canvas_name="vanderboann") == ["aa"]
+
+
+def test_two_authors_of_the_same_name_stay_two():
+    """And one that is named twice is one."""
+    first = {"name": "Bo Bo", "email": "b1@example.org"}
+    other = {"name": "Bo Bo", "email": "b2@example.org"}
+    both = hand_in(who=first, other_authors=(other, first))
+    assert [each.id for each in Roster().authors(both)] == ["b1@example.org", "b2@example.org"]
+
+
+def test_an_author_who_is_not_on_the_roster_is_told(students):
+    stranger = {"id": "zz", "name": "Zoe Z"}
+    assert students.unknown_authors(hand_in(who={"id": "cc"}, other_authors=(stranger,))) == [
+        "Zoe Z"
+    ]
+    assert students.unknown_authors(hand_in(who=stranger)) == []
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -67,6 +112,8 @@ def test_without_a_roster_the_platform_says_who(students):
         ("id\na\na\n", "line 3: the id a is there twice"),
         ("id,name\n,Ann\n", "line 2: has no id"),
         ("id,name\n", "names no student"),
+        ("id,name,name\na,b,c\n", "has two columns name"),
+        (f"id\n{'a' * 200_000}\n", "is not CSV"),
         ("id\na,b\n", "line 2: has 2 cells; expected 1"),
     ],
 )
