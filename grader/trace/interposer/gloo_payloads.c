@@ -82,8 +82,7 @@ static bool is_tcp(int file)
 
 static bool is_named(uint64_t operation)
 {
-    return operation < NUM_OPERATIONS &&
-           atomic_load(&header->altered_operations) >> operation & 1;
+    return operation < NUM_OPERATIONS && atomic_load(&header->altered_operations) >> operation & 1;
 }
 
 /* Whether a payload begins here, and of an operation that the judge has named. */
