@@ -39,13 +39,13 @@ def read_folder(
     unreadable: list[Unreadable] = []
     facts = gradescope.read(folder, zone)
     for label, entries in sorted(_by_label(folder).items()):
+        bare = gradescope.with_facts(_without_files(label, entries, zone), facts.get(label))
         try:
-            hand_in = _hand_in(label, entries, assembled, zone)
+            path = _path(entries, assembled / label)
+            found.append(replace(bare, path=path, digest=digest_of(path)))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            unreadable.append(Unreadable(label, f"{label} cannot be read: {reason}"))
-            continue
-        found.append(gradescope.with_facts(hand_in, facts.get(label)))
+            unreadable.append(Unreadable(bare, f"{label} cannot be read: {reason}"))
     return found, unreadable
 
 
@@ -62,10 +62,23 @@ def _by_label(folder: Path) -> Mapping[str, Sequence[tuple[Named, Path]]]:
     return groups
 
 
-def _hand_in(
-    label: str, entries: Sequence[tuple[Named, Path]], assembled: Path, zone: tzinfo
-) -> HandIn:
-    """Return one hand-in. Raises ValueError or OSError where there is nothing to grade."""
+def _without_files(label: str, entries: Sequence[tuple[Named, Path]], zone: tzinfo) -> HandIn:
+    """Return what names say of a hand-in; nothing of it is opened."""
+    named, path = min(entries, key=lambda entry: entry[0].is_about)
+    local = named.local_time
+    return HandIn(
+        label=label,
+        who=named.who,
+        path=path,
+        digest="",
+        submitted_at=local.replace(tzinfo=zone) if local is not None else None,
+        is_called_late=any(each.is_called_late for each, _ in entries),
+        sent_as=named.sent_as,
+    )
+
+
+def _path(entries: Sequence[tuple[Named, Path]], assembled: Path) -> Path:
+    """Return what is to be graded. Raises ValueError or OSError where there is nothing."""
     entries = [(named, path) for named, path in entries if not named.is_about]
     if not entries:
         raise ValueError("no file was handed in, only what was typed in on the platform")
@@ -73,19 +86,8 @@ def _hand_in(
     if not path.is_dir() and not first.file:
         raise ValueError("expected a folder or an archive (.zip, .tar, .tar.gz)")
     if len(entries) > 1 or (path.is_file() and not is_archive(first.file)):
-        path = _put_together(entries, assembled / label)
-    elif path.is_dir():
-        path = _only_archive_in(path) or path
-    local = first.local_time
-    return HandIn(
-        label=label,
-        who=first.who,
-        path=path,
-        digest=digest_of(path),
-        submitted_at=local.replace(tzinfo=zone) if local is not None else None,
-        is_called_late=any(named.is_called_late for named, _ in entries),
-        sent_as=first.sent_as,
-    )
+        return _put_together(entries, assembled)
+    return (_only_archive_in(path) or path) if path.is_dir() else path
 
 
 def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
@@ -138,13 +140,17 @@ def _files(path: Path) -> Iterator[tuple[bytes, Path]]:
     if not path.is_dir():
         yield b"", path
         return
-    for folder, folders, files in os.walk(path):
+    for folder, folders, files in os.walk(path, onerror=_raise):
         # What git keeps changes without anything handed in being another.
         folders[:] = sorted(each for each in folders if each != ".git")
         links = [each for each in folders if (Path(folder) / each).is_symlink()]
         for name in sorted([*files, *links]):
             each = Path(folder) / name
             yield os.fsencode(each.relative_to(path)), each
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _content_digest(path: Path) -> bytes:

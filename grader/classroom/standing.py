@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.classroom.gradings import Grading
-from grader.classroom.hand_in import HandIn, Student
+from grader.classroom.hand_in import HandIn, Student, Unreadable
 from grader.classroom.manual_marks import Given, Marks
 from grader.classroom.marking import Mark, Rubrics, mark
 from grader.classroom.policy import Attempt, Decision, Policy, decide
@@ -129,7 +129,7 @@ def keys_of(student: Student, names: Pseudonyms) -> list[str]:
 def _standing(student: Student, works: Sequence[Work], rules: Rules) -> Standing:
     keys = keys_of(student, rules.names)
     marked = {
-        work.hand_in.label: mark(work.grading, _given(work, keys, rules.marks), rules.rubrics)
+        work.hand_in.label: mark(work.grading, _given(work, keys, rules), rules.rubrics)
         for work in works
         if work.grading is not None
     }
@@ -148,9 +148,25 @@ def _standing(student: Student, works: Sequence[Work], rules: Rules) -> Standing
     return Standing(student, tuple(works), counted, marked.get(decision.label), decision)
 
 
-def _given(work: Work, keys: Sequence[str], marks: Marks) -> Mapping[str, Given]:
-    """Return what people gave: to the group, before it to the student, before it to the work."""
+def _given(work: Work, keys: Sequence[str], rules: Rules) -> Mapping[str, Given]:
+    """Return what people gave: to the group, before it to the student, before it to the work.
+
+    A sheet of a group is called by the pseudonym of one of them, and is for all of them.
+    """
+    sheets = [rules.names.of(author.id) for author in rules.roster.authors(work.hand_in)]
     found: dict[str, Given] = {}
-    for key in reversed([work.hand_in.label, *keys]):
-        found.update(marks.get(key, {}))
+    for key in reversed([work.hand_in.label, *keys[:2], *sheets, *keys[2:]]):
+        found.update(rules.marks.get(key, {}))
     return found
+
+
+def works_of(unreadable: Sequence[Unreadable], roster: Roster) -> list[Work]:
+    """Return what could not be read and is yet somebody's: it has no grading, and is no zero.
+
+    Without a roster any name of a file might be an id, so only a platform's names are believed.
+    """
+    return [
+        Work(each.hand_in, None, each.reason)
+        for each in unreadable
+        if roster.authors(each.hand_in) and (roster.listed or set(each.hand_in.who) != {"id"})
+    ]

@@ -12,7 +12,7 @@ from grader.classroom.hand_in import HandIn
 from grader.classroom.marking import Mark
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
-from grader.classroom.standing import Standing, Strays
+from grader.classroom.standing import Standing
 from grader.commands.class_inputs import ClassInputs
 from grader.commands.context import say_visibly
 from grader.errors import GraderError, UsageError
@@ -25,7 +25,6 @@ def write(
     options: argparse.Namespace,
     inputs: ClassInputs,
     found: Sequence[Standing],
-    strays: Strays,
     names: Pseudonyms,
     out: Path,
 ) -> None:
@@ -33,7 +32,7 @@ def write(
     handed_in = _handed_in(inputs, found, names)
     pairs = _pairs(inputs, handed_in)
     title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
-    outputs.write(out, found, strays, inputs.unreadable, names, pairs, title)
+    outputs.write(out, found, names, pairs, title)
     if options.sheets:
         marks: list[tuple[str, Mark]] = []
         for student, report, mark, submission in handed_in:
@@ -119,7 +118,7 @@ def give_back(
     grades = out / f"{filled.platform}-grades.csv"
     feedback = out / f"{filled.platform}-feedback.zip"
     write_atomically(grades, filled.text)
-    feedback.write_bytes(platform_return.feedback_zip(found))
+    write_atomically(feedback, platform_return.feedback_zip(found))
     print(f"{grades} has {filled.num_filled} grades for {filled.platform}, {feedback} the feedback")
     for reason in filled.left:
         print(f"  left as it was: {reason}")

@@ -12,30 +12,36 @@ from grader.classroom import (
     forgetting,
     needed,
     outputs,
+    owners,
     publication,
     regrading,
 )
 from grader.classroom.cores import blocks, cores_here
 from grader.classroom.executors import running
-from grader.classroom.gradings import Grading, Gradings, write_atomically
+from grader.classroom.gradings import (
+    Grading,
+    Gradings,
+    remove_unfinished,
+    write_atomically,
+)
 from grader.classroom.hand_in import HandIn
 from grader.classroom.output_lock import alone_in
 from grader.classroom.pseudonyms import Pseudonyms, kept_in
-from grader.classroom.standing import Rules, Work, standings
+from grader.classroom.standing import Rules, Work, standings, works_of
 from grader.classroom.task import Task
 from grader.commands import class_inputs, class_results
 from grader.commands.class_inputs import ClassInputs, circumstances, grading_options
 from grader.commands.context import is_sealed, say_visibly
 from grader.errors import GraderError, UsageError
 
-_PUBLISHED = "published.json"
 _REGRADE = "regrade.csv"
 
 
 def grade_class(options: argparse.Namespace) -> int:
     """Grade what is not graded yet, and write everything.
 
-    Return 0 if every student has a mark, 3 if a person has to look. Raises UsageError, GraderError.
+    Return 0 if every student has a mark and nothing is nobody's, 3 if a person has to look.
+    Raises UsageError, GraderError.
     """
     if is_sealed(os.environ):
         raise UsageError("`grade class` starts containers; run it outside of them")
@@ -52,29 +58,37 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     names = kept_in(out / "pseudonyms.key")
     gradings = Gradings(out / "gradings")
     gradings.tidy()
+    remove_unfinished(out)
     inputs = _remembered(options, class_inputs.read(options, out), names, gradings, out)
     table = class_results.table_to_fill(options)
     current = circumstances(options, inputs)
     newest = {each.digest: current.key(each.digest) for each in inputs.hand_ins}
-    published = publication.read(out / _PUBLISHED)
+    published = publication.read(out / publication.NAME)
     known = {digest: key for digest, key in published.items() if gradings.has(key)}
     keys = newest if options.regrade else {**newest, **known}
     problems = _grade_missing(options, inputs, keys, gradings, out)
     if options.regrade and not options.publish:
         return _show_regrade(inputs, known, keys, gradings, problems, names, out)
+    for problem in problems.values() if options.publish else ():
+        say_visibly(f"not graded again, and keeps its mark: {problem}")
+    keys = publication.falling_back(keys, known, problems)
     works = [_work(each, keys, gradings, problems) for each in inputs.hand_ins]
     graded = {work.hand_in.digest: keys[work.hand_in.digest] for work in works if work.grading}
     left = {each.digest for each in inputs.hand_ins}
     kept = {digest: key for digest, key in published.items() if digest in left}
-    publication.write(out / _PUBLISHED, {**kept, **graded})
+    publication.write(out / publication.NAME, {**kept, **graded})
     rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.rubrics, names)
-    found, strays = standings(works, rules)
-    class_results.write(options, inputs, found, strays, names, out)
-    for line in outputs.summary(found, strays, inputs.unreadable, inputs.unknown_times, out):
+    unread = works_of(inputs.unreadable, inputs.roster)
+    found, strays = standings([*works, *unread], rules)
+    class_results.write(options, inputs, found, names, out)
+    told = {work.hand_in.label for work in unread}
+    others = [each for each in inputs.unreadable if each.label not in told]
+    for line in outputs.summary(found, strays, others, inputs.unknown_times, out):
         print(line)
     if table is not None:
         class_results.give_back(options, table, found, out)
-    return 0 if all(each.final is not None for each in found) else 3
+    is_whole = all(each.final is not None for each in found)
+    return 0 if is_whole and not (strays.works or strays.authors or others) else 3
 
 
 def _remembered(
@@ -87,7 +101,9 @@ def _remembered(
     """Return the inputs without who was forgotten, also just now."""
     gone = forgetting.forgotten(out)
     if options.forget is not None:
-        student = forgetting.student_called(options.forget, inputs.hand_ins, inputs.roster)
+        student = forgetting.student_called(
+            options.forget, inputs.hand_ins, inputs.roster, names, owners.read(out)
+        )
         gone |= {names.of(student.id)}
         forgetting.remember_to_forget(out, gone)
     left, roster = forgetting.without(inputs.hand_ins, inputs.roster, names, gone)
@@ -97,7 +113,13 @@ def _remembered(
         print(f"{student.id} is forgotten: {number} gradings and all reports are removed")
         for each in theirs:
             print(f"  what the platform delivered is yours to remove: {each.path}")
-    return replace(inputs, hand_ins=left, roster=roster)
+    owners.remember(out, owners.read(out), left, roster, names)
+    unreadable = [
+        each
+        for each in inputs.unreadable
+        if roster.authors(each.hand_in) or not inputs.roster.authors(each.hand_in)
+    ]
+    return replace(inputs, hand_ins=left, unreadable=unreadable, roster=roster)
 
 
 def _require_apart(folder: Path, out: Path) -> None:
