@@ -26,7 +26,11 @@ def write(folder: Path, standing: Standing) -> None:
     Raises OSError where it cannot be written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files_of(standing).items():
+    texts = files_of(standing)
+    for name in FORMATS.values():
+        if name not in texts:  # a report of an earlier hand-in is not that of this mark
+            (folder / name).unlink(missing_ok=True)
+    for name, text in texts.items():
         write_atomically(folder / name, text)
 
 

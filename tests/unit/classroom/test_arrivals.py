@@ -161,3 +161,13 @@ def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path):
     (tmp_path / "in").write_text("x")
     with pytest.raises(UsageError, match="is no folder"):
         read(tmp_path)
+
+
+def test_what_cannot_be_listed_is_told_and_not_half_read(folder, tmp_path, monkeypatch):
+    """Else what is in a folder of no rights would be missing, and nobody would know."""
+    (folder / "anna").mkdir()
+    refused = PermissionError(13, "Permission denied")
+    monkeypatch.setattr(os, "scandir", lambda _: (_ for _ in ()).throw(refused))
+    found, (told,) = read(tmp_path)
+    assert not found and told.reason == "anna cannot be read: Permission denied"
+    assert (told.hand_in.who, told.hand_in.digest) == ({"id": "anna"}, "")
