@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import stat
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
@@ -16,7 +17,7 @@ from grader.errors import UsageError
 
 _CHUNK_NUM_BYTES = 1 << 20
 _MAX_FILES = 20_000
-_NOT_HANDED_IN = (".", "__MACOSX")
+_NOT_HANDED_IN = (".", "__MACOSX", "Thumbs.db", "desktop.ini")
 """How names begin that systems make beside what somebody has put there."""
 _OURS = (".csv", ".toml", ".yml", ".yaml", ".md", ".pdf", ".html")
 """What an instructor keeps beside the hand-ins."""
@@ -171,9 +172,19 @@ def with_times(
 ) -> tuple[list[HandIn], list[str]]:
     """Return the hand-ins with the times of a table, and the labels in it that nothing has."""
     # A table may name the folder, the archive or the file: all are the label to who reads names.
-    by_label = {parse(name).label: at for name, at in times.items()}
+    by_label: dict[str, datetime] = {}
+    for name, at in times.items():
+        # Of several files of one submission it is the last that makes it whole.
+        label = _composed(parse(name).label)
+        by_label[label] = max(at, by_label.get(label, at), key=datetime.timestamp)
     timed = [
-        replace(each, submitted_at=by_label.get(each.label, each.submitted_at)) for each in hand_ins
+        replace(each, submitted_at=by_label.get(_composed(each.label), each.submitted_at))
+        for each in hand_ins
     ]
-    known = {each.label for each in hand_ins}
+    known = {_composed(each.label) for each in hand_ins}
     return timed, sorted(set(by_label) - known)
+
+
+def _composed(label: str) -> str:
+    """Return a name as most systems write it: some unpack an accent as a letter of its own."""
+    return unicodedata.normalize("NFC", label)

@@ -16,7 +16,7 @@ from grader.errors import GraderError, UsageError
 
 _FILE = "forgotten.json"
 _WITH_NAMES = (
-    *("gradebook.csv", "class.html", "regrade.csv", "to-mark.csv"),
+    *("gradebook.csv", "class.html", "regrade.csv", "to-mark*.csv"),
     *("canvas-feedback.zip", "moodle-feedback.zip", "canvas-grades.csv", "moodle-grades.csv"),
 )
 """What has a line of everybody: it is written again of who is left."""
@@ -90,8 +90,8 @@ def remove(
             shutil.rmtree(copy, ignore_errors=True)
     # Logs of a cluster's workers name the hand-ins.
     shutil.rmtree(out / "parsl", ignore_errors=True)
-    for name in _WITH_NAMES:
-        (out / name).unlink(missing_ok=True)
+    for file in [file for pattern in _WITH_NAMES for file in out.glob(pattern)]:
+        file.unlink(missing_ok=True)
     published = publication.read(out / publication.NAME)
     still = {digest: key for digest, key in published.items() if digest not in digests}
     publication.write(out / publication.NAME, still)

@@ -108,6 +108,8 @@ class Gradings:
             if report is not None:
                 _write_through(made / _REPORT, report)
             _write_through(made / _OUTCOME, json.dumps(asdict(outcome)).encode())
+            if not self.has(key):  # what somebody has left of a folder is not in the way
+                self.remove(key)
             made.rename(self.folder / key)
         except OSError:
             shutil.rmtree(made, ignore_errors=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from grader.classroom import marking_sheets, outputs, platform_return, similarity
+from grader.classroom import filled_in, marking_sheets, outputs, platform_return, similarity
 from grader.classroom.gradings import write_atomically
 from grader.classroom.hand_in import HandIn
 from grader.classroom.marking import Mark
@@ -39,7 +39,9 @@ def write(
             folder = out / outputs.MARKING / student
             marking_sheets.write(folder, student, report, mark, submission.files)
             marks.append((student, mark))
-        write_atomically(out / marking_sheets.TO_FILL, marking_sheets.to_fill(marks))
+        file = out / marking_sheets.TO_FILL
+        if kept := filled_in.replace_unread(file, marking_sheets.to_fill(marks)):
+            print(f"{kept} is what {file.name} was: class.toml does not have all that is in it")
         print(
             f"{out / outputs.MARKING} has a sheet for each, {out / marking_sheets.TO_FILL} a line"
         )

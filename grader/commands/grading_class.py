@@ -18,12 +18,7 @@ from grader.classroom import (
 )
 from grader.classroom.cores import blocks, cores_here
 from grader.classroom.executors import running
-from grader.classroom.gradings import (
-    Grading,
-    Gradings,
-    remove_unfinished,
-    write_atomically,
-)
+from grader.classroom.gradings import Gradings, remove_unfinished, write_atomically
 from grader.classroom.hand_in import HandIn
 from grader.classroom.output_lock import alone_in
 from grader.classroom.pseudonyms import Pseudonyms, kept_in
@@ -69,8 +64,8 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     problems = _grade_missing(options, inputs, keys, gradings, out)
     if options.regrade and not options.publish:
         return _show_regrade(inputs, known, keys, gradings, problems, names, out)
-    for problem in problems.values() if options.publish else ():
-        say_visibly(f"not graded again, and keeps its mark: {problem}")
+    for problem in _named(problems, keys, inputs) if options.publish else ():
+        say_visibly(f"not graded again, and keeps the mark that it has: {problem}")
     keys = publication.falling_back(keys, known, problems)
     works = [_work(each, keys, gradings, problems) for each in inputs.hand_ins]
     graded = {work.hand_in.digest: keys[work.hand_in.digest] for work in works if work.grading}
@@ -198,19 +193,29 @@ def _show_regrade(
 ) -> int:
     """Write and print what would change; return 0, or 3 where some could not be graded again."""
     regrades = []
+    failed = _named(problems, keys, inputs)
     for each in inputs.hand_ins:
         if each.digest in published and keys[each.digest] not in problems:
-            before, now = _both(gradings, published[each.digest], keys[each.digest])
             students = tuple(names.of(student.id) for student in inputs.roster.authors(each))
+            try:
+                before, now = (gradings.load(of[each.digest]) for of in (published, keys))
+            except GraderError as error:  # of one, and the others are told
+                failed.append(f"{each.label}: {error}")
+                continue
             regrades.append(regrading.Regrade(each.label, students, before, now))
     write_atomically(out / _REGRADE, regrading.render(regrades))
     for line in regrading.summary(regrades):
         print(line)
-    for problem in problems.values():
+    for problem in failed:
         print(f"  not graded again: {problem}")
     print(f"{out / _REGRADE} has each test; nothing is published before --regrade --publish")
-    return 3 if problems else 0
+    return 3 if failed else 0
 
 
-def _both(gradings: Gradings, before: str, now: str) -> tuple[Grading, Grading]:
-    return gradings.load(before), gradings.load(now)
+def _named(problems: Mapping[str, str], keys: Mapping[str, str], inputs: ClassInputs) -> list[str]:
+    """Return why hand-ins have no grading, with what they are called."""
+    return [
+        f"{each.label}: {problems[keys[each.digest]]}"
+        for each in inputs.hand_ins
+        if keys[each.digest] in problems
+    ]

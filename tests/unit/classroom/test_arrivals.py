@@ -157,6 +157,16 @@ def test_times_name_the_archive_the_folder_or_the_file(folder, tmp_path, name, c
     assert ([each.submitted_at for each in found], unknown) == ([at], [])
 
 
+def test_times_of_the_files_of_a_submission_are_that_of_the_last(folder, tmp_path):
+    """Also where the platform writes an accent otherwise than the system that has unpacked."""
+    for name in ("a\u0308hnann_1_7_ring.py", "a\u0308hnann_1_8_naive.py"):
+        (folder / name).write_text("x")
+    early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21))
+    times = {"\xe4hnann_1_8_naive.py": late, "\xe4hnann_1_7_ring.py": early}
+    found, unknown = arrivals.with_times(list(read(tmp_path)[0].values()), times)
+    assert ([each.submitted_at for each in found], unknown) == ([late], [])
+
+
 def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path):
     (tmp_path / "in").write_text("x")
     with pytest.raises(UsageError, match="is no folder"):

@@ -287,6 +287,8 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, files)
     page = (tmp_path / "s1" / "sheet.html").read_text()
     assert page.count("blank: points") == 1 and "<td>1.5 of 2</td><td>well</td>" in page
+    marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, {})
+    assert not list((tmp_path / "s1").glob("*.pdf"))  # of a hand-in that counts no more
     text = marking_sheets.to_fill([("s1", found)])
     assert [row["row"] for row in csv.DictReader(io.StringIO(text))] == ["method/1", "method/2"]
 

@@ -91,3 +91,11 @@ def test_what_was_killed_while_it_wrote_does_not_stay(tmp_path):
     remove_unfinished(tmp_path)
     left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
     assert left == ["kept.csv"] * 3
+
+
+def test_what_is_left_of_a_folder_is_not_in_the_way(tmp_path):
+    gradings = Gradings(tmp_path)
+    (tmp_path / "key").mkdir()
+    (tmp_path / "key" / "report.json").write_text("{half")
+    gradings.keep("key", outcome("no zip", 2), None)
+    assert gradings.load("key").outcome.error == "no zip"
