@@ -59,7 +59,7 @@ class Outcome:
 
     @property
     def is_final(self) -> bool:
-        """Return whether another try would find the same; without a report, only a bad hand-in."""
+        """Return whether another try now would find the same; without a report, a bad hand-in."""
         return not self.error or self.exit_code == 2
 
 
@@ -82,6 +82,13 @@ class Gradings:
     def has(self, key: str) -> bool:
         """Return whether there is a grading of this key."""
         return (self.folder / key / _OUTCOME).is_file()
+
+    def is_refused(self, key: str) -> bool:
+        """Return whether it says that the hand-in cannot be graded."""
+        try:
+            return bool(json.loads((self.folder / key / _OUTCOME).read_bytes())["error"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
 
     def load(self, key: str) -> Grading:
         """Return a grading. Raises GraderError where its files are not what was written."""

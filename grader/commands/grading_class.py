@@ -61,6 +61,10 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     published = publication.read(out / publication.NAME)
     known = {digest: key for digest, key in published.items() if gradings.has(key)}
     keys = newest if options.regrade else {**newest, **known}
+    for key in {*keys.values()} & {*newest.values()}:
+        # It may have been the data, or a right to read, and that is in no key.
+        if gradings.is_refused(key):
+            gradings.remove(key)
     problems = _grade_missing(options, inputs, keys, gradings, out)
     if options.regrade and not options.publish:
         return _show_regrade(inputs, known, keys, gradings, problems, names, out)
@@ -68,7 +72,12 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         say_visibly(f"not graded again, and keeps the mark that it has: {problem}")
     keys = publication.falling_back(keys, known, problems)
     works = [_work(each, keys, gradings, problems) for each in inputs.hand_ins]
-    graded = {work.hand_in.digest: keys[work.hand_in.digest] for work in works if work.grading}
+    # What cannot be graded is no mark to be kept, unless a regrade has put it in place of one.
+    graded = {
+        work.hand_in.digest: keys[work.hand_in.digest]
+        for work in works
+        if work.grading and (work.grading.report or work.hand_in.digest in known)
+    }
     left = {each.digest for each in inputs.hand_ins}
     kept = {digest: key for digest, key in published.items() if digest in left}
     publication.write(out / publication.NAME, {**kept, **graded})

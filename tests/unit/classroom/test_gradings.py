@@ -34,6 +34,7 @@ def test_what_was_kept_is_read_again(tmp_path):
     assert gradings.load("key").report == report()
     gradings.keep("bad", outcome("no zip", 2), None)
     assert gradings.load("bad").outcome.error == "no zip"
+    assert [gradings.is_refused(key) for key in ("bad", "key", "none")] == [True, False, False]
     assert gradings.keys_of({"digest"}) == ["bad", "key"]
     assert gradings.keys_of({"another"}) == []
 
