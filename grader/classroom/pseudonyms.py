@@ -20,7 +20,9 @@ class Pseudonyms:
 
     def of(self, identity: str) -> str:
         """Return the pseudonym of a student, the same each time."""
-        digest = hmac.new(self._key, identity.encode(), hashlib.sha256).hexdigest()
+        # An id may be the name of a file in no encoding that we know.
+        text = identity.encode(errors="surrogateescape")
+        digest = hmac.new(self._key, text, hashlib.sha256).hexdigest()
         return f"s{digest[:_NUM_CHARS]}"
 
 

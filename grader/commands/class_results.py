@@ -18,6 +18,7 @@ from grader.commands.context import say_visibly
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.model import Report
+from grader.report.safe_text import visible
 from grader.submission import Submission
 
 
@@ -123,4 +124,4 @@ def give_back(
     write_atomically(feedback, platform_return.feedback_zip(found))
     print(f"{grades} has {filled.num_filled} grades for {filled.platform}, {feedback} the feedback")
     for reason in filled.left:
-        print(f"  left as it was: {reason}")
+        print(visible(f"  left as it was: {reason}"))

@@ -28,6 +28,7 @@ from grader.commands import class_inputs, class_results
 from grader.commands.class_inputs import ClassInputs, circumstances, grading_options
 from grader.commands.context import is_sealed, say_visibly
 from grader.errors import GraderError, UsageError
+from grader.report.safe_text import visible
 
 _REGRADE = "regrade.csv"
 
@@ -88,7 +89,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     told = {work.hand_in.label for work in unread}
     others = [each for each in inputs.unreadable if each.label not in told]
     for line in outputs.summary(found, strays, others, inputs.unknown_times, out):
-        print(line)
+        print(visible(line))
     if table is not None:
         class_results.give_back(options, table, found, out)
     is_whole = all(each.final is not None for each in found)
@@ -114,9 +115,9 @@ def _remembered(
     if options.forget is not None:
         theirs = [each for each in inputs.hand_ins if each not in left]
         number = forgetting.remove(out, gradings, names.of(student.id), theirs, left)
-        print(f"{student.id} is forgotten: {number} gradings and all reports are removed")
+        print(f"{visible(student.id)} is forgotten: {number} gradings and all reports are removed")
         for each in theirs:
-            print(f"  what the platform delivered is yours to remove: {each.path}")
+            print(visible(f"  what the platform delivered is yours to remove: {each.path}"))
     owners.remember(out, owners.read(out), left, roster, names)
     unreadable = [
         each
@@ -214,9 +215,9 @@ def _show_regrade(
             regrades.append(regrading.Regrade(each.label, students, before, now))
     write_atomically(out / _REGRADE, regrading.render(regrades))
     for line in regrading.summary(regrades):
-        print(line)
+        print(visible(line))
     for problem in failed:
-        print(f"  not graded again: {problem}")
+        print(visible(f"  not graded again: {problem}"))
     print(f"{out / _REGRADE} has each test; nothing is published before --regrade --publish")
     return 3 if failed else 0
 

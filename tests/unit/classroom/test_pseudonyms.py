@@ -32,3 +32,9 @@ def test_a_key_that_could_not_be_written_is_not_there(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         pseudonyms.kept_in(tmp_path / "pseudonyms.key")
     assert not list(tmp_path.iterdir())
+
+
+def test_a_name_in_another_encoding_has_a_pseudonym_as_well():
+    """As a folder is called that an old system has packed; it is no reason to grade nobody."""
+    names = pseudonyms.Pseudonyms(bytes(32))
+    assert names.of("Ren\udce9") != names.of("Rene")
