@@ -181,7 +181,8 @@ def test_a_class_that_is_killed_twice_is_graded_to_the_end(course, work):
     assert "emil: cannot be graded: " in done.stdout
     assert "fine2 is of nobody on the roster" in done.stdout
     after = outcomes(work)
-    assert {key: after[key] for key in seen} == seen
+    marked = {key: each for key, each in seen.items() if not each["error"]}
+    assert {key: after[key] for key in marked} == marked
     assert len(after) == 5  # of six hand-ins, two of which are the same
     assert_is_graded(work, expected(course, work))
     assert_no_core_was_shared(work)
@@ -209,6 +210,19 @@ def test_what_is_forgotten_does_not_come_back(course, work):
         grade(*arguments(course), cwd=work, code=3)
     refused = grade(*arguments(course, "--forget", "nobody"), cwd=work, code=2)
     assert "nobody here has the id 'nobody'" in refused.stderr
+
+
+def test_what_could_not_be_graded_is_tried_again(course, work):
+    """What was in the way may be gone, such as data that were not there, or a right to read."""
+    grade(*arguments(course), cwd=work, code=3)
+    before = outcomes(work)
+    (refused,) = [key for key, each in before.items() if each["error"]]
+    file = work / "graded-in" / "gradings" / refused / "outcome.json"
+    file.write_text(file.read_text().replace(before[refused]["error"], "there are no data"))
+    grade(*arguments(course), cwd=work, code=3)
+    after = outcomes(work)
+    assert after[refused]["error"] == before[refused]["error"]
+    assert {**after, refused: None} == {**before, refused: None}
 
 
 def test_a_regrade_is_shown_before_it_is_published(course, work, tmp_path):

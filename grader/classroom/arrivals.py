@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import stat
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
@@ -16,7 +17,7 @@ from grader.errors import UsageError
 
 _CHUNK_NUM_BYTES = 1 << 20
 _MAX_FILES = 20_000
-_NOT_HANDED_IN = (".", "__MACOSX")
+_NOT_HANDED_IN = (".", "__MACOSX", "Thumbs.db", "desktop.ini")
 """How names begin that systems make beside what somebody has put there."""
 _OURS = (".csv", ".toml", ".yml", ".yaml", ".md", ".pdf", ".html")
 """What an instructor keeps beside the hand-ins."""
@@ -39,13 +40,13 @@ def read_folder(
     unreadable: list[Unreadable] = []
     facts = gradescope.read(folder, zone)
     for label, entries in sorted(_by_label(folder).items()):
+        bare = gradescope.with_facts(_without_files(label, entries, zone), facts.get(label))
         try:
-            hand_in = _hand_in(label, entries, assembled, zone)
+            path = _path(entries, assembled / label)
+            found.append(replace(bare, path=path, digest=digest_of(path)))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            unreadable.append(Unreadable(label, f"{label} cannot be read: {reason}"))
-            continue
-        found.append(gradescope.with_facts(hand_in, facts.get(label)))
+            unreadable.append(Unreadable(bare, f"{label} cannot be read: {reason}"))
     return found, unreadable
 
 
@@ -62,10 +63,23 @@ def _by_label(folder: Path) -> Mapping[str, Sequence[tuple[Named, Path]]]:
     return groups
 
 
-def _hand_in(
-    label: str, entries: Sequence[tuple[Named, Path]], assembled: Path, zone: tzinfo
-) -> HandIn:
-    """Return one hand-in. Raises ValueError or OSError where there is nothing to grade."""
+def _without_files(label: str, entries: Sequence[tuple[Named, Path]], zone: tzinfo) -> HandIn:
+    """Return what names say of a hand-in; nothing of it is opened."""
+    named, path = min(entries, key=lambda entry: entry[0].is_about)
+    local = named.local_time
+    return HandIn(
+        label=label,
+        who=named.who,
+        path=path,
+        digest="",
+        submitted_at=local.replace(tzinfo=zone) if local is not None else None,
+        is_called_late=any(each.is_called_late for each, _ in entries),
+        sent_as=named.sent_as,
+    )
+
+
+def _path(entries: Sequence[tuple[Named, Path]], assembled: Path) -> Path:
+    """Return what is to be graded. Raises ValueError or OSError where there is nothing."""
     entries = [(named, path) for named, path in entries if not named.is_about]
     if not entries:
         raise ValueError("no file was handed in, only what was typed in on the platform")
@@ -73,19 +87,8 @@ def _hand_in(
     if not path.is_dir() and not first.file:
         raise ValueError("expected a folder or an archive (.zip, .tar, .tar.gz)")
     if len(entries) > 1 or (path.is_file() and not is_archive(first.file)):
-        path = _put_together(entries, assembled / label)
-    elif path.is_dir():
-        path = _only_archive_in(path) or path
-    local = first.local_time
-    return HandIn(
-        label=label,
-        who=first.who,
-        path=path,
-        digest=digest_of(path),
-        submitted_at=local.replace(tzinfo=zone) if local is not None else None,
-        is_called_late=any(named.is_called_late for named, _ in entries),
-        sent_as=first.sent_as,
-    )
+        return _put_together(entries, assembled)
+    return (_only_archive_in(path) or path) if path.is_dir() else path
 
 
 def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
@@ -138,13 +141,17 @@ def _files(path: Path) -> Iterator[tuple[bytes, Path]]:
     if not path.is_dir():
         yield b"", path
         return
-    for folder, folders, files in os.walk(path):
+    for folder, folders, files in os.walk(path, onerror=_raise):
         # What git keeps changes without anything handed in being another.
         folders[:] = sorted(each for each in folders if each != ".git")
         links = [each for each in folders if (Path(folder) / each).is_symlink()]
         for name in sorted([*files, *links]):
             each = Path(folder) / name
             yield os.fsencode(each.relative_to(path)), each
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _content_digest(path: Path) -> bytes:
@@ -165,9 +172,19 @@ def with_times(
 ) -> tuple[list[HandIn], list[str]]:
     """Return the hand-ins with the times of a table, and the labels in it that nothing has."""
     # A table may name the folder, the archive or the file: all are the label to who reads names.
-    by_label = {parse(name).label: at for name, at in times.items()}
+    by_label: dict[str, datetime] = {}
+    for name, at in times.items():
+        # Of several files of one submission it is the last that makes it whole.
+        label = _composed(parse(name).label)
+        by_label[label] = max(at, by_label.get(label, at), key=datetime.timestamp)
     timed = [
-        replace(each, submitted_at=by_label.get(each.label, each.submitted_at)) for each in hand_ins
+        replace(each, submitted_at=by_label.get(_composed(each.label), each.submitted_at))
+        for each in hand_ins
     ]
-    known = {each.label for each in hand_ins}
+    known = {_composed(each.label) for each in hand_ins}
     return timed, sorted(set(by_label) - known)
+
+
+def _composed(label: str) -> str:
+    """Return a name as most systems write it: some unpack an accent as a letter of its own."""
+    return unicodedata.normalize("NFC", label)

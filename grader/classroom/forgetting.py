@@ -3,15 +3,23 @@
 import json
 import shutil
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from grader.classroom import owners, publication
 from grader.classroom.gradings import Gradings, write_atomically
 from grader.classroom.hand_in import HandIn, Student
+from grader.classroom.owners import Owners
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.roster import Roster
 from grader.errors import GraderError, UsageError
 
 _FILE = "forgotten.json"
+_WITH_NAMES = (
+    *("gradebook.csv", "class.html", "regrade.csv", "to-mark*.csv"),
+    *("canvas-feedback.zip", "moodle-feedback.zip", "canvas-grades.csv", "moodle-grades.csv"),
+)
+"""What has a line of everybody: it is written again of who is left."""
 
 
 def forgotten(out: Path) -> set[str]:
@@ -30,10 +38,14 @@ def remember_to_forget(out: Path, students: Collection[str]) -> None:
     write_atomically(out / _FILE, {"students": sorted(students)})
 
 
-def student_called(identity: str, hand_ins: Sequence[HandIn], roster: Roster) -> Student:
-    """Return the student of an id. Raises UsageError where nobody has it."""
+def student_called(
+    identity: str, hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms, owned: Owners
+) -> Student:
+    """Return the student of an id. Raises UsageError where nobody has it, or ever had."""
     known = [*roster.students, *(who for each in hand_ins for who in roster.authors(each))]
     found = next((each for each in known if each.id == identity), None)
+    if found is None and any(names.of(identity) in students for students in owned.values()):
+        return Student(identity, {"id": identity})  # whose hand-ins were removed before
     if found is None:
         raise UsageError(
             f"nobody here has the id {identity!r:.60}; the gradebook has those of everybody"
@@ -49,14 +61,8 @@ def without(
     def is_gone(student: Student) -> bool:
         return names.of(student.id) in gone
 
-    left = []
-    for each in hand_ins:
-        authors = roster.authors(each)
-        if not authors or not all(map(is_gone, authors)):
-            left.append(each)
-    if not roster.students:
-        return left, roster
-    return left, Roster(tuple(each for each in roster.students if not is_gone(each)))
+    left = replace(roster, is_gone=is_gone)
+    return [each for each in hand_ins if left.authors(each) or not roster.authors(each)], left
 
 
 def remove(
@@ -71,23 +77,23 @@ def remove(
     gone: hand-ins of nobody else. left: those of others; a grading of the same files stays theirs.
     What the platform delivered is not ours to remove.
     """
-    used = {each.digest for each in left}
-    keys = gradings.keys_of({each.digest for each in gone} - used)
+    owned, nobodys = owners.without(owners.read(out), pseudonym)
+    digests = ({each.digest for each in gone} | nobodys) - {each.digest for each in left}
+    keys = gradings.keys_of(digests)
     for key in keys:
         gradings.remove(key)
     for folder in ("students", "marking"):
         shutil.rmtree(out / folder / pseudonym, ignore_errors=True)
-    for each in gone:
-        shutil.rmtree(out / "assembled" / each.label, ignore_errors=True)
+    kept = {each.label for each in left}
+    for copy in (out / "assembled").glob("*"):
+        if copy.name not in kept:
+            shutil.rmtree(copy, ignore_errors=True)
     # Logs of a cluster's workers name the hand-ins.
     shutil.rmtree(out / "parsl", ignore_errors=True)
-    for file in (
-        "regrade.csv",
-        "canvas-feedback.zip",
-        "moodle-feedback.zip",
-        "canvas-grades.csv",
-        "moodle-grades.csv",
-        "to-mark.csv",
-    ):
-        (out / file).unlink(missing_ok=True)
+    for file in [file for pattern in _WITH_NAMES for file in out.glob(pattern)]:
+        file.unlink(missing_ok=True)
+    published = publication.read(out / publication.NAME)
+    still = {digest: key for digest, key in published.items() if digest not in digests}
+    publication.write(out / publication.NAME, still)
+    owners.write(out, owned)
     return len(keys)

@@ -16,6 +16,8 @@ from grader.report import json_report
 _REPORT = "report.json"
 _OUTCOME = "outcome.json"
 _KEY_NUM_CHARS = 32
+_UNFINISHED = ".making-"
+"""How the names of files and folders begin until they are whole."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Outcome:
 
     @property
     def is_final(self) -> bool:
-        """Return whether another try would find the same; without a report, only a bad hand-in."""
+        """Return whether another try now would find the same; without a report, a bad hand-in."""
         return not self.error or self.exit_code == 2
 
 
@@ -81,6 +83,13 @@ class Gradings:
         """Return whether there is a grading of this key."""
         return (self.folder / key / _OUTCOME).is_file()
 
+    def is_refused(self, key: str) -> bool:
+        """Return whether it says that the hand-in cannot be graded."""
+        try:
+            return bool(json.loads((self.folder / key / _OUTCOME).read_bytes())["error"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+
     def load(self, key: str) -> Grading:
         """Return a grading. Raises GraderError where its files are not what was written."""
         folder = self.folder / key
@@ -101,11 +110,13 @@ class Gradings:
         What another has written meanwhile stays, since it follows from the same.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=".making-", dir=self.folder))
+        made = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self.folder))
         try:
             if report is not None:
                 _write_through(made / _REPORT, report)
             _write_through(made / _OUTCOME, json.dumps(asdict(outcome)).encode())
+            if not self.has(key):  # what somebody has left of a folder is not in the way
+                self.remove(key)
             made.rename(self.folder / key)
         except OSError:
             shutil.rmtree(made, ignore_errors=True)
@@ -115,10 +126,16 @@ class Gradings:
     def keys_of(self, digests: Collection[str]) -> list[str]:
         """Return the keys of all gradings of hand-ins with these digests, also of earlier ones.
 
-        Those of which nobody can tell any more whose they are, are among them.
+        With them those that are damaged: nobody can say that they are somebody else's.
         """
-        outcomes = sorted(self.folder.glob(f"[!.]*/{_OUTCOME}"))
-        return [file.parent.name for file in outcomes if _digest_in(file) in {*digests, ""}]
+        keys = [path.parent.name for path in sorted(self.folder.glob(f"[!.]*/{_OUTCOME}"))]
+        return [key for key in keys if self._digest(key) in {*digests, None}]
+
+    def _digest(self, key: str) -> str | None:
+        try:
+            return str(json.loads((self.folder / key / _OUTCOME).read_bytes())["digest"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def remove(self, key: str) -> None:
         """Remove a grading, if it is there."""
@@ -126,16 +143,8 @@ class Gradings:
 
     def tidy(self) -> None:
         """Remove what gradings have left that were killed while they wrote."""
-        for left in self.folder.glob(".making-*"):
+        for left in self.folder.glob(f"{_UNFINISHED}*"):
             shutil.rmtree(left, ignore_errors=True)
-
-
-def _digest_in(outcome: Path) -> str:
-    """Return of which hand-in an outcome is; empty where it is damaged."""
-    try:
-        return str(json.loads(outcome.read_bytes())["digest"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
 
 
 def _write_through(file: Path, content: bytes) -> None:
@@ -146,15 +155,24 @@ def _write_through(file: Path, content: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def write_atomically(file: Path, content: Mapping[str, object] | str) -> None:
+def write_atomically(file: Path, content: Mapping[str, object] | str | bytes) -> None:
     """Replace a file in one step; a mapping is written as JSON. Raises OSError."""
-    text = content if isinstance(content, str) else json.dumps(content, indent=2, sort_keys=True)
-    handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+    if isinstance(content, Mapping):
+        content = json.dumps(content, indent=2, sort_keys=True)
+    data = content if isinstance(content, bytes) else content.encode("utf-8", errors="replace")
+    handle, name = tempfile.mkstemp(prefix=_UNFINISHED, dir=file.parent)
     os.close(handle)
     made = Path(name)
     try:
-        _write_through(made, text.encode("utf-8", errors="replace"))
+        _write_through(made, data)
         made.replace(file)
     except OSError:
         made.unlink(missing_ok=True)
         raise
+
+
+def remove_unfinished(out: Path) -> None:
+    """Remove what was killed while it wrote into the folder of a class: it may have names in it."""
+    for folder in ("", "students/*/", "marking/*/"):
+        for left in out.glob(f"{folder}{_UNFINISHED}*"):
+            left.unlink(missing_ok=True)

@@ -32,9 +32,15 @@ class HandIn:
 class Unreadable:
     """Something in the folder of the class that could not become a hand-in."""
 
-    label: str
+    hand_in: HandIn
+    """What is known of it; without a digest."""
     reason: str
     """One sentence."""
+
+    @property
+    def label(self) -> str:
+        """Return its name in the folder of the class."""
+        return self.hand_in.label
 
 
 @dataclass(frozen=True)

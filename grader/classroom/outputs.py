@@ -25,8 +25,6 @@ _MOST_SHOWN = 20
 def write(
     out: Path,
     standings: Sequence[Standing],
-    strays: Strays,
-    unreadable: Sequence[Unreadable],
     names: Pseudonyms,
     pairs: Sequence[Pair],
     title: str,

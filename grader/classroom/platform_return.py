@@ -173,7 +173,11 @@ def feedback_zip(standings: Sequence[Standing]) -> bytes:
             for file in (FORMATS["html"], MARK):
                 if file in texts:
                     name = f"{label}_/{file}" if is_moodle else f"{sent_as}_{file}"
-                    archive.writestr(zipfile.ZipInfo(name, _WHEN), texts[file])
+                    # Zips have no names in no encoding.
+                    shown = name.encode(errors="replace").decode()
+                    archive.writestr(
+                        zipfile.ZipInfo(shown, _WHEN), texts[file].encode(errors="replace")
+                    )
     return made.getvalue()
 
 

@@ -2,9 +2,11 @@
 
 import hashlib
 import hmac
-import os
 import secrets
 from pathlib import Path
+
+from grader.classroom.gradings import write_atomically
+from grader.errors import GraderError
 
 _NUM_CHARS = 10
 _KEY_NUM_BYTES = 32
@@ -18,17 +20,28 @@ class Pseudonyms:
 
     def of(self, identity: str) -> str:
         """Return the pseudonym of a student, the same each time."""
-        digest = hmac.new(self._key, identity.encode(), hashlib.sha256).hexdigest()
+        # An id may be the name of a file in no encoding that we know.
+        text = identity.encode(errors="surrogateescape")
+        digest = hmac.new(self._key, text, hashlib.sha256).hexdigest()
         return f"s{digest[:_NUM_CHARS]}"
 
 
 def kept_in(file: Path) -> Pseudonyms:
-    """Return the pseudonyms of the key in a file, which is made where there is none."""
+    """Return the pseudonyms of the key in a file, which is made where there is none.
+
+    Raises GraderError for a file that holds no key: with another one, what was written before
+    would be of nobody, and with an empty one anybody could tell whose it is.
+    """
     try:
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        return Pseudonyms(file.read_bytes())
-    key = secrets.token_bytes(_KEY_NUM_BYTES)
-    with os.fdopen(descriptor, "wb") as stream:
-        stream.write(key)
+        key = file.read_bytes()
+    except FileNotFoundError:
+        key = secrets.token_bytes(_KEY_NUM_BYTES)
+        write_atomically(file, key)
+    except OSError as error:
+        raise GraderError(f"{file} cannot be read: {error.strerror}") from None
+    if len(key) != _KEY_NUM_BYTES:
+        raise GraderError(
+            f"{file} has {len(key)} bytes; expected a key of {_KEY_NUM_BYTES}: restore it, or "
+            "remove it, and everybody gets another pseudonym"
+        )
     return Pseudonyms(key)

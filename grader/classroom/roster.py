@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from grader.classroom.hand_in import HandIn, Student
@@ -44,7 +45,8 @@ class Roster:
         found = [student for who in tables if (student := self._of(who)) is not None]
         groups = {student.group for student in found} - {""}
         known = self.listed or {each.id: each for each in found}.values()
-        authors = [each for each in known if each in found or each.group in groups]
+        ids = {each.id for each in found}
+        authors = [each for each in known if each.id in ids or each.group in groups]
         return [each for each in authors if not self.is_gone(each)]
 
     def sender(self, hand_in: HandIn) -> Student | None:
@@ -63,10 +65,30 @@ class Roster:
         if not self.listed:
             return _unlisted(who)
         for column in sorted(who, key=_ORDER.index):
-            found = _called(self.listed, column, who[column])
+            found = self._called(column, who[column])
             if len(found) == 1 and not _is_another(found[0], who):
                 return found[0]
         return None
+
+    def _called(self, column: str, value: str) -> Sequence[Student]:
+        """Return who is called so in a column; of ends of a name, who has the longest."""
+        wanted = comparable(value, column)
+        if column != "blackboard":
+            return self._by_name.get((column, wanted), ())
+        pieces = wanted.split("_")
+        ends = ("_".join(pieces[first:]) for first in range(len(pieces)))
+        known = (self._by_name.get((column, end), ()) for end in ends)
+        return next((found for found in known if found), ())
+
+    @cached_property
+    def _by_name(self) -> Mapping[tuple[str, str], Sequence[Student]]:
+        """Return who is called so, by column and comparable name."""
+        found: dict[tuple[str, str], list[Student]] = {}
+        for each in self.listed:
+            for column in _ORDER:
+                for name in _names(each, column) - {""}:
+                    found.setdefault((column, name), []).append(each)
+        return found
 
 
 def read(file: Path) -> Roster:
@@ -141,21 +163,6 @@ def comparable(text: str, column: str = "") -> str:
     if column == "canvas_name":
         return re.sub(r"\W|_", "", folded)
     return " ".join(folded.split())
-
-
-def _called(students: Sequence[Student], column: str, value: str) -> list[Student]:
-    """Return who is called so in a column; of ends of a name, who has the longest."""
-    wanted = comparable(value, column)
-    if column != "blackboard":
-        return [each for each in students if wanted and wanted in _names(each, column)]
-    ends = [
-        (len(name), each)
-        for each in students
-        for name in _names(each, column)
-        if name and f"_{wanted}".endswith(f"_{name}")
-    ]
-    longest = max((length for length, _ in ends), default=0)
-    return list({each.id: each for length, each in ends if length == longest}.values())
 
 
 def _is_another(student: Student, who: Mapping[str, str]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from grader.classroom.gradings import Grading
-from grader.classroom.hand_in import HandIn, Student
+from grader.classroom.hand_in import HandIn, Student, Unreadable
 from grader.classroom.manual_marks import Given, Marks
 from grader.classroom.marking import Mark, Rubrics, mark
 from grader.classroom.policy import Attempt, Decision, Policy, decide
@@ -98,10 +98,8 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
     by_student: dict[str, list[Work]] = {identity: [] for identity in students}
     strays = []
     unknown = []
-    shared: dict[str, list[str]] = {}
     for each in works:
         authors = rules.roster.authors(each.hand_in)
-        shared[each.hand_in.label] = [rules.names.of(author.id) for author in authors]
         sender = rules.roster.sender(each.hand_in)
         work = replace(each, sender=sender.id if sender else "")
         if not authors:
@@ -111,9 +109,7 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
         for author in authors:
             students.setdefault(author.id, author)
             by_student.setdefault(author.id, []).append(work)
-    found = [
-        _standing(students[identity], own, rules, shared) for identity, own in by_student.items()
-    ]
+    found = [_standing(students[identity], own, rules) for identity, own in by_student.items()]
     known = {key for student in students.values() for key in keys_of(student, rules.names)}
     labels = {work.hand_in.label for work in works}
     return found, Strays(
@@ -130,17 +126,13 @@ def keys_of(student: Student, names: Pseudonyms) -> list[str]:
     return [key for key in keys if key]
 
 
-def _standing(
-    student: Student, works: Sequence[Work], rules: Rules, shared: Mapping[str, Sequence[str]]
-) -> Standing:
-    """shared: the pseudonyms of all whose a hand-in is, by its label."""
+def _standing(student: Student, works: Sequence[Work], rules: Rules) -> Standing:
     keys = keys_of(student, rules.names)
-    marked = {}
-    for work in works:
-        if work.grading is not None:
-            label = work.hand_in.label
-            given = _given([label, *keys, *shared[label]], rules.marks)
-            marked[label] = mark(work.grading, given, rules.rubrics)
+    marked = {
+        work.hand_in.label: mark(work.grading, _given(work, keys, rules), rules.rubrics)
+        for work in works
+        if work.grading is not None
+    }
     attempts = [
         Attempt(
             work.hand_in.label,
@@ -156,13 +148,25 @@ def _standing(
     return Standing(student, tuple(works), counted, marked.get(decision.label), decision)
 
 
-def _given(keys: Sequence[str], marks: Marks) -> Mapping[str, Given]:
-    """Return what people gave, by what has been marked.
+def _given(work: Work, keys: Sequence[str], rules: Rules) -> Mapping[str, Given]:
+    """Return what people gave: to the group, before it to the student, before it to the work.
 
-    keys: what it can have been given to, what is nearest first: the hand-in, the student, the
-    group, and whoever of several has the sheet of a hand-in.
+    A sheet of a group is called by the pseudonym of one of them, and is for all of them.
     """
+    sheets = [rules.names.of(author.id) for author in rules.roster.authors(work.hand_in)]
     found: dict[str, Given] = {}
-    for key in reversed(keys):
-        found.update(marks.get(key, {}))
+    for key in reversed([work.hand_in.label, *keys[:2], *sheets, *keys[2:]]):
+        found.update(rules.marks.get(key, {}))
     return found
+
+
+def works_of(unreadable: Sequence[Unreadable], roster: Roster) -> list[Work]:
+    """Return what could not be read and is yet somebody's: it has no grading, and is no zero.
+
+    Without a roster any name of a file might be an id, so only a platform's names are believed.
+    """
+    return [
+        Work(each.hand_in, None, each.reason)
+        for each in unreadable
+        if roster.authors(each.hand_in) and (roster.listed or set(each.hand_in.who) != {"id"})
+    ]

@@ -26,11 +26,12 @@ def write(folder: Path, standing: Standing) -> None:
     Raises OSError where it cannot be written to.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    files = files_of(standing)
-    for name, text in files.items():
+    texts = files_of(standing)
+    for name in FORMATS.values():
+        if name not in texts:  # a report of an earlier hand-in is not that of this mark
+            (folder / name).unlink(missing_ok=True)
+    for name, text in texts.items():
         write_atomically(folder / name, text)
-    for name in {*FORMATS.values()} - set(files):
-        (folder / name).unlink(missing_ok=True)
 
 
 def files_of(standing: Standing) -> Mapping[str, str]:

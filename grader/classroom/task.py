@@ -15,6 +15,8 @@ from pathlib import Path
 from grader.classroom.cores import blocks, cores_here, joined, taken
 from grader.classroom.gradings import Gradings, Outcome
 from grader.launched import without_launcher
+from grader.listing import names
+from grader.report.safe_text import one_line
 from grader.runner.machine import ending_with_us
 
 _MAX_ERROR_NUM_CHARS = 2000
@@ -75,9 +77,7 @@ def _run(task: Task, report: Path, cpus: Sequence[int], locks: Sequence[int]) ->
         check=False,
     )
     has_report = ended.returncode in _WITH_REPORT and report.is_file()
-    # What is told goes to whoever has handed in the same: neither where the course keeps it nor
-    # what the file of the first of them was called.
-    said = ended.stderr.decode(errors="replace").replace(task.path, "the hand-in")
+    said = nameless(ended.stderr.decode(errors="replace"), task.path)
     return Outcome(
         digest=task.digest,
         exit_code=ended.returncode,
@@ -87,6 +87,19 @@ def _run(task: Task, report: Path, cpus: Sequence[int], locks: Sequence[int]) ->
         cpus=tuple(cpus),
         host=socket.gethostname(),
     )
+
+
+def nameless(said: str, path: str) -> str:
+    """Return what was said of a hand-in without where it is kept, and without its name.
+
+    It is told to its author, who need not know the one, and to whoever has handed in the same files
+    and may not know the other.
+    """
+    forms = {path, names.shortened(path)}
+    forms |= {one_line(each) for each in forms}
+    for form in sorted(forms, key=len, reverse=True):
+        said = said.replace(form, "the hand-in")
+    return said
 
 
 def _reason(said: str, exit_code: int) -> str:

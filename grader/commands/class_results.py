@@ -6,18 +6,19 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from grader.classroom import marking_sheets, outputs, platform_return, similarity
+from grader.classroom import filled_in, marking_sheets, outputs, platform_return, similarity
 from grader.classroom.gradings import write_atomically
 from grader.classroom.hand_in import HandIn
 from grader.classroom.marking import Mark
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
-from grader.classroom.standing import Standing, Strays
+from grader.classroom.standing import Standing
 from grader.commands.class_inputs import ClassInputs
 from grader.commands.context import say_visibly
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.model import Report
+from grader.report.safe_text import visible
 from grader.submission import Submission
 
 
@@ -25,7 +26,6 @@ def write(
     options: argparse.Namespace,
     inputs: ClassInputs,
     found: Sequence[Standing],
-    strays: Strays,
     names: Pseudonyms,
     out: Path,
 ) -> None:
@@ -33,14 +33,16 @@ def write(
     handed_in = _handed_in(inputs, found, names)
     pairs = _pairs(inputs, handed_in)
     title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
-    outputs.write(out, found, strays, inputs.unreadable, names, pairs, title)
+    outputs.write(out, found, names, pairs, title)
     if options.sheets:
         marks: list[tuple[str, Mark]] = []
         for student, report, mark, submission in handed_in:
             folder = out / outputs.MARKING / student
             marking_sheets.write(folder, student, report, mark, submission.files)
             marks.append((student, mark))
-        write_atomically(out / marking_sheets.TO_FILL, marking_sheets.to_fill(marks))
+        file = out / marking_sheets.TO_FILL
+        if kept := filled_in.replace_unread(file, marking_sheets.to_fill(marks)):
+            print(f"{kept} is what {file.name} was: class.toml does not have all that is in it")
         print(
             f"{out / outputs.MARKING} has a sheet for each, {out / marking_sheets.TO_FILL} a line"
         )
@@ -119,7 +121,7 @@ def give_back(
     grades = out / f"{filled.platform}-grades.csv"
     feedback = out / f"{filled.platform}-feedback.zip"
     write_atomically(grades, filled.text)
-    feedback.write_bytes(platform_return.feedback_zip(found))
+    write_atomically(feedback, platform_return.feedback_zip(found))
     print(f"{grades} has {filled.num_filled} grades for {filled.platform}, {feedback} the feedback")
     for reason in filled.left:
-        print(f"  left as it was: {reason}")
+        print(visible(f"  left as it was: {reason}"))

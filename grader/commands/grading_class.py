@@ -12,30 +12,32 @@ from grader.classroom import (
     forgetting,
     needed,
     outputs,
+    owners,
     publication,
     regrading,
 )
 from grader.classroom.cores import blocks, cores_here
 from grader.classroom.executors import running
-from grader.classroom.gradings import Grading, Gradings, write_atomically
+from grader.classroom.gradings import Gradings, remove_unfinished, write_atomically
 from grader.classroom.hand_in import HandIn
 from grader.classroom.output_lock import alone_in
 from grader.classroom.pseudonyms import Pseudonyms, kept_in
-from grader.classroom.standing import Rules, Work, standings
+from grader.classroom.standing import Rules, Work, standings, works_of
 from grader.classroom.task import Task
 from grader.commands import class_inputs, class_results
 from grader.commands.class_inputs import ClassInputs, circumstances, grading_options
 from grader.commands.context import is_sealed, say_visibly
 from grader.errors import GraderError, UsageError
+from grader.report.safe_text import visible
 
-_PUBLISHED = "published.json"
 _REGRADE = "regrade.csv"
 
 
 def grade_class(options: argparse.Namespace) -> int:
     """Grade what is not graded yet, and write everything.
 
-    Return 0 if every student has a mark, 3 if a person has to look. Raises UsageError, GraderError.
+    Return 0 if every student has a mark and nothing is nobody's, 3 if a person has to look.
+    Raises UsageError, GraderError.
     """
     if is_sealed(os.environ):
         raise UsageError("`grade class` starts containers; run it outside of them")
@@ -52,29 +54,46 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     names = kept_in(out / "pseudonyms.key")
     gradings = Gradings(out / "gradings")
     gradings.tidy()
+    remove_unfinished(out)
     inputs = _remembered(options, class_inputs.read(options, out), names, gradings, out)
     table = class_results.table_to_fill(options)
     current = circumstances(options, inputs)
     newest = {each.digest: current.key(each.digest) for each in inputs.hand_ins}
-    published = publication.read(out / _PUBLISHED)
+    published = publication.read(out / publication.NAME)
     known = {digest: key for digest, key in published.items() if gradings.has(key)}
     keys = newest if options.regrade else {**newest, **known}
+    for key in {*keys.values()} & {*newest.values()}:
+        # It may have been the data, or a right to read, and that is in no key.
+        if gradings.is_refused(key):
+            gradings.remove(key)
     problems = _grade_missing(options, inputs, keys, gradings, out)
     if options.regrade and not options.publish:
         return _show_regrade(inputs, known, keys, gradings, problems, names, out)
+    for problem in _named(problems, keys, inputs) if options.publish else ():
+        say_visibly(f"not graded again, and keeps the mark that it has: {problem}")
+    keys = publication.falling_back(keys, known, problems)
     works = [_work(each, keys, gradings, problems) for each in inputs.hand_ins]
-    graded = {work.hand_in.digest: keys[work.hand_in.digest] for work in works if work.grading}
+    # What cannot be graded is no mark to be kept, unless a regrade has put it in place of one.
+    graded = {
+        work.hand_in.digest: keys[work.hand_in.digest]
+        for work in works
+        if work.grading and (work.grading.report or work.hand_in.digest in known)
+    }
     left = {each.digest for each in inputs.hand_ins}
     kept = {digest: key for digest, key in published.items() if digest in left}
-    publication.write(out / _PUBLISHED, {**kept, **graded})
+    publication.write(out / publication.NAME, {**kept, **graded})
     rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.rubrics, names)
-    found, strays = standings(works, rules)
-    class_results.write(options, inputs, found, strays, names, out)
-    for line in outputs.summary(found, strays, inputs.unreadable, inputs.unknown_times, out):
-        print(line)
+    unread = works_of(inputs.unreadable, inputs.roster)
+    found, strays = standings([*works, *unread], rules)
+    class_results.write(options, inputs, found, names, out)
+    told = {work.hand_in.label for work in unread}
+    others = [each for each in inputs.unreadable if each.label not in told]
+    for line in outputs.summary(found, strays, others, inputs.unknown_times, out):
+        print(visible(line))
     if table is not None:
         class_results.give_back(options, table, found, out)
-    return 0 if all(each.final is not None for each in found) else 3
+    is_whole = all(each.final is not None for each in found)
+    return 0 if is_whole and not (strays.works or strays.authors or others) else 3
 
 
 def _remembered(
@@ -87,17 +106,25 @@ def _remembered(
     """Return the inputs without who was forgotten, also just now."""
     gone = forgetting.forgotten(out)
     if options.forget is not None:
-        student = forgetting.student_called(options.forget, inputs.hand_ins, inputs.roster)
+        student = forgetting.student_called(
+            options.forget, inputs.hand_ins, inputs.roster, names, owners.read(out)
+        )
         gone |= {names.of(student.id)}
         forgetting.remember_to_forget(out, gone)
     left, roster = forgetting.without(inputs.hand_ins, inputs.roster, names, gone)
     if options.forget is not None:
         theirs = [each for each in inputs.hand_ins if each not in left]
         number = forgetting.remove(out, gradings, names.of(student.id), theirs, left)
-        print(f"{student.id} is forgotten: {number} gradings and all reports are removed")
+        print(f"{visible(student.id)} is forgotten: {number} gradings and all reports are removed")
         for each in theirs:
-            print(f"  what the platform delivered is yours to remove: {each.path}")
-    return replace(inputs, hand_ins=left, roster=roster)
+            print(visible(f"  what the platform delivered is yours to remove: {each.path}"))
+    owners.remember(out, owners.read(out), left, roster, names)
+    unreadable = [
+        each
+        for each in inputs.unreadable
+        if roster.authors(each.hand_in) or not inputs.roster.authors(each.hand_in)
+    ]
+    return replace(inputs, hand_ins=left, unreadable=unreadable, roster=roster)
 
 
 def _require_apart(folder: Path, out: Path) -> None:
@@ -176,24 +203,29 @@ def _show_regrade(
 ) -> int:
     """Write and print what would change; return 0, or 3 where some could not be graded again."""
     regrades = []
-    problems = dict(problems)
+    failed = _named(problems, keys, inputs)
     for each in inputs.hand_ins:
         if each.digest in published and keys[each.digest] not in problems:
-            try:
-                before, now = _both(gradings, published[each.digest], keys[each.digest])
-            except GraderError as error:
-                problems[keys[each.digest]] = str(error)
-                continue
             students = tuple(names.of(student.id) for student in inputs.roster.authors(each))
+            try:
+                before, now = (gradings.load(of[each.digest]) for of in (published, keys))
+            except GraderError as error:  # of one, and the others are told
+                failed.append(f"{each.label}: {error}")
+                continue
             regrades.append(regrading.Regrade(each.label, students, before, now))
     write_atomically(out / _REGRADE, regrading.render(regrades))
     for line in regrading.summary(regrades):
-        print(line)
-    for problem in problems.values():
-        print(f"  not graded again: {problem}")
+        print(visible(line))
+    for problem in failed:
+        print(visible(f"  not graded again: {problem}"))
     print(f"{out / _REGRADE} has each test; nothing is published before --regrade --publish")
-    return 3 if problems else 0
+    return 3 if failed else 0
 
 
-def _both(gradings: Gradings, before: str, now: str) -> tuple[Grading, Grading]:
-    return gradings.load(before), gradings.load(now)
+def _named(problems: Mapping[str, str], keys: Mapping[str, str], inputs: ClassInputs) -> list[str]:
+    """Return why hand-ins have no grading, with what they are called."""
+    return [
+        f"{each.label}: {problems[keys[each.digest]]}"
+        for each in inputs.hand_ins
+        if keys[each.digest] in problems
+    ]

@@ -157,7 +157,27 @@ def test_times_name_the_archive_the_folder_or_the_file(folder, tmp_path, name, c
     assert ([each.submitted_at for each in found], unknown) == ([at], [])
 
 
+def test_times_of_the_files_of_a_submission_are_that_of_the_last(folder, tmp_path):
+    """Also where the platform writes an accent otherwise than the system that has unpacked."""
+    for name in ("a\u0308hnann_1_7_ring.py", "a\u0308hnann_1_8_naive.py"):
+        (folder / name).write_text("x")
+    early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21))
+    times = {"\xe4hnann_1_8_naive.py": late, "\xe4hnann_1_7_ring.py": early}
+    found, unknown = arrivals.with_times(list(read(tmp_path)[0].values()), times)
+    assert ([each.submitted_at for each in found], unknown) == ([late], [])
+
+
 def test_a_file_in_place_of_the_folder_is_one_sentence(tmp_path):
     (tmp_path / "in").write_text("x")
     with pytest.raises(UsageError, match="is no folder"):
         read(tmp_path)
+
+
+def test_what_cannot_be_listed_is_told_and_not_half_read(folder, tmp_path, monkeypatch):
+    """Else what is in a folder of no rights would be missing, and nobody would know."""
+    (folder / "anna").mkdir()
+    refused = PermissionError(13, "Permission denied")
+    monkeypatch.setattr(os, "scandir", lambda _: (_ for _ in ()).throw(refused))
+    found, (told,) = read(tmp_path)
+    assert not found and told.reason == "anna cannot be read: Permission denied"
+    assert (told.hand_in.who, told.hand_in.digest) == ({"id": "anna"}, "")

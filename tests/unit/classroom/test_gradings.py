@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from class_samples import outcome, report
 
-from grader.classroom.gradings import Circumstances, Gradings, write_atomically
+from grader.classroom.gradings import Circumstances, Gradings, remove_unfinished, write_atomically
 from grader.errors import GraderError
 from grader.report import json_report
 
@@ -34,6 +34,7 @@ def test_what_was_kept_is_read_again(tmp_path):
     assert gradings.load("key").report == report()
     gradings.keep("bad", outcome("no zip", 2), None)
     assert gradings.load("bad").outcome.error == "no zip"
+    assert [gradings.is_refused(key) for key in ("bad", "key", "none")] == [True, False, False]
     assert gradings.keys_of({"digest"}) == ["bad", "key"]
     assert gradings.keys_of({"another"}) == []
 
@@ -90,3 +91,22 @@ def test_a_file_is_replaced_in_one_step(tmp_path):
     write_atomically(file, {"b": 1, "a": 2})
     assert json.loads(file.read_text()) == {"a": 2, "b": 1}
     assert [path.name for path in tmp_path.iterdir()] == ["gradebook.csv"]
+
+
+def test_what_was_killed_while_it_wrote_does_not_stay(tmp_path):
+    """It may have names in it, which --forget would not find."""
+    for folder in ("", "students/s1", "marking/s1"):
+        (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / folder / ".making-abc").write_text("Ann Lee")
+        write_atomically(tmp_path / folder / "kept.csv", "x")
+    remove_unfinished(tmp_path)
+    left = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert left == ["kept.csv"] * 3
+
+
+def test_what_is_left_of_a_folder_is_not_in_the_way(tmp_path):
+    gradings = Gradings(tmp_path)
+    (tmp_path / "key").mkdir()
+    (tmp_path / "key" / "report.json").write_text("{half")
+    gradings.keep("key", outcome("no zip", 2), None)
+    assert gradings.load("key").outcome.error == "no zip"

@@ -150,3 +150,10 @@ def test_feedback_is_called_as_the_platform_had_called_the_hand_in(label, name):
         assert name in archive.namelist()
         assert b"/home/prof" not in archive.read(name)
     assert made == platform_return.feedback_zip([standing(label=label)])
+
+
+def test_feedback_can_be_given_for_a_name_in_another_encoding():
+    with zipfile.ZipFile(
+        io.BytesIO(platform_return.feedback_zip([standing(label="J\udce9")]))
+    ) as made:
+        assert "J?_mark.txt" in made.namelist()
