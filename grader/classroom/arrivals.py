@@ -101,7 +101,10 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
             raise ValueError(f"{path.name} lies beside files of the same student, and is none")
         is_free = named.file_before and befores.count(named.file_before) == 1
         name = named.file_before if is_free else named.file
-        shutil.copyfile(path, target / (name or path.name), follow_symlinks=False)
+        copy = target / (name or path.name)
+        if copy.exists():
+            raise ValueError(f"two of its files are called {copy.name}; leave the one that counts")
+        shutil.copyfile(path, copy, follow_symlinks=False)
     return _only_archive_in(target) or target
 
 
