@@ -39,7 +39,13 @@ def read_folder(
     found: list[HandIn] = []
     unreadable: list[Unreadable] = []
     facts = gradescope.read(folder, zone)
-    for label, entries in sorted(_by_label(folder).items()):
+    try:
+        by_label = _by_label(folder)
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be read: {error.strerror}; give yourself the right to read it"
+        ) from None
+    for label, entries in sorted(by_label.items()):
         bare = gradescope.with_facts(_without_files(label, entries, zone), facts.get(label))
         try:
             path = _path(entries, assembled / label)

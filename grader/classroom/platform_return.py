@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.classroom.gradebook import inert
-from grader.classroom.roster import comparable
+from grader.classroom.roster import comparable, delimiter_of
 from grader.classroom.standing import Standing, Work
 from grader.classroom.student_reports import FORMATS, MARK, files_of
 from grader.errors import UsageError
@@ -45,7 +45,9 @@ def fill(text: str, file: str, standings: Sequence[Standing], column: str | None
     is but one. Raises UsageError for a table of neither platform.
     """
     try:
-        rows = [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+        delimiter = delimiter_of(text)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = [row for row in reader if row]
     except csv.Error as error:
         raise UsageError(f"{file} is not CSV ({error}); export it again") from None
     head = [cell.strip().lstrip("\ufeff") for cell in rows[0]] if rows else []
@@ -83,7 +85,7 @@ def fill(text: str, file: str, standings: Sequence[Standing], column: str | None
                 row[feedback] = inert("; ".join(found.decision.reasons))
             num_filled += 1
     out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows(rows)
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(rows)
     return Filled(platform, out.getvalue(), num_filled, tuple(left))
 
 

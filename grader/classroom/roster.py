@@ -124,10 +124,7 @@ def read_table(
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{file} is not text in UTF-8; save it as CSV in UTF-8") from None
-    first = text.partition("\n")[0]
-    # Where numbers have a decimal comma, spreadsheets write semicolons.
-    delimiter = ";" if ";" in first and "," not in first else ","
-    lines = _lines(text, delimiter, file)
+    lines = _lines(text, delimiter_of(text), file)
     head = [each.strip().lower() for each in lines[0][1]] if lines else []
     missing = [f"has no column {each}" for each in required if each not in head]
     unknown = [f"has a column {each!r:.40}" for each in head if each not in known]
@@ -152,6 +149,13 @@ def _lines(text: str, delimiter: str, file: Path) -> list[tuple[int, list[str]]]
         raise UsageError(
             f"{file}, line {reader.line_num}: is not CSV ({error}); save it as CSV in UTF-8"
         ) from None
+
+
+def delimiter_of(text: str) -> str:
+    """Return what stands between the cells of a CSV, by its first line."""
+    first = text.partition("\n")[0]
+    # Where numbers have a decimal comma, spreadsheets write semicolons.
+    return ";" if ";" in first and "," not in first else ","
 
 
 def comparable(text: str, column: str = "") -> str:

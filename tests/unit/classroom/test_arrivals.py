@@ -188,3 +188,12 @@ def test_what_cannot_be_listed_is_told_and_not_half_read(folder, tmp_path, monke
     found, (told,) = read(tmp_path)
     assert not found and told.reason == "anna cannot be read: Permission denied"
     assert (told.hand_in.who, told.hand_in.digest) == ({"id": "anna"}, "")
+
+
+def test_a_folder_that_cannot_be_listed_is_one_sentence(folder, tmp_path, monkeypatch):
+    def refused(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.iterdir", refused)
+    with pytest.raises(UsageError, match="in cannot be read: Permission denied; give yourself"):
+        read(tmp_path)

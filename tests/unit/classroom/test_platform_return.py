@@ -46,6 +46,12 @@ def test_canvas_gets_its_column_filled():
     assert found.left == ("Other, O is nobody who was graded",)
 
 
+def test_a_table_with_semicolons_keeps_them():
+    table = CANVAS.replace('"Ahn, Ann"', "Ahn Ann").replace('"Other, O"', "O").replace(",", ";")
+    found = platform_return.fill(table, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3")
+    assert found.text == table.replace(";A;;7;", ";A;5;7;")
+
+
 def test_moodle_gets_grade_and_reasons():
     found = platform_return.fill(MOODLE, "g.csv", [standing(label="aa", roster=ROSTER)], None)
     assert rows(found)[1][5] == "5"
