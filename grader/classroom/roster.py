@@ -184,7 +184,10 @@ def _names(student: Student, column: str) -> set[str]:
     columns = {column, "github"} if column == "id" else {column}
     if column == "blackboard":
         columns.add("id")
-    return {comparable(student.known_as[each]) for each in columns if each in student.known_as}
+    names = {student.known_as[each] for each in columns if each in student.known_as}
+    if column == "name" and student.group:  # as Moodle writes it of a group that hands in as one
+        names |= {f"{student.group}-{name}" for name in names}
+    return {comparable(name) for name in names}
 
 
 def _unlisted(who: Mapping[str, str]) -> Student:

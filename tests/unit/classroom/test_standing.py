@@ -2,11 +2,13 @@
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 from class_samples import AT, NAMES, grading, hand_in, report
 
 from grader.classroom import class_page, gradebook, outputs
+from grader.classroom.facts import reports_of
 from grader.classroom.hand_in import Unreadable
 from grader.classroom.manual_marks import Given
 from grader.classroom.policy import Policy
@@ -68,3 +70,26 @@ def test_the_sheet_of_a_group_is_marked_once_for_all_of_it():
     own = {**marks, "bb": {"method": Given(1, "", "x")}}
     found, _ = standings([work], Rules(pair, own, Policy(), {}, NAMES))
     assert [each.final for each in found] == [7, 6]
+
+
+def test_what_a_group_was_delivered_for_each_of_it_is_one_hand_in():
+    """Moodle does so: without times it does not matter which is the last, and each gets the own."""
+    pair = Roster(
+        tuple(Student(name, {"id": name, "name": f"{name} Lee"}, "g1") for name in ("aa", "bb"))
+    )
+    works = [
+        Work(
+            replace(hand_in(f"{name}_1", {"name": f"g1-{name} Lee"}, at=None), digest="d"),
+            grading(),
+        )
+        for name in ("aa", "bb")
+    ]
+    found, strays = standings(works, Rules(pair, {}, Policy(), {}, NAMES))
+    assert [(each.final, each.counted.hand_in.label) for each in found] == [
+        (5, "aa_1"),
+        (5, "bb_1"),
+    ]
+    assert len(reports_of(found)) == 1 and not strays.works
+    other = [works[0], replace(works[1], hand_in=replace(works[1].hand_in, digest="e"))]
+    found, _ = standings(other, Rules(pair, {}, Policy(), {}, NAMES))
+    assert [each.final for each in found] == [None, None]
