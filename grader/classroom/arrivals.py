@@ -39,7 +39,13 @@ def read_folder(
     found: list[HandIn] = []
     unreadable: list[Unreadable] = []
     facts = gradescope.read(folder, zone)
-    for label, entries in sorted(_by_label(folder).items()):
+    try:
+        by_label = _by_label(folder)
+    except OSError as error:
+        raise UsageError(
+            f"{folder} cannot be read: {error.strerror}; give yourself the right to read it"
+        ) from None
+    for label, entries in sorted(by_label.items()):
         bare = gradescope.with_facts(_without_files(label, entries, zone), facts.get(label))
         try:
             path = _path(entries, assembled / label)
@@ -101,7 +107,10 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
             raise ValueError(f"{path.name} lies beside files of the same student, and is none")
         is_free = named.file_before and befores.count(named.file_before) == 1
         name = named.file_before if is_free else named.file
-        shutil.copyfile(path, target / (name or path.name), follow_symlinks=False)
+        copy = target / (name or path.name)
+        if copy.exists():
+            raise ValueError(f"two of its files are called {copy.name}; leave the one that counts")
+        shutil.copyfile(path, copy, follow_symlinks=False)
     return _only_archive_in(target) or target
 
 

@@ -39,11 +39,11 @@ class Cause:
 
 def reports_of(standings: Iterable[Standing]) -> list[tuple[Standing, Report]]:
     """Return the reports that count, with whose they are; that of a group once."""
-    found: dict[str, tuple[Standing, Report]] = {}
+    found: dict[tuple[str, str], tuple[Standing, Report]] = {}
     for each in standings:
         grading = each.counted.grading if each.counted else None
         if each.counted and grading and grading.report:
-            found.setdefault(each.counted.hand_in.label, (each, grading.report))
+            found.setdefault(each.identity, (each, grading.report))
     return list(found.values())
 
 

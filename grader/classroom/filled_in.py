@@ -7,6 +7,7 @@ from itertools import count
 from pathlib import Path
 
 from grader.classroom.gradings import write_atomically
+from grader.classroom.roster import delimiter_of
 
 
 def replace_unread(file: Path, text: str) -> Path | None:
@@ -29,9 +30,7 @@ def _text_of(file: Path) -> str:
 
 def _filled(text: str) -> Iterator[tuple[str, ...]]:
     """Yield student, line, points and comment of each line with one of these."""
-    # As spreadsheets write it where numbers have a decimal comma.
-    delimiter = ";" if ";" in text.partition("\n")[0] else ","
-    for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter):
+    for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text)):
         cells = [(row.get(name) or "").strip() for name in ("id", "row", "points", "comment")]
         if cells[2] or cells[3]:
             yield (cells[0], cells[1], _number(cells[2]), cells[3].removeprefix("'"))

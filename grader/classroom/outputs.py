@@ -97,9 +97,9 @@ def summary(
     yield f"{len(standings)} students: {words}"
     if counts["pending"]:
         yield "pending: a person has points to give; --sheets writes what that takes"
-    if num_untimed := sum(each.decision.is_untimed for each in standings):
-        yield f"{num_untimed} hand-ins count as in time, for nobody says when they came; `times`"
-        yield "  in class.toml names a table that does"
+    if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
+        yield f"without a time, and so in time for the deadline: {len(untimed)}; name a table of"
+        yield "  `times` in class.toml"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     problems = [
         *(f"{each.student.id}: {each.problem}" for each in standings if each.problem),

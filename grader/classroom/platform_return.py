@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.classroom.gradebook import inert
-from grader.classroom.roster import comparable
+from grader.classroom.roster import comparable, delimiter_of
 from grader.classroom.standing import Standing, Work
 from grader.classroom.student_reports import FORMATS, MARK, files_of
 from grader.errors import UsageError
@@ -44,10 +44,9 @@ def fill(text: str, file: str, standings: Sequence[Standing], column: str | None
     file: its name, for what is wrong with it. column: of Canvas, which assignment; None where there
     is but one. Raises UsageError for a table of neither platform.
     """
-    first = text.partition("\n")[0]
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
+        delimiter = delimiter_of(text)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         rows = [row for row in reader if row]
     except csv.Error as error:
         raise UsageError(f"{file} is not CSV ({error}); export it again") from None

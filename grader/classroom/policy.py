@@ -42,6 +42,10 @@ class Attempt:
     submitted_at: datetime | None
     is_called_late: bool | None = False
     """By the platform; None where it says nothing."""
+    is_own: bool = True
+    """Handed in by the student, and not by another one of the group."""
+    digest: str = ""
+    """Of its files; empty where nobody knows, and then they are like no others."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +85,16 @@ def decide(attempts: Sequence[Attempt], policy: Policy, keys: Sequence[str]) -> 
         return Decision(
             label, None, None, (f"{label} has no mark yet, so nobody knows which is the best",)
         )
-    timeless = [each for each in accepted if each.attempt.submitted_at is None]
-    if not policy.takes_best and timeless and len(accepted) > 1:
+    is_untimed = any(each.attempt.submitted_at is None for each in accepted)
+    # Some platforms deliver what a group has handed in once for each of them.
+    different = {each.attempt.digest or each.attempt.label for each in accepted}
+    if not policy.takes_best and is_untimed and len(different) > 1:
+        label = max(accepted, key=_time_of).attempt.label
         problem = (
             f"{len(accepted)} hand-ins, and nobody says which is the last: add their times to the "
             "table of times"
         )
-        return Decision(timeless[0].attempt.label, None, None, (), problem)
+        return Decision(label, None, None, (), problem)
     counted = max(accepted, key=_score_of if policy.takes_best else _time_of)
     reasons = counted.reasons
     if len(attempts) > 1:
@@ -154,11 +161,12 @@ def _days(number: int) -> str:
     return f"{number} day{'' if number == 1 else 's'}"
 
 
-def _time_of(judged: _Judged) -> tuple[float, str]:
-    at = judged.attempt.submitted_at
-    return (at.timestamp() if at is not None else -math.inf, judged.attempt.label)
+def _time_of(judged: _Judged) -> tuple[float, bool, str]:
+    attempt = judged.attempt
+    at = attempt.submitted_at
+    return (at.timestamp() if at is not None else -math.inf, attempt.is_own, attempt.label)
 
 
-def _score_of(judged: _Judged) -> tuple[float, float, str]:
+def _score_of(judged: _Judged) -> tuple[float, float, bool, str]:
     # Of two that are worth the same, the later one.
     return (-math.inf if judged.final is None else judged.final, *_time_of(judged))

@@ -124,10 +124,7 @@ def read_table(
         raise UsageError(f"{file} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{file} is not text in UTF-8; save it as CSV in UTF-8") from None
-    first = text.partition("\n")[0]
-    # Where numbers have a decimal comma, spreadsheets write semicolons.
-    delimiter = ";" if ";" in first and "," not in first else ","
-    lines = _lines(text, delimiter, file)
+    lines = _lines(text, delimiter_of(text), file)
     head = [each.strip().lower() for each in lines[0][1]] if lines else []
     missing = [f"has no column {each}" for each in required if each not in head]
     unknown = [f"has a column {each!r:.40}" for each in head if each not in known]
@@ -152,6 +149,13 @@ def _lines(text: str, delimiter: str, file: Path) -> list[tuple[int, list[str]]]
         raise UsageError(
             f"{file}, line {reader.line_num}: is not CSV ({error}); save it as CSV in UTF-8"
         ) from None
+
+
+def delimiter_of(text: str) -> str:
+    """Return what stands between the cells of a CSV, by its first line."""
+    first = text.partition("\n")[0]
+    # Where numbers have a decimal comma, spreadsheets write semicolons; a title may have commas.
+    return ";" if first.count(";") > first.count(",") else ","
 
 
 def comparable(text: str, column: str = "") -> str:
@@ -180,7 +184,10 @@ def _names(student: Student, column: str) -> set[str]:
     columns = {column, "github"} if column == "id" else {column}
     if column == "blackboard":
         columns.add("id")
-    return {comparable(student.known_as[each]) for each in columns if each in student.known_as}
+    names = {student.known_as[each] for each in columns if each in student.known_as}
+    if column == "name" and student.group:  # as Moodle writes it of a group that hands in as one
+        names |= {f"{student.group}-{name}" for name in names}
+    return {comparable(name) for name in names}
 
 
 def _unlisted(who: Mapping[str, str]) -> Student:

@@ -37,6 +37,15 @@ class Standing:
     decision: Decision
 
     @property
+    def identity(self) -> tuple[str, str]:
+        """Return what tells the hand-in from others: one of a group may be delivered for each."""
+        hand_in = self.counted.hand_in if self.counted is not None else None
+        return (
+            self.student.group or (hand_in.label if hand_in else self.student.id),
+            hand_in.digest if hand_in else "",
+        )
+
+    @property
     def final(self) -> float | None:
         """Return the points by the rules of the course; None while people have some to give."""
         return None if self.status == "pending" else self.decision.final
@@ -140,6 +149,8 @@ def _standing(student: Student, works: Sequence[Work], rules: Rules) -> Standing
             work.hand_in.submitted_at,
             # Canvas calls late what is late, and no other platform says so.
             work.hand_in.is_called_late if "canvas" in work.hand_in.who else None,
+            work.sender == student.id,
+            work.hand_in.digest,
         )
         for work in works
     ]

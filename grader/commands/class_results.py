@@ -53,12 +53,12 @@ def _handed_in(
     inputs: ClassInputs, found: Sequence[Standing], names: Pseudonyms
 ) -> list[tuple[str, Report, Mark, Submission]]:
     """Return what counts, read again: that of a group once, by the pseudonym of one of them."""
-    marked: dict[str, tuple[HandIn, str, Report, Mark]] = {}
+    marked: dict[tuple[str, str], tuple[HandIn, str, Report, Mark]] = {}
     for each in found:
         work, mark = each.counted, each.mark
         if work is not None and work.grading and work.grading.report and mark is not None:
             counted = (work.hand_in, names.of(each.student.id), work.grading.report, mark)
-            marked.setdefault(work.hand_in.label, counted)
+            marked.setdefault(each.identity, counted)
     # Each is read by a process of its own, which is what takes the time.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         read = pool.map(

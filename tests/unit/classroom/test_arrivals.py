@@ -47,6 +47,13 @@ def test_two_files_that_canvas_has_numbered_apart_stay_two(folder, tmp_path):
     assert sorted(path.name for path in kept.iterdir()) == ["ring-1.py", "ring.py"]
 
 
+def test_two_files_of_one_name_are_told_and_neither_is_lost(folder, tmp_path):
+    (folder / "doejane_1_7_ring.py").write_text("a")
+    (folder / "doejane_1_8_ring.py").write_text("b")
+    found, (told,) = read(tmp_path)
+    assert not found and "two of its files are called ring.py" in told.reason
+
+
 def test_a_folder_with_one_archive_is_that_archive(folder, tmp_path):
     """But not a link to one, which leads out of what was handed in."""
     outside = tmp_path / "secret.zip"
@@ -181,3 +188,12 @@ def test_what_cannot_be_listed_is_told_and_not_half_read(folder, tmp_path, monke
     found, (told,) = read(tmp_path)
     assert not found and told.reason == "anna cannot be read: Permission denied"
     assert (told.hand_in.who, told.hand_in.digest) == ({"id": "anna"}, "")
+
+
+def test_a_folder_that_cannot_be_listed_is_one_sentence(folder, tmp_path, monkeypatch):
+    def refused(_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.iterdir", refused)
+    with pytest.raises(UsageError, match="in cannot be read: Permission denied; give yourself"):
+        read(tmp_path)

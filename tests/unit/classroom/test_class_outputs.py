@@ -18,13 +18,12 @@ from grader.classroom import (
 )
 from grader.classroom.facts import causes, histogram, rates, reports_of, signature
 from grader.classroom.gradings import Grading
-from grader.classroom.hand_in import Unreadable
 from grader.classroom.manual_marks import Given
 from grader.classroom.marking import mark
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
 from grader.classroom.similarity import Pair, near_identical
-from grader.classroom.standing import Rules, Strays, Work, standings, works_of
+from grader.classroom.standing import Rules, Strays, Work, standings
 from grader.evidence import Deadlock, Evidence, WaitingRank
 from grader.model import Verdict
 
@@ -60,23 +59,6 @@ def test_nothing_without_a_mark_is_a_zero():
     for each, status in ((damaged, "cannot be graded"), (doubtful, "a person should look")):
         (row,) = table([each])
         assert (row["final"], row["status"]) == ("", status)
-
-
-def test_what_could_not_be_read_is_not_nothing_handed_in():
-    """Somebody on the roster has no zero for it; without a roster only a platform's name counts."""
-    roster = Roster((Student("aa", {"id": "aa", "moodle": "1"}),))
-    moodle = hand_in("Ann_1_assignsubmission_file", {"name": "Ann", "moodle": "1"})
-    unread = [
-        Unreadable(moodle, "Ann_1_assignsubmission_file cannot be read: Permission denied"),
-        Unreadable(hand_in("notes.txt"), "notes.txt cannot be read"),
-    ]
-    for each in (roster, Roster()):
-        works = works_of(unread, each)
-        assert [work.hand_in for work in works] == [moodle]
-        found, _ = standings(works, Rules(each, {}, Policy(), {}, NAMES))
-        (row,) = table(found)
-        assert (row["final"], row["status"]) == ("", "not graded")
-        assert "Ann" not in class_page.render("sums", found, NAMES, [])
 
 
 def test_a_students_files_tell_nothing_of_the_course_and_its_places():
