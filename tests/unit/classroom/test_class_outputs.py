@@ -102,23 +102,6 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     assert why in page and "secret" not in page
 
 
-@pytest.mark.parametrize("holder", ["anna", "ben"])
-def test_what_a_sheet_gives_is_given_to_all_whose_hand_in_it_is(holder):
-    """Whichever of them the sheet is called by; what one is given by id is that one's."""
-    roster = Roster(tuple(Student(name, {"id": name}, "g1") for name in ("anna", "ben")))
-    works = [Work(hand_in("anna"), grading(report(manual=(("method", 3.0),))))]
-
-    def finals(marks):
-        found, strays = standings(works, Rules(roster, marks, Policy(), {}, NAMES))
-        assert strays.marks == ()
-        return {each.student.id: each.final for each in found}
-
-    assert finals({}) == {"anna": None, "ben": None}
-    sheet = {NAMES.of(holder): {"method": Given(2, "", "x")}}
-    assert finals(sheet) == {"anna": 7, "ben": 7}
-    assert finals({**sheet, "ben": {"method": Given(1, "", "x")}}) == {"anna": 7, "ben": 6}
-
-
 def test_no_file_of_an_earlier_time_is_left_with_a_student(tmp_path):
     """A report that does not count any more would be taken for the one that does."""
     student_reports.write(tmp_path, standing())

@@ -5,6 +5,7 @@ import io
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from class_samples import AT, NAMES, grading, hand_in, report
 
 from grader.classroom import class_page, gradebook, outputs
@@ -60,16 +61,21 @@ def test_what_could_not_be_read_is_not_nothing_handed_in():
         assert "Ann" not in class_page.render("sums", found, NAMES, [])
 
 
-def test_the_sheet_of_a_group_is_marked_once_for_all_of_it():
-    """It has the pseudonym of one of them; the others are not pending for ever."""
-    pair = Roster((Student("aa", {"id": "aa"}, "g"), Student("bb", {"id": "bb"}, "g")))
-    work = Work(hand_in("aa"), grading(report(manual=(("method", 3.0),))))
-    marks = {NAMES.of("aa"): {"method": Given(2, "", "x")}}
-    found, _ = standings([work], Rules(pair, marks, Policy(), {}, NAMES))
-    assert [each.final for each in found] == [7, 7]
-    own = {**marks, "bb": {"method": Given(1, "", "x")}}
-    found, _ = standings([work], Rules(pair, own, Policy(), {}, NAMES))
-    assert [each.final for each in found] == [7, 6]
+@pytest.mark.parametrize("holder", ["anna", "ben"])
+def test_what_a_sheet_gives_is_given_to_all_whose_hand_in_it_is(holder):
+    """Whichever of them the sheet is called by; what one is given by id is that one's."""
+    roster = Roster(tuple(Student(name, {"id": name}, "g1") for name in ("anna", "ben")))
+    works = [Work(hand_in("anna"), grading(report(manual=(("method", 3.0),))))]
+
+    def finals(marks):
+        found, strays = standings(works, Rules(roster, marks, Policy(), {}, NAMES))
+        assert strays.marks == ()
+        return {each.student.id: each.final for each in found}
+
+    assert finals({}) == {"anna": None, "ben": None}
+    sheet = {NAMES.of(holder): {"method": Given(2, "", "x")}}
+    assert finals(sheet) == {"anna": 7, "ben": 7}
+    assert finals({**sheet, "ben": {"method": Given(1, "", "x")}}) == {"anna": 7, "ben": 6}
 
 
 def test_what_a_group_was_delivered_for_each_of_it_is_one_hand_in():
