@@ -85,6 +85,20 @@ def _mistakes(table: strict_toml.Table) -> Iterator[str]:
     for key in ("late", "extensions"):
         if table.get(key) and not table.get("deadline"):
             yield f"{key}: has no meaning without a deadline; add one, or leave this out"
+    yield from _too_early(table.get("deadline"), table.get("extensions"))
+
+
+def _too_early(deadline: object, extensions: object) -> Iterator[str]:
+    """Yield the extensions that shorten what everybody has: the later of both would count."""
+    if not isinstance(deadline, datetime) or not isinstance(extensions, dict):
+        return
+    for key, at in extensions.items():
+        is_comparable = isinstance(at, datetime) and bool(at.tzinfo) == bool(deadline.tzinfo)
+        if is_comparable and at < deadline:
+            yield (
+                f"extensions.{key}: found {at.isoformat(' ')}, which is before the deadline; "
+                "expected a later time"
+            )
 
 
 def read_times(file: Path, zone: tzinfo) -> dict[str, datetime]:

@@ -40,6 +40,10 @@ def test_an_empty_file_has_no_rules(tmp_path):
         ("[late]\nper_day = 0.1", "late: has no meaning without a deadline"),
         ("deadline = 2026-11-20T23:59:00\n[late]\nper_day = 10", "late.per_day: found 10"),
         ("timezone = 'Mars/North'", "timezone: found 'Mars/North'; expected a name such as"),
+        (
+            "deadline = 2026-11-20T23:59:00\n[extensions]\nanna = 2026-11-02T23:59:00",
+            "extensions.anna: found 2026-11-02 23:59:00, which is before the deadline",
+        ),
         ("counts = 'first'", 'counts: found "first"; expected last or best'),
     ],
 )
