@@ -11,7 +11,7 @@ from grader.errors import GraderError
 from grader.model import Outcome, Text
 from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult, Limits
 from grader.selftest.attempted import attempted
-from grader.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK
+from grader.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
 from grader.selftest.protections import Protection
 
 _NUM_RANKS = 2
@@ -54,6 +54,9 @@ def protections(found: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[
             yield replace(each, found=f"{each.found}, by Landlock {version}")
         else:
             yield replace(each, holds=False, found=_NO_LANDLOCK, is_essential=False)
+    # Where others' processes are in it, /proc is not ours to close: that is told by its own flag.
+    for each in attempted(found["attempts"], BY_PROC):
+        yield replace(each, is_essential=False)
 
 
 def _listed(numbers: set[int]) -> str:

@@ -25,7 +25,7 @@ from grader.selftest import (
 )
 from grader.selftest.between_ranks import between_ranks
 from grader.selftest.findings import Remains, protections
-from grader.selftest.hostile_probe import ATTEMPTS, BETWEEN_RANKS, BY_LANDLOCK
+from grader.selftest.hostile_probe import ATTEMPTS, BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
 from grader.selftest.memory_watch import watch_on_memory
 from grader.selftest.protections import Protection
 from grader.selftest.surroundings import (
@@ -116,7 +116,7 @@ def _plan(call: CaseCall) -> LaunchPlan:
 def probe_sources() -> dict[str, str]:
     """Return the source of the hostile probe, and of all attempts by their modules."""
     shared = (architecture, surroundings, foreign_mounts, hostile_calling)
-    modules = (*shared, *ATTEMPTS, *BETWEEN_RANKS, *BY_LANDLOCK)
+    modules = (*shared, *ATTEMPTS, *BETWEEN_RANKS, *BY_LANDLOCK, *BY_PROC)
     files = [Path(str(module.__file__)) for module in modules]
     first = {"__init__": Path(hostile_probe.__file__).read_text()}
     return first | {file.stem: file.read_text() for file in files}

@@ -60,8 +60,6 @@ def try_looking_at_the_other(
     yield "a descriptor of it", partial(_closed, partial(os.pidfd_open, other))
     yield "its limits", partial(resource.prlimit, other, resource.RLIMIT_NOFILE)
     yield "how long it has computed", partial(time.clock_gettime, ~other << 3 | 2)
-    yield "its folder in /proc", partial(os.stat, f"/proc/{other}")
-    yield "all processes", partial(os.listdir, "/proc")
     yield "free space", partial(os.statvfs, "/")
     told = ctypes.create_string_buffer(_LONG_ENOUGH_NUM_BYTES)
     yield "free memory", partial(checked, libc.sysinfo, told)

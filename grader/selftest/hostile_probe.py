@@ -22,6 +22,7 @@ from . import (
     hostile_files,
     hostile_folders,
     hostile_neighbour,
+    hostile_proc,
     hostile_processes,
     hostile_system,
 )
@@ -33,6 +34,8 @@ BETWEEN_RANKS = (hostile_neighbour,)
 """Those of ranks that are kept apart."""
 BY_LANDLOCK = (hostile_folders,)
 """Those of them that nothing refuses where the kernel has no Landlock."""
+BY_PROC = (hostile_proc,)
+"""Likewise where /proc is the machine's, or may not be changed."""
 _REFUSALS = {
     getattr(errno, name)
     for name in (
@@ -74,7 +77,7 @@ def attempt_on_the_other(student: Any, comm: Any, *, shared: str) -> dict[str, s
     if comm.rank == 0:
         target = {"other": other, "other_folder": folder, "shared": shared}
         found |= {
-            "attempts": _all_outcomes((*BETWEEN_RANKS, *BY_LANDLOCK), target),
+            "attempts": _all_outcomes((*BETWEEN_RANKS, *BY_LANDLOCK, *BY_PROC), target),
             "landlock": _landlock(),
         }
     comm.Barrier()

@@ -18,14 +18,13 @@ import pytest
 from grader.rank import probe_modules
 from grader.selftest import (
     hostile_files,
-    hostile_folders,
     hostile_neighbour,
     hostile_probe,
     hostile_processes,
     hostile_system,
 )
 from grader.selftest.examine import probe_sources
-from grader.selftest.hostile_probe import ATTEMPTS, BETWEEN_RANKS, BY_LANDLOCK
+from grader.selftest.hostile_probe import ATTEMPTS, BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
 
 
 @pytest.fixture
@@ -281,14 +280,14 @@ def test_all_attempts_are_probes_that_need_no_import_of_ours():
     sources = probe_sources()
     assert not any("import grader" in each or "from grader" in each for each in sources.values())
     probes = probe_modules.load(sources)
-    sent = (*probes.ATTEMPTS, *probes.BETWEEN_RANKS, *probes.BY_LANDLOCK)
+    sent = (*probes.ATTEMPTS, *probes.BETWEEN_RANKS, *probes.BY_LANDLOCK, *probes.BY_PROC)
     found = {
         name: attempt
         for module in sent
         for name, attempt in vars(module).items()
         if name.startswith("try_")
     }
-    ours = (*ATTEMPTS, *BETWEEN_RANKS, *BY_LANDLOCK)
+    ours = (*ATTEMPTS, *BETWEEN_RANKS, *BY_LANDLOCK, *BY_PROC)
     expected = {name for module in ours for name in vars(module) if name.startswith("try_")}
     assert set(found) == expected
     assert all(attempt.__doc__ for attempt in found.values())
@@ -306,19 +305,17 @@ def other(child, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name",
+    "attempt",
     [
-        name
-        for module in (hostile_neighbour, hostile_folders)
-        for name in vars(module)
+        attempt
+        for module in (*BETWEEN_RANKS, *BY_LANDLOCK, *BY_PROC)
+        for name, attempt in vars(module).items()
         if name.startswith("try_")
     ],
 )
-def test_a_rank_that_is_not_kept_apart_can_do_all_of_it(other, name):
+def test_a_rank_that_is_not_kept_apart_can_do_all_of_it(other, attempt):
     """So an attempt that is refused was refused by what keeps ranks apart."""
-    module = hostile_folders if name == "try_folders_of_all" else hostile_neighbour
-    steps = list(getattr(module, name)(other))
-    for what, act in steps:
+    for what, act in attempt(other):
         if what == "write into /dev/mqueue" and not Path("/dev/mqueue").is_dir():
             continue
         assert hostile_probe.outcomes([(what, act)])["succeeded"], what

@@ -4,17 +4,18 @@ import pytest
 
 from grader.errors import GraderError
 from grader.selftest.between_ranks import between_ranks, protections
-from grader.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK
+from grader.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
 from grader.selftest.protections import note, refusal
 
 NAMES = [
     name
-    for module in (*BETWEEN_RANKS, *BY_LANDLOCK)
+    for module in (*BETWEEN_RANKS, *BY_LANDLOCK, *BY_PROC)
     for name in vars(module)
     if name.startswith("try_")
 ]
 OTHER = {"users": [20003] * 3, "groups": [20003] * 4}
 NO_FILE = "Ranks that MPI connects use no file of each other"
+NO_PROC = "Ranks that MPI connects have no way into /proc"
 
 
 def told(succeeded=(), **changes):
@@ -33,11 +34,20 @@ def missing(found, other=OTHER):
 def test_ranks_that_are_kept_apart_have_them_all():
     """One protection for each attempt, and that they are users of their own."""
     every = list(protections(told(), OTHER))
-    assert all(each.holds and each.is_essential for each in every)
+    assert all(each.holds for each in every)
+    assert [each.name for each in every if not each.is_essential] == [NO_PROC]
     assert len({each.name for each in every}) == len(NAMES) + 1
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_a_proc_that_is_the_machines_is_told_and_grades():
+    """As with --pid host, which is told by itself, and forbids `grade run`."""
+    (found,) = missing(told(succeeded={"try_looking_into_proc"}))
+    assert found.name == NO_PROC
+    assert refusal([found], flags_are_ours=True) == ""
+    assert NO_PROC in note([found])
+
+
+@pytest.mark.parametrize("name", [each for each in NAMES if each != "try_looking_into_proc"])
 def test_an_attempt_that_succeeds_forbids_grading(name):
     """Also one on files, where the kernel has Landlock."""
     (found,) = missing(told(succeeded={name}))
