@@ -1,20 +1,11 @@
 """Removing what a hostile user left: everything goes, and nothing that a link points to."""
 
 import os
-import tempfile
 from pathlib import Path
 
 import pytest
 
 from grader.zygote.removal import names_in, remove_contents, unlock
-
-
-@pytest.fixture
-def open_to_all():
-    """Return a folder that every user reaches: those of pytest are closed by the next session."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
 
 
 def test_a_tree_deeper_than_recursion_and_paths_allow_is_removed(tmp_path):

@@ -30,11 +30,8 @@ wait
 
 
 @pytest.fixture
-def run(tmp_path):
-    for folder in [tmp_path, *tmp_path.parents][:-1]:
-        if not folder.stat().st_mode & 0o001:
-            folder.chmod(folder.stat().st_mode | 0o011)
-    scratch = tmp_path / "run" / "scratch"
+def run(open_to_all):
+    scratch = open_to_all / "run" / "scratch"
     scratch.mkdir(parents=True)
     scratch.chmod(0o777)
     return SupervisedRun(RunUsers(next(run_uids()), 2), scratch, 1 << 40, ControlGroup())
