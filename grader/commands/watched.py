@@ -23,6 +23,7 @@ from grader.model import Report
 from grader.zygote.confinement import adopt_orphans, die_with
 
 _TICK_S = 0.2
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 Grade = Callable[[Resume, Callable[[str], None]], Report]
 """Grades in this process; tells the lines of its journal."""
 
@@ -44,18 +45,23 @@ def _once(grade: Grade, show: Callable[[Report], int], record: Record) -> int:
     """Have one judge grade; raises ContainerDied when it ended by no decision of its own."""
     journal, told = os.pipe()
     parent = os.getpid()
+    # Until whoever comes first has made ready, no interrupt comes: it would end us, and the judge
+    # with us, rather than be passed on.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPTS)
     pid = os.fork()
     if pid == 0:
         os.close(journal)
         die_with(parent)
         # Ctrl-C reaches all that the terminal has started: the parent passes it on, once.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
         report = grade(record.resume, lambda line: _tell(told, line))
         os.close(told)  # which ends the watch
         return show(report)
     os.close(told)
     record.begin()
     try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPTS)
         is_in_time = _listen(journal, record)
         status = process_ends.status_of(pid) if is_in_time else process_ends.kill(pid)
     except KeyboardInterrupt:
