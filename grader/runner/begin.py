@@ -1,8 +1,8 @@
 """Becomes another program, on some processors: `python begin.py PARENT PROCESSORS PROGRAM...`.
 
 The program ends as soon as the parent does: what nobody waits for is not to keep its cores. PARENT
-is the number of a process, or `-` for whichever has started this one. Between fork and exec of a
-process with threads, none of this could be done.
+is the number of a process, or `-` for the one that leads the session, such as an mpirun in a
+session of its own. Between fork and exec of a process with threads, none of this could be done.
 """
 
 import ctypes
@@ -14,7 +14,8 @@ _PR_SET_PDEATHSIG = 1
 
 parent, processors, *program = sys.argv[1:]
 ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-if parent != "-" and os.getppid() != int(parent):
+# A parent that had ended before that ends nobody.
+if os.getppid() != (os.getsid(0) if parent == "-" else int(parent)):
     os._exit(127)
 os.sched_setaffinity(0, map(int, processors.split(",")))
 os.execv(program[0], program)  # noqa: S606 - a command line of ours

@@ -96,7 +96,7 @@ def ending_with_us(cores: Iterable[int], parent: int | None = None) -> list[str]
     """Return what comes before a command that runs on some cores, and ends when its parent does.
 
     Also when that is killed, and can end nothing itself. parent: its number, None for our own, 0
-    for a process that is still to be started and will start the command, as mpirun does.
+    for an mpirun that is still to be started, in a session of its own, and will start the command.
     """
     number = "-" if parent == 0 else str(os.getpid() if parent is None else parent)
     cores_text = ",".join(map(str, sorted(cores)))
