@@ -59,13 +59,15 @@ class RunSupervisor:
 
     def __init__(self, run: SupervisedRun) -> None:
         """Fork it; raises OSError when that fails."""
+        # Before there is any rank: what the first takes at once would count as there before.
+        limits = _Limits.of(run)
         self.connection, theirs = socket.socketpair()
         self.pid = os.fork()
         if self.pid == 0:
             status = 1
             try:
                 self.connection.close()
-                status = _supervise(run, theirs)
+                status = _supervise(run, limits, theirs)
             finally:
                 os._exit(status)
         theirs.close()
@@ -84,12 +86,11 @@ class RunSupervisor:
         self.connection.close()
 
 
-def _supervise(run: SupervisedRun, zygote: socket.socket) -> int:
+def _supervise(run: SupervisedRun, limits: "_Limits", zygote: socket.socket) -> int:
     """Watch until the zygote wants the run ended, or has gone; return our exit status."""
     # That our standard output is still open tells the judge that we are at work.
     os.close(0)
     signal.set_wakeup_fd(-1)
-    limits = _Limits.of(run)
     told = False
     while not select.select([zygote], [], [], _TICK_S)[0]:
         if told:

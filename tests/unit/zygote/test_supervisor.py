@@ -154,8 +154,6 @@ def test_a_share_of_the_container_is_kept_for_the_judge(run, tmp_path):
         run.users, run.scratch, 500 * MIB, ControlGroup.own(group, group / "membership")
     )
     supervisor = RunSupervisor(watched)
-    # The supervisor has to have seen how much there was before.
-    select.select([supervisor.connection], [], [], 0.5)
     count(group / "memory.current", 321 * MIB)
     assert select.select([supervisor.connection], [], [], DEADLINE_S)[0]
     assert supervisor.said() == [
