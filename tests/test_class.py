@@ -208,6 +208,8 @@ def test_what_is_forgotten_does_not_come_back(course, work):
         assert not (work / "graded-in" / "students" / name).exists()
         assert len(outcomes(work)) == len(before) - 1
         grade(*arguments(course), cwd=work, code=3)
+    said = grade(*arguments(course, "--forget", "emil"), cwd=work, code=3).stdout
+    assert "emil is forgotten" in said and "emil.zip" in said and "dora.zip" not in said
     refused = grade(*arguments(course, "--forget", "nobody"), cwd=work, code=2)
     assert "nobody here has the id 'nobody'" in refused.stderr
 

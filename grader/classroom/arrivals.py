@@ -14,10 +14,12 @@ from grader.classroom import gradescope
 from grader.classroom.hand_in import HandIn, Unreadable
 from grader.classroom.hand_in_names import Named, is_archive, parse
 from grader.errors import UsageError
+from grader.listing.names import is_skipped
 
 _CHUNK_NUM_BYTES = 1 << 20
 _MAX_FILES = 20_000
-_NOT_HANDED_IN = (".", "__MACOSX", "Thumbs.db", "desktop.ini")
+_OF_SYSTEMS = (".DS_Store", "Thumbs.db", "desktop.ini")
+_NOT_HANDED_IN = (".", "__MACOSX", *_OF_SYSTEMS)
 """How names begin that systems make beside what somebody has put there."""
 _OURS = (".csv", ".toml", ".yml", ".yaml", ".md", ".pdf", ".html")
 """What an instructor keeps beside the hand-ins."""
@@ -52,6 +54,8 @@ def read_folder(
             found.append(replace(bare, path=path, digest=digest_of(path)))
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
+            if set(bare.who) == {"id"} and bare.path.is_file():  # called `alee.py`, perhaps
+                bare = replace(bare, who={"id": bare.path.stem})
             unreadable.append(Unreadable(bare, f"{label} cannot be read: {reason}"))
     return found, unreadable
 
@@ -104,7 +108,10 @@ def _put_together(entries: Sequence[tuple[Named, Path]], target: Path) -> Path:
     befores = [named.file_before for named, _ in entries]
     for named, path in entries:
         if not _is_regular(path):
-            raise ValueError(f"{path.name} lies beside files of the same student, and is none")
+            raise ValueError(
+                f"{path.name} is no file, and files of the same student lie beside it; leave what "
+                "counts"
+            )
         is_free = named.file_before and befores.count(named.file_before) == 1
         name = named.file_before if is_free else named.file
         copy = target / (name or path.name)
@@ -151,10 +158,10 @@ def _files(path: Path) -> Iterator[tuple[bytes, Path]]:
         yield b"", path
         return
     for folder, folders, files in os.walk(path, onerror=_raise):
-        # What git keeps changes without anything handed in being another.
-        folders[:] = sorted(each for each in folders if each != ".git")
+        # What git, Python and systems keep there changes without the hand-in being another.
+        folders[:] = sorted(each for each in folders if not is_skipped(each))
         links = [each for each in folders if (Path(folder) / each).is_symlink()]
-        for name in sorted([*files, *links]):
+        for name in sorted([*(each for each in files if each not in _OF_SYSTEMS), *links]):
             each = Path(folder) / name
             yield os.fsencode(each.relative_to(path)), each
 
@@ -177,21 +184,32 @@ def _add(digest: "hashlib._Hash", name: bytes, content: bytes) -> None:
 
 
 def with_times(
-    hand_ins: Sequence[HandIn], times: Mapping[str, datetime]
+    hand_ins: Sequence[HandIn], others: Sequence[HandIn], times: Mapping[str, datetime]
 ) -> tuple[list[HandIn], list[str]]:
-    """Return the hand-ins with the times of a table, and the labels in it that nothing has."""
+    """Return the hand-ins with the times of a table, and the names in it that nothing has.
+
+    others: what cannot be graded, of which the table may speak as well.
+    """
     # A table may name the folder, the archive or the file: all are the label to who reads names.
-    by_label: dict[str, datetime] = {}
+    by_key: dict[str, datetime] = {}
+    labels: dict[str, str] = {}
     for name, at in times.items():
+        named = parse(name)
+        key = _key(named.label, named.who)
         # Of several files of one submission it is the last that makes it whole.
-        label = _composed(parse(name).label)
-        by_label[label] = max(at, by_label.get(label, at), key=datetime.timestamp)
+        by_key[key] = max(at, by_key.get(key, at), key=datetime.timestamp)
+        labels[key] = _composed(named.label)
     timed = [
-        replace(each, submitted_at=by_label.get(_composed(each.label), each.submitted_at))
+        replace(each, submitted_at=by_key.get(_key(each.label, each.who), each.submitted_at))
         for each in hand_ins
     ]
-    known = {_composed(each.label) for each in hand_ins}
-    return timed, sorted(set(by_label) - known)
+    known = {_key(each.label, each.who) for each in (*hand_ins, *others)}
+    return timed, sorted(label for key, label in labels.items() if key not in known)
+
+
+def _key(label: str, who: Mapping[str, str]) -> str:
+    """Return what tells a hand-in from others: of Moodle its number, for it may change the name."""
+    return f"moodle {who['moodle']}" if "moodle" in who else _composed(label)
 
 
 def _composed(label: str) -> str:

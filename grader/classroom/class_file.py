@@ -10,8 +10,7 @@ from msgspec import Meta, Struct, field
 
 from grader import strict_toml
 from grader.classroom.policy import Policy
-from grader.classroom.roster import read_table
-from grader.errors import UsageError
+from grader.errors import GraderError, UsageError
 
 NAME = "class.toml"
 
@@ -66,8 +65,11 @@ class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 def read(file: Path) -> ClassFile:
-    """Return what the file says. Raises GraderError with a sentence for each mistake."""
-    return strict_toml.read(file, ClassFile, _mistakes)
+    """Return what the file says. Raises UsageError with a sentence for each mistake."""
+    try:
+        return strict_toml.read(file, ClassFile, _mistakes)
+    except GraderError as error:  # of a course it is nobody's usage; of this file it is
+        raise UsageError(str(error)) from None
 
 
 def zoned(at: datetime, zone: tzinfo) -> datetime:
@@ -99,26 +101,3 @@ def _too_early(deadline: object, extensions: object) -> Iterator[str]:
                 f"extensions.{key}: found {at.isoformat(' ')}, which is before the deadline; "
                 "expected a later time"
             )
-
-
-def read_times(file: Path, zone: tzinfo) -> dict[str, datetime]:
-    """Return when each hand-in was submitted, of a CSV with the columns hand_in and submitted_at.
-
-    Raises UsageError with the line that is wrong.
-    """
-    times = {}
-    for number, row in read_table(
-        file, required=("hand_in", "submitted_at"), known=("hand_in", "submitted_at")
-    ):
-        if row["hand_in"] in times:
-            raise UsageError(f"{file}, line {number}: {row['hand_in']} is there twice")
-        try:
-            if ":" not in row["submitted_at"]:
-                raise ValueError("a day is no time")
-            times[row["hand_in"]] = zoned(datetime.fromisoformat(row["submitted_at"]), zone)
-        except ValueError:
-            raise UsageError(
-                f"{file}, line {number}: found {row['submitted_at']!r:.40}; expected a time such "
-                "as 2026-11-20T23:59:00+01:00"
-            ) from None
-    return times

@@ -1,5 +1,6 @@
 """The page of a class, for its teachers: no names, and nothing that is loaded or run."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -9,13 +10,15 @@ from grader.classroom.similarity import Pair
 from grader.classroom.standing import Standing
 from grader.model import Report
 from grader.points import written
-from grader.report.html.markup import Child, Markup, element, figure, table
+from grader.report.html.markup import Child, Markup, element, figure, joined, table
 from grader.report.html.whole import whole
 from grader.report.safe_text import one_line
 
-_BAR_WIDTH, _BAR_HEIGHT = 320, 14
+_BAR_WIDTH, _BAR_HEIGHT = 160, 14
+_MOST_PAIRS = 50
 _MOST_SLOW = 10
 _MOST_STUDENTS = 12
+_SPACE = Markup("&nbsp;")
 
 
 def render(
@@ -64,7 +67,9 @@ def _scores(standings: Sequence[Standing]) -> list[Markup]:
     width = most / len(counts)
     rows: list[tuple[Child, ...]] = [
         (
-            f"{written(round(index * width, 2))} to {written(round((index + 1) * width, 2))}",
+            _unbroken(
+                f"{written(round(index * width, 2))} to {written(round((index + 1) * width, 2))}"
+            ),
             str(count),
             _bar(count / max(counts)),
         )
@@ -77,15 +82,26 @@ def _for_a_person(standings: Sequence[Standing], names: Pseudonyms) -> list[Mark
     rows: list[tuple[Child, ...]] = []
     for each in standings:
         if each.counted is not None and each.problem:
-            # Names of hand-ins tell whose they are.
-            nameless = each.problem
-            for work in each.works:
-                for name in (work.hand_in.path.name, work.hand_in.label):
-                    nameless = nameless.replace(name, "the hand-in")
-            rows.append((names.of(each.student.id), each.status, one_line(nameless)))
+            why = _nameless(each).removeprefix(f"{each.status}: ")
+            rows.append((names.of(each.student.id), each.status, one_line(why)))
     if not rows:
         return [element("p", "Nobody.")]
     return [table("No mark without a person", ("student", "status", "why"), rows)]
+
+
+def _nameless(each: Standing) -> str:
+    """Return why a person has to look, without names of hand-ins, which tell whose they are."""
+    names = {name for work in each.works for name in (work.hand_in.path.name, work.hand_in.label)}
+    found = each.problem
+    for name in sorted(names, key=len, reverse=True):
+        found = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", "the hand-in", found)
+    return found
+
+
+def _unbroken(text: str) -> Markup:
+    """Return a few words that stay in one line."""
+    first, *others = text.split(" ")
+    return joined(first, *(joined(_SPACE, other) for other in others))
 
 
 def _rates(found: Sequence[Rate]) -> Markup:
@@ -93,7 +109,7 @@ def _rates(found: Sequence[Rate]) -> Markup:
         (
             one_line(rate.part),
             one_line(rate.sentence),
-            f"{rate.num_held} of {rate.num_run}",
+            _unbroken(f"{rate.num_held} of {rate.num_run}"),
             _bar(rate.num_held / rate.num_run),
         )
         for rate in found
@@ -129,10 +145,12 @@ def _pairs(pairs: Sequence[Pair]) -> Markup:
     if not pairs:
         return element("p", "No two hand-ins, beside what the template gives.")
     rows: list[tuple[Child, ...]] = [
-        (pair.first, pair.second, one_line(pair.file), f"{pair.share:.0%}") for pair in pairs
+        (pair.first, pair.second, one_line(pair.file), f"{pair.share:.0%}")
+        for pair in pairs[:_MOST_PAIRS]
     ]
+    more = f"; {_MOST_PAIRS} of {len(pairs)} pairs" if len(pairs) > _MOST_PAIRS else ""
     return table(
-        "Tokens in common, beside what the template gives: a reason to look, and no finding",
+        "Tokens in common, beside what the template gives: a reason to look, and no finding" + more,
         ("student", "student", "file", "in common"),
         rows,
     )

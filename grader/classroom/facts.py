@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from grader.classroom.standing import Standing
 from grader.model import PartResult, Report, TestResult, Verdict
 
-_NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
+"""Not of a name such as mpi4py."""
 _PLACE = re.compile(r"\b[\w./-]+\.py:\d+")
 
 

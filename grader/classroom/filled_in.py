@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+from grader.classroom.csv_tables import delimiter_of
 from grader.classroom.gradings import write_atomically
-from grader.classroom.roster import delimiter_of
 
 
 def replace_unread(file: Path, text: str) -> Path | None:

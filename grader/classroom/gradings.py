@@ -102,7 +102,8 @@ class Gradings:
                 f"{folder} does not hold a grading any more ({type(error).__name__}); remove that "
                 "folder, and it is graded again"
             ) from None
-        return Grading(key, outcome, json_report.parse(content) if content is not None else None)
+        report = json_report.parse_saved(content) if content is not None else None
+        return Grading(key, outcome, report)
 
     def keep(self, key: str, outcome: Outcome, report: bytes | None) -> None:
         """Write a grading, in one step: whoever is killed leaves nothing that looks like one.

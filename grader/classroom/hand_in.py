@@ -24,6 +24,8 @@ class HandIn:
     """The platform says that it is late."""
     sent_as: str = ""
     """How the name of feedback begins, where that is not the label."""
+    is_of_namesakes: bool = False
+    """Somebody else has handed in under the same name: the number alone tells whose it is."""
     other_authors: tuple[Mapping[str, str], ...] = ()
     """Of a group that the platform knows."""
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+_OTHER_ARCHIVES = (".rar", ".7z")
+"""Of which the grading says that they cannot be opened."""
 
 _MOODLE = re.compile(
     r"(?P<name>.+)_(?P<moodle>\d+)_assignsubmission_(?P<plugin>file|onlinetext)(?:_(?P<file>.*))?"
@@ -88,7 +90,8 @@ def _of_canvas(name: str, found: re.Match[str]) -> Named:
 
 def without_suffix(name: str) -> str:
     """Return a name without what says that it is an archive."""
-    suffix = max((each for each in ARCHIVES if name.lower().endswith(each)), key=len, default="")
+    known = (*ARCHIVES, *_OTHER_ARCHIVES)
+    suffix = max((each for each in known if name.lower().endswith(each)), key=len, default="")
     return name.removesuffix(name[len(name) - len(suffix) :]) if suffix else name
 
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.classroom.roster import read_table
+from grader.classroom.csv_tables import read_table
 from grader.errors import UsageError
 
-COLUMNS = ("id", "row", "points", "max_points", "title", "comment")
+COLUMNS = ("id", "row", "points", "max_points", "title", "comment", "digest")
+_DIGEST_PREFIX = "sha256:"
+_DIGEST_NUM_CHARS = 12
 
 
 @dataclass(frozen=True)
@@ -21,6 +23,17 @@ class Given:
     comment: str
     where: str
     """The file and line, for whoever has to correct it."""
+    digest: str = ""
+    """How the digest of the hand-in begins that the person has marked; empty for any."""
+
+    def is_for(self, digest: str) -> bool:
+        """Return whether it was given for the hand-in with this digest."""
+        return digest.startswith(self.digest)
+
+
+def short_digest(digest: str) -> str:
+    """Return how a table names a hand-in: a spreadsheet takes 12e4567 for a number."""
+    return f"{_DIGEST_PREFIX}{digest[:_DIGEST_NUM_CHARS]}"
 
 
 Marks = Mapping[str, Mapping[str, Given]]
@@ -48,7 +61,9 @@ def _of_csv(file: Path) -> Iterator[tuple[str, str, Given]]:
         where = f"{file}, line {number}"
         if row["points"]:
             points = _points(row["points"].replace(",", "."), where)
-            yield row["id"], row["row"], Given(points, row.get("comment", ""), where)
+            digest = row.get("digest", "").removeprefix(_DIGEST_PREFIX)
+            given = Given(points, row.get("comment", ""), where, digest)
+            yield row["id"], row["row"], given
 
 
 def _of_toml(file: Path) -> Iterator[tuple[str, str, Given]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.classroom.gradebook import inert
 from grader.classroom.gradings import write_atomically
-from grader.classroom.manual_marks import COLUMNS
+from grader.classroom.manual_marks import COLUMNS, short_digest
 from grader.classroom.marking import Mark, Row
 from grader.model import Report
 from grader.points import written
@@ -69,21 +69,29 @@ def render(
     return whole(
         title,
         head,
-        element("main", _rows(mark.rows), _parts(report), *_code(files)),
+        element(
+            "main",
+            element("section", _rows(mark.rows)),
+            element("section", _parts(report)),
+            *_code(files),
+        ),
     )
 
 
-def to_fill(marks: Sequence[tuple[str, Mark]]) -> str:
-    """Return a CSV with a line for each question and student, to be filled in and read again."""
+def to_fill(marks: Sequence[tuple[str, str, Mark]]) -> str:
+    """Return a CSV with a line for each question and student, to be filled in and read again.
+
+    marks: pseudonym, digest of the hand-in, and mark.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for student, mark in marks:
+    for student, digest, mark in marks:
         for row in mark.rows:
             points = "" if row.given is None else written(row.given.points)
             comment = "" if row.given is None else inert(row.given.comment)
-            cells = [student, row.name, points, written(row.max_points), inert(row.title), comment]
-            writer.writerow(cells)
+            cells = [student, row.name, points, written(row.max_points), inert(row.title)]
+            writer.writerow([*cells, comment, short_digest(digest)])
     return text.getvalue()
 
 
@@ -95,12 +103,12 @@ def _tests(mark: Mark) -> str:
 def _rows(rows: Sequence[Row]) -> Markup:
     cells: list[tuple[Child, ...]] = [
         (
-            element("code", row.name),
+            one_line(row.name),
             one_line(row.title),
             one_line(row.found),
             joined(
                 _blank("points") if row.given is None else written(row.given.points),
-                f" of {written(row.max_points)}",
+                *(_SPACE, "of", _SPACE, written(row.max_points)),
             ),
             _blank("comment", "long") if row.given is None else one_line(row.given.comment),
         )

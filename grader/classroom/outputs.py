@@ -11,7 +11,7 @@ from grader.classroom.gradings import write_atomically
 from grader.classroom.hand_in import Unreadable
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
-from grader.classroom.standing import Standing, Strays
+from grader.classroom.standing import Standing, Strays, Work
 from grader.report.safe_text import one_line
 
 GRADEBOOK = "gradebook.csv"
@@ -52,7 +52,7 @@ def teller(
         said_s = progress.elapsed_s
         words = f"{progress.num_done} of {progress.num_done + progress.num_left}"
         if progress.time_left_s is not None and progress.num_left:
-            words += f", about {_duration(progress.time_left_s)} left"
+            words += f", {_duration(progress.time_left_s)} left"
         if ended is not None:
             words += f": {labels[ended.task.key]}, {_result(ended)}"
         say(words)
@@ -73,8 +73,8 @@ def _result(ended: Ended) -> str:
 def _duration(seconds: float) -> str:
     minutes = round(seconds / 60)
     if minutes >= 90:
-        return f"{minutes / 60:.1f} h"
-    return f"{minutes} min" if minutes else "less than a minute"
+        return f"about {minutes / 60:.1f} h"
+    return f"about {minutes} min" if minutes else "less than a minute"
 
 
 def _shared_notes(standings: Sequence[Standing]) -> list[str]:
@@ -82,6 +82,13 @@ def _shared_notes(standings: Sequence[Standing]) -> list[str]:
     noted = [report.notes for _, report in reports_of(standings)]
     first = noted[0] if noted else ()
     return [one_line(each) for each in first if all(each in other for other in noted)]
+
+
+def _stray(work: Work) -> str:
+    why = ""
+    if work.hand_in.is_of_namesakes:
+        why = ": others of that name have handed in too; add the number in its name to the roster"
+    return f"{work.hand_in.label} is of nobody on the roster{why}"
 
 
 def summary(
@@ -94,17 +101,17 @@ def summary(
     """Yield the lines that end the command: how many there are of each kind, and who needs help."""
     counts = Counter(each.status for each in standings)
     words = ", ".join(f"{number} {status}" for status, number in counts.most_common())
-    yield f"{len(standings)} students: {words}"
+    yield f"{len(standings)} student{'' if len(standings) == 1 else 's'}: {words}"
     if counts["pending"]:
         yield "pending: a person has points to give; --sheets writes what that takes"
     if untimed := [each for each in standings if each.decision.is_untimed and each.final]:
-        yield f"without a time, and so in time for the deadline: {len(untimed)}; name a table of"
-        yield "  `times` in class.toml"
+        yield f"without a time, and so in time for the deadline: {len(untimed)}; those in the table"
+        yield "  that `times` in class.toml names have one"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     problems = [
         *(f"{each.student.id}: {each.problem}" for each in standings if each.problem),
         *(each.reason for each in unreadable),
-        *(f"{work.hand_in.label} is of nobody on the roster" for work in strays.works),
+        *(_stray(work) for work in strays.works),
         *strays.authors,
         *(f"marks are given to {key}, which is nobody's id or group" for key in strays.marks),
         *(

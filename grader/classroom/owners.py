@@ -26,6 +26,18 @@ def read(out: Path) -> Owners:
         raise GraderError(f"{out / _FILE} cannot be read ({error}); restore it") from None
 
 
+def is_known(before: Owners, hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms) -> bool:
+    """Return whether these can be hand-ins of the class of before: one of them, or of one in it."""
+    students = {name for own in before.values() for name in own}
+    now = {names.of(student.id) for each in hand_ins for student in roster.authors(each)}
+    return (
+        not before
+        or not now
+        or bool(students & now)
+        or any(each.digest in before for each in hand_ins)
+    )
+
+
 def remember(
     out: Path, before: Owners, hand_ins: Sequence[HandIn], roster: Roster, names: Pseudonyms
 ) -> None:

@@ -1,26 +1,19 @@
-"""What goes back to a platform: its own table of grades, filled in, and feedback for each.
-
-Canvas takes back the gradebook that it exports (Student, ID, SIS User ID, ..., a column for each
-assignment, a line of possible points); Moodle the offline grading worksheet of an assignment
-(Identifier, ..., Grade, Maximum Grade, ..., Feedback comments).
-"""
+"""What goes back to a platform: its own table of grades, filled in, and feedback for each."""
 
 import csv
 import io
-import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.classroom.gradebook import inert
-from grader.classroom.roster import comparable, delimiter_of
+from grader.classroom.platform_table import PlatformTable
+from grader.classroom.roster import comparable
 from grader.classroom.standing import Standing, Work
 from grader.classroom.student_reports import FORMATS, MARK, files_of
 from grader.errors import UsageError
 from grader.points import written
 
-_CANVAS_ASSIGNMENT = re.compile(r".+ \(\d+\)")
-_POSSIBLE = "points possible"
 _WHEN = (1980, 1, 1, 0, 0, 0)
 """Of the files in a zip: the same marks make the same zip."""
 
@@ -38,94 +31,56 @@ class Filled:
     """Why lines were left as they were: a sentence each."""
 
 
-def fill(text: str, file: str, standings: Sequence[Standing], column: str | None) -> Filled:
+def fill(
+    table: PlatformTable, standings: Sequence[Standing], *, has_strays: bool = False
+) -> Filled:
     """Return a platform's table with the final marks; pending ones are left as they are.
 
-    file: its name, for what is wrong with it. column: of Canvas, which assignment; None where there
-    is but one. Raises UsageError for a table of neither platform.
+    has_strays: some hand-ins are nobody's, so nobody knows who has handed in nothing. Raises
+    UsageError where the platform counts to another number of points than we do.
     """
-    try:
-        delimiter = delimiter_of(text)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        rows = [row for row in reader if row]
-    except csv.Error as error:
-        raise UsageError(f"{file} is not CSV ({error}); export it again") from None
-    head = [cell.strip().lstrip("\ufeff") for cell in rows[0]] if rows else []
-    if {"Student", "ID"} <= set(head):
-        platform, at = "canvas", _canvas_column(head, file, column)
-        keys = {"ID": "canvas", "SIS User ID": "id", "SIS Login ID": "id"}
-        _require_possible(rows, at, standings, file, head[at])
-        feedback = None
-    elif {"Identifier", "Grade"} <= set(head):
-        platform, at = "moodle", head.index("Grade")
-        _require_maximum(rows, head, standings, file)
-        keys = {"Identifier": "moodle", "ID number": "id", "Email address": "email"}
-        feedback = head.index("Feedback comments") if "Feedback comments" in head else None
-    else:
-        raise UsageError(
-            f"{file} is a table of neither Canvas (Student, ID, ...) nor Moodle (Identifier, ..., "
-            "Grade); export the gradebook of Canvas, or Moodle's offline grading worksheet"
-        )
-    known = _by_key(standings, set(keys.values()))
-    num_filled, left = 0, []
+    for worth in table.worths:
+        _require_same(worth, standings, table)
+    known = _by_key(standings, set(table.keys.values()))
+    head = table.head
+    num_filled, num_unknown, left = 0, 0, []
+    rows = [list(row) for row in table.rows]
     for row in rows[1:]:
-        if _POSSIBLE in row[0].lower() or not any(row[: head.index(next(iter(keys))) + 1]):
+        if not table.is_somebodys(row):
             continue
         if len(row) != len(head):
             left.append(f"{row[0]} has {len(row)} cells; expected {len(head)}")
             continue
-        found = _whose(row, head, keys, known)
+        found = _whose(row, head, table.keys, known)
         if found is None:
+            num_unknown += 1
             left.append(f"{row[0]} is nobody who was graded")
         elif found.final is None:
             left.append(f"{found.student.id} has no final mark: {found.status}")
+        elif has_strays and found.counted is None:
+            left.append(f"{found.student.id} has no hand-in, unless one that is nobody's is it")
         else:
-            row[at] = written(round(found.final, 6))
-            if feedback is not None:
-                row[feedback] = inert("; ".join(found.decision.reasons))
+            row[table.at] = written(round(found.final, 6))
+            if table.feedback is not None:
+                row[table.feedback] = inert("; ".join(found.decision.reasons))
             num_filled += 1
+    if num_unknown and num_unknown == len(left) and not num_filled:
+        left = [
+            f"nobody in {table.file} was graded here; export the table of this class, or give the "
+            "roster its ids and numbers"
+        ]
     out = io.StringIO()
-    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(rows)
-    return Filled(platform, out.getvalue(), num_filled, tuple(left))
+    csv.writer(out, delimiter=table.delimiter, lineterminator="\n").writerows(rows)
+    return Filled(table.platform, out.getvalue(), num_filled, tuple(left))
 
 
-def _canvas_column(head: Sequence[str], file: str, column: str | None) -> int:
-    known = [cell for cell in head if _CANVAS_ASSIGNMENT.fullmatch(cell)]
-    wanted = [cell for cell in known if column is None or cell.startswith(column)]
-    if len(wanted) != 1:
-        raise UsageError(
-            f"{file}: {len(wanted)} columns are {repr(column) if column else 'an assignment'}; "
-            f"name one with --column: {', '.join(known) or 'there is none'}"
-        )
-    return head.index(wanted[0])
-
-
-def _require_possible(
-    rows: Sequence[Sequence[str]], at: int, standings: Sequence[Standing], file: str, name: str
-) -> None:
-    """Raise UsageError where Canvas counts to another number of points than we do."""
-    for row in rows[1:3]:
-        if _POSSIBLE in row[0].lower() and len(row) > at:
-            _require_same(row[at], standings, f"{file}: {name}", "Canvas")
-
-
-def _require_maximum(
-    rows: Sequence[Sequence[str]], head: Sequence[str], standings: Sequence[Standing], file: str
-) -> None:
-    """Raise UsageError where Moodle counts to another number of points than we do."""
-    if "Maximum Grade" in head:
-        at = head.index("Maximum Grade")
-        for value in sorted({row[at] for row in rows[1:] if len(row) > at}):
-            _require_same(value, standings, f"{file}: the assignment", "Moodle")
-
-
-def _require_same(cell: str, standings: Sequence[Standing], what: str, platform: str) -> None:
+def _require_same(cell: str, standings: Sequence[Standing], table: PlatformTable) -> None:
     most = max((each.mark.max_score for each in standings if each.mark), default=0.0)
     possible = cell.strip().replace(",", ".")
     if most and possible.replace(".", "", 1).isdecimal() and float(possible) != most:
         raise UsageError(
-            f"{what} is worth {possible} there, and {written(most)} here; give it "
-            f"that number of points in {platform} and export again"
+            f"{table.file}: {table.assignment} is worth {possible} there, and {written(most)} "
+            f"here; give it that number of points in {table.platform.capitalize()} and export again"
         )
 
 

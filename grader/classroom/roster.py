@@ -1,7 +1,5 @@
 """The roster of a class: a CSV with a line for each student, and whose a hand-in is."""
 
-import csv
-import io
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -9,13 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from grader.classroom.csv_tables import read_table
 from grader.classroom.hand_in import HandIn, Student
 from grader.errors import UsageError
 
 COLUMNS = ("id", "name", "email", "group", "moodle", "canvas", "blackboard", "gradescope", "github")
 _ORDER = (*("id", "moodle", "canvas", "blackboard", "email", "gradescope", "name", "canvas_name"),)
 """What tells best who somebody is comes first: two may have the same name."""
-_MAX_NUM_BYTES = 16 << 20
 
 
 def _nobody(_: Student) -> bool:
@@ -39,15 +37,27 @@ class Roster:
         """Return whose a hand-in is: with a roster, of those on it, and with them their group.
 
         Without a roster it is the one that the platform names. None where nobody is found, or
-        where a name is that of several.
+        where a name is that of several. Nor who was forgotten.
         """
-        tables = (hand_in.who, *hand_in.other_authors)
-        found = [student for who in tables if (student := self._of(who)) is not None]
-        groups = {student.group for student in found} - {""}
+        return [each for each in self.authors_ever(hand_in) if not self.is_gone(each)]
+
+    def authors_ever(self, hand_in: HandIn) -> list[Student]:
+        """Return whose it is and was: also who was forgotten."""
+        found = self._named(hand_in)
+        groups = {student.group for student in found}
+        # Of two groups, it is nobody's but of those whom the platform names.
+        groups = groups - {""} if len(groups) == 1 else set()
         known = self.listed or {each.id: each for each in found}.values()
         ids = {each.id for each in found}
-        authors = [each for each in known if each.id in ids or each.group in groups]
-        return [each for each in authors if not self.is_gone(each)]
+        return [each for each in known if each.id in ids or each.group in groups]
+
+    def are_of_groups(self, hand_in: HandIn) -> bool:
+        """Return whether those whom the platform names are of several groups on the roster."""
+        return len({student.group for student in self._named(hand_in)}) > 1
+
+    def _named(self, hand_in: HandIn) -> list[Student]:
+        tables = (hand_in.who, *hand_in.other_authors)
+        return [student for who in tables if (student := self._of(who)) is not None]
 
     def sender(self, hand_in: HandIn) -> Student | None:
         """Return who has handed it in, also where that counts for others."""
@@ -66,9 +76,17 @@ class Roster:
             return _unlisted(who)
         for column in sorted(who, key=_ORDER.index):
             found = self._called(column, who[column])
-            if len(found) == 1 and not _is_another(found[0], who):
+            if len(found) == 1 and not _is_another(found[0], who, column):
                 return found[0]
-        return None
+        return self._of_checkout(who["id"]) if set(who) == {"id"} else None
+
+    def _of_checkout(self, name: str) -> Student | None:
+        """Return whose checkout has such a name: GitHub Classroom puts the assignment before it."""
+        pieces = comparable(name).split("-")
+        ends = ("-".join(pieces[first:]) for first in range(1, len(pieces)))
+        known = (self._by_name.get(("github", end), ()) for end in ends)
+        found = next((each for each in known if each), ())
+        return found[0] if len(found) == 1 else None
 
     def _called(self, column: str, value: str) -> Sequence[Student]:
         """Return who is called so in a column; of ends of a name, who has the longest."""
@@ -85,7 +103,7 @@ class Roster:
         """Return who is called so, by column and comparable name."""
         found: dict[tuple[str, str], list[Student]] = {}
         for each in self.listed:
-            for column in _ORDER:
+            for column in (*_ORDER, "github"):
                 for name in _names(each, column) - {""}:
                     found.setdefault((column, name), []).append(each)
         return found
@@ -105,57 +123,15 @@ def read(file: Path) -> Roster:
             raise UsageError(f"{file}, line {number}: the id {row['id']} is there twice")
         known_as = {key: value for key, value in row.items() if value and key != "group"}
         students[row["id"]] = Student(row["id"], known_as, row.get("group", ""))
+    for number, row in rows:
+        if (group := row.get("group", "")) in students:
+            raise UsageError(
+                f"{file}, line {number}: the group {group} has the id of a student, and marks and "
+                f"extensions could be for either; call it group-{group}"
+            )
     if not students:
         raise UsageError(f"{file} names no student; expected a line for each below its head")
     return Roster(tuple(students.values()))
-
-
-def read_table(
-    file: Path, *, required: Sequence[str], known: Sequence[str]
-) -> list[tuple[int, dict[str, str]]]:
-    """Return the rows of a CSV with their line numbers, by the columns that its head names.
-
-    Raises UsageError for columns that are missing or unknown, and for lines of another length.
-    """
-    try:
-        with file.open("rb") as stream:
-            text = stream.read(_MAX_NUM_BYTES).decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UsageError(f"{file} is not text in UTF-8; save it as CSV in UTF-8") from None
-    lines = _lines(text, delimiter_of(text), file)
-    head = [each.strip().lower() for each in lines[0][1]] if lines else []
-    missing = [f"has no column {each}" for each in required if each not in head]
-    unknown = [f"has a column {each!r:.40}" for each in head if each not in known]
-    twice = [f"has two columns {each}" for each in known if head.count(each) > 1]
-    for problem in (*missing, *unknown, *twice):
-        raise UsageError(f"{file} {problem}; expected a head with columns of {', '.join(known)}")
-    rows = []
-    for number, row in lines[1:]:
-        if not any(cell.strip() for cell in row):
-            continue
-        if len(row) != len(head):
-            raise UsageError(f"{file}, line {number}: has {len(row)} cells; expected {len(head)}")
-        rows.append((number, dict(zip(head, map(str.strip, row), strict=True))))
-    return rows
-
-
-def _lines(text: str, delimiter: str, file: Path) -> list[tuple[int, list[str]]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        return [(reader.line_num, row) for row in reader]
-    except csv.Error as error:
-        raise UsageError(
-            f"{file}, line {reader.line_num}: is not CSV ({error}); save it as CSV in UTF-8"
-        ) from None
-
-
-def delimiter_of(text: str) -> str:
-    """Return what stands between the cells of a CSV, by its first line."""
-    first = text.partition("\n")[0]
-    # Where numbers have a decimal comma, spreadsheets write semicolons; a title may have commas.
-    return ";" if first.count(";") > first.count(",") else ","
 
 
 def comparable(text: str, column: str = "") -> str:
@@ -169,10 +145,14 @@ def comparable(text: str, column: str = "") -> str:
     return " ".join(folded.split())
 
 
-def _is_another(student: Student, who: Mapping[str, str]) -> bool:
-    """Return whether Canvas, whose numbers are for ever, knows the student by another one."""
-    known, told = student.known_as.get("canvas"), who.get("canvas")
-    return bool(known and told) and known != told
+def _is_another(student: Student, who: Mapping[str, str], column: str) -> bool:
+    """Return whether the student found in a column is known by something else that is one's own.
+
+    The numbers of Canvas are for ever; who is found by the name may be a namesake of whom it is.
+    """
+    own = ("canvas", "email") if column in ("name", "canvas_name") else ("canvas",)
+    both = ((student.known_as.get(each), who.get(each)) for each in own)
+    return any(known and told and comparable(known) != comparable(told) for known, told in both)
 
 
 def _names(student: Student, column: str) -> set[str]:

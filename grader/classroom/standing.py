@@ -35,6 +35,8 @@ class Standing:
     mark: Mark | None
     """Of the one that counts."""
     decision: Decision
+    outdated: tuple[str, ...] = ()
+    """Lines that a person has marked in an earlier hand-in than the one that counts."""
 
     @property
     def identity(self) -> tuple[str, str]:
@@ -62,13 +64,18 @@ class Standing:
             return "cannot be graded" if is_bad else "a person should look"
         if self.decision.problem:
             return "a person should look"
-        return "pending" if self.mark is not None and self.mark.pending else "marked"
+        if self.mark is not None and self.mark.pending:
+            return "pending"
+        # Points in place of the tests' leave no line to be filled in.
+        return "a person should look" if self.outdated else "marked"
 
     @property
     def problem(self) -> str:
         """Return why a person has to look, in a sentence; empty where nobody has to."""
         if self.counted is not None and self.counted.problem:
             return f"not graded: {self.counted.problem}"
+        if self.outdated:
+            return f"{', '.join(self.outdated)}: marked in an earlier hand-in; look at this one"
         return (self.mark.problem if self.mark is not None else "") or self.decision.problem
 
 
@@ -115,15 +122,20 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
             strays.append(work)
         for name in rules.roster.unknown_authors(each.hand_in):
             unknown.append(f"{each.hand_in.label} is also of {name}, who is not on the roster")
+        if rules.roster.are_of_groups(each.hand_in):
+            unknown.append(
+                f"{each.hand_in.label} is of several groups of the roster, and counts for those "
+                "alone whom the platform names"
+            )
         for author in authors:
             students.setdefault(author.id, author)
             by_student.setdefault(author.id, []).append(work)
     found = [_standing(students[identity], own, rules) for identity, own in by_student.items()]
     known = {key for student in students.values() for key in keys_of(student, rules.names)}
-    labels = {work.hand_in.label for work in works}
+    sheets = {name for work in works for name in (work.hand_in.label, *_sheets(work, rules))}
     return found, Strays(
         works=tuple(strays),
-        marks=tuple(sorted(set(rules.marks) - known - labels)),
+        marks=tuple(sorted(set(rules.marks) - known - sheets)),
         extensions=tuple(sorted(set(rules.policy.extensions) - known)),
         authors=tuple(unknown),
     )
@@ -156,19 +168,42 @@ def _standing(student: Student, works: Sequence[Work], rules: Rules) -> Standing
     ]
     decision = decide(attempts, rules.policy, keys)
     counted = next((each for each in works if each.hand_in.label == decision.label), None)
-    return Standing(student, tuple(works), counted, marked.get(decision.label), decision)
+    standing = Standing(student, tuple(works), counted, marked.get(decision.label), decision)
+    return _without_outdated(standing, keys, rules)
+
+
+def _without_outdated(each: Standing, keys: Sequence[str], rules: Rules) -> Standing:
+    """Return the standing without what a person gave for another hand-in than the one that counts.
+
+    Which one counts was decided with it: else the best would be the one that was marked first.
+    """
+    if each.counted is None or each.counted.grading is None:
+        return each
+    given = _given(each.counted, keys, rules)
+    digest = each.counted.hand_in.digest
+    fresh = {name: one for name, one in given.items() if one.is_for(digest)}
+    if len(fresh) == len(given):
+        return each
+    found = mark(each.counted.grading, fresh, rules.rubrics)
+    outdated = tuple(sorted(given.keys() - fresh.keys()))
+    decision = replace(each.decision, raw=found.score, final=None)
+    return replace(each, mark=found, decision=decision, outdated=outdated)
 
 
 def _given(work: Work, keys: Sequence[str], rules: Rules) -> Mapping[str, Given]:
     """Return what people gave: to the group, before it to the student, before it to the work.
 
-    A sheet of a group is called by the pseudonym of one of them, and is for all of them.
+    A sheet of a group is called by the pseudonym of one of them, and is for all of them: also when
+    that one was forgotten since.
     """
-    sheets = [rules.names.of(author.id) for author in rules.roster.authors(work.hand_in)]
-    found: dict[str, Given] = {}
-    for key in reversed([work.hand_in.label, *keys[:2], *sheets, *keys[2:]]):
-        found.update(rules.marks.get(key, {}))
-    return found
+    nearest_last = reversed([work.hand_in.label, *keys[:2], *_sheets(work, rules), *keys[2:]])
+    found = [row for key in nearest_last for row in rules.marks.get(key, {}).items()]
+    # What was given for another hand-in is in the way of nothing that was given for this one.
+    return dict(sorted(found, key=lambda row: row[1].is_for(work.hand_in.digest)))
+
+
+def _sheets(work: Work, rules: Rules) -> list[str]:
+    return [rules.names.of(author.id) for author in rules.roster.authors_ever(work.hand_in)]
 
 
 def works_of(unreadable: Sequence[Unreadable], roster: Roster) -> list[Work]:

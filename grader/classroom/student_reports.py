@@ -68,6 +68,9 @@ def mark_text(standing: Standing) -> str:
             lines.append(_line(row.title, f"{points} of {written(row.max_points)}", comment))
         if mark.problem:
             lines.append(f"- {one_line(mark.problem)}")
+    work = standing.counted
+    if work is not None and work.grading is None and not work.hand_in.digest:
+        lines.append(f"- {one_line(work.problem)}")  # nothing that can be graded was handed in
     problem = (decision.problem,) if decision.problem else ()
     lines += [f"- {one_line(reason)}" for reason in (*problem, *decision.reasons)]
     return "\n".join(lines) + "\n"

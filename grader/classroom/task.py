@@ -8,10 +8,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from grader.classroom.arrivals import digest_of
 from grader.classroom.cores import blocks, cores_here, joined, taken
 from grader.classroom.gradings import Gradings, Outcome
 from grader.launched import without_launcher
@@ -54,7 +55,7 @@ def grade(task: Task) -> Outcome:
             return gradings.load(task.key).outcome
         with tempfile.TemporaryDirectory(prefix="grading-") as folder:
             report = Path(folder) / "report.json"
-            outcome = _run(task, report, cpus, locks)
+            outcome = _of_what_was_meant(task, _run(task, report, cpus, locks))
             content = report.read_bytes() if not outcome.error else None
         if outcome.is_final:
             gradings.keep(task.key, outcome, content)
@@ -86,6 +87,22 @@ def _run(task: Task, report: Path, cpus: Sequence[int], locks: Sequence[int]) ->
         wall_time_s=time.monotonic() - started_s,
         cpus=tuple(cpus),
         host=socket.gethostname(),
+    )
+
+
+def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:
+    """Return the outcome; none that could be kept where other files were graded meanwhile.
+
+    It is kept by the digest of the files, and would be the mark of whoever hands in those.
+    """
+    try:
+        is_same = digest_of(Path(task.path)) == task.digest
+    except (OSError, ValueError):
+        is_same = False
+    if is_same:
+        return outcome
+    return replace(
+        outcome, exit_code=3, error="it was changed since the command began; start again"
     )
 
 

@@ -2,11 +2,18 @@
 
 import argparse
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.assignment import Assignment
-from grader.classroom import arrivals, class_file, manual_marks, roster
+from grader.classroom import (
+    arrivals,
+    class_file,
+    manual_marks,
+    namesakes,
+    roster,
+    submission_times,
+)
 from grader.classroom.class_file import ClassFile
 from grader.classroom.gradings import Circumstances
 from grader.classroom.hand_in import HandIn, Unreadable
@@ -59,8 +66,15 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
         )
     unknown: list[str] = []
     if said.times is not None:
-        times = class_file.read_times(beside / said.times, said.zone)
-        hand_ins, unknown = arrivals.with_times(hand_ins, times)
+        times = submission_times.read(beside / said.times, said.zone)
+        others = [each.hand_in for each in unreadable]
+        hand_ins, unknown = arrivals.with_times(hand_ins, others, times)
+    if said.roster is not None:
+        names = namesakes.shared([*hand_ins, *(each.hand_in for each in unreadable)])
+        hand_ins = [namesakes.by_number(each, names) for each in hand_ins]
+        unreadable = [
+            replace(each, hand_in=namesakes.by_number(each.hand_in, names)) for each in unreadable
+        ]
     courses = courses_of(options)
     name = options.assignment or said.assignment
     return ClassInputs(

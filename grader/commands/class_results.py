@@ -4,12 +4,21 @@ import argparse
 import os
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
-from grader.classroom import filled_in, marking_sheets, outputs, platform_return, similarity
+from grader.classroom import (
+    filled_in,
+    marking_sheets,
+    outputs,
+    platform_return,
+    platform_table,
+    similarity,
+)
 from grader.classroom.gradings import write_atomically
 from grader.classroom.hand_in import HandIn
 from grader.classroom.marking import Mark
+from grader.classroom.platform_table import PlatformTable
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
 from grader.classroom.standing import Standing
@@ -20,6 +29,8 @@ from grader.intake import process as intake
 from grader.model import Report
 from grader.report.safe_text import visible
 from grader.submission import Submission
+
+_MOST_SHOWN = 20
 
 
 def write(
@@ -35,11 +46,12 @@ def write(
     title = inputs.assignment.name if inputs.assignment is not None else options.folder.name
     outputs.write(out, found, names, pairs, title)
     if options.sheets:
-        marks: list[tuple[str, Mark]] = []
-        for student, report, mark, submission in handed_in:
-            folder = out / outputs.MARKING / student
-            marking_sheets.write(folder, student, report, mark, submission.files)
-            marks.append((student, mark))
+        for each in handed_in:
+            folder = out / outputs.MARKING / each.student
+            marking_sheets.write(
+                folder, each.student, each.report, each.mark, each.submission.files
+            )
+        marks = [(each.student, each.digest, each.mark) for each in handed_in]
         file = out / marking_sheets.TO_FILL
         if kept := filled_in.replace_unread(file, marking_sheets.to_fill(marks)):
             print(f"{kept} is what {file.name} was: class.toml does not have all that is in it")
@@ -49,10 +61,22 @@ def write(
         print("  for each question: fill it in, and name it as `marks` in class.toml")
 
 
+@dataclass(frozen=True)
+class _HandedIn:
+    """What counts for somebody, read again: that of a group once."""
+
+    student: str
+    """The pseudonym, of a group that of one of them."""
+    digest: str
+    """Of the hand-in."""
+    report: Report
+    mark: Mark
+    submission: Submission
+
+
 def _handed_in(
     inputs: ClassInputs, found: Sequence[Standing], names: Pseudonyms
-) -> list[tuple[str, Report, Mark, Submission]]:
-    """Return what counts, read again: that of a group once, by the pseudonym of one of them."""
+) -> list[_HandedIn]:
     marked: dict[tuple[str, str], tuple[HandIn, str, Report, Mark]] = {}
     for each in found:
         work, mark = each.counted, each.mark
@@ -66,8 +90,10 @@ def _handed_in(
             marked.values(),
         )
         return [
-            (student, report, mark, submission)
-            for (_, student, report, mark), submission in zip(marked.values(), read, strict=True)
+            _HandedIn(student, hand_in.digest, report, mark, submission)
+            for (hand_in, student, report, mark), submission in zip(
+                marked.values(), read, strict=True
+            )
             if submission is not None
         ]
 
@@ -80,16 +106,14 @@ def _read_again(hand_in: HandIn, wanted: Iterable[str]) -> Submission | None:
         return None
 
 
-def _pairs(
-    inputs: ClassInputs, handed_in: Sequence[tuple[str, Report, Mark, Submission]]
-) -> list[Pair]:
+def _pairs(inputs: ClassInputs, handed_in: Sequence[_HandedIn]) -> list[Pair]:
     sources = {
-        student: {
+        each.student: {
             name: content.decode(errors="replace")
-            for name, content in submission.files.items()
+            for name, content in each.submission.files.items()
             if name.endswith(".py")
         }
-        for student, _, _, submission in handed_in
+        for each in handed_in
     }
     template = {}
     if inputs.assignment is not None:
@@ -101,27 +125,30 @@ def _pairs(
     return similarity.near_identical(sources, template)
 
 
-def table_to_fill(options: argparse.Namespace) -> str | None:
+def table_to_fill(options: argparse.Namespace) -> PlatformTable | None:
     """Return the platform's table of grades that is to be filled in, if one is."""
     if options.fill is None:
         return None
     try:
-        return str(options.fill.read_text(encoding="utf-8-sig"))
+        text = str(options.fill.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise UsageError(f"{options.fill} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
         raise UsageError(f"{options.fill} is not text in UTF-8; export it again as CSV") from None
+    return platform_table.read(text, str(options.fill), options.column)
 
 
 def give_back(
-    options: argparse.Namespace, table: str, found: Sequence[Standing], out: Path
+    table: PlatformTable, found: Sequence[Standing], out: Path, *, has_strays: bool
 ) -> None:
     """Write the platform's table, filled in, and the feedback; say what was left as it was."""
-    filled = platform_return.fill(table, str(options.fill), found, options.column)
+    filled = platform_return.fill(table, found, has_strays=has_strays)
     grades = out / f"{filled.platform}-grades.csv"
     feedback = out / f"{filled.platform}-feedback.zip"
     write_atomically(grades, filled.text)
     write_atomically(feedback, platform_return.feedback_zip(found))
     print(f"{grades} has {filled.num_filled} grades for {filled.platform}, {feedback} the feedback")
-    for reason in filled.left:
+    for reason in filled.left[:_MOST_SHOWN]:
         print(visible(f"  left as it was: {reason}"))
+    if len(filled.left) > _MOST_SHOWN:
+        print(f"  and {len(filled.left) - _MOST_SHOWN} more lines, left as they were")

@@ -47,7 +47,15 @@ def grade_class(options: argparse.Namespace) -> int:
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
     _require_apart(options.folder, out)
     with alone_in(out):
-        return _grade_into(out, options)
+        try:
+            return _grade_into(out, options)
+        except BrokenPipeError:  # nobody reads what is printed
+            raise
+        except OSError as error:
+            raise GraderError(
+                f"{error.filename or out}: {error.strerror or error}; nothing that is graded is "
+                "lost: mend that, and the same command goes on from there"
+            ) from None
 
 
 def _grade_into(out: Path, options: argparse.Namespace) -> int:
@@ -55,8 +63,8 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     gradings = Gradings(out / "gradings")
     gradings.tidy()
     remove_unfinished(out)
-    inputs = _remembered(options, class_inputs.read(options, out), names, gradings, out)
     table = class_results.table_to_fill(options)
+    inputs = _remembered(options, class_inputs.read(options, out), names, gradings, out)
     current = circumstances(options, inputs)
     newest = {each.digest: current.key(each.digest) for each in inputs.hand_ins}
     published = publication.read(out / publication.NAME)
@@ -91,7 +99,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     for line in outputs.summary(found, strays, others, inputs.unknown_times, out):
         print(visible(line))
     if table is not None:
-        class_results.give_back(options, table, found, out)
+        class_results.give_back(table, found, out, has_strays=bool(strays.works or others))
     is_whole = all(each.final is not None for each in found)
     return 0 if is_whole and not (strays.works or strays.authors or others) else 3
 
@@ -105,6 +113,7 @@ def _remembered(
 ) -> ClassInputs:
     """Return the inputs without who was forgotten, also just now."""
     gone = forgetting.forgotten(out)
+    there, _ = forgetting.without(inputs.hand_ins, inputs.roster, names, gone)
     if options.forget is not None:
         student = forgetting.student_called(
             options.forget, inputs.hand_ins, inputs.roster, names, owners.read(out)
@@ -113,12 +122,17 @@ def _remembered(
         forgetting.remember_to_forget(out, gone)
     left, roster = forgetting.without(inputs.hand_ins, inputs.roster, names, gone)
     if options.forget is not None:
-        theirs = [each for each in inputs.hand_ins if each not in left]
+        theirs = [each for each in there if each not in left]
         number = forgetting.remove(out, gradings, names.of(student.id), theirs, left)
         print(f"{visible(student.id)} is forgotten: {number} gradings and all reports are removed")
         for each in theirs:
             print(visible(f"  what the platform delivered is yours to remove: {each.path}"))
-    owners.remember(out, owners.read(out), left, roster, names)
+    before = owners.read(out)
+    if not owners.is_known(before, left, roster, names):
+        raise UsageError(
+            f"{out} is of another class: of nobody who has handed in here; name another --out"
+        )
+    owners.remember(out, before, left, roster, names)
     unreadable = [
         each
         for each in inputs.unreadable

@@ -83,6 +83,20 @@ def test_what_is_no_hand_in_is_told_and_stops_nothing(folder, tmp_path):
     assert "expected a folder or an archive" in unreadable[0].reason
 
 
+def test_a_file_that_is_no_hand_in_is_somebodys_all_the_same(folder, tmp_path):
+    """Else the roster has nothing of a student who has handed in a script alone."""
+    (folder / "anna.py").write_text("x")
+    found, (told,) = read(tmp_path)
+    assert not found and told.hand_in.who == {"id": "anna"}
+
+
+def test_a_folder_beside_an_archive_of_one_name_is_told(folder, tmp_path):
+    (folder / "anna").mkdir()
+    (folder / "anna.zip").write_bytes(b"PK")
+    found, (told,) = read(tmp_path)
+    assert not found and "anna is no file, and files of the same student lie" in told.reason
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -99,10 +113,11 @@ def test_what_was_only_typed_in_is_told(folder, tmp_path, name):
 
 
 def test_the_digest_is_that_of_names_and_contents(folder, tmp_path):
-    """Not of times, of git's own files, or of what a link leads to."""
+    """Not of times, of what git, Python and systems keep, or of what a link leads to."""
     for name in ("one", "two", "three"):
-        (folder / name / ".git").mkdir(parents=True)
-        (folder / name / ".git" / "index").write_text(name)
+        for kept in (".git/index", "__pycache__/ring.pyc", "a/.DS_Store"):
+            (folder / name / kept).parent.mkdir(parents=True)
+            (folder / name / kept).write_text(name)
         (folder / name / "ring.py").write_text("x")
     (folder / "three" / "ring.py").rename(folder / "three" / "rings.py")
     found, _ = read(tmp_path)
@@ -141,7 +156,7 @@ def test_what_gradescope_tells(folder, tmp_path):
 def test_times_of_a_table_are_those_of_the_labels(folder, tmp_path):
     (folder / "anna").mkdir()
     at = datetime(2026, 11, 20, tzinfo=UTC)
-    found, unknown = arrivals.with_times([read(tmp_path)[0]["anna"]], {"anna": at, "bert": at})
+    found, unknown = arrivals.with_times([read(tmp_path)[0]["anna"]], [], {"anna": at, "bert": at})
     assert (found[0].submitted_at, unknown) == (at, ["bert"])
 
 
@@ -160,7 +175,7 @@ def test_times_name_the_archive_the_folder_or_the_file(folder, tmp_path, name, c
     else:
         (folder / name).mkdir()
     at = datetime(2026, 11, 20, tzinfo=UTC)
-    found, unknown = arrivals.with_times(list(read(tmp_path)[0].values()), {called: at})
+    found, unknown = arrivals.with_times(list(read(tmp_path)[0].values()), [], {called: at})
     assert ([each.submitted_at for each in found], unknown) == ([at], [])
 
 
@@ -170,7 +185,7 @@ def test_times_of_the_files_of_a_submission_are_that_of_the_last(folder, tmp_pat
         (folder / name).write_text("x")
     early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21))
     times = {"\xe4hnann_1_8_naive.py": late, "\xe4hnann_1_7_ring.py": early}
-    found, unknown = arrivals.with_times(list(read(tmp_path)[0].values()), times)
+    found, unknown = arrivals.with_times(list(read(tmp_path)[0].values()), [], times)
     assert ([each.submitted_at for each in found], unknown) == ([late], [])
 
 
@@ -197,3 +212,17 @@ def test_a_folder_that_cannot_be_listed_is_one_sentence(folder, tmp_path, monkey
     monkeypatch.setattr("pathlib.Path.iterdir", refused)
     with pytest.raises(UsageError, match="in cannot be read: Permission denied; give yourself"):
         read(tmp_path)
+
+
+def test_times_of_what_cannot_be_graded_are_nothing_to_tell(folder, tmp_path):
+    (folder / "Ann_1_assignsubmission_onlinetext_").mkdir()
+    (folder / "Bo\u0308_2_assignsubmission_file_").mkdir()
+    found, unreadable = read(tmp_path)
+    others = [each.hand_in for each in unreadable]
+    at = datetime(2026, 11, 20, tzinfo=UTC)
+    times = {f"{name}_assignsubmission_file_": at for name in ("Ann_1", "B\u00f6_2", "Cy_3")}
+    timed, unknown = arrivals.with_times(list(found.values()), others, times)
+    assert ([each.submitted_at for each in timed], unknown) == (
+        [at],
+        ["Cy_3_assignsubmission_file"],
+    )

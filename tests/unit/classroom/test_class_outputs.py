@@ -87,6 +87,20 @@ def test_the_page_of_the_class_has_no_names():
     assert "<script>" not in page and "97%" in page
 
 
+def test_a_short_name_is_not_taken_out_of_words():
+    """A hand-in may be called `a`; and what the status says is not said twice."""
+    bad = standing(grading(error="a is damaged, and cannot be unpacked", exit_code=2), label="a")
+    page = class_page.render("sums", [bad], NAMES, [])
+    assert "<td>the hand-in is damaged, and cannot be unpacked</td>" in page
+    assert "\\x" not in class_page.render("sums", [standing()], NAMES, []).partition("<body>")[2]
+
+
+def test_of_many_alike_the_most_alike_are_shown():
+    pairs = [Pair("s1", f"s{n}", "ring.py", 1.0) for n in range(60)]
+    page = class_page.render("sums", [standing()], NAMES, pairs)
+    assert page.count("<td>ring.py</td>") == 50 and "50 of 60 pairs" in page
+
+
 def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     """Everywhere it is said why, and on the page of the class without their names."""
     roster = Roster((Student("anna", {"id": "anna", "github": "anna-secret"}),))
@@ -148,6 +162,13 @@ def test_the_same_mistake_is_one_cause():
     reports = [(f"s{i}", report([part(tests=[each])])) for i, each in enumerate(results)]
     (found,) = causes(reports)
     assert found.students == ("s0", "s1") and found.verdict is WRONG
+
+
+def test_a_number_in_a_name_stays_and_a_sign_goes_with_its_number():
+    """So that mpi4py is one word, and values of both signs are one cause."""
+    said = [f"2 ranks: mpi4py: recv[3] is {value}, expected 1e-05" for value in ("-0.5", "7")]
+    found = {signature(test_result(verdict=WRONG, points=0, message=each)) for each in said}
+    assert found == {"mpi4py: recv[#] is #, expected #"}
 
 
 def test_hangs_are_grouped_by_who_waits_in_what():
@@ -253,16 +274,18 @@ def test_a_sheet_has_all_that_a_person_needs(tmp_path):
     page = (tmp_path / "s1" / "sheet.html").read_text()
     assert "<code>second line</code>" in page and "\\" not in page.partition("<body>")[2]
     assert "method/1" in page and "<script>" not in page
-    assert page.count('role="img" aria-label="blank: points">&nbsp;</span> of ') == 2
+    assert page.count('role="img" aria-label="blank: points">&nbsp;</span>&nbsp;of&nbsp;') == 2
     assert page.count('aria-label="blank: comment"') == 2 and "u2003" not in page
     filled = mark(marked, {"method/1": Given(1.5, "well", "")}, rubrics)
     marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, files)
     page = (tmp_path / "s1" / "sheet.html").read_text()
-    assert page.count("blank: points") == 1 and "<td>1.5 of 2</td><td>well</td>" in page
+    assert page.count("blank: points") == 1 and "<td>1.5&nbsp;of&nbsp;2</td><td>well</td>" in page
     marking_sheets.write(tmp_path / "s1", "s1", marked.report, filled, {})
     assert not list((tmp_path / "s1").glob("*.pdf"))  # of a hand-in that counts no more
-    text = marking_sheets.to_fill([("s1", found)])
-    assert [row["row"] for row in csv.DictReader(io.StringIO(text))] == ["method/1", "method/2"]
+    text = marking_sheets.to_fill([("s1", "d" * 64, found)])
+    # No number, whatever the digits: spreadsheets write those otherwise.
+    lines = [(row["row"], row["digest"]) for row in csv.DictReader(io.StringIO(text))]
+    assert lines == [("method/1", "sha256:dddddddddddd"), ("method/2", "sha256:dddddddddddd")]
 
 
 def test_one_hand_in_of_a_group_is_counted_once():

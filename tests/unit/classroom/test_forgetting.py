@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from class_samples import NAMES, hand_in, outcome
+from class_samples import NAMES, grading, hand_in, outcome
 
 from grader.classroom import forgetting, owners, publication
 from grader.classroom.gradings import Gradings
 from grader.classroom.hand_in import Student
+from grader.classroom.manual_marks import Given
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster
 from grader.classroom.standing import Rules, Work, standings
@@ -39,6 +40,16 @@ def test_the_others_of_a_group_keep_what_the_forgotten_one_has_handed_in(tmp_pat
     found, strays = standings([Work(left[0], None)], Rules(roster, {}, Policy(), {}, NAMES))
     assert [(each.student.id, len(each.works)) for each in found] == [("bb", 1), ("cc", 0)]
     assert not strays.works
+
+
+def test_the_others_of_a_group_keep_the_marks_on_the_sheet_of_the_forgotten_one(tmp_path):
+    """It was called by one of their pseudonyms, and is for all of them."""
+    left, roster, _ = forget(tmp_path, "aa", [hand_in("aa")], PAIR)
+    marks = {NAMES.of("aa"): {"ring": Given(3, "", "x")}}
+    work = Work(left[0], grading())
+    found, strays = standings([work], Rules(roster, marks, Policy(), {}, NAMES))
+    assert [each.final for each in found if each.works] == [3]
+    assert not strays.marks
 
 
 def test_who_was_forgotten_does_not_come_back_as_an_author_beside_others(tmp_path):
@@ -98,3 +109,13 @@ def test_who_owns_a_hand_in_is_remembered_as_long_as_anybody_does(tmp_path):
     (tmp_path / "owners.json").write_text("[]")
     with pytest.raises(GraderError, match=r"owners\.json cannot be read"):
         owners.read(tmp_path)
+
+
+def test_another_class_is_told_by_nobody_and_nothing_in_common():
+    """A hand-in or a student of before is enough: rosters, names and files change meanwhile."""
+    before = {"digest of aa": [NAMES.of("aa")]}
+    for same in (hand_in("aa"), hand_in("new", {"id": "aa"}), replace(hand_in("x"), digest="y")):
+        is_same = "x" not in same.who.values()
+        assert owners.is_known(before, [same], Roster(), NAMES) is is_same
+    assert owners.is_known(before, [replace(hand_in("x"), digest="digest of aa")], PAIR, NAMES)
+    assert owners.is_known({}, [hand_in("x")], Roster(), NAMES)

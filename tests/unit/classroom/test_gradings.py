@@ -4,6 +4,7 @@ import json
 import os
 import signal
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from class_samples import outcome, report
@@ -37,6 +38,17 @@ def test_what_was_kept_is_read_again(tmp_path):
     assert [gradings.is_refused(key) for key in ("bad", "key", "none")] == [True, False, False]
     assert gradings.keys_of({"digest"}) == ["bad", "key"]
     assert gradings.keys_of({"another"}) == []
+
+
+def test_a_grading_of_an_earlier_grader_keeps_its_mark(tmp_path):
+    """A course takes a new release in the middle of a term."""
+    gradings = Gradings(tmp_path)
+    kept = Path(__file__).parents[1] / "report" / "earlier" / "version_7.json"
+    gradings.keep("key", outcome(), kept.read_bytes())
+    found = gradings.load("key").report
+    assert [part.points for part in found.parts] == [
+        part["points"] for part in json.loads(kept.read_text())["parts"]
+    ]
 
 
 def test_a_second_one_that_follows_from_the_same_changes_nothing(tmp_path):

@@ -53,6 +53,7 @@ NAMES = {
     "anna": ("anna", {"id": "anna"}, ""),
     "anna.tar.gz": ("anna", {"id": "anna"}, "anna.tar.gz"),
     "ANNA.ZIP": ("ANNA", {"id": "ANNA"}, "ANNA.ZIP"),
+    "anna.rar": ("anna", {"id": "anna"}, "anna.rar"),
 }
 
 

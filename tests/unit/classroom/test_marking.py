@@ -3,7 +3,7 @@
 import pytest
 from class_samples import grading, part, report, test_result
 
-from grader.classroom import manual_marks
+from grader.classroom import manual_marks, marking_sheets
 from grader.classroom.manual_marks import Given
 from grader.classroom.marking import mark
 from grader.errors import UsageError
@@ -73,6 +73,18 @@ def test_marks_come_from_a_csv_or_a_toml(tmp_path):
         assert [(row, each.points, each.comment) for row, each in found["anna"].items()] == [
             ("method/1", 1.5, "good")
         ]
+
+
+@pytest.mark.parametrize("digest", ["12e4567890123", "0123456789012", "abcdef"])
+def test_no_spreadsheet_makes_a_number_of_a_digest(tmp_path, digest):
+    """It would come back as 1.2E+13, and the mark would be for no hand-in."""
+    file = tmp_path / "to-mark.csv"
+    filled = mark(MANUAL, {"method": given(3)}, RUBRICS)
+    file.write_text(marking_sheets.to_fill([("s1", digest, filled)]))
+    (line,) = [line for line in file.read_text().splitlines() if "method" in line]
+    with pytest.raises(ValueError, match="could not convert"):
+        float(line.rpartition(",")[2])
+    assert digest.startswith(manual_marks.read(file)["s1"]["method"].digest)
 
 
 @pytest.mark.parametrize(

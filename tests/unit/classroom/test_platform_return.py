@@ -11,7 +11,7 @@ import zipfile
 import pytest
 from class_samples import NAMES, grading, hand_in, report, standing
 
-from grader.classroom import platform_return
+from grader.classroom import platform_return, platform_table
 from grader.classroom.manual_marks import Given
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
@@ -32,13 +32,17 @@ Participant 999,O Other,zz,o@example.org,Submitted,,5.00,
 ROSTER = Roster((Student("aa", {"id": "aa", "name": "Ann Ahn", "canvas": "201", "moodle": "101"}),))
 
 
+def fill(text, file, standings, column):
+    return platform_return.fill(platform_table.read(text, file, column), standings)
+
+
 def rows(filled):
     return list(csv.reader(io.StringIO(filled.text)))
 
 
 def test_canvas_gets_its_column_filled():
     """Only the one that was named; the line of possible points stays."""
-    found = platform_return.fill(CANVAS, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3")
+    found = fill(CANVAS, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3")
     before = list(csv.reader(io.StringIO(CANVAS)))
     before[2][5] = "5"
     assert rows(found) == before
@@ -50,13 +54,13 @@ def test_a_table_with_semicolons_stays_one():
     """As Canvas writes it where numbers have decimal commas; names of assignments may have some."""
     european = CANVAS.replace(", ", "@").replace(",", ";").replace("@", ", ").replace('"', "")
     european = european.replace("HW3: MPI", "HW3, MPI")
-    found = platform_return.fill(european, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3")
+    found = fill(european, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3")
     assert found.num_filled == 1
     assert found.text == european.replace("Section;", "Section;").replace(";A;;7;", ";A;5;7;")
 
 
 def test_moodle_gets_grade_and_reasons():
-    found = platform_return.fill(MOODLE, "g.csv", [standing(label="aa", roster=ROSTER)], None)
+    found = fill(MOODLE, "g.csv", [standing(label="aa", roster=ROSTER)], None)
     assert rows(found)[1][5] == "5"
     assert rows(found)[2][5] == ""
     assert (found.platform, found.num_filled) == ("moodle", 1)
@@ -68,23 +72,37 @@ def test_what_is_pending_is_left_as_it_was(table):
     pending = standing(grading(report(manual=(("method", 1.0),))), label="aa", roster=ROSTER)
     column = "HW4" if table == CANVAS else None
     table = table.replace(",5,10", ",5,6").replace("5.00", "6.00")
-    found = platform_return.fill(table, "g", [pending], column)
+    found = fill(table, "g", [pending], column)
     assert found.num_filled == 0
     assert found.left[0] == "aa has no final mark: pending"
     marks = {"aa": {"method": Given(1, "", "x")}}
     full = standing(
         grading(report(manual=(("method", 1.0),))), label="aa", roster=ROSTER, marks=marks
     )
-    assert platform_return.fill(table, "g", [full], column).num_filled == 1
+    assert fill(table, "g", [full], column).num_filled == 1
 
 
 def test_another_number_of_points_is_refused():
     """It would be the wrong mark for everybody."""
     with pytest.raises(UsageError, match=r"HW4.*is worth 10 there, and 5 here"):
-        platform_return.fill(CANVAS, "g.csv", [standing(label="aa", roster=ROSTER)], "HW4")
+        fill(CANVAS, "g.csv", [standing(label="aa", roster=ROSTER)], "HW4")
     moodle = MOODLE.replace("5.00", '"100,00"')
-    with pytest.raises(UsageError, match=r"is worth 100\.00 there, and 5 here"):
-        platform_return.fill(moodle, "g.csv", [standing(label="aa", roster=ROSTER)], None)
+    for table in (moodle, moodle.replace("Maximum Grade", "Maximum grade")):
+        with pytest.raises(UsageError, match=r"is worth 100\.00 there, and 5 here"):
+            fill(table, "g.csv", [standing(label="aa", roster=ROSTER)], None)
+
+
+def test_a_title_is_not_taken_for_another_that_begins_alike():
+    """HW 1 is not HW 10, and is chosen beside HW 1 again."""
+    table = CANVAS.replace("HW3: MPI", "HW 10").replace("HW4", "HW 1: again")
+    table = table.replace(",5,10,", ",5,5,")
+    one = [standing(label="aa", roster=ROSTER)]
+    assert rows(fill(table, "g", one, "HW 1"))[2][5:7] == ["", "5"]
+    with pytest.raises(UsageError, match="0 columns are 'HW 1'; name one with --column"):
+        fill(table.replace("HW 1: again", "HW2"), "g", one, "HW 1")
+    both = table.replace("HW 10", "HW 1")
+    for column in ("HW 1", "HW 1 (9001)"):
+        assert rows(fill(both, "g", one, column))[2][5:7] == ["5", "7"]
 
 
 def test_each_of_a_group_gets_the_own_mark_and_feedback_goes_to_who_sent_it():
@@ -99,7 +117,7 @@ def test_each_of_a_group_gets_the_own_mark_and_feedback_goes_to_who_sent_it():
     marks = {"bb": {"ring": Given(1, "only for Bo", "x")}}
     found, _ = standings([sent], Rules(pair, marks, Policy(), {}, NAMES))
     table = CANVAS.replace("aa,aa@example.org", ",")
-    assert rows(platform_return.fill(table, "g.csv", found, "HW3"))[2][5] == "5"
+    assert rows(fill(table, "g.csv", found, "HW3"))[2][5] == "5"
     with zipfile.ZipFile(io.BytesIO(platform_return.feedback_zip(found))) as archive:
         assert b"only for Bo" not in archive.read("ahnann_201_mark.txt")
 
@@ -110,14 +128,31 @@ def test_a_number_that_two_have_is_nobodys():
     )
     works = [Work(hand_in(name), grading()) for name in ("aa", "bb")]
     found, _ = standings(works, Rules(both, {}, Policy(), {}, NAMES))
-    filled = platform_return.fill(CANVAS.replace("aa,aa@", ",aa@"), "g.csv", found, "HW3")
+    filled = fill(CANVAS.replace("aa,aa@", ",aa@"), "g.csv", found, "HW3")
     assert filled.num_filled == 0
+
+
+def test_a_table_of_another_class_is_one_sentence():
+    found = fill(CANVAS, "g.csv", [standing(label="zoe")], "HW3")
+    (told,) = found.left
+    assert told.startswith("nobody in g.csv was graded here; export the table of this class")
+    assert found.num_filled == 0
+
+
+def test_who_may_have_handed_in_gets_no_zero():
+    """As long as a hand-in is nobody's, for it may be theirs."""
+    found, _ = standings([], Rules(ROSTER, {}, Policy(), {}, NAMES))
+    table = platform_table.read(CANVAS, "g.csv", "HW3")
+    assert rows(platform_return.fill(table, found))[2][5] == "0"
+    filled = platform_return.fill(table, found, has_strays=True)
+    assert rows(filled)[2][5] == ""
+    assert filled.left[0] == "aa has no hand-in, unless one that is nobody's is it"
 
 
 def test_a_line_that_is_cut_is_told_and_an_empty_one_is_nothing():
     cut = CANVAS.replace(",A,,8,\n", ",A\n")
     table = cut.replace("\n    Points", "\n\n    Points")
-    found = platform_return.fill(table, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3")
+    found = fill(table, "g.csv", [standing(label="aa", roster=ROSTER)], "HW3")
     assert found.num_filled == 1
     assert found.left == ("Other, O has 5 cells; expected 8",)
 
@@ -133,7 +168,7 @@ def test_a_line_that_is_cut_is_told_and_an_empty_one_is_nothing():
 )
 def test_a_table_that_cannot_be_filled_is_one_sentence(table, column, problem):
     with pytest.raises(UsageError, match=problem):
-        platform_return.fill(table, "g.csv", [standing()], column)
+        fill(table, "g.csv", [standing()], column)
 
 
 @pytest.mark.parametrize(

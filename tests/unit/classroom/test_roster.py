@@ -1,11 +1,13 @@
 """Whose a hand-in is: by numbers of platforms, by names, and by groups."""
 
 import pytest
-from class_samples import hand_in
+from class_samples import NAMES, hand_in
 
 from grader.classroom import roster
 from grader.classroom.hand_in import Student
+from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster
+from grader.classroom.standing import Rules, Work, standings
 from grader.errors import UsageError
 
 TEXT = """\
@@ -56,6 +58,24 @@ def test_a_group_that_the_platform_knows_counts_as_well(students):
     assert [each.id for each in found] == ["cc", "dd"]
 
 
+def test_of_two_groups_it_counts_for_those_whom_the_platform_names():
+    """The others of their groups have handed in nothing with them."""
+    pairs = {"aa": "g1", "ab": "g1", "ba": "g2", "bb": "g2", "cc": ""}
+    students = Roster(tuple(Student(each, {"id": each}, group) for each, group in pairs.items()))
+    for others, authors in (
+        (("ab",), ["aa", "ab"]),
+        (("ba",), ["aa", "ba"]),
+        (("cc",), ["aa", "cc"]),
+        (("zz",), ["aa", "ab"]),
+    ):
+        found = hand_in(who={"id": "aa"}, other_authors=tuple({"id": each} for each in others))
+        assert [each.id for each in students.authors(found)] == authors
+        assert students.are_of_groups(found) is (authors != ["aa", "ab"])
+        _, strays = standings([Work(found, None)], Rules(students, {}, Policy(), {}, NAMES))
+        told = [each for each in strays.authors if "of several groups of the roster" in each]
+        assert len(told) == (authors != ["aa", "ab"])
+
+
 def test_without_a_roster_the_platform_says_who(students):
     for who in ({"id": "x"}, {"name": "X Y", "moodle": "x"}, {"canvas": "x", "canvas_name": "y"}):
         assert [each.id for each in Roster().authors(hand_in(who=who))] == ["x"]
@@ -66,6 +86,19 @@ def test_a_number_is_better_than_a_name(students):
     assert ids(students, name="Ann O'Hara Lee", moodle="103") == ["cc"]
     assert ids(students, name="Änne Ärni", id="cc", email="dd@example.org") == ["cc"]
     assert ids(students, canvas="999", canvas_name="leeanno'hara") == []
+    assert ids(students, id="7", name="Ann O'Hara Lee", email="other@example.org") == []
+
+
+def test_a_checkout_of_github_classroom_has_the_assignment_before_the_name():
+    """Of names that end alike it is the longest; without a column github nobody is guessed."""
+    names = {"aa": "lee", "bb": "b-lee", "cc": ""}
+    students = Roster(
+        tuple(Student(each, {"id": each, "github": name}) for each, name in names.items())
+    )
+    assert ids(students, id="hw-3-Lee") == ["aa"]
+    assert ids(students, id="hw-3-b-lee") == ["bb"]
+    assert ids(students, id="hw-3-cc") == ids(students, id="hw3") == []
+    assert ids(students, id="hw-3-lee", gradescope="5") == []
 
 
 def test_the_number_of_a_submission_is_no_id():
@@ -112,6 +145,7 @@ def test_an_author_who_is_not_on_the_roster_is_told(students):
         ("id\na\na\n", "line 3: the id a is there twice"),
         ("id,name\n,Ann\n", "line 2: has no id"),
         ("id,name\n", "names no student"),
+        ("id,group\n7,\n8,7\n", "line 3: the group 7 has the id of a student.*call it group-7"),
         ("id,name,name\na,b,c\n", "has two columns name"),
         (f"id\n{'a' * 200_000}\n", "is not CSV"),
         ("id\na,b\n", "line 2: has 2 cells; expected 1"),

@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,49 @@ def test_what_a_sheet_gives_is_given_to_all_whose_hand_in_it_is(holder):
     sheet = {NAMES.of(holder): {"method": Given(2, "", "x")}}
     assert finals(sheet) == {"anna": 7, "ben": 7}
     assert finals({**sheet, "ben": {"method": Given(1, "", "x")}}) == {"anna": 7, "ben": 6}
+
+
+def test_what_was_given_for_an_earlier_hand_in_is_not_given_for_the_next():
+    """It waits until a person has looked, and says so; what names no hand-in counts for any."""
+    first, second = (
+        Work(
+            replace(hand_in("anna", at=AT + timedelta(hours=hours)), digest=digest, label=digest),
+            grading(report(manual=(("method", 3.0),))),
+        )
+        for hours, digest in ((0, "aaaa"), (1, "bbbb"))
+    )
+
+    def stands(works, digest):
+        marks = {"anna": {"method": Given(2, "", "x", digest)}}
+        (found,), _ = standings(works, Rules(Roster(), marks, Policy(), {}, NAMES))
+        return found
+
+    assert stands([first], "aaaa").final == stands([first, second], "").final == 7
+    found = stands([first, second], "aaaa")
+    assert (found.final, found.status, found.decision.raw) == (None, "pending", 5)
+    assert found.problem == "method: marked in an earlier hand-in; look at this one"
+    assert stands([first, second], "bbbb").final == 7
+
+
+def test_what_was_given_for_an_earlier_hand_in_is_in_the_way_of_nothing():
+    """The sheet of a group was called by another one of them then."""
+    group = Roster(tuple(Student(name, {"id": name}, "g1") for name in ("aa", "bb", "cc")))
+    work = Work(replace(hand_in("aa"), digest="new"), grading(report(manual=(("method", 3.0),))))
+    marks = {
+        NAMES.of(name): {"method": Given(points, "", "x", digest)}
+        for name, points, digest in (("aa", 1, "old"), ("bb", 2, "new"))
+    }
+    found, _ = standings([work], Rules(group, marks, Policy(), {}, NAMES))
+    assert [each.final for each in found] == [7, 7, 7]
+
+
+def test_points_in_place_of_the_tests_of_an_earlier_hand_in_are_no_mark_of_the_next():
+    """Nor is what the tests found: somebody has appealed, and it may hold for this one as well."""
+    work = Work(replace(hand_in("anna"), digest="bbbb"), grading())
+    marks = {"anna": {"ring": Given(1, "", "x", "aaaa")}}
+    (found,), _ = standings([work], Rules(Roster(), marks, Policy(), {}, NAMES))
+    assert (found.final, found.status) == (None, "a person should look")
+    assert found.problem == "ring: marked in an earlier hand-in; look at this one"
 
 
 def test_what_a_group_was_delivered_for_each_of_it_is_one_hand_in():

@@ -1,8 +1,12 @@
 """What a grading says of a hand-in, which several may have handed in."""
 
 import pytest
+from class_samples import outcome
 
-from grader.classroom.task import nameless
+from grader.classroom import task
+from grader.classroom.arrivals import digest_of
+from grader.classroom.gradings import Gradings
+from grader.classroom.task import Task, nameless
 from grader.listing import names
 from grader.report.safe_text import one_line
 
@@ -22,3 +26,23 @@ def test_what_lies_in_a_hand_in_is_still_named():
     assert (
         nameless(f"{SHORT}/ring.py cannot be read", SHORT) == "the hand-in/ring.py cannot be read"
     )
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_what_is_changed_while_it_is_graded_is_not_kept(tmp_path, monkeypatch, changes):
+    """The mark of other files would be given to whoever hands in those of before."""
+    made = tmp_path / "in"
+    made.mkdir()
+    (made / "ring.py").write_text("x = 1")
+
+    def run(_, report, *others):
+        (made / "ring.py").write_text("x = 2" if changes else "x = 1")
+        report.write_text("{}")
+        return outcome()
+
+    monkeypatch.setattr(task, "_run", run)
+    each = Task("key", digest_of(made), str(made), str(tmp_path / "out"), ("run",), 1, 0)
+    ended = task.grade(each)
+    assert ended.is_final is not changes
+    assert Gradings(tmp_path / "out").has("key") is not changes
+    assert ("it was changed since the command began" in ended.error) is changes

@@ -1,0 +1,34 @@
+"""Two of one name have handed in: only the numbers of the platform tell whose is which."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import replace
+
+from grader.classroom.hand_in import HandIn
+from grader.classroom.roster import comparable
+
+_NUMBER_OF = {"name": "moodle", "canvas_name": "canvas"}
+"""What is one's own in what a platform says beside each kind of name."""
+
+
+def shared(hand_ins: Iterable[HandIn]) -> set[tuple[str, str]]:
+    """Return the names under which several have handed in, each with its column."""
+    numbers = defaultdict(set)
+    for each in hand_ins:
+        for column, number in _NUMBER_OF.items():
+            if column in each.who and number in each.who:
+                numbers[column, comparable(each.who[column], column)].add(each.who[number])
+    return {name for name, found in numbers.items() if len(found) > 1}
+
+
+def by_number(hand_in: HandIn, names: set[tuple[str, str]]) -> HandIn:
+    """Return the hand-in without its name where that is one of these.
+
+    The roster may have only one of that name, and would take the work of both for hers.
+    """
+    left = {
+        column: value
+        for column, value in hand_in.who.items()
+        if column not in _NUMBER_OF or (column, comparable(value, column)) not in names
+    }
+    return replace(hand_in, who=left, is_of_namesakes=left != dict(hand_in.who))

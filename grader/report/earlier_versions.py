@@ -1,0 +1,32 @@
+"""Brings reports of earlier graders to the form of today: marks outlive a release."""
+
+from collections.abc import Callable
+from typing import Any
+
+Upgrade = Callable[[dict[str, Any]], None]
+
+
+def upgraded(report: Any, version: int) -> Any:
+    """Return a report as this version of the schema has it, where its own can be brought there.
+
+    report: what JSON holds, which is changed. One of another version, or of none, comes back as it
+    is. Raises KeyError or TypeError where it is not built as its version says.
+    """
+    while isinstance(report, dict) and report.get("schema_version") in _UPGRADES:
+        if report["schema_version"] >= version:
+            break
+        _UPGRADES[report["schema_version"]](report)
+        report["schema_version"] += 1
+    return report
+
+
+def _tell_of_no_contributions(report: dict[str, Any]) -> None:
+    """Version 8 says of differing elements whose contributions are in them."""
+    for part in report["parts"]:
+        for test in part["tests"]:
+            for differences in (test["measured"]["evidence"] or {}).get("differences", ()):
+                differences["made_of"] = ""
+
+
+_UPGRADES: dict[int, Upgrade] = {7: _tell_of_no_contributions}
+"""By version: what makes a report of it one of the next. Whoever raises the version adds one."""

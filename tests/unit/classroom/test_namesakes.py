@@ -1,0 +1,37 @@
+"""The work of one is never taken for that of another who has the same name."""
+
+import pytest
+from class_samples import hand_in
+
+from grader.classroom import namesakes
+from grader.classroom.hand_in import Student
+from grader.classroom.roster import Roster
+
+MOODLE = ({"name": "Ann Lee", "moodle": "1"}, {"name": "ann  LEE", "moodle": "2"})
+CANVAS = ({"canvas_name": "leeann", "canvas": "1"}, {"canvas_name": "leeann", "canvas": "2"})
+
+
+def told_apart(tables):
+    hand_ins = [hand_in(str(number), who) for number, who in enumerate(tables)]
+    names = namesakes.shared(hand_ins)
+    return [namesakes.by_number(each, names) for each in hand_ins]
+
+
+@pytest.mark.parametrize("tables", [MOODLE, CANVAS])
+def test_of_two_with_one_name_the_number_tells(tables):
+    """The roster has one of them: she gets her own, and nobody gets the other one's."""
+    column = "moodle" if tables is MOODLE else "canvas"
+    one = Roster((Student("ann", {"id": "ann", "name": "Ann Lee", column: "1"}),))
+    first, second = told_apart(tables)
+    assert [each.id for each in one.authors(first)] == ["ann"]
+    assert one.authors(second) == [] and second.is_of_namesakes
+    without = Roster((Student("ann", {"id": "ann", "name": "Ann Lee"}),))
+    assert [without.authors(each) for each in (first, second)] == [[], []]
+
+
+def test_who_hands_in_twice_is_no_namesake():
+    """It is the same number; other names are left as they are."""
+    twice = ({"name": "Ann Lee", "moodle": "1"}, {"name": "Ann Lee", "moodle": "1"})
+    others = ({"name": "Bo Bo", "moodle": "3"}, {"id": "ann"})
+    for who, each in zip((*twice, *others), told_apart((*twice, *others)), strict=True):
+        assert (each.who, each.is_of_namesakes) == (who, False)
