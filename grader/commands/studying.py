@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.commands.context import courses_of, data_folder, is_sealed, look, say
 from grader.data import require_known_files
-from grader.errors import UsageError
+from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.intake import process as intake
 from grader.recognition import require_likely
 from grader.report.safe_text import disarm, one_line, visible
@@ -39,14 +39,24 @@ def study(options: argparse.Namespace) -> int:
     if data is not None:
         require_known_files(data)
     out = options.out or Path(f"study-{assignment.name}")
-    made = make(
-        assignment,
-        submission,
-        out,
-        _extent(options),
-        str(data.resolve()) if data is not None else "",
-        _teller(options),
-    )
+    try:
+        made = make(
+            assignment,
+            submission,
+            out,
+            _extent(options),
+            str(data.resolve()) if data is not None else "",
+            _teller(options),
+        )
+    except KeyboardInterrupt:
+        if _is_overwritten(options):
+            say("")  # below the line of progress
+        raise GraderError(
+            f"{INTERRUPTED}; what was measured is kept in {out}: the same command goes on from "
+            "there"
+        ) from None
+    if made.note:
+        say(made.note)
     print("\n".join(_ending(made, out)))
     return 0
 
@@ -57,13 +67,18 @@ def _extent(options: argparse.Namespace) -> Extent:
     return Extent.FULL if options.full else Extent.DEFAULT
 
 
+def _is_overwritten(options: argparse.Namespace) -> bool:
+    """Return whether progress is one line that is overwritten."""
+    return sys.stderr.isatty() and not options.plain
+
+
 def _teller(options: argparse.Namespace) -> Callable[[str], None]:
     """Return what shows how far a study is: in a line that is overwritten, or line by line."""
-    is_terminal = sys.stderr.isatty() and not options.plain
-    _, width = look(is_terminal, options)
+    is_overwritten = _is_overwritten(options)
+    _, width = look(is_overwritten, options)
 
     def tell(text: str) -> None:
-        if not is_terminal:
+        if not is_overwritten:
             say(disarm(one_line(text)))
         elif text == "drawing":
             say(_CLEARED, end="")

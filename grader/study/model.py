@@ -76,7 +76,7 @@ def amdahl_fraction(ranks: Sequence[int], times_s: Sequence[float], serial_s: fl
 
 
 def amdahl_speed_up(ranks: int, serial_fraction: float) -> float:
-    """Return n times as many ranks' speed-up on work of one size (Amdahl 1967)."""
+    """Return the speed-up of so many ranks on work of one size (Amdahl 1967)."""
     return 1 / (serial_fraction + (1 - serial_fraction) / ranks)
 
 
@@ -94,5 +94,5 @@ def gustafson_fraction(ranks: Sequence[int], scaled_speed_ups: Sequence[float]) 
 
 
 def gustafson_speed_up(ranks: int, serial_fraction: float) -> float:
-    """Return n ranks' speed-up on n times the work (Gustafson 1988)."""
+    """Return the speed-up of so many ranks on as many times the work (Gustafson 1988)."""
     return ranks - serial_fraction * (ranks - 1)

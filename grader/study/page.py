@@ -16,12 +16,15 @@ def page(
     findings: Sequence[str],
     results: Results,
     points: Sequence[Point],
+    note: str = "",
 ) -> str:
     """Return README.md of a study.
 
-    about: whose code was measured. drawn: figures with their captions.
+    about: whose code was measured. drawn: figures with their captions. note: on all of them.
     """
     lines = [f"# {title}", "", f"What was measured: {about}. No mark comes of this.", ""]
+    if note:
+        lines += [note, ""]
     if findings:
         lines += ["## What was found", "", *(f"- {_plain(each)}" for each in findings), ""]
     lines += ["## Figures", ""]

@@ -41,6 +41,7 @@ class Store:
         self._file = folder / FILE
         self._found: dict[str, Measurement] = {}
         self._num_failures: Counter[str] = Counter()
+        self.num_added = 0
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with self._file.open("a+", encoding="utf-8") as file:
@@ -73,6 +74,7 @@ class Store:
     def add(self, key: str, measurement: Measurement) -> None:
         """Keep a run."""
         self._keep(key, measurement)
+        self.num_added += 1
         line = json.dumps({"key": key, **_as_dict(measurement)})
         with self._file.open("a", encoding="utf-8") as file:
             # What an end in mid-line has left does not spoil the line that follows.

@@ -1,6 +1,6 @@
 """Makes a whole study: measures, draws, and writes the folder."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,16 +8,19 @@ from grader.assignment import Assignment
 from grader.errors import GraderError, UsageError
 from grader.study import loading
 from grader.study.captions import caption, is_empty
-from grader.study.figures import Chart
-from grader.study.machine import this_machine
+from grader.study.figures import Chart, Figure
+from grader.study.machine import busy_share, this_machine
 from grader.study.page import page
 from grader.study.plan import Extent
+from grader.study.results import Results
 from grader.study.running import Job, run
-from grader.study.store import Store
+from grader.study.store import FILE, Store
 from grader.study.workplace import sources
 from grader.submission import Submission
 
 PAGE = "README.md"
+_QUIET = 0.2
+"""Up to this share of busy cores, times are not much longer."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class Made:
     failed_runs: tuple[tuple[str, str], ...]
     """Runs that failed of points with others: `a, run 2`, each with the reason."""
     findings: tuple[str, ...]
+    note: str
+    """What is to be known of all figures; empty where there is nothing."""
 
 
 def make(
@@ -50,12 +55,15 @@ def make(
     study = loading.load(assignment)
     points = loading.points_of(study, extent)
     job = Job(points, extent, sources(assignment, submission), this_machine(), data)
-    results = run(job, Store(out), tell)
+    store, busy = Store(out), busy_share()
+    results = run(job, store, tell)
+    note = _on_noise(busy) if store.num_added else ""
     tell("drawing")
     from grader.study.draw import draw  # matplotlib takes a second to import
 
+    figures, findings = _shown(study, results, out)
     drawn = []
-    for figure in study.figures(results):
+    for figure in figures:
         if is_empty(figure):
             continue
         if isinstance(figure, Chart):
@@ -67,10 +75,10 @@ def make(
         except OSError as error:
             raise GraderError(f"{out}: {figure.name} cannot be written: {error}") from None
         drawn.append((figure, text))
-    findings = tuple(study.findings(results))
     about = "the reference" if submission is None else submission.origin
     title = f"Study of {assignment.name}"
-    (out / PAGE).write_text(page(title, about, drawn, findings, results, points), encoding="utf-8")
+    text = page(title, about, drawn, findings, results, points, note)
+    (out / PAGE).write_text(text, encoding="utf-8")
     missing = [(point.name, results.why_missing(point.name)) for point in points]
     return Made(
         len(drawn),
@@ -78,7 +86,33 @@ def make(
         tuple(each for each in missing if each[1]),
         tuple((f"{run.point}, run {run.repeat + 1}", run.failure) for run in results.failed_runs()),
         findings,
+        note,
     )
+
+
+def _on_noise(busy: float) -> str:
+    if busy <= _QUIET:
+        return ""
+    return (
+        f"Other programs took {busy:.0%} of the cores' time when this study began. So times are "
+        "too long, and runs may not have ended for this reason."
+    )
+
+
+def _shown(
+    study: loading.Study, results: Results, out: Path
+) -> tuple[Sequence[Figure], tuple[str, ...]]:
+    """Return figures and findings. Raises GraderError where they cannot be made.
+
+    The numbers come from processes that run a submission, which may have reported others.
+    """
+    try:
+        return study.figures(results), tuple(study.findings(results))
+    except Exception as error:
+        raise GraderError(
+            f"no figures can be made of what was reported, see {out / FILE}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _require_ours(out: Path) -> None:

@@ -47,7 +47,12 @@ REPORTS = {
         "test_accuracy": 0.3,
         "num_bytes": [400, 8],
     },
-    ("psgd_hogwild", "psgd_training.py"): {"time_s": 1.0, "accuracy": 0.9, "network": "own"},
+    ("psgd_hogwild", "psgd_training.py"): {
+        "time_s": 1.0,
+        "accuracy": 0.9,
+        "parameters": 5.0,
+        "network": "own",
+    },
     ("psgd_hogwild", "hogwild_training.py"): {"time_s": 1.0, "accuracy": 0.9, "network": "own"},
 }
 
@@ -268,14 +273,22 @@ def test_runs_of_one_seed_are_compared_where_one_has_failed():
 _REST = {"time_s": 1.0, "accuracies": [], "labels": [], "num_training": 10}
 
 
-@pytest.mark.parametrize("divisor", [1, 4])
-def test_the_loss_of_a_program_is_the_mean_over_its_examples(divisor):
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("loss.backward()", "loss.backward()"),
+        ("loss.backward()", "(loss / 4).backward()"),
+        ("(training_set(),", "(torch.utils.data.Subset(training_set(), range(8)),"),
+    ],
+    ids=["as it is", "a loss that is divided", "some of the examples"],
+)
+def test_the_loss_of_a_program_is_the_mean_over_its_examples(ours, theirs):
     """Whatever it calls backward on: dividing by the nodes there is a way to take the mean."""
     assignment = bundled().load("vgg_ddp")
     found = sources(assignment, None)
     text = found.files["part1/main.py"].decode()
-    assert "loss.backward()" in text
-    text = text.replace("loss.backward()", f"(loss / {divisor}).backward()")
+    assert ours in text
+    text = text.replace(ours, theirs)
     changed = replace(found, files={**found.files, "part1/main.py": text.encode()})
     point = points_of(load(assignment), Extent.QUICK)[0]
     point = replace(point, settings={**point.settings, "iterations": 1, "batch_size": 8})
@@ -283,3 +296,60 @@ def test_the_loss_of_a_program_is_the_mean_over_its_examples(divisor):
     assert run.failure == ""
     (loss,) = run.ranks[0]["losses"]
     assert 1.5 < loss < 4
+
+
+def vgg_figures():
+    """Return the figures by name; iteration i takes i + 1 ms on node 0, on each next 1 ms more."""
+    study = load(bundled().load("vgg_ddp"))
+    runs = {}
+    for point in points_of(study, Extent.DEFAULT):
+        nodes = [
+            {
+                **REPORTS["vgg_ddp", "node.py"],
+                "times_s": [(i + 1 + node) / 1e3 for i in range(40)],
+                "losses": [point.settings["batch_size"] / point.ranks] * 40,
+            }
+            for node in range(point.ranks)
+        ]
+        runs[point.name] = [Measurement(point.name, 0, tuple(nodes))]
+    return {each.name: each for each in study.figures(Results(runs, MACHINE, {}))}
+
+
+def test_the_mean_time_over_any_window_of_iterations_is_in_the_data():
+    """That of iterations 1 to 9 is the one of the chart of means."""
+    figures = vgg_figures()
+    means = {dot.x: dot.y for dot in figures["iteration_time"].series[0].dots}
+    assert means["one node"] == pytest.approx(6) and means["all-reduce"] == pytest.approx(9)
+    for series in figures["each_iteration"].series:
+        times_ms = {dot.x: dot.y for dot in series.dots}
+        assert sorted(times_ms) == list(range(40))
+        assert sum(times_ms[i] for i in range(1, 10)) / 9 == pytest.approx(means[series.label])
+
+
+def test_scaling_is_shown_with_one_batch_for_all_and_with_one_for_each():
+    figures = vgg_figures()
+    for name in ("scaling", "scaling_each"):
+        for series in figures[name].series:
+            assert [dot.x for dot in series.dots] == [1, 2, 4]
+    of_ddp = [
+        row[1:4] for row in figures["scaling_losses"].rows if row[0].startswith("Distributed")
+    ]
+    assert of_ddp == [(1, 256, 256), (2, 128, 128), (4, 64, 64), (1, 64, 64), (2, 64, 64)]
+
+
+@pytest.mark.parametrize(
+    ("of_the_other", "told"),
+    [(5.0, False), (5.00001, False), (5.1, True)],
+)
+def test_ranks_that_end_with_different_models_are_told(of_the_other, told):
+    """Each of them is to return the average."""
+    study = load(bundled().load("psgd_hogwild"))
+    report = REPORTS["psgd_hogwild", "psgd_training.py"]
+    name = "Parallel SGD, 2 ranks"
+    ranks = (report, {**report, "parameters": of_the_other})
+    found = study.findings(Results({name: [Measurement(name, 0, ranks)]}, MACHINE, {}))
+    expected = (
+        "WRONG: Parallel SGD, 2 ranks: the ranks end with different models; each is to return the "
+        "average."
+    )
+    assert list(found) == [expected] * told

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -68,18 +69,27 @@ def course(tmp_path):
     return root
 
 
-def grade_study(course, *arguments):
-    return subprocess.run(
+def begin_study(course, *arguments):
+    return subprocess.Popen(
         [
             *(sys.executable, "-m", "grader", "study", "sums", "--course", str(course)),
             *("--quick", *arguments),
         ],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         cwd=course.parent,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=120,
     )
+
+
+def grade_study(course, *arguments):
+    return ended(begin_study(course, *arguments))
+
+
+def ended(study):
+    stdout, stderr = study.communicate(timeout=120)
+    return subprocess.CompletedProcess(study.args, study.returncode, stdout, stderr)
 
 
 def test_a_study_of_a_course_of_ones_own(course):
@@ -111,6 +121,46 @@ def test_a_crashing_submission_yields_a_study_without_these_points(course):
     assert "Traceback" not in done.stdout + done.stderr
     page = (course.parent / "out" / "README.md").read_text()
     assert "| 1 rank | crashed: ValueError: no \\| sum |" in page
+
+
+def test_an_interrupted_study_keeps_what_it_has(course):
+    """And says so; the same command goes on from there."""
+    (course.parent / "work" / "my_sum.py").write_text(
+        "import os, time; from mpi4py import MPI\n"
+        f"while MPI.COMM_WORLD.Get_size() > 1 and not os.path.exists({str(course / 'go')!r}):\n"
+        "    time.sleep(0.1)\n"
+        "def add(): pass\n"
+    )
+    study = begin_study(course, "--submission", "work", "--out", "out")
+    try:
+        kept = course.parent / "out" / "measurements.jsonl"
+        assert _within(60, lambda: kept.is_file() and kept.read_text().endswith("}\n"))
+        study.send_signal(signal.SIGINT)
+        done = ended(study)
+    finally:
+        study.kill()
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1] == (
+        "grade: interrupted; what was measured is kept in out: the same command goes on from there"
+    )
+    (course / "go").write_text("")
+    again = grade_study(course, "--submission", "work", "--out", "out")
+    assert again.returncode == 0 and "1 of 4: " not in again.stderr and "2 of 4: " in again.stderr
+
+
+def test_reports_that_no_figure_can_be_made_of_are_told_in_a_sentence(course):
+    """A submission can report as well as the program that calls it."""
+    (course.parent / "work" / "my_sum.py").write_text(
+        "import os; from mpi4py import MPI; from study_point import report\n"
+        "report(MPI.COMM_WORLD.Get_rank(), time_s='long')\n"
+        "MPI.Finalize(); os._exit(0)\n"
+    )
+    done = grade_study(course, "--submission", "work", "--out", "out")
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1] == (
+        "grade: no figures can be made of what was reported, see out/measurements.jsonl: "
+        "ValueError: could not convert string to float: 'long'"
+    )
 
 
 def test_what_cannot_be_studied_is_told_in_a_sentence(course):
@@ -190,6 +240,21 @@ def test_a_crash_after_the_report_is_no_result(launcher, end, told):
     )
     found = run_program(text, ranks=2, launcher=launcher)
     assert found.ranks == () and told in found.failure and not found.is_certain
+
+
+def test_of_a_long_output_the_end_is_kept(monkeypatch):
+    """It lies in memory, and a program may print without end."""
+    monkeypatch.setattr("grader.study.measure._MAX_OUTPUT_NUM_BYTES", 1 << 20)
+    text = """if True:
+        import os, time
+        num_bytes = 0
+        while os.fstat(1).st_size >= num_bytes:
+            num_bytes = os.fstat(1).st_size
+            print('x' * 100_000, flush=True)
+            time.sleep(0.01)
+        raise ValueError("it has become shorter")
+    """
+    assert run_program(text).failure == "crashed: ValueError: it has become shorter"
 
 
 @pytest.mark.parametrize("launcher", Launcher)

@@ -76,12 +76,12 @@ def points(extent):
             for size in (BATCH_SIZE // ranks for ranks in RANKS[1:])
         ),
         *(_training(sync(way, n), way, n, epochs, extent) for n in few for way in WAYS),
+        *(_reducing(way, ranks, extent) for ranks in REDUCING_RANKS for way in REDUCTIONS),
         *(
             _training(asynchronous(m, w), "async", m + w, epochs, extent, masters=m)
             for m in MASTERS
             for w in WORKERS
         ),
-        *(_reducing(way, ranks, extent) for ranks in REDUCING_RANKS for way in REDUCTIONS),
         *(
             _training(
                 gentle(2, w), "async", 2 + w, epochs, extent,

@@ -30,10 +30,10 @@ from .plan import (
 
 SERIAL = "serial"
 _SLOW = (
-    " With `rate / workers` steps are divided by the number of workers (Zhang et al. 2016): old "
-    "gradients then do less harm, but little is learned in so few steps, as the serial program "
-    "shows."
+    ' With "rate / workers" steps are divided by the number of workers (Zhang et al. 2016): old '
+    "gradients then do less harm, but little is learned in so few steps."
 )
+_SLOW_ALONE = " The serial program at that rate shows how little."
 
 
 def training_figures(results):
@@ -134,7 +134,8 @@ def _async(results):
                 label, dots_of(results, spreads, lambda workers, more=num_others: workers + more)
             )
         )
-    slow = _SLOW if any(each.dots for each in accuracies[len(MASTERS) :]) else ""
+    of_masters, alone_too = (bool(each.dots) for each in accuracies[len(MASTERS) :])
+    slow = _SLOW * (of_masters or alone_too) + _SLOW_ALONE * alone_too
     times.append(level(SERIAL, alone, WORKERS))
     accuracies.append(level(SERIAL, results.spread(serial(), "accuracy"), WORKERS))
     common: dict[str, Any] = {"x_label": "workers", "x_ticks": WORKERS, "is_log_x": True}

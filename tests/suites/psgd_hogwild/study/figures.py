@@ -39,11 +39,11 @@ def figures(results):
     speed_ups.append(Series("as many times as processes", _exact(ideal), True, has_marks=False))
     serial = results.spread(SERIAL, "accuracy")
     if serial is not None:
-        dots = tuple(Dot.of(n, serial) for n in (1, 5))
+        dots = tuple(Dot.of(n, serial) for n in (PROCESSES[0], PROCESSES[-1]))
         accuracies.append(Series(SERIAL, dots, has_marks=False))
     network = (
         "Modelled: the time of one rank divided by the ranks, and two collectives of all "
-        f"parameters; {NETWORK.describe()}."
+        f"parameters; {NETWORK.describe()}. Hogwild sends nothing that could be modelled."
     )
     common: dict[str, Any] = {"x_label": "processes", "x_ticks": PROCESSES}
     return [

@@ -4,10 +4,18 @@ from grader.study import compared
 
 from .plan import PROCESSES, SERIAL, WAYS, named
 
+_ROUNDING = 1e-5
+"""By so much of themselves sums of parameters may differ in float32."""
+
 
 def findings(results):
     """Return sentences; where something was not measured, none about it."""
-    return [*_network(results), *_speed_ups(results), *_accuracies(results)]
+    return [
+        *_network(results),
+        *_equal_models(results),
+        *_speed_ups(results),
+        *_accuracies(results),
+    ]
 
 
 def _network(results):
@@ -15,6 +23,19 @@ def _network(results):
     reports = [run[0] for name in names for run in results.reports(name)]
     if any(report["network"] == "plain" for report in reports):
         yield "network.py was not handed in: measured with a plain network of two linear layers."
+
+
+def _equal_models(results):
+    """Say on how many ranks parallel SGD left them with different models."""
+    for n in PROCESSES[1:]:
+        for ranks in results.reports(named("psgd", n)):
+            sums = [rank["parameters"] for rank in ranks]
+            if max(sums) - min(sums) > _ROUNDING * max(sums):
+                yield (
+                    f"WRONG: {named('psgd', n)}: the ranks end with different models; each is to "
+                    "return the average."
+                )
+                break
 
 
 def _speed_ups(results):

@@ -1,15 +1,18 @@
 """Charts and tables of VGG-11 five ways."""
 
-import math
+from grader.study import Chart, Dot, Series, Table
 
-from grader.study import Chart, Dot, Network, Series, Spread, Table
-
-from .plan import BATCH_SIZE, LABELS, NODES, WAYS, WINDOWS, named, single_share
-
-NETWORK = Network()
-_MIB = 2**20
-_BACKWARD = 2 / 3
-"""The share of computing during which DistributedDataParallel may reduce."""
+from .marks import (
+    NETWORK,
+    dot_ms,
+    each_iteration_s,
+    iteration_s,
+    losses,
+    modelled_s,
+    nodes_of,
+)
+from .plan import BATCH_SIZE, LABELS, NODES, WAYS, WINDOWS, named
+from .scaling import scaling
 
 
 def figures(results):
@@ -17,73 +20,21 @@ def figures(results):
     return [
         _iteration_times(results),
         _windows(results),
+        _each_iteration(results),
         _losses(results),
         _loss_table(results),
         _tests(results, "test_loss", "Average loss on the test images", "loss", False),
         _tests(results, "test_accuracy", "Accuracy on the test images", "accuracy", True),
-        _scaling(results),
+        *scaling(results),
     ]
-
-
-def nodes_of(way):
-    """Return on how many nodes a way is compared with the others."""
-    return 1 if way == "single" else 4
-
-
-def iteration_s(results, name, window):
-    """Return the mean time of the iterations of a window, on the slowest node; None if too few."""
-    first, last = window
-    means = []
-    for nodes in results.reports(name):
-        times_s = [node["times_s"][first : last + 1] for node in nodes]
-        if all(len(each) == last + 1 - first for each in times_s):
-            means.append(max(sum(each) / len(each) for each in times_s))
-    return Spread.of(means) if means else None
-
-
-def losses(results, name):
-    """Return the loss of each iteration, the mean over the nodes, of the first run."""
-    for nodes in results.reports(name):
-        return [sum(each) / len(each) for each in zip(*(n["losses"] for n in nodes), strict=False)]
-    return []
-
-
-def modelled_s(results, way, nodes):
-    """Return the modelled time of an iteration; None where its computing was not measured.
-
-    Part 2a goes through node 0, one message after the other; the others are rings, of each tensor,
-    or of DistributedDataParallel's buckets while backward goes on.
-    """
-    alone = named("single", 1) if nodes == 1 else single_share(nodes)
-    compute = iteration_s(results, alone, WINDOWS[0])
-    if compute is None:
-        return None
-    if way == "single" or nodes == 1:
-        return compute.median
-    tensors = results.reports(alone)[0][0]["num_bytes"]
-    if way in ("gather_scatter", "isend_irecv"):
-        return compute.median + sum(NETWORK.star_s(nodes, num_bytes) for num_bytes in tensors)
-    if way == "allreduce":
-        return compute.median + sum(NETWORK.ring_s(nodes, num_bytes) for num_bytes in tensors)
-    total = sum(tensors)
-    # A first bucket of 1 MiB, then of 25 MiB each.
-    buckets = 1 + math.ceil(max(0, total / _MIB - 1) / 25)
-    ring_s = buckets * NETWORK.ring_s(nodes, total / buckets)
-    return compute.median + max(0.0, ring_s - compute.median * _BACKWARD)
-
-
-def _dot(results, x, spread, nodes, factor=1.0):
-    many = results.is_oversubscribed(nodes)
-    return Dot(x, spread.median * factor, spread.low * factor, spread.high * factor, many)
 
 
 def _iteration_times(results):
     measured, modelled = [], []
-    for way, label in WAYS.items():
-        label = LABELS[way]
+    for way, label in LABELS.items():
         spread = iteration_s(results, named(way, nodes_of(way)), WINDOWS[0])
         if spread is not None:
-            measured.append(_dot(results, label, spread, nodes_of(way), 1e3))
+            measured.append(dot_ms(results, label, spread, nodes_of(way)))
             model = modelled_s(results, way, nodes_of(way))
             if model is not None:
                 modelled.append(Dot.exact(label, model * 1e3))
@@ -117,6 +68,22 @@ def _windows(results):
         ("program", "nodes", *heads, "modelled (ms)"), tuple(rows),
         "On the slowest node. Iteration 0 is left out: it also pays for what is done only once. "
         f"Modelled on {NETWORK.describe()}.",
+    )  # fmt: skip
+
+
+def _each_iteration(results):
+    series = []
+    for way, label in LABELS.items():
+        is_many = results.is_oversubscribed(nodes_of(way))
+        times_s = each_iteration_s(results, named(way, nodes_of(way)))
+        dots = (Dot(i, t * 1e3, t * 1e3, t * 1e3, is_many) for i, t in enumerate(times_s))
+        series.append(Series(label, tuple(dots)))
+    return Chart(
+        "each_iteration", "Time of each iteration, five ways", "iteration", "time (ms)",
+        tuple(series),
+        f"{BATCH_SIZE} examples in all, one node or four; on the slowest node, of the first run. "
+        "The mean over any window of iterations can be taken from the data.",
+        is_log_y=True,
     )  # fmt: skip
 
 
@@ -167,24 +134,4 @@ def _tests(results, key, title, y_label, is_share):
         "Of node 0's model after all iterations; the nodes of one program differ only in the "
         "running means of batch normalization. Few iterations of a narrow network learn little.",
         is_bars=True, is_share=is_share,
-    )  # fmt: skip
-
-
-def _scaling(results):
-    series = []
-    for way in WAYS:
-        if way == "single":
-            continue
-        spreads = {n: iteration_s(results, named(way, n), WINDOWS[0]) for n in NODES}
-        dots = [_dot(results, n, s, n, 1e3) for n, s in spreads.items() if s is not None]
-        series.append(Series(LABELS[way], tuple(dots)))
-    for way in ("gather_scatter", "allreduce", "ddp"):
-        model = {n: modelled_s(results, way, n) for n in NODES}
-        dots = [Dot.exact(n, each * 1e3) for n, each in model.items() if each is not None]
-        series.append(Series(f"{LABELS[way]}, modelled", tuple(dots), True))
-    return Chart(
-        "scaling", "Time of an iteration on 1, 2 and 4 nodes", "nodes", "time (ms)",
-        tuple(series),
-        f"{BATCH_SIZE} examples in all, iterations 1 to 9. Modelled: {NETWORK.describe()}.",
-        is_log_x=True, x_ticks=NODES,
     )  # fmt: skip

@@ -35,7 +35,13 @@ def main():
     model = psgd(comm, model, training_set, seed=100 * given["repeat"], **options)
     comm.Barrier()
     time_s = time.perf_counter() - begin_s
-    report(comm.Get_rank(), time_s=time_s, accuracy=accuracy(model, test_set), network=NETWORK)
+    report(
+        comm.Get_rank(),
+        time_s=time_s,
+        accuracy=accuracy(model, test_set),
+        parameters=sum(parameter.abs().sum().item() for parameter in model.parameters()),
+        network=NETWORK,
+    )
 
 
 try:

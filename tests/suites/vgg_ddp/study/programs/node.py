@@ -47,7 +47,8 @@ def watch(batch_size):
     class Loader(torch.utils.data.DataLoader):
         def __init__(self, dataset, *_, **options):
             options = {name: options.get(name) for name in ("shuffle", "sampler")}
-            super().__init__(dataset, batch_size=batch_size if dataset.train else 250, **options)
+            is_training = getattr(dataset, "train", True)  # a Subset does not say
+            super().__init__(dataset, batch_size=batch_size if is_training else 250, **options)
 
         def __iter__(self):
             for examples, labels in super().__iter__():

@@ -1,0 +1,70 @@
+"""Figures of VGG-11 on 1, 2 and 4 nodes: the same batch for all, and the same for each."""
+
+from grader.study import Chart, Dot, Series, Table
+
+from .marks import NETWORK, dot_ms, iteration_s, losses, modelled_s
+from .plan import BATCH_SIZE, BATCH_SIZE_EACH, DISTRIBUTED, LABELS, NODES, WINDOWS, named
+
+_IN_ALL = dict.fromkeys(NODES, BATCH_SIZE)
+_ON_EACH = {nodes: BATCH_SIZE_EACH * nodes for nodes in NODES}
+"""Examples of all nodes together, by nodes."""
+
+_MODELLED = ("gather_scatter", "allreduce", "ddp")
+"""isend and irecv send as much as gather and scatter."""
+_LAST = 3
+"""So many of the last losses are averaged."""
+
+
+def scaling(results):
+    """Return both charts, and the table of losses."""
+    return [
+        _times(results, "scaling", f"{BATCH_SIZE} examples in all", _IN_ALL),
+        _times(results, "scaling_each", f"{BATCH_SIZE_EACH} examples on each", _ON_EACH),
+        _losses(results),
+    ]
+
+
+def _times(results, name, work, batch_sizes):
+    series = []
+    for way in DISTRIBUTED:
+        spreads = {
+            nodes: iteration_s(results, named(way, nodes, batch_size), WINDOWS[0])
+            for nodes, batch_size in batch_sizes.items()
+        }
+        dots = [dot_ms(results, n, s, n) for n, s in spreads.items() if s is not None]
+        series.append(Series(LABELS[way], tuple(dots)))
+    for way in _MODELLED:
+        model = {n: modelled_s(results, way, n, size) for n, size in batch_sizes.items()}
+        dots = [Dot.exact(n, each * 1e3) for n, each in model.items() if each is not None]
+        series.append(Series(f"{LABELS[way]}, modelled", tuple(dots), True))
+    return Chart(
+        name, f"Time of an iteration on 1, 2 and 4 nodes, {work}", "nodes", "time (ms)",
+        tuple(series),
+        f"{work}, iterations 1 to 9. Modelled: {NETWORK.describe()}.",
+        is_log_x=True, x_ticks=NODES,
+    )  # fmt: skip
+
+
+def _losses(results):
+    rows = []
+    for way in DISTRIBUTED:
+        for nodes, batch_size in dict.fromkeys([*_IN_ALL.items(), *_ON_EACH.items()]):
+            name = named(way, nodes, batch_size)
+            series = losses(results, name)
+            accuracy = results.spread(name, "test_accuracy")
+            rows.append(
+                (
+                    LABELS[way],
+                    nodes,
+                    batch_size // nodes,
+                    sum(series[-_LAST:]) / len(series[-_LAST:]) if series else None,
+                    accuracy.text("{:.1%}") if accuracy else results.why_in_short(name),
+                )
+            )
+    return Table(
+        "scaling_losses", "Loss and accuracy on 1, 2 and 4 nodes",
+        ("program", "nodes", "examples on each", f"last {_LAST} losses, mean", "test accuracy"),
+        tuple(rows),
+        "All after the same number of iterations. Training loss of the first run, the mean over "
+        "the nodes. A smaller batch has a noisier gradient, and fewer examples are seen.",
+    )  # fmt: skip
