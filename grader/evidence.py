@@ -108,6 +108,8 @@ class Differences:
     num_elements: int
     elements: tuple[DifferingElement, ...]
     """The first of them."""
+    made_of: str = ""
+    """Whose contributions are in the first of them, in words; empty where that is not known."""
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ from grader.points import total
 from grader.trace.calls import Trace
 
 BACKENDS = ("mpi", "mpi-student", "mpi-script", "torch", "torch-script", "none")
-"""What connects the ranks of a part.
+"""What connects the ranks of a part; `none`: nothing.
 
 `mpi`: MPI, of which a probe gets a communicator. `mpi-student`: the submission calls MPI.Init and
 MPI.Finalize and uses COMM_WORLD. `mpi-script`: it uses COMM_WORLD and finds MPI initialised.
-`torch`: torch.distributed, with a process group for each case. `torch-script`: the submission calls
-init_process_group. `none`: nothing."""
+`torch`: torch.distributed, with a group for each case. `torch-script`: the submission makes it."""
 
 
 class Verdict(StrEnum):
@@ -65,7 +64,7 @@ class Array:
     shape: tuple[int | None, ...]
     """None for a length the judge cannot know beforehand."""
     finite: bool = True
-    max_num_bytes: int = 64 << 20
+    max_num_bytes: int = 64 << 20  # with None in the shape: of all such results of a rank together
 
 
 @dataclass(frozen=True)
@@ -138,6 +137,8 @@ class Outcome:
     """How many processes showed themselves to the zygote; None where nobody counted."""
     num_processes_at_once: int | None = None
     """The most of them that were alive at one moment."""
+    opened_packages: tuple[str, ...] = ()
+    """Of watched ones, whose code was opened by any program, where the kernel is asked."""
 
     def __getitem__(self, name: str) -> list[Any]:
         """Return the result `name` of every rank, in rank order."""

@@ -15,7 +15,7 @@ from grader.report.export.formats import Export
 from grader.report.feedback import for_student
 from grader.report.files import remains, require_writable, unwritten
 from grader.report.page import Page
-from grader.report.saved import saved
+from grader.report.saved import SavedByOtherVersionError, saved
 
 
 def named_submission(options: argparse.Namespace) -> Path:
@@ -93,15 +93,23 @@ def _unwritten(export: Export, report: Report, options: argparse.Namespace) -> s
     return unwritten(export.file, text)
 
 
-def _earlier(options: argparse.Namespace) -> Report | None:
-    """Return the report of --since; None where it is not there yet. Raises UsageError."""
+def _earlier(options: argparse.Namespace) -> Report | SavedByOtherVersionError | None:
+    """Return the report of --since; None where it is not there yet. Raises UsageError.
+
+    One of another version is no reason to grade nothing: it is returned why there is no difference.
+    """
     is_there = options.since is not None and options.since.exists()
-    return saved(options.since) if is_there else None
+    try:
+        return saved(options.since) if is_there else None
+    except SavedByOtherVersionError as error:
+        return error
 
 
-def _changes(earlier: Report | None, report: Report, page: Page) -> str:
+def _changes(earlier: Report | SavedByOtherVersionError | None, report: Report, page: Page) -> str:
     if earlier is None:
         return "Since the last report: there was none yet."
+    if isinstance(earlier, SavedByOtherVersionError):
+        return "Since the last report: not comparable: another version of the grader wrote it."
     try:
         return comparison.changes_text(comparison.compare(earlier, report), page)
     except ValueError as error:

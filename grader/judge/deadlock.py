@@ -10,14 +10,6 @@ from grader.judge.wait_conditions import WaitCondition, needs_of
 from grader.trace.calls import Trace
 
 
-def explain_deadlock(
-    trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
-) -> str | None:
-    """Return one sentence that says why no rank will ever go on; see find_deadlock."""
-    found = find_deadlock(trace, returned, makes_progress=makes_progress)
-    return None if found is None else found[0]
-
-
 def find_deadlock(
     trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
 ) -> tuple[str, Deadlock] | None:

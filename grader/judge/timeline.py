@@ -14,6 +14,7 @@ from grader.judge.pending_requests import have_got
 from grader.judge.wording import name_of, place_of
 from grader.trace.calls import (
     ANY_SOURCE,
+    ANY_TAG,
     NO_PEER,
     PROC_NULL,
     Call,
@@ -174,7 +175,9 @@ def _note(call: Call) -> str:
         peer = call.matched_source if call.peer == ANY_SOURCE else call.peer
         who = f"rank {peer}" if peer >= 0 else "any rank"
         if call.is_send or call.is_receive:
-            said += [f"{'to' if call.is_send else 'from'} {who}", f"tag {call.tag}"]
+            tag = call.matched_tag if call.tag == ANY_TAG else call.tag
+            said.append(f"{'to' if call.is_send else 'from'} {who}")
+            said.append(f"tag {tag}" if tag >= 0 else "any tag")
         else:
             said.append(who)
     if call.num_bytes >= 0:

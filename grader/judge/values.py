@@ -1,6 +1,6 @@
 """Compares what ranks returned with the oracle, and says where and how it differs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,13 @@ from grader.judge.agreement import agreement_text
 from grader.judge.check_failures import WrongAnswer
 from grader.judge.differences import extent_text, first_index, index_text, shortest_different
 
-__all__ = ["assert_every_rank", "assert_unchanged", "reduction_tolerance", "shortest_different"]
+__all__ = [
+    "assert_every_rank",
+    "assert_unchanged",
+    "differences_of",
+    "reduction_tolerance",
+    "shortest_different",
+]
 
 Values = NDArray[Any]
 
@@ -56,13 +62,13 @@ def assert_every_rank(
         first = min(problems)
         others = agreement_text(arrays, expected, sorted(problems))
         prefix = f"{label}: " if label else ""
-        differences = (
-            _differences(rank, np.asarray(arrays[rank]), expected[rank], rtol, tolerance, name)
+        differences = tuple(
+            differences_of(rank, got, wanted, ~_close(got, wanted, rtol, tolerance), name=name)
             for rank in sorted(problems)[:_MOST_ARRAYS]
+            for got, wanted in [(np.asarray(arrays[rank]), expected[rank])]
+            if got.shape == wanted.shape
         )
-        raise WrongAnswer.at(
-            f"{prefix}rank {first}: {problems[first]}{others}", tuple(filter(None, differences))
-        )
+        raise WrongAnswer.at(f"{prefix}rank {first}: {problems[first]}{others}", differences)
 
 
 def assert_unchanged(
@@ -123,19 +129,26 @@ def _problem(got: Values, wanted: Values, rtol: float, atol: Values, name: str) 
     )
 
 
-def _differences(
-    rank: int, got: Values, wanted: Values, rtol: float, atol: Values, name: str
-) -> Differences | None:
-    """Return the first elements of one rank's array that differ; None where its shape does."""
-    if got.shape != wanted.shape:
-        return None
-    wrong = ~_close(got, wanted, rtol, atol)
+def differences_of(
+    rank: int,
+    got: Values,
+    expected: Values,
+    wrong: NDArray[np.bool_],
+    *,
+    name: str = "",
+    place: Callable[[int], str] | None = None,
+) -> Differences:
+    """Return the first elements of one rank's array that differ, for `WrongAnswer.at`.
+
+    got, expected, wrong: of one shape; wrong says which elements differ.
+    name: of the array, as the student knows it. place: words for an element by its index in the
+    flat array; `[1, 3]` where it is not given.
+    """
     elements = []
-    for place in np.flatnonzero(wrong)[:_MOST_ELEMENTS]:
-        index = tuple(int(i) for i in np.unravel_index(int(place), wrong.shape))
-        elements.append(
-            DifferingElement(index_text(index), *shortest_different(got[index], wanted[index]))
-        )
+    for flat in np.flatnonzero(wrong)[:_MOST_ELEMENTS].tolist():
+        index = tuple(int(i) for i in np.unravel_index(flat, wrong.shape))
+        shown = index_text(index) if place is None else place(flat)
+        elements.append(DifferingElement(shown, *shortest_different(got[index], expected[index])))
     return Differences(rank, name, int(np.count_nonzero(wrong)), wrong.size, tuple(elements))
 
 

@@ -73,7 +73,7 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
         for other in set(range(n)) - {rank}:
             sent = to_all.where(to_all.column("peer") == other)
             num_bytes = sent.total("num_bytes")
-            headers = PICKLE_NUM_BYTES * sent.total("pickled")
+            headers = PICKLE_NUM_BYTES * int(sent.flag("pickled").sum())
             if not _fits(num_bytes, (length, length), item_num_bytes, headers):
                 raise RuleViolation(
                     f"rank {rank} sent rank {other} {_elements(num_bytes, item_num_bytes)}; in the "
@@ -95,7 +95,7 @@ def _assert_volume(
     """Assert that each rank, and all together, sent between the two numbers of elements."""
     sent = bytes_sent(trace)
     headers = [
-        PICKLE_NUM_BYTES * recorded_sends(trace, rank).total("pickled")
+        PICKLE_NUM_BYTES * int(recorded_sends(trace, rank).flag("pickled").sum())
         for rank in range(len(trace.ranks))
     ]
     if in_all[0] > 0 and not any(sent):

@@ -103,8 +103,8 @@ def command_again(report: Report, part: PartResult) -> str:
     is_mount = report.mode != "local" and report.submission == _MOUNTED_SUBMISSION
     if is_mount:
         # Who mounts a folder may have the image and nothing else of ours.
-        command = f'docker run --rm -v "$PWD:{_MOUNTED_SUBMISSION}:ro" IMAGE check '
-        command += _MOUNTED_SUBMISSION
+        command = f'docker run --rm --network none -v "$PWD:{_MOUNTED_SUBMISSION}:ro" '
+        command += f"IMAGE check {_MOUNTED_SUBMISSION}"
     else:
         mode = "check" if report.mode == "local" else "run"
         course = shlex.quote(visible(report.course_folder))

@@ -7,19 +7,25 @@ obeys what a submission put in.
 
 import dataclasses
 import json
+from collections.abc import Callable
 from typing import Any
 
 from grader.errors import GraderError
 from grader.model import PartResult, Report
 from grader.report import reading
 from grader.report.deductions import worst_verdict
+from grader.report.earlier_versions import upgraded
 from grader.report.json_text import dump
 from grader.report.json_text import number as _number
 from grader.report.json_text import valid as _text
 from grader.report.safe_text import one_line
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 8
 _UNREADABLE = "the grading gave a report that cannot be read"
+
+
+class OtherSchemaVersionError(GraderError):
+    """A report of another schema version than this grader reads."""
 
 
 def render(report: Report) -> str:
@@ -30,17 +36,26 @@ def render(report: Report) -> str:
 def parse(text: str | bytes) -> Report:
     """Return the report that `render` wrote, when the grading ran in a container.
 
-    Raises GraderError when the text is anything else.
+    Raises GraderError when the text is anything else, OtherSchemaVersionError for another version.
     """
+    return _parse(text, lambda data: data)
+
+
+def parse_saved(text: str | bytes) -> Report:
+    """Return the report that `render` of this or an earlier release wrote; raises as `parse`."""
+    return _parse(text, lambda data: upgraded(data, SCHEMA_VERSION))
+
+
+def _parse(text: str | bytes, prepared: Callable[[Any], Any]) -> Report:
     try:
-        data = json.loads(text)
+        data = prepared(json.loads(text))
         _refuse_other_versions(data)
         report = reading.report(data)
         if _report(report) != data:
             raise ValueError("it has keys or sums that do not belong there")
     except KeyError as error:
         raise GraderError(f"{_UNREADABLE}: it has no {error}") from None
-    except (OverflowError, RecursionError, TypeError, ValueError) as error:
+    except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:
         raise GraderError(f"{_UNREADABLE}: {one_line(str(error), 200)}") from None
     return report
 
@@ -50,7 +65,7 @@ def _refuse_other_versions(data: Any) -> None:
         raise TypeError("it is no JSON object")
     version = data.get("schema_version", SCHEMA_VERSION)
     if version != SCHEMA_VERSION:
-        raise GraderError(
+        raise OtherSchemaVersionError(
             f"the report has schema_version {version!r:.20}, this grader reads {SCHEMA_VERSION}; "
             "take the image and the grader of one release"
         )

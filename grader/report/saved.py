@@ -5,15 +5,25 @@ from pathlib import Path
 from grader.errors import GraderError, UsageError
 from grader.model import Report
 from grader.report import json_report
+from grader.report.json_report import OtherSchemaVersionError
+
+
+class SavedByOtherVersionError(UsageError):
+    """A saved report of another schema version than this grader reads."""
 
 
 def saved(file: Path) -> Report:
-    """Return the report in a file. Raises UsageError where it is none of this grader."""
+    """Return the report in a file.
+
+    Raises SavedByOtherVersionError for one of another version, UsageError where it is none.
+    """
     try:
-        return json_report.parse(file.read_bytes())
+        return json_report.parse_saved(file.read_bytes())
     except OSError as error:
         raise UsageError(
             f"{file} cannot be read: {error.strerror}; name a report that --json has written"
         ) from None
+    except OtherSchemaVersionError as error:
+        raise SavedByOtherVersionError(f"{file} is no report of this grader: {error}") from None
     except GraderError as error:
         raise UsageError(f"{file} is no report of this grader: {error}") from None

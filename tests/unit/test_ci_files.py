@@ -239,6 +239,9 @@ def run_step(name: str, programs: Path, variables: dict[str, str]) -> subprocess
             "secret",
             ["registry.example.org --username alice --password-stdin: secret"],
         ),
+        ("course/grade", "secret", ["docker.io --username alice --password-stdin: secret"]),
+        ("localhost/grade", "secret", ["localhost --username alice --password-stdin: secret"]),
+        ("r:5000/grade", "secret", ["r:5000 --username alice --password-stdin: secret"]),
     ],
 )
 def test_the_runners_token_goes_to_its_own_registry_alone(tmp_path, image, own, logins):

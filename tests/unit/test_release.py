@@ -38,7 +38,7 @@ def test_linters_find_nothing(command):
     ("command", "old", "new"),
     [
         (LINTERS[0], "runs-on:", "runs_on:"),
-        (LINTERS[1], "actions/checkout@11bd71901bbe5b1630ceea73d27597364c9af683", "a/b@main"),
+        (LINTERS[1], "actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8", "a/b@main"),
         (LINTERS[1], "permissions:\n      contents: write", "permissions: write-all"),
         (LINTERS[1], '"$GITHUB_REF_NAME" != ', '"${{ github.head_ref }}" != '),
     ],

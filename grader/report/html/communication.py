@@ -9,6 +9,8 @@ from grader.report.html.markup import Markup, beside_table, element, figure, tab
 _MOST_RANKS = 32
 _MOST_LABELS = 8
 _WIDEST = 6.0
+_MOST_INK = 60.0
+"""Of all arrows together, as widths: where every rank sends to every other, thin ones are seen."""
 
 
 def communication(evidence: Evidence) -> Markup | None:
@@ -21,13 +23,17 @@ def communication(evidence: Evidence) -> Markup | None:
     is_whole = len(ring) == evidence.num_ranks
     circle = Circle(ring if is_whole else tuple(range(evidence.num_ranks)))
     most = max(each.num_bytes for each in edges) or 1
+    widest = min(_WIDEST, _MOST_INK / len(edges))
+    has_room = len(edges) <= _MOST_LABELS and (
+        evidence.num_ranks == 2 or not {pair[::-1] for pair in pairs} & {*pairs}
+    )
     arrows = [
         circle.arrow(
             each.source,
             each.destination,
             "send",
-            max(1.0, _WIDEST * math.sqrt(each.num_bytes / most)),
-            bytes_text(each.num_bytes) if len(edges) <= _MOST_LABELS else "",
+            max(1.0, widest * math.sqrt(each.num_bytes / most)),
+            bytes_text(each.num_bytes) if has_room else "",
         )
         for each in edges
     ]

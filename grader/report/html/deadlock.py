@@ -6,6 +6,8 @@ from grader.report.html.communication import bytes_text
 from grader.report.html.markup import Markup, beside_table, element, figure, table
 
 _MOST_RANKS = 32
+_BEND_OF_LAST = 0.3
+"""More than that of an arrow of who waits, which may go the same way."""
 
 
 def deadlock(evidence: Evidence) -> Markup | None:
@@ -18,48 +20,57 @@ def deadlock(evidence: Evidence) -> Markup | None:
     children = [element("p", told, class_="message"), element("p", _last_text(last, evidence))]
     if evidence.num_ranks <= _MOST_RANKS:
         children.insert(0, _picture(found, evidence.num_ranks, last, told))
-        children.insert(1, _key(last))
+        children.insert(1, _key(found, evidence.num_ranks, last))
     return figure("The deadlock: who waits for whom", *children, _table(found))
 
 
 def _picture(found: Deadlock, num_ranks: int, last: Message | None, told: str) -> Markup:
     circle = Circle(tuple(range(num_ranks)))
-    cycle = set(zip(found.cycle, (*found.cycle[1:], *found.cycle[:1]), strict=True))
-    waits = [
-        (each.rank, other)
-        for each in found.waiting
-        for other in each.waits_for
-        if other in circle.ranks and other != each.rank
-    ]
     arrows = [
-        circle.arrow(*pair, "cycle" if pair in cycle else "waits", 4 if pair in cycle else 2)
-        for pair in sorted(waits, key=lambda pair: pair in cycle)
+        *(circle.arrow(*pair, "waits") for pair in _waits_outside_of_the_cycle(found, num_ranks)),
+        *(circle.arrow(*pair, "cycle", 4) for pair in _pairs_of_the_cycle(found)),
     ]
     if last is not None:
-        arrows.append(circle.arrow(last.source, last.destination, "last"))
-    places = {each.rank: _where(each) for each in found.waiting}
+        arrows.append(circle.arrow(last.source, last.destination, "last", bend=_BEND_OF_LAST))
+    notes = {rank: ("returned",) for rank in found.gone} | {
+        each.rank: _where(each) for each in found.waiting
+    }
     nodes = [
-        circle.node(
-            rank,
-            places.get(rank, "returned" if rank in found.gone else ""),
-            is_gone=rank in found.gone,
-        )
-        for rank in circle.ranks
+        circle.node(rank, *notes.get(rank, ()), is_gone=rank in found.gone) for rank in circle.ranks
     ]
     return circle.picture(f"Who waits for whom. {told}", *arrows, *nodes)
 
 
-def _where(found: WaitingRank) -> str:
+def _pairs_of_the_cycle(found: Deadlock) -> list[tuple[int, int]]:
+    return list(zip(found.cycle, (*found.cycle[1:], *found.cycle[:1]), strict=True))
+
+
+def _waits_outside_of_the_cycle(found: Deadlock, num_ranks: int) -> list[tuple[int, int]]:
+    cycle = _pairs_of_the_cycle(found)
+    return [
+        (each.rank, other)
+        for each in found.waiting
+        for other in each.waits_for
+        if other in range(num_ranks) and (each.rank, other) not in cycle
+    ]
+
+
+def _where(found: WaitingRank) -> tuple[str, ...]:
     _, _, line = found.place.rpartition(":")
-    return f"{found.call}, line {line}" if line else found.call
+    return (found.call, f"line {line}") if line else (found.call,)
 
 
-def _key(last: Message | None) -> Markup:
-    lines = ["thick: the cycle", "dashed: waits for, outside of the cycle"]
-    lines += ["dotted: the last message that arrived"] if last is not None else []
-    return element(
-        "p", f"{'; '.join(lines)}; a dashed circle: a rank that returned", class_="faint"
-    )
+def _key(found: Deadlock, num_ranks: int, last: Message | None) -> Markup:
+    """Return what the signs mean that the picture has."""
+    outside = ", outside of the cycle" if found.cycle else ""
+    signs = {
+        "thick: the cycle": bool(found.cycle),
+        f"dashed: waits for{outside}": bool(_waits_outside_of_the_cycle(found, num_ranks)),
+        "dotted: the last message that arrived": last is not None,
+        "a dashed circle: a rank that returned": bool(found.gone),
+    }
+    told = "; ".join(sign for sign, is_there in signs.items() if is_there)
+    return element("p", told, class_="faint")
 
 
 def _cycle_text(found: Deadlock) -> str:

@@ -3,18 +3,22 @@
 from grader.model import ManualPart, Report
 from grader.report.deductions import number_text, score_sentence
 from grader.report.html.circle import tips
-from grader.report.html.markup import Child, Markup, element, table
+from grader.report.html.markup import Child, Markup, breakable, element, table
 from grader.report.html.part import part_points, part_section, verdict_text
 from grader.report.html.whole import whole
 from grader.report.safe_text import one_line
 
 
-def render(report: Report) -> str:
-    """Return the report as one HTML page that loads nothing and runs nothing."""
+def render(report: Report, *, is_in_frame: bool = False) -> str:
+    """Return the report as one HTML page that loads nothing and runs nothing.
+
+    is_in_frame: it is to be the `srcdoc` of a frame, not a file.
+    """
     sections = [part_section(report, part, n) for n, part in enumerate(report.parts, 1)]
     main = element("main", _overview(report), *sections, *_manual(report.manual_parts))
     title = f"{one_line(report.assignment)}: {one_line(report.submission)}"
-    return whole(title, _skip(), tips(), _header(report), main, _footer(report))
+    body = (_skip(), tips(), _header(report), main, _footer(report))
+    return whole(title, *body, is_in_frame=is_in_frame)
 
 
 def _skip() -> Markup:
@@ -36,8 +40,8 @@ def _header(report: Report) -> Markup:
 def _overview(report: Report) -> Markup:
     rows: list[tuple[Child, ...]] = [
         (
-            element("a", one_line(part.name), href=f"#part-{number}"),
-            verdict_text(part.verdict),
+            element("a", breakable(one_line(part.name)), href=f"#part-{number}"),
+            verdict_text(part.verdict, is_narrow=True),
             part_points(part),
         )
         for number, part in enumerate(report.parts, 1)
@@ -53,8 +57,15 @@ def _manual(parts: tuple[ManualPart, ...]) -> list[Markup]:
         (one_line(part.title), one_line(part.found), f"{number_text(part.max_points)} pending")
         for part in parts
     ]
-    content = table("Marked by a person", ("what", "found", "points"), rows)
-    return [element("section", element("div", content, class_="parts"))]
+    content = table("What is pending", ("what", "found", "points"), rows)
+    return [
+        element(
+            "section",
+            element("h2", "Marked by a person", id="manual"),
+            element("div", content, class_="parts"),
+            aria_labelledby="manual",
+        )
+    ]
 
 
 def _footer(report: Report) -> Markup:

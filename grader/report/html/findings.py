@@ -2,6 +2,7 @@
 
 from grader.evidence import Budget, Differences, Evidence, SourceExcerpt
 from grader.report.html.markup import Child, Markup, beside_table, element, figure, joined, table
+from grader.report.html.numbers import short_number
 
 _TAB_NUM_COLUMNS = 4
 
@@ -10,17 +11,21 @@ def differences(evidence: Evidence) -> Markup | None:
     """Return expected beside actual for the first elements that differ; None for none."""
     if not evidence.differences:
         return None
-    return figure("Expected against actual", *map(_differing, evidence.differences))
+    shown = element("div", *map(_differing, evidence.differences), class_="beside")
+    return figure("Expected against actual", shown)
 
 
 def _differing(found: Differences) -> Markup:
     rows: list[tuple[Child, ...]] = [
         (f"{found.name}{each.index}", each.expected, each.actual) for each in found.elements
     ]
-    told = f"rank {found.rank}: {found.num_differing} of {found.num_elements} elements differ"
+    verb = "differs" if found.num_differing == 1 else "differ"
+    told = f"rank {found.rank}: {found.num_differing} of {found.num_elements} elements {verb}"
     if found.num_differing > len(found.elements):
         number = f" {len(found.elements)}" if len(found.elements) > 1 else ""
         told += f"; the first{number} of them"
+    if found.made_of:
+        told += f"; in the first: {found.made_of}"
     return table(told, ("element", "expected", "actual"), rows)
 
 
@@ -58,38 +63,34 @@ def budgets(evidence: Evidence) -> Markup | None:
 
 def _bar(found: Budget, most: float) -> Markup:
     is_over = found.actual > found.allowed
-    label = f"{found.what}: {_quantity(found.actual, found.unit)}{' (over)' if is_over else ''}"
+    label = f"{found.what}: {_quantity(found.actual, found.unit)}, "
+    label += f"{'over the' if is_over else 'of'} {_quantity(found.allowed, found.unit)} allowed"
     marks = [_mark(found.allowed, most, "allowed")]
     if found.reference is not None:
         marks.append(_mark(found.reference, most, "reference"))
     bar = element(
         "rect",
         x="0",
-        y=20,
+        y=4,
         width=f"{96 * found.actual / most:.2f}%",
         height=12,
         class_="over" if is_over else "actual",
     )
-    allowed = _quantity(found.allowed, found.unit)
-    return element(
-        "svg",
-        element("title", f"{label}; allowed are {allowed}"),
-        element("text", label, x="0", y=14),
-        bar,
-        *marks,
-        width="100%",
-        height=40,
-        role="img",
-    )
+    drawn = element("svg", bar, *marks, width="100%", height=24, aria_hidden="true")
+    return element("div", label, drawn, class_="budget")
 
 
 def _mark(value: float, most: float, kind: str) -> Markup:
+    """Return a line across the bar, on a ground of its own: it may lie on any colour."""
     x = f"{96 * value / most:.2f}%"
-    return element("line", x1=x, x2=x, y1=16, y2=36, class_=kind)
+    return joined(
+        element("line", x1=x, x2=x, y1=0, y2=20, class_="ground"),
+        element("line", x1=x, x2=x, y1=0, y2=20, class_=kind),
+    )
 
 
 def _quantity(value: float, unit: str) -> str:
-    return f"{value:.6g} {unit}"
+    return f"{short_number(value, 6)} {unit}"
 
 
 def excerpts(evidence: Evidence) -> Markup | None:
@@ -100,14 +101,18 @@ def excerpts(evidence: Evidence) -> Markup | None:
 
 
 def _excerpt(found: SourceExcerpt) -> Markup:
+    """Return the lines as a table; what was found in several of them is told in the first."""
     rows = []
     before = None
+    first: dict[str, int] = {}
     for each in found.lines:
         if before is not None and each.line > before + 1:
             rows.append(element("tr", element("th", "⋮"), element("td", "")))
         before = each.line
         code = element("code", each.text.expandtabs(_TAB_NUM_COLUMNS))
-        finding = element("p", f"▲ {each.finding}", class_="finding") if each.finding else None
+        told_at = first.setdefault(each.finding, each.line)
+        told = each.finding if told_at == each.line else f"as in line {told_at}"
+        finding = element("p", f"▲ {told}", class_="finding") if each.finding else None
         rows.append(
             element(
                 "tr",

@@ -14,7 +14,7 @@ class Markup(str):
 Child = str | Markup | None
 Attribute = str | int | float | bool | None
 
-_VOID = frozenset({"br", "col", "hr", "input", "meta"})
+_VOID = frozenset({"base", "br", "col", "hr", "input", "meta", "wbr"})
 
 
 def text(shown: str) -> Markup:
@@ -41,6 +41,13 @@ def element(tag: str, *children: Child, **attributes: Attribute) -> Markup:
 def joined(*children: Child) -> Markup:
     """Return the children one after the other."""
     return Markup("".join(text(child) for child in children if child is not None))
+
+
+def breakable(name: str) -> Markup:
+    """Return a name that is broken after its underscores where there is no room for it."""
+    first, *others = name.split("_")
+    rest = [each for piece in others for each in (text("_"), element("wbr"), text(piece))]
+    return joined(first, *rest)
 
 
 def raw(tag: str, content: str) -> Markup:

@@ -18,7 +18,7 @@ from grader.report.evidence import Evidence, evidence
 from grader.report.html.communication import communication
 from grader.report.html.deadlock import deadlock
 from grader.report.html.findings import budgets, differences, excerpts
-from grader.report.html.markup import Markup, element, joined
+from grader.report.html.markup import Markup, breakable, element, joined
 from grader.report.html.timeline import timeline
 from grader.report.safe_text import one_line
 
@@ -33,6 +33,8 @@ _SIGNS = {
     Verdict.JUDGE_ERROR: ("!", "judge"),
 }
 _FAILED = ("✗", "bad")
+_NOTHING_TO_SEE = (Verdict.ACCEPTED, Verdict.NOT_ATTEMPTED)
+"""What does not have to be graded again to be understood."""
 
 
 def part_section(report: Report, part: PartResult, number: int) -> Markup:
@@ -40,13 +42,17 @@ def part_section(report: Report, part: PartResult, number: int) -> Markup:
     name = f"part-{number}"
     heading = element(
         "div",
-        element("h2", one_line(part.name), id=f"{name}-name"),
+        element("h2", breakable(one_line(part.name)), id=f"{name}-name"),
         verdict_text(part.verdict),
         element("span", part_points(part), class_="points"),
         class_="head",
     )
     held = passed(part)
-    blocks = [_loss(part, loss, f"{name}-{index}") for index, loss in enumerate(losses(part), 1)]
+    found = losses(part)
+    is_told = [loss.verdict for loss in found] == [part.verdict]
+    blocks = [
+        _loss(part, loss, f"{name}-{index}", is_told=is_told) for index, loss in enumerate(found, 1)
+    ]
     return element(
         "section",
         heading,
@@ -55,22 +61,23 @@ def part_section(report: Report, part: PartResult, number: int) -> Markup:
         *(_not_run(loss) for loss in not_run(part)),
         _held(held) if held else None,
         *(
-            _success(test, f"{name}-held", is_open=not blocks)
-            for test in held
+            _success(test, f"{name}-held-{index}", is_open=not blocks)
+            for index, test in enumerate(held, 1)
             if test.evidence is not None
         ),
         *(element("p", f"Note: {one_line(note)}") for note in part.notes),
-        _again(report, part) if part.verdict is not Verdict.ACCEPTED else None,
+        _again(report, part) if part.verdict not in _NOTHING_TO_SEE else None,
         id=name,
         aria_labelledby=f"{name}-name",
     )
 
 
-def verdict_text(verdict: Verdict) -> Markup:
-    """Return sign and word of a verdict, in its colour."""
+def verdict_text(verdict: Verdict, *, is_narrow: bool = False) -> Markup:
+    """Return sign and word of a verdict, in its colour; is_narrow: there may be no room for it."""
     sign, kind = _SIGNS.get(verdict, _FAILED)
     hidden = element("span", f"{sign} ", aria_hidden="true")
-    return element("span", hidden, verdict.value, class_=f"verdict {kind}")
+    word = breakable(verdict.value) if is_narrow else verdict.value
+    return element("span", hidden, word, class_=f"verdict {kind}")
 
 
 def part_points(part: PartResult) -> str:
@@ -80,18 +87,16 @@ def part_points(part: PartResult) -> str:
     return f"{number_text(part.points)} of {number_text(part.max_points)}"
 
 
-def _loss(part: PartResult, loss: Deduction, name: str) -> Markup:
+def _loss(part: PartResult, loss: Deduction, name: str, *, is_told: bool) -> Markup:
+    """Return why points were lost; is_told: the head of the part has its verdict already."""
     _, kind = _SIGNS.get(loss.verdict, _FAILED)
     message, clauses = loss.told()
     seen = next((test.evidence for test in loss.tests if test.evidence is not None), None)
     is_marked = part.verdict is not Verdict.JUDGE_ERROR
-    lost = [
-        element("li", element("b", f"{_lost(test, is_marked)} "), _sentence(test))
-        for test in loss.tests
-    ]
+    lost = [_priced(_lost(test, is_marked), test) for test in loss.tests]
     return element(
         "div",
-        element("h3", verdict_text(loss.verdict)),
+        None if is_told else element("h3", verdict_text(loss.verdict)),
         element("p", message, class_="message"),
         element("ul", *(element("li", clause) for clause in clauses)) if clauses else None,
         element("p", loss.meaning) if loss.meaning else None,
@@ -107,15 +112,20 @@ def _lost(test: TestResult, is_marked: bool) -> str:
     return f"{'-' if is_marked and lost else ''}{points_text(lost)}"
 
 
+def _priced(points: str, test: TestResult) -> Markup:
+    """Return what a test asks for, beside what it is worth."""
+    return element("li", element("b", f"{points} "), element("span", _sentence(test)))
+
+
 def _sentence(test: TestResult) -> str:
     where = f" ({one_line(test.where)})" if test.where else ""
     return f"{one_line(test.sentence)}{where}"
 
 
 def _pictures(seen: CaseEvidence, name: str) -> Markup:
-    about = f"What was seen: {one_line(seen.case)}" if seen.case else "What was seen"
+    about = f"What was seen: {one_line(seen.case)}"
     return joined(
-        element("p", about, class_="faint"),
+        element("p", about, class_="faint") if seen.case else None,
         deadlock(seen),
         differences(seen),
         budgets(seen),
@@ -144,19 +154,14 @@ def _printed(pieces: Sequence[Evidence]) -> list[Markup]:
 def _not_run(loss: Deduction) -> Markup:
     points = points_text(total(test.max_points for test in loss.tests))
     told = f"{_tests_text(loss.tests)} ({points}) {one_line(loss.message)}"
-    tests = [
-        element("li", f"{points_text(test.max_points)} {_sentence(test)}") for test in loss.tests
-    ]
-    return element("details", element("summary", told), element("ul", *tests))
+    tests = [_priced(points_text(test.max_points), test) for test in loss.tests]
+    return element("details", element("summary", told), element("ul", *tests, class_="tests"))
 
 
 def _held(tests: Sequence[TestResult]) -> Markup:
     gained = points_text(total(test.points for test in tests))
     verb = "holds" if len(tests) == 1 else "hold"
-    rows = [
-        element("li", element("b", f"+{points_text(test.points)} "), _sentence(test))
-        for test in tests
-    ]
+    rows = [_priced(f"+{points_text(test.points)}", test) for test in tests]
     return element(
         "details",
         element("summary", f"{_tests_text(tests)} {verb} ({gained})"),

@@ -51,7 +51,10 @@ section{border-top:2px solid var(--line);margin-top:1.5rem;padding-top:1rem}
 .loss.is-judge{border-color:var(--judge)}.loss.is-good{border-color:var(--good)}
 .message{font-weight:600}
 ul{margin:.4rem 0;padding-left:1.3rem}
-.tests li{margin:.2rem 0}.tests b{font-variant-numeric:tabular-nums}
+.tests{list-style:none;padding:0}.tests li{margin:.3rem 0}
+.tests b{font-variant-numeric:tabular-nums;white-space:nowrap}
+@media (min-width:30rem){.tests{display:grid;grid-template-columns:max-content 1fr;gap:0 .8rem}
+.tests li{display:grid;grid-column:1/-1;grid-template-columns:subgrid}}
 .scroll{overflow-x:auto;max-width:100%}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;color:var(--faint);padding:.2rem 0}
@@ -59,9 +62,11 @@ th,td{text-align:left;vertical-align:top;padding:.2rem .6rem .2rem 0;
 border-bottom:1px solid var(--line);font-weight:400;overflow-wrap:normal}
 thead th{font-weight:600}
 td code,th code,.plain td{white-space:pre-wrap;overflow-wrap:anywhere}
-.parts td,.parts th{overflow-wrap:anywhere}
-.parts thead th,.parts td:last-child{overflow-wrap:break-word}
-figure{margin:1rem 0;padding:.8rem;background:var(--raised);border-radius:.4rem}
+.code td code{word-break:break-all}
+.parts td:last-child{white-space:nowrap}.parts .verdict{white-space:normal}
+figure th,.timeline td{white-space:nowrap}.beside th{white-space:normal}
+.beside{display:flex;flex-wrap:wrap;gap:.8rem 2.5rem}.beside table{min-width:min(18rem,100%)}
+figure{margin:1rem 0;padding:.8rem;overflow-x:clip;background:var(--raised);border-radius:.4rem}
 figcaption{font-weight:600;margin-bottom:.4rem}
 figcaption small{display:block;font-weight:400;font-size:.85rem}
 details{margin:.5rem 0}summary{cursor:pointer;padding:.3rem 0}
@@ -80,20 +85,21 @@ svg{display:block;max-width:100%}svg.bar{max-width:none}
 pre code{display:block;min-height:1.2em}
 svg text{fill:var(--text);font:12px system-ui,sans-serif}
 svg .above{paint-order:stroke;stroke:var(--raised);stroke-width:4px;stroke-linejoin:round}
-svg .small{font-size:11px;fill:var(--faint)}
-.ring{width:100%;max-width:26rem;height:auto;margin:0 auto}
+svg .small{font-size:11px;fill:var(--faint)}.ring .small{font-size:12px}
+.ring{width:100%;max-width:24rem;height:auto;margin:0 auto;overflow:visible}
 .node{fill:var(--back);stroke:var(--text);stroke-width:2}
 .node.gone{stroke-dasharray:4 3}
-.ring .name{text-anchor:middle;font-weight:700}.ring .middle{text-anchor:middle}
+.ring .name{text-anchor:middle;font-weight:700}
 .edge{fill:none;stroke:var(--send)}.edge.waits{stroke:var(--faint);stroke-dasharray:6 4}
 .edge.cycle{stroke:var(--bad);stroke-width:4}.edge.last{stroke:var(--good);stroke-dasharray:2 4;
 stroke-width:2}
 .tip-send{fill:var(--send)}.tip-cycle{fill:var(--bad)}.tip-waits{fill:var(--faint)}
 .tip-last{fill:var(--good)}
 .key{list-style:none;padding:0;font-size:.85rem}.key b{font-weight:600}
-.zoom{display:flex;flex-wrap:wrap;gap:.2rem 1rem;border:0;padding:0;margin:.3rem 0}
-.zoom legend{float:left;margin-right:1rem}
-.zoom label{padding:.3rem 0}
+.budget{margin:.6rem 0 .2rem;font-size:.9rem}
+.zoom{display:flex;flex-wrap:wrap;gap:.2rem .3rem;border:0;padding:0;margin:.3rem 0}
+.zoom legend{float:left;padding:.3rem 0}
+.zoom label{padding:.3rem 0;white-space:nowrap}
 .lanes{display:flex}.lanes>svg{flex:none}.lanes .scroll{flex:1;min-width:0;
 overscroll-behavior-x:contain}
 .time{max-width:none;width:100%}
@@ -103,13 +109,19 @@ overscroll-behavior-x:contain}
 .lane{stroke:var(--line);stroke-width:1}
 .bar-send{fill:var(--send)}.bar-receive{fill:var(--receive)}.bar-wait{fill:var(--wait)}
 .bar-collective{fill:var(--judge)}
+.bar-send,.bar-receive,.bar-wait,.bar-collective{stroke-width:2}.bar-send{stroke:var(--send)}
+.bar-receive{stroke:var(--receive)}.bar-wait{stroke:var(--wait)}
+.bar-collective{stroke:var(--judge)}
+.is-send{color:var(--send)}.is-receive{color:var(--receive)}.is-wait{color:var(--wait)}
+.is-collective{color:var(--judge)}
 .open{fill:none;stroke:var(--bad);stroke-width:2;stroke-dasharray:5 3}
 .arrow{stroke:var(--text);stroke-width:1;opacity:.75}.tip-arrow{fill:var(--text)}
 .actual{fill:var(--send)}.over{fill:var(--bad)}.allowed{stroke:var(--text);stroke-width:3}
 .reference{stroke:var(--good);stroke-width:3;stroke-dasharray:3 2}
+.ground{stroke:var(--raised);stroke-width:7}
 footer{border-top:2px solid var(--line);margin-top:2rem;color:var(--faint);font-size:.85rem}
 @media print{body{max-width:none;padding:0;font-size:10pt}.skip,.zoom{display:none}
-figure,.loss,tr{break-inside:avoid}section{break-inside:auto}
+svg,tr,li,.head{break-inside:avoid}figcaption,.head,h3,.message,summary{break-after:avoid}
 .scroll{overflow:visible}.time{width:100%!important}
 details::details-content{content-visibility:visible;block-size:auto}}
 """

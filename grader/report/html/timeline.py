@@ -2,10 +2,11 @@
 
 from grader.evidence import CallSpan, Evidence, Message, Timeline
 from grader.report.html.markup import Child, Markup, beside_table, element, figure, joined, table
+from grader.report.html.numbers import short_number
 
-_LANE = 46
+_LANE = 56
 _TOP = 20
-_ROWS = {"send": 8, "receive": 19, "wait": 30, "collective": 30}
+_ROWS = {"send": 8, "receive": 20, "wait": 32, "collective": 32}
 """Where in a lane each kind is drawn, so that no colour alone tells it."""
 _BAR = 9
 _LABELS = 34
@@ -114,7 +115,7 @@ def _ticks(scale: _Scale, height: int) -> list[Markup]:
         ticks.append(
             element(
                 "text",
-                f"{time_ms:.3g}{' ms' if quarter == 4 else ''}",
+                f"{short_number(time_ms)}{' ms' if quarter == 0 else ''}",
                 x=x,
                 y=12,
                 class_="small",
@@ -151,7 +152,7 @@ def _height(span: CallSpan) -> int:
 
 def _label(span: CallSpan) -> Markup:
     """Return what says that a call has not returned, below its bar."""
-    label, y = f"{span.name}, not returned", _height(span) + 19
+    label, y = f"{span.name}, not returned", _height(span) + 20
     return element("text", label, x="99%", y=y, text_anchor="end", class_="above")
 
 
@@ -185,11 +186,18 @@ def _zoom(name: str) -> Markup:
 
 
 def _key(seen: Timeline) -> Markup:
-    rows = "top row of a rank: sends; middle: receives; bottom: waits, tests and collectives"
     is_open = any(span.ended_ms is None for span in seen.spans)
     return element(
         "p",
-        rows + ("; a dashed frame: a call that has not returned" if is_open else ""),
+        "top row of a rank: ",
+        element("span", "sends", class_="is-send"),
+        "; middle: ",
+        element("span", "receives", class_="is-receive"),
+        "; bottom: ",
+        element("span", "waits and tests", class_="is-wait"),
+        ", ",
+        element("span", "collectives", class_="is-collective"),
+        "; a dashed frame: a call that has not returned" if is_open else None,
         class_="faint",
     )
 

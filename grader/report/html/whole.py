@@ -7,12 +7,18 @@ from grader.report.html.markup import Markup, element, raw
 from grader.report.html.style import stylesheet
 
 
-def whole(title: str, *body: Markup) -> str:
-    """Return a page of HTML."""
+def whole(title: str, *body: Markup, is_in_frame: bool = False) -> str:
+    """Return a page of HTML.
+
+    is_in_frame: it is to be the `srcdoc` of a frame. Its links to its own places would lead to the
+    page around it otherwise, whose address such a frame has for a base.
+    """
     css = stylesheet()
     head = element(
         "head",
         element("meta", charset="utf-8"),
+        # Before the policy, by which no other base may follow.
+        element("base", href="about:srcdoc") if is_in_frame else None,
         element("meta", http_equiv="Content-Security-Policy", content=_policy(css)),
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         element("meta", name="color-scheme", content="light dark"),

@@ -34,12 +34,19 @@ def test_the_last_word():
             [1.3, 1.25, 1.35],
             [0.025, 0.026, 0.029],
             10,
-            what="ringallreduce",
+            what="ringallreduce, 6 MiB,",
             yardstick="Allreduce",
         )
     assert str(caught.value) == (
-        "ringallreduce takes 1.25 s, 50 times the 25 ms of Allreduce (the fastest of 3 and of "
-        "3 runs); this part allows 10 times"
+        "ringallreduce, 6 MiB, takes 1.25 s, 50 times the 25 ms of Allreduce (the fastest of 3 "
+        "and of 3 runs); this part allows 10 times"
+    )
+    (budget,) = caught.value.budgets
+    assert (budget.what, budget.actual, budget.allowed, budget.reference) == (
+        "ringallreduce, 6 MiB",
+        1250,
+        250,
+        25,
     )
     with pytest.raises(BudgetExceeded):
         assert_within_factor([1.5], [0.1], 10)

@@ -2,10 +2,9 @@
 
 import pytest
 
-from grader.judge.deadlock import explain_deadlock
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER
 
-from .build import Run
+from .build import Run, explain_deadlock
 
 
 def explained(run, returned=(), **options):

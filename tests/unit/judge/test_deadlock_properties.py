@@ -6,11 +6,10 @@ from functools import partial
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from grader.judge.deadlock import explain_deadlock
 from grader.judge.functions import ALL
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, RankTrace, Trace
 
-from .build import as_recorded
+from .build import as_recorded, explain_deadlock
 from .machine import Machine
 
 _TAGS = st.integers(0, 1)

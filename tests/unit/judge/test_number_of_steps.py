@@ -6,14 +6,13 @@ from collections.abc import Callable
 import pytest
 
 from grader.judge.cross_check import InFlight, contradictions, disagreements
-from grader.judge.deadlock import explain_deadlock
 from grader.judge.lower_case import name_lower_case
 from grader.judge.sizes import size_mismatch
 from grader.judge.timeline import edges_of, timeline_of
 from grader.judge.unfinished import left_behind
 from grader.trace.calls import Trace
 
-from .build import Run
+from .build import Run, explain_deadlock
 
 NUM_CALLS = 200
 MOST_GROWTH = 2.3

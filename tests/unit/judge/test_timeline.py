@@ -54,6 +54,18 @@ def test_a_call_that_has_not_returned_has_no_end():
     assert first.ended_ms == first.began_ms, "the rank went on: it is in another call"
 
 
+def test_what_a_call_is_about_is_in_words():
+    wild = receive(0, ANY_SOURCE, tag=ANY_TAG)
+    pending = replace(wild, peer=ANY_SOURCE, tag=ANY_TAG, matched_source=NO_PEER)
+    got = replace(wild, peer=ANY_SOURCE, tag=ANY_TAG, matched_source=1, matched_tag=5, sequence=1)
+    spans = timeline_of(trace([pending, got, send(2, 1, tag=7)])).spans
+    assert sorted(span.note for span in spans) == [
+        "from any rank, any tag",
+        "from rank 1, tag 5",
+        "to rank 1, tag 7, 80 bytes",
+    ]
+
+
 def test_messages_of_one_sender_and_tag_arrive_in_their_order():
     sent = [send(0, 1), send(1, 1, tag=5), send(2, 1, num_bytes=160)]
     got = [receive(0, 0), receive(1, 0, tag=5), receive(2, 0)]

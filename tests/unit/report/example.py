@@ -215,7 +215,16 @@ def seen() -> Evidence:
             gone=(1,),
             cycle=(0, 3, 2),
         ),
-        differences=(Differences(2, "recv", 12, 13, (DifferingElement("[9]", "0.101", "1.265"),)),),
+        differences=(
+            Differences(
+                2,
+                "recv",
+                12,
+                13,
+                (DifferingElement("[9]", "0.101", "1.265"),),
+                "the numbers of rank 1 are missing in it",
+            ),
+        ),
         budgets=(Budget("rank 0", 480.0, 320.0, "elements", "2 (n - 1) ceil(L / n)", 300.0),),
         excerpts=(
             SourceExcerpt(

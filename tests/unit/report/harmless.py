@@ -135,7 +135,7 @@ def tokens_of(text: str) -> list[Token]:
 _HTML_TAGS = """
 a b body caption circle code defs details div fieldset figcaption figure footer
 g h1 h2 h3 head header html input label legend li line main marker meta p path
-pre rect section span style summary svg table tbody td text th thead title tr ul
+pre rect section span style summary svg table tbody td text th thead title tr ul wbr
 """
 _HTML_ATTRIBUTES = """
 aria-hidden aria-label aria-labelledby charset checked class content cx cy d for

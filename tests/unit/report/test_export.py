@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
 
 from grader import arguments
 from grader.commands.exporting import export
@@ -121,6 +121,48 @@ def test_each_export_is_as_its_platform_describes_it(name, report):
     """Of reports with a mark, whatever their verdicts."""
     has_findings = report is not example.full_marks
     assert bool(rendered(name, report())) is (has_findings or name != "github")
+
+
+WRONG = {
+    "classroom50": [
+        lambda data: data.update(schema="classroom50/result/v2"),
+        lambda data: data.update(score=2.5),
+        lambda data: data.pop("release"),
+        lambda data: data["tests"][0].update(passed="yes"),
+    ],
+    "gitlab": [
+        lambda data: data[0].update(severity="error"),
+        lambda data: data[0].pop("fingerprint"),
+        lambda data: data[0]["location"].update(path="./ring.py"),
+        lambda data: data[0]["location"].update(lines={"begin": 0}),
+    ],
+    "gradescope": [
+        lambda data: data["tests"][0].update(visibility="after_deadline"),
+        lambda data: data["tests"][0].update(status="ok"),
+        lambda data: data["tests"][0].update(points=1),
+        lambda data: data.update(output_format="markdown"),
+        lambda data: (data.pop("score"), data["tests"][0].pop("score")),
+    ],
+    "prairielearn": [
+        lambda data: data.update(score=1.5),
+        lambda data: data.pop("score"),
+        lambda data: data.update(gradable=False),
+        lambda data: data["tests"][0].pop("max_points"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil"), [(name, spoil) for name, each in WRONG.items() for spoil in each]
+)
+def test_a_schema_refuses_what_its_platform_does_not_know(name, spoil):
+    data = json.loads(FORMATS[name].render(example.usual()))
+    if name == "classroom50":
+        data |= IDENTITY
+    valid(name, data)
+    spoil(data)
+    with pytest.raises(ValidationError):
+        valid(name, data)
 
 
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v not in ("JUDGE_ERROR", "NOT_PROVEN")])

@@ -1,17 +1,28 @@
 """The web page: what is on it, and that everybody can read it."""
 
+import math
 import re
 from dataclasses import replace
 
 import pytest
 
-from grader.evidence import Budget, Edge, Evidence, Timeline
+from grader.evidence import (
+    Budget,
+    Deadlock,
+    Edge,
+    Evidence,
+    MarkedLine,
+    SourceExcerpt,
+    Timeline,
+    WaitingRank,
+)
 from grader.report import html
-from grader.report.html.circle import ring_of
+from grader.report.html.circle import Circle, ring_of
 from grader.report.html.communication import bytes_text, communication
 from grader.report.html.deadlock import deadlock
-from grader.report.html.findings import budgets
-from grader.report.html.markup import element, raw
+from grader.report.html.findings import budgets, differences, excerpts
+from grader.report.html.markup import breakable, element, raw
+from grader.report.html.numbers import short_number
 from grader.report.html.style import DARK, LIGHT
 
 from .example import every_verdict, full_marks, part, seen, usual
@@ -95,6 +106,87 @@ def test_what_holds_is_open_where_nothing_was_lost():
         assert f"<details{' open' if is_open else ''}>{summary}" in page
 
 
+def test_what_was_not_attempted_needs_no_command():
+    page = html.render(replace(usual(), parts=usual().parts[4:]))
+    assert "NOT_ATTEMPTED" in page and "See it again" not in page
+    assert "See it again" in html.render(replace(usual(), parts=usual().parts[:1]))
+
+
+def test_a_verdict_is_told_once_where_it_is_the_only_reason():
+    """The head of the part has it; of several reasons each has its own."""
+    ring, collective = usual().parts[2], usual().parts[0]
+    assert "<h3>" not in html.render(replace(usual(), parts=(ring,)))
+    assert html.render(replace(usual(), parts=(collective,))).count("<h3>") == 2
+
+
+def test_whose_numbers_are_in_an_element_is_told_beside_it():
+    shown = differences(seen())
+    assert "the first of them; in the first: the numbers of rank 1 are missing in it" in shown
+
+
+def test_what_was_found_in_several_lines_is_told_once():
+    lines = tuple(MarkedLine(line, "x", "rank 0 waits") for line in (3, 4, 9))
+    shown = excerpts(replace(seen(), excerpts=(SourceExcerpt("ring.py", lines),)))
+    assert re.findall("▲ ([^<]*)", shown) == ["rank 0 waits", "as in line 3", "as in line 3"]
+
+
+def waits(*pairs, cycle=(), gone=()):
+    waiting = tuple(WaitingRank(rank, "waits", "Recv", "", (other,)) for rank, other in pairs)
+    return replace(seen(), deadlock=Deadlock(waiting, gone, cycle))
+
+
+@pytest.mark.parametrize(
+    ("evidence", "key"),
+    [
+        (waits((0, 1), (1, 0), cycle=(0, 1)), "thick: the cycle; dotted"),
+        (waits((0, 1), (1, 0), (2, 0), cycle=(0, 1)), "thick: the cycle; dashed: waits for, outs"),
+        (waits((0, 1), gone=(1,)), "dashed: waits for; dotted: the last message that arrived; a d"),
+    ],
+)
+def test_the_key_of_a_deadlock_has_the_signs_that_are_drawn(evidence, key):
+    assert f">{key}" in deadlock(evidence)
+
+
+def test_a_rank_that_waits_for_itself_has_an_arrow():
+    shown = deadlock(waits((1, 1), cycle=(1,)))
+    assert shown.count('class="edge cycle"') == 1
+
+
+def test_no_arrow_covers_another_of_the_same_way():
+    """The last message may go where a rank waits."""
+    paths = re.findall(' d="(M[^"]*)"', deadlock(waits((3, 0), cycle=())))
+    assert len(paths) == len(set(paths)) == 2
+
+
+@pytest.mark.parametrize("num_ranks", [2, 3, 8, 16, 32])
+def test_arrows_of_a_ring_lead_from_rank_to_rank(num_ranks):
+    """Each begins nearer to its source and ends nearer to its destination, with room between."""
+    circle = Circle(tuple(range(num_ranks)))
+    for rank in circle.ranks:
+        other = (rank + 1) % num_ranks
+        path = re.search(' d="M([^"]*)"', circle.arrow(rank, other, "send"))[1]
+        numbers = [float(each) for each in re.findall(r"-?[\d.]+", path)]
+        begin, end = numbers[:2], numbers[-2:]
+        assert math.dist(begin, circle.centre(rank)) < math.dist(end, circle.centre(rank))
+        assert math.dist(end, circle.centre(other)) < math.dist(begin, circle.centre(other))
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        *((0.0, "0"), (0.0153, "0.0153"), (12.345, "12.3"), (1935.4, "1935"), (2e7, "20000000")),
+        *((999.7, "1000"), (0.0000153, "0.0000153"), (float("inf"), "inf")),
+    ],
+)
+def test_numbers_have_no_exponent(number, text):
+    assert short_number(number) == text
+
+
+def test_a_name_is_broken_after_its_underscores_alone():
+    assert breakable("a_<b>_c") == "a_<wbr>&lt;b&gt;_<wbr>c"
+    assert breakable("ring") == "ring"
+
+
 def test_bars_of_one_unit_share_a_scale_and_others_do_not():
     found = (
         Budget("sent", 1e6, 4e6, "bytes"),
@@ -102,8 +194,20 @@ def test_bars_of_one_unit_share_a_scale_and_others_do_not():
         Budget("time", 0.5, 1.0, "s"),
     )
     shown = budgets(Evidence("", 4, budgets=found))
-    widths = re.findall(r'<rect x="0" y="20" width="([\d.]+)%"', shown)
+    widths = re.findall(r'<rect x="0" y="4" width="([\d.]+)%"', shown)
     assert widths == ["24.00", "96.00", "48.00"]
+
+
+def test_no_two_things_have_one_name():
+    """Buttons of one name would zoom each other's timeline."""
+    parts = tuple(
+        replace(part, tests=tuple(replace(test, evidence=seen()) for test in part.tests))
+        for part in every_verdict().parts
+    )
+    page = html.render(replace(every_verdict(), parts=parts))
+    names = re.findall(r' id="([^"]*)"', page)
+    assert len(names) == len(set(names))
+    assert set(re.findall(r' for="([^"]*)"', page)) <= set(names)
 
 
 def test_the_style_is_the_one_that_the_policy_allows_and_there_is_no_script():
@@ -136,6 +240,22 @@ def test_an_element_escapes_children_and_attributes():
 )
 def test_a_ring_is_one_cycle_in_which_each_sends_to_one(edges, ring):
     assert ring_of(edges) == ring
+
+
+def test_labels_are_left_out_where_they_would_meet():
+    """Between two ranks that send to each other there is room for both only where they are two."""
+    two = tuple(Edge(rank, 1 - rank, 1, 96) for rank in range(2))
+    three = tuple(Edge(a, b, 1, 96) for a in range(3) for b in range(3) if a != b)
+    assert communication(Evidence("", 2, edges=two)).count(">96 B</text>") == 2
+    assert communication(Evidence("", 3, edges=three)).count(">96 B</text>") == 0
+
+
+def test_arrows_are_thin_where_there_are_many():
+    everybody = tuple(Edge(a, b, 1, 96) for a in range(16) for b in range(16) if a != b)
+    ring = tuple(Edge(rank, (rank + 1) % 4, 1, 96) for rank in range(4))
+    for edges, num_ranks, width in ((everybody, 16, "1"), (ring, 4, "6")):
+        shown = communication(Evidence("", num_ranks, edges=edges))
+        assert set(re.findall(r'class="edge send" stroke-width="([\d.]+)"', shown)) == {width}
 
 
 def test_many_ranks_have_a_table_without_a_picture():

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from grader.cell_check import CellCheck
 from grader.classroom.class_page import _BAR_WIDTH, _bar
 from grader.report import html
 from grader.report.html.markup import element, table
@@ -115,6 +116,20 @@ def test_the_timeline_is_zoomed_with_the_keyboard(chromium, tmp_path):
         page.call("Input.dispatchKeyEvent", type=kind, key="ArrowRight", windowsVirtualKeyCode=39)
     assert page.evaluate(width) == pytest.approx(4 * before, rel=0.01)
     assert page.evaluate(OVERFLOWING) <= 0
+
+
+def test_links_within_the_page_of_a_cell_stay_in_its_frame(chromium, tmp_path):
+    """The base of such a frame is the page around it, a notebook, and links would lead there."""
+    cell = CellCheck(report_with_pictures())._repr_html_()
+    # So that this test sees into the frame; scripts stay forbidden.
+    cell = cell.replace("sandbox", 'sandbox="allow-same-origin"', 1)
+    page = opened(chromium, tmp_path / "notebook.html", f"<meta charset=utf-8><h1>Book</h1>{cell}")
+    frame = "document.querySelector('iframe').contentDocument"
+    assert page.evaluate(f"{frame}.defaultView.scrollY") == 0
+    page.evaluate(f"{frame}.querySelector('a[href=\"#part-3\"]').click()")
+    assert page.evaluate(f"{frame}.URL") == "about:srcdoc#part-3"
+    assert page.evaluate(f"{frame}.defaultView.scrollY") > 0
+    assert page.errors == []
 
 
 def test_it_is_printed_with_its_tables(chromium, tmp_path):

@@ -241,12 +241,12 @@ def test_colour_marks_what_waits():
 @pytest.mark.parametrize("text", hostile.TEXTS, ids=range(len(hostile.TEXTS)))
 def test_no_text_is_active_or_wider_than_the_page(text, is_by_time):
     """Names, files, labels and sentences may all stem from a submission; so may any number."""
-    huge = {"peer": 2**62, "tag": -(2**62), "num_bytes": 2**63 - 1, "communicator": 2**61}
+    huge = {"peer": 2**31 - 1, "tag": -(2**31), "num_bytes": 2**63 - 1, "communicator": 2**61}
     run = Run(2)
     run.call(0, text, file=f"/x/{text}.py", made_by=text.replace("\n", "")[:60])
     run.call(0, "Send", is_send=True, entered_ns=2**63 - 1, left_ns=1, **huge)
     run.call(1, "Waitall", waits_for=tuple(range(0, 256, 2)), error=2**31 - 1)
-    run.call(1, "Allreduce", num_bytes=2**63 - 1, failed_polls=2**32)
+    run.call(1, "Allreduce", num_bytes=2**63 - 1, failed_polls=2**32 - 1)
     failure = RunFailure(Verdict.RUN_TIME_ERROR, text)
     test = TestResult("test_x", text, Verdict.WRONG_ANSWER, 0, 1, text)
     shown = traced(
