@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from grader import choosing, notebook, remarks
+from grader import choosing, inner_archives, notebook, remarks
 from grader.errors import UsageError
 from grader.listing import names
 from grader.listing.entries import MAX_FILE_NUM_BYTES, Entry, Listing
@@ -116,8 +116,9 @@ def _of_archive(path: Path, descriptor: int, wanted: set[str]) -> Submission:
         return _submission(str(path), found, wanted)
 
 
-def _submission(origin: str, found: Listing, wanted: set[str]) -> Submission:
-    problems = {name: _problem_of(entry) for name, entry in found.items()}
+def _submission(origin: str, listed: Listing, wanted: set[str]) -> Submission:
+    found, opened = inner_archives.opened(origin, listed, _problems_of(listed), wanted)
+    problems = _problems_of(found)
     loose = {name: entry for name, entry in found.items() if not problems[name]}
     # The nearest first, so that no heap of others further down keeps the right one from being read.
     all_notebooks = sorted(filter(choosing.is_notebook, loose), key=_nearness)
@@ -137,6 +138,7 @@ def _submission(origin: str, found: Listing, wanted: set[str]) -> Submission:
     told = {f"{root}/{name}" if root else name for name in (*kept, *refused)}
     others = {name: entry for name, entry in {**found, **listing}.items() if name not in told}
     notes = (
+        *opened,
         *([_few_of(all_notebooks, notebooks)] if len(notebooks) < len(all_notebooks) else []),
         *remarks.other_versions(listing, root, wanted),
         *remarks.not_taken(others, wanted - set(kept)),
@@ -176,6 +178,10 @@ def _nearness(name: str) -> tuple[int, str]:
 
 def _is_hidden(name: str) -> bool:
     return any(part.startswith(".") for part in name.split("/"))
+
+
+def _problems_of(listing: Listing) -> dict[str, str]:
+    return {name: _problem_of(entry) for name, entry in listing.items()}
 
 
 def _problem_of(entry: Entry) -> str:

@@ -78,7 +78,8 @@ def alike(names: Iterable[str]) -> list[tuple[str, ...]]:
 def _problem_of_place(parts: Sequence[str]) -> str:
     if (parts and parts[0].startswith("/")) or ".." in parts:
         return "would lie outside of the submission"
-    if parts and (drive := _DRIVE.match(parts[0])):
+    # In any part: the folder that counts may be one further down.
+    if drive := next(filter(None, map(_DRIVE.match, parts)), None):
         return f"has a name that begins with a drive of some systems, {drive[0]}"
     return ""
 

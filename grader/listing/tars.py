@@ -24,6 +24,7 @@ from grader.listing.entries import (
     in_memory,
     left_out,
 )
+from grader.listing.zip_end import is_zip_to_its_end
 from grader.listing.zips import remark
 
 _NOT_A_TAR = (
@@ -74,6 +75,7 @@ def of_tar(file: BinaryIO, path: Path, wanted: Set[str]) -> Listing:
     times: Counter[str] = Counter()
     room = _MAX_HELD_NUM_BYTES
     stream = _Unpacked(file, path)
+    is_named_otherwise = stream.is_packed or path.suffix.lower() == ".zip"
     try:
         # Block by block: what is held back of the stream is not looked at when the tar has ended.
         with tarfile.open(
@@ -99,7 +101,8 @@ def of_tar(file: BinaryIO, path: Path, wanted: Set[str]) -> Listing:
         while rest := stream.read(_PIECE_NUM_BYTES):
             if rest.strip(b"\0"):
                 raise _two_readings(path)
-        if stream.is_packed and zipfile.is_zipfile(file):
+        # Of a tar as it is, the last file may honestly be a zip: that one ends before the tar does.
+        if is_zip_to_its_end(file) or (is_named_otherwise and zipfile.is_zipfile(file)):
             raise _two_readings(path)
     except _NOT_A_TAR as error:
         raise UsageError(
@@ -149,8 +152,8 @@ def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:
 
 def _two_readings(path: Path) -> UsageError:
     return UsageError(
-        f"{path} goes on after the end of the tar that it begins with, so another program may show "
-        "other files in it than are graded; make the archive again"
+        f"{path} is a tar and more: another program may show other files in it than are graded; "
+        "make the archive again"
     )
 
 

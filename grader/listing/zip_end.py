@@ -34,10 +34,7 @@ def end_of(file: BinaryIO, path: Path) -> End:
     Programs look for it from the file's end. Some take the first that they find, others go on to
     one whose comment reaches the end. Some prefer the record for large zips wherever there is one.
     """
-    file_num_bytes = file.seek(0, 2)
-    start = max(file_num_bytes - _END.size - _MAX_COMMENT_NUM_BYTES, 0)
-    file.seek(start)
-    tail = file.read()
+    start, tail = _tail(file)
     last = tail.rfind(_END_SIGN, 0, len(tail) - _END.size + len(_END_SIGN))
     *numbers, comment_num_bytes = _END.unpack_from(tail, last)[1:]
     missing = last + _END.size + comment_num_bytes - len(tail)
@@ -46,6 +43,20 @@ def end_of(file: BinaryIO, path: Path) -> End:
     if any(_reaches_the_end(tail, at) for at in _places(tail, last)):
         raise two_readings(path, "has two ends")
     return _of_large_zip(file, End(start + last, tuple(numbers)), path)
+
+
+def is_zip_to_its_end(file: BinaryIO) -> bool:
+    """Return whether the file ends like a zip, whatever it begins with."""
+    _, tail = _tail(file)
+    stop = max(len(tail) - _END.size + len(_END_SIGN), 0)
+    return any(_reaches_the_end(tail, at) for at in _places(tail, stop))
+
+
+def _tail(file: BinaryIO) -> tuple[int, bytes]:
+    """Return where the last part of a file begins in which an end may be, and that part."""
+    start = max(file.seek(0, 2) - _END.size - _MAX_COMMENT_NUM_BYTES, 0)
+    file.seek(start)
+    return start, file.read()
 
 
 def _of_large_zip(file: BinaryIO, end: End, path: Path) -> End:
@@ -69,7 +80,7 @@ def _of_large_zip(file: BinaryIO, end: End, path: Path) -> End:
 
 
 def _places(tail: bytes, stop: int) -> Iterator[int]:
-    """Yield where something begins like an end record, before an offset."""
+    """Yield where something begins like an end record, whose sign ends before an offset."""
     at = tail.find(_END_SIGN, 0, stop)
     while at >= 0:
         yield at

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from grader.listing import names
+from grader.listing.zip_contents import Contents
 from grader.listing.zip_end import End, end_of, two_readings
 
-_HEAD = struct.Struct("<4s4xH8xL4xHH")
-"""Before each content: sign, packing, packed size, lengths of the name and of what follows it."""
+_HEAD = struct.Struct("<4s2xHH8xL4xHH")
+"""Before each content: sign, flags, packing, packed size, lengths of name and fields."""
 _HEAD_SIGN = b"PK\3\4"
 _LISTED = struct.Struct("<28xHHH12x")
 """In the list: lengths of the name and of the two texts beside it."""
@@ -33,24 +34,26 @@ def refuse_other_readings(file: BinaryIO, archive: zipfile.ZipFile, path: Path) 
     Programs that meet anything else there show different files, each by a rule of its own.
     """
     here, spare = 0, {b""}
+    contents = Contents(path)
     for member in sorted(archive.infolist(), key=lambda each: each.header_offset):
         _refuse_stray_bytes(file, here, member.header_offset, spare, path)
         file.seek(member.header_offset)
         head = file.read(_HEAD.size).ljust(_HEAD.size, b"\0")
-        sign, packing, num_bytes, *lengths = _HEAD.unpack(head)
+        sign, flags, packing, num_bytes, *lengths = _HEAD.unpack(head)
         name, extra = (file.read(length) for length in lengths)
         shown = names.shown([member.filename])
         if _has_other_name(member, name, extra):
             raise two_readings(path, f"has a second name for {shown}")
         if num_bytes == _SEE_SIZES:
             num_bytes = _large_size(extra)
-        comes_after = num_bytes == 0 and member.flag_bits & _DESCRIPTOR
+        comes_after = num_bytes == 0 and flags & _DESCRIPTOR
         if (sign, packing) != (_HEAD_SIGN, member.compress_type) or not (
             comes_after or num_bytes == member.compress_size
         ):
             raise two_readings(path, f"says two things of the size of {shown}")
         here = member.header_offset + _HEAD.size + sum(lengths) + member.compress_size
-        spare = set(_descriptors(member)) if member.flag_bits & _DESCRIPTOR else {b""}
+        spare = set(_descriptors(member)) if flags & _DESCRIPTOR else {b""}
+        contents.refuse_other_end(file, member, shown)
     _refuse_stray_bytes(file, here, archive.start_dir, spare, path)
     _refuse_other_lists(file, archive, end_of(file, path), path)
 

@@ -13,6 +13,7 @@ from typing import BinaryIO
 from grader.errors import UsageError
 from grader.listing import names
 from grader.listing.entries import IS_A_LINK, IS_SPECIAL, MAX_ENTRIES, Entry, Listing, left_out
+from grader.listing.zip_contents import ENCRYPTED
 from grader.listing.zip_layout import refuse_other_readings
 
 NOT_A_ZIP = (
@@ -33,7 +34,6 @@ _HEAD_NUM_BYTES = 30
 """At least, before the content of each file."""
 _WITH_MODES = (3, 19)
 """Unix and Darwin: what they zip has the modes of its files."""
-_ENCRYPTED = 0x1
 
 
 def of_zip(file: BinaryIO, path: Path) -> Listing:
@@ -93,10 +93,13 @@ def remark(num_times: int) -> str:
 
 
 def _problem_of(member: zipfile.ZipInfo) -> str:
-    kind = stat.S_IFMT(member.external_attr >> 16) if member.create_system in _WITH_MODES else 0
+    kind = stat.S_IFMT(member.external_attr >> 16)
+    # Which systems' links a program makes is its own choice.
     if stat.S_ISLNK(kind):
         return IS_A_LINK
-    return IS_SPECIAL if kind not in (0, stat.S_IFREG) else ""
+    return (
+        IS_SPECIAL if member.create_system in _WITH_MODES and kind not in (0, stat.S_IFREG) else ""
+    )
 
 
 def _refuse_overlaps(members: Sequence[zipfile.ZipInfo], path: Path) -> None:
@@ -121,7 +124,7 @@ def _unpacking(
                 f"{path}: {member.filename} is packed in a way that is not read; make the zip "
                 "again in the usual way (deflate)"
             )
-        if member.flag_bits & _ENCRYPTED:
+        if member.flag_bits & ENCRYPTED:
             raise UsageError(
                 f"{path}: {member.filename} is encrypted; make the zip again without a password"
             )

@@ -332,7 +332,7 @@ def test_too_much_in_all_is_one_sentence(tmp_path, monkeypatch):
 def test_only_files_that_are_too_large_are_one_sentence(tmp_path, monkeypatch):
     """As nothing is left to grade."""
     monkeypatch.setattr(submissions, "MAX_FILE_NUM_BYTES", 10)
-    with pytest.raises(UsageError, match=r"no file that is read: all\.tar is larger than 0 MiB"):
+    with pytest.raises(UsageError, match=r"no script that is read: all\.tar is larger than 0 MiB"):
         read(tmp_path, {"all.tar": bytes(11)})
 
 

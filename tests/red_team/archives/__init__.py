@@ -14,6 +14,8 @@ Builder = Callable[[Path, Path], Path]
 READ_TWO_WAYS: tuple[Builder, ...] = (
     tars.tar_before_a_zip,
     tars.tar_whose_last_block_is_a_zip,
+    tars.tar_whose_last_file_is_a_zip_to_its_end,
+    tars.tar_that_ends_with_a_zip,
     tars.tar_packed_before_a_zip,
     zips_read_two_ways.zip_before_a_tar,
     zips_read_two_ways.zip_before_a_packed_tar,
@@ -29,6 +31,7 @@ READ_TWO_WAYS: tuple[Builder, ...] = (
     zips_read_two_ways.zip_with_more_files_than_it_says,
     zips_read_two_ways.zip_with_two_lists_by_two_ends,
     zips_read_two_ways.zip_with_two_sizes_of_a_file,
+    zips_read_two_ways.zip_with_a_file_behind_a_packed_content,
     zips_read_two_ways.zip_whose_local_name_is_another,
     zips_read_two_ways.zip_whose_listed_name_is_another,
     zips_read_two_ways.zip_whose_unwanted_file_has_a_wanted_name,

@@ -16,6 +16,8 @@ SEEN = b"def allreduce(send, recv, comm, op):\n    comm.Allreduce(send, recv, op
 """What a person who unpacks an archive is to see, in place of what is graded."""
 NAME, OTHER_NAME = FILE.encode(), b"my_other_allreduce.py"
 LISTED, END = b"PK\1\2", b"PK\5\6"
+END_NUM_BYTES = 22
+"""Without its comment."""
 
 
 def zip_bytes(*members: tuple[str, bytes]) -> bytes:

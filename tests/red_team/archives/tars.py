@@ -3,10 +3,13 @@
 import gzip
 import io
 import lzma
+import struct
 import tarfile
 from pathlib import Path
 
 from red_team.archives.contents import (
+    END,
+    END_NUM_BYTES,
     FILE,
     SEEN,
     STOLEN,
@@ -96,6 +99,25 @@ def tar_whose_last_block_is_a_zip(place: Path, canary: Path) -> Path:
     """Hide the zip in a tar, gzipped whole, in the blocks that end it."""
     tar = tar_bytes((FILE, WRONG))
     place.write_bytes(gzip.compress(tar + zip_bytes((FILE, SEEN))))
+    return place
+
+
+def tar_whose_last_file_is_a_zip_to_its_end(place: Path, canary: Path) -> Path:
+    """Let the comment of a zip, the last file of a tar, reach to the end of the tar."""
+    shown = zip_bytes((FILE, SEEN))
+    tar = tar_bytes((FILE, WRONG), ("data.bin", shown))
+    num_bytes_behind = len(tar) - tar.rindex(END) - END_NUM_BYTES
+    place.write_bytes(tar.replace(shown, shown[:-2] + struct.pack("<H", num_bytes_behind)))
+    return place
+
+
+def tar_that_ends_with_a_zip(place: Path, canary: Path) -> Path:
+    """Leave out the blocks of zeros after a tar, so that its last byte is the last of a zip."""
+    num_bytes = len(zip_bytes(("notes.txt", b""), (FILE, SEEN)))
+    notes = bytes(-num_bytes % tarfile.BLOCKSIZE)
+    shown = zip_bytes(("notes.txt", notes), (FILE, SEEN))
+    tar = tar_bytes((FILE, WRONG), ("data.bin", shown))
+    place.write_bytes(tar[: tar.rindex(shown) + len(shown)])
     return place
 
 

@@ -169,3 +169,23 @@ def _zip_with_unicode_names(place: Path, members: list[tuple[str, bytes, str]]) 
 def _end(num_files: int, size: int, at: int, comment_num_bytes: int = 0) -> bytes:
     numbers = (0, 0, num_files, num_files, size, at, comment_num_bytes)
     return struct.pack("<4s4H2LH", END, *numbers)
+
+
+def zip_with_a_file_behind_a_packed_content(place: Path, canary: Path) -> Path:
+    """Say that a packed content is longer than it is: in the bytes behind it lies another file."""
+    packing = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    packed = packing.compress(b"notes") + packing.flush()
+    hidden = zip_bytes((FILE, SEEN))
+    content = packed + hidden[: hidden.index(LISTED)]
+    data = bytearray(zip_bytes(("notes.txt", content), (FILE, WRONG)))
+    sizes = struct.pack("<LLL", zlib.crc32(b"notes"), len(content), len(b"notes"))
+    for at, packing_at, sizes_at in ((0, 8, 14), (_list_of(data), 10, 16)):
+        data[at + packing_at : at + packing_at + 2] = struct.pack("<H", zipfile.ZIP_DEFLATED)
+        data[at + sizes_at : at + sizes_at + len(sizes)] = sizes
+    place.write_bytes(data)
+    return place
+
+
+def _list_of(data: bytes) -> int:
+    """Return where the list of a zip begins, as its end says."""
+    return int(struct.unpack_from("<L", data, data.rindex(END) + 16)[0])

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import struct
 import tarfile
 import time
 import zipfile
@@ -211,3 +212,34 @@ def test_a_tar_that_holds_a_zip_is_read(read, packed):
     """As its last file, without packing."""
     kept = zip_of(("data.txt", b"1"), how=zipfile.ZIP_STORED)
     assert "sync.py" in read(tar_of(HONEST, ("data.zip", kept), packed=packed)).files
+
+
+@pytest.mark.parametrize("name", ["it.tar", "it.zip"])
+def test_a_tar_whose_last_file_is_a_zip_to_its_end_is_refused(tmp_path, name):
+    """Its comment reaches over what ends the tar: who unzips the file sees the zip's files."""
+    shown = zip_of(("ring.py", b"what a person sees"))
+    tar = tar_of(HONEST, ("data.bin", shown))
+    num_bytes_behind = len(tar) - tar.rindex(b"PK\5\6") - 22
+    tar = tar.replace(shown, shown[:-2] + struct.pack("<H", num_bytes_behind))
+    (tmp_path / name).write_bytes(tar)
+    with pytest.raises(UsageError, match=r"is a tar and more: .*; make the archive again"):
+        submissions.read(tmp_path / name, WANTED)
+
+
+@pytest.mark.parametrize("comment", [b"", b"1", b"12", b"123"])
+def test_a_tar_that_ends_with_a_zip_is_refused(read, comment):
+    """The blocks of zeros after a tar may be missing: its last byte is then the last of the zip."""
+    num_bytes = len(zip_of(("ring.py", b""), how=zipfile.ZIP_STORED)) + len(comment)
+    shown = zip_of(("ring.py", bytes(-num_bytes % tarfile.BLOCKSIZE)), how=zipfile.ZIP_STORED)
+    shown = shown[:-2] + struct.pack("<H", len(comment)) + comment
+    tar = tar_of(HONEST, ("data.bin", shown))
+    with pytest.raises(UsageError, match="is a tar and more"):
+        read(tar[: tar.rindex(shown) + len(shown)])
+
+
+def test_a_tar_that_holds_a_zip_is_not_read_by_the_name_of_a_zip(tmp_path):
+    """A program that goes by the name looks for an end, and takes that of the file in it."""
+    kept = zip_of(("ring.py", b"what a person sees"))
+    (tmp_path / "it.ZIP").write_bytes(tar_of(HONEST, ("data.zip", kept)))
+    with pytest.raises(UsageError, match="is a tar and more"):
+        submissions.read(tmp_path / "it.ZIP", WANTED)
