@@ -30,7 +30,7 @@ class CellCheck:
 
     def _repr_html_(self) -> str:
         """Return the page in a frame of its own, in which nothing runs."""
-        page = markup.escape(html.render(self.report), quote=True)
+        page = markup.escape(html.render(self.report, is_in_frame=True), quote=True)
         style = f"width:100%;height:{_NUM_LINES_SHOWN}em;border:0"
         return f'<iframe sandbox srcdoc="{page}" style="{style}" title="grade check"></iframe>'
 

@@ -49,7 +49,7 @@ def require_likely(submission: Submission, named: Assignment, known: Sequence[As
     if best and others[best]:
         raise UsageError(
             f"{submission.origin} holds none of the files of {named.name}: these look like "
-            f"{best}; name that with --assignment, or leave --assignment out"
+            f"{best}; name that assignment instead"
         )
 
 

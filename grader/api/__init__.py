@@ -17,7 +17,8 @@ Verdicts
     `WrongAnswer`, `RuleViolation`, `BudgetExceeded` (TIME_LIMIT_EXCEEDED), `NotProven`.
 Values
     `assert_every_rank`, `assert_unchanged`, `reduction_tolerance`; `sum_text`, `factor_text`: what
-    a wrong sum is made of.
+    a wrong sum is made of. `WrongAnswer.at(message, [differences_of(...)])` shows elements beside a
+    message of your own.
 Rules over a `Trace`, which holds the `Call`s of each rank
     `assert_...`; `bytes_sent` (bytes a rank), `messages`, `calls_by_rank`, `sends_of`,
     `reduction_communicators`; `functions`, sets of MPI and c10d names; `ANY_SOURCE`.
@@ -102,7 +103,12 @@ from grader.judge.traffic import (
     bytes_sent,
     messages,
 )
-from grader.judge.values import assert_every_rank, assert_unchanged, reduction_tolerance
+from grader.judge.values import (
+    assert_every_rank,
+    assert_unchanged,
+    differences_of,
+    reduction_tolerance,
+)
 from grader.judge.wording import at as call_site
 from grader.judge.wording import listed, ranks_text
 from grader.judge.wording import name_of as call_name
@@ -115,7 +121,7 @@ from grader.suite.marks import not_run, part, points
 from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "1.3"
+API_VERSION = "1.4"
 """Version of this module: grows as docs/api.md promises."""
 
 DEPRECATED: dict[str, tuple[str, str]] = {}
@@ -175,6 +181,7 @@ __all__ = [
     "calls_by_rank",
     "case_context",
     "complete_graph",
+    "differences_of",
     "edges_of",
     "every_contribution_fault",
     "every_message_fault",

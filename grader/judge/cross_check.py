@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 
 import numpy as np
+from numpy.typing import NDArray
 
 from grader.judge.counting import only_prepare
 from grader.judge.functions import (
@@ -57,20 +57,19 @@ def disagreements(trace: Trace, in_flight: InFlight) -> tuple[list[str], InFligh
     sent = {lane: Counter(sizes) for lane, sizes in in_flight.sizes.items()}
     for rank, seen in enumerate(trace.ranks):
         calls = seen.calls.where(_may_send(seen.calls))
-        for (peer, tag, communicator, size), number in Counter(
-            _lanes(calls, "peer", "num_bytes")
-        ).items():
+        for lane, number in _different(_lanes(calls, "peer", "num_bytes")):
+            peer, tag, communicator, size = lane
             sent.setdefault((rank, peer, tag, communicator), Counter())[size] += number
     doubts: list[str] = []
     for rank, seen in enumerate(trace.ranks):
         calls = seen.calls.where(have_got(seen.calls))
         lanes = _lanes(calls, "matched_source", "received_num_bytes")
-        for lane, number in Counter(lanes).items():
+        for lane, number in _different(lanes):
             source, tag, communicator, size = lane
             left = sent.get((source, rank, tag, communicator), Counter())
             if number > left[size] and len(doubts) < len(trace.ranks):
-                alike = (index for index, each in enumerate(lanes) if each == lane)
-                doubts.append(_unsent(rank, calls[next(islice(alike, left[size], None))]))
+                alike = np.flatnonzero((lanes == lane).all(axis=1))
+                doubts.append(_unsent(rank, calls[int(alike[left[size]])]))
             left[size] = max(left[size] - number, 0)
     return doubts, InFlight({lane: +sizes for lane, sizes in sent.items() if +sizes})
 
@@ -151,15 +150,21 @@ def _may_send(calls: Calls) -> Mask:
     return may_send
 
 
-def _lanes(calls: Calls, other: str, num_bytes: str) -> list[tuple[int, int, int, int]]:
+def _lanes(calls: Calls, other: str, num_bytes: str) -> NDArray[np.int64]:
     """Return of each call the other rank, tag, communicator and size; torch says no size."""
     tag = "matched_tag" if other == "matched_source" else "tag"
     is_torch = calls.function_is(TORCH_POINT_TO_POINT.__contains__)
-    sizes = np.where(is_torch, -1, calls.column(num_bytes)).tolist()
-    return [
-        (*lane, size)
-        for lane, size in zip(calls.keys(other, tag, "communicator"), sizes, strict=True)
-    ]
+    sizes = np.where(is_torch, -1, calls.column(num_bytes))
+    return np.stack([*(calls.column(name) for name in (other, tag, "communicator")), sizes], axis=1)
+
+
+def _different(lanes: NDArray[np.int64]) -> Iterator[tuple[Lane, int]]:
+    """Yield each row that there is, and how often."""
+    ordered = lanes[np.lexsort(lanes.T)]
+    is_another = (ordered[1:] != ordered[:-1]).any(axis=1)
+    first = np.flatnonzero(np.concatenate([[len(lanes) > 0], is_another]))
+    numbers = np.diff(first, append=len(lanes))
+    return zip(map(tuple, ordered[first].tolist()), numbers.tolist(), strict=True)
 
 
 def _unsent(rank: int, call: Call) -> str:

@@ -5,9 +5,10 @@ measured on 2 to 8 ranks (`benchmarks/gloo_bytes.py`); what is allowed is slight
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from grader.trace.calls import Call, Trace
+from grader.judge.exchanged import Given, exchanged
+from grader.trace.calls import Trace
 
 _BY_HEADERS = 1.1
 """Long messages go in segments of up to 64 KiB, and not all of them are full."""
@@ -24,11 +25,6 @@ _MPI_NUM_BYTES = 4 << 10
 _MPI_START_NUM_BYTES = 256 << 10
 _MPI_START_NUM_BYTES_PER_RANK = 16 << 10
 """What MPI asks mpirun when it starts, and about each of the others."""
-_COLLECTIVES = (
-    *("all_reduce", "reduce_scatter", "reduce", "all_gather", "all_to_all"),
-    *("broadcast", "gather", "scatter", "barrier", "monitored_barrier"),
-)
-"""The beginning of an operation's name says which it is, the first that fits."""
 
 
 def unexplained(trace: Trace, num_bytes: int | None, most_num_bytes: int) -> Iterator[str]:
@@ -58,28 +54,37 @@ def most_by_gloo(trace: Trace) -> int:
 
     trace: the calls of one case, of every phase.
     """
-    # One that was refused at once has sent nothing: it would allow for what it only asked for.
-    calls = [call for seen in trace.ranks for call in seen.calls if not call.error]
-    groups = {call.communicator for call in calls if call.communicator > 0}
+    groups = {
+        communicator
+        for seen in trace.ranks
+        for communicator, error in seen.calls.keys("communicator", "error")
+        if communicator > 0 and not error
+    }
     meetings = (_NUM_GROUPS + len(groups)) * len(trace.ranks) ** 2
-    needs = [_need(call) for call in calls]
-    return math.ceil(
-        _TWICE_NUM_BYTES
-        + _MEETING_NUM_BYTES * meetings
-        + _BY_HEADERS * sum(num_bytes for num_bytes, _ in needs)
-        + _MESSAGE_NUM_BYTES * sum(num_messages for _, num_messages in needs)
+    needed = needed_by_gloo(exchanged(trace))
+    return math.ceil(_TWICE_NUM_BYTES + _MEETING_NUM_BYTES * meetings + needed)
+
+
+def needed_by_gloo(exchanged: Iterable[Given]) -> float:
+    """Return the most that goes out for what ranks gave to operations."""
+    needs = [_need(given) for given in exchanged]
+    return _BY_HEADERS * sum(num_bytes for num_bytes, _ in needs) + _MESSAGE_NUM_BYTES * sum(
+        num_messages for _, num_messages in needs
     )
 
 
-def _need(call: Call) -> tuple[float, float]:
+def payloads_by_gloo(exchanged: Iterable[Given]) -> float:
+    """Return what of that is payload: without headers, and without messages of gloo's own."""
+    return sum(num_bytes for num_bytes, _ in map(_need, exchanged))
+
+
+def _need(of: Given) -> tuple[float, float]:
     """Return how many bytes go out on behalf of one rank's call, and in how many messages."""
-    n = max(call.communicator_size, 1)
-    given, num_elements = max(call.num_bytes, 0), max(call.num_elements, 0)
+    n, given, num_elements = of.num_processes, of.num_bytes, of.num_elements
     others = (n - 1) / n
-    if call.is_send:
-        return given, 1
-    operation = next((each for each in _COLLECTIVES if call.function.startswith(each)), "")
-    match operation:
+    match of.operation:
+        case "send":
+            return given, 1
         case "all_reduce":
             return 2 * others * given, 2 * others * min(num_elements, 2 * n)
         case "reduce_scatter":

@@ -50,15 +50,15 @@ def _named(
     calls: Calls, own_communicators: Collection[int], handing_out: Collection[tuple[str, int]]
 ) -> Calls:
     is_pickled = calls.flag("pickled")
-    named = calls
-    for function, name in _PICKLING.items():
-        named = named.made_by(f"comm.{name}", is_pickled & calls.function_is(function.__eq__))
+    names = {
+        f"comm.{name}": is_pickled & calls.function_is(function.__eq__)
+        for function, name in _PICKLING.items()
+    }
     own = _of_communicators(calls, own_communicators)
-    is_allreduce = np.array([(call.file, call.line) in handing_out for call in own], np.bool_)
     is_own = np.isin(calls.column("communicator"), [*own_communicators])
-    named = named.made_by("comm.reduce", is_own)
-    is_own[is_own] = is_allreduce
-    return named.made_by("comm.allreduce", is_own)
+    is_handed_out = is_own.copy()
+    is_handed_out[is_own] = [(call.file, call.line) in handing_out for call in own]
+    return calls.made_by(names | {"comm.reduce": is_own, "comm.allreduce": is_handed_out})
 
 
 def _of_communicators(calls: Calls, communicators: Collection[int]) -> Calls:

@@ -50,7 +50,7 @@ def import_all() -> None:
         sys.modules["torch"].backends.cpu.get_cpu_capability()
 
 
-def enter(setup: Mapping[str, Any], rank: int, trace_fd: int) -> Backend:
+def enter(setup: Mapping[str, Any], rank: int, trace_fd: int, gloo_counts_fd: int) -> Backend:
     """Return the backend that the judge's setup asks for."""
     kind = setup["backend"]
     if kind == "none":
@@ -59,7 +59,7 @@ def enter(setup: Mapping[str, Any], rank: int, trace_fd: int) -> Backend:
         from .torch_backend import TorchBackend
 
         trace = TraceWriter(trace_fd, setup["layout"], rank, setup["ranks"])
-        if ctypes.CDLL(None).grader_watch_gloo(trace_fd) != 0:  # of the interposer
+        if ctypes.CDLL(None).grader_watch_gloo(trace_fd, gloo_counts_fd) != 0:  # of the interposer
             raise RuntimeError("what gloo sends cannot be watched")
         store = os.path.join(os.getcwd(), "processes")  # noqa: PTH109, PTH118 - a name for C++
         own_kind = "standalone" if setup["standalone"] else kind

@@ -46,8 +46,10 @@ _NAMES = {
     "barrier": "barrier",
     "monitored_barrier_": "monitored_barrier",
 }
+_NO_OPERATIONS = ("wait_tensor", "_wrap_tensor_autograd")
 _GIVEN = ("input_tensors", "input_tensor", "inputs", "input", "tensors", "tensor")
 """Arguments of an operation that hold what this rank gives, the first that there is."""
+_GROUP_CALLED: Any = distributed_c10d._resolve_process_group  # type: ignore[attr-defined] # it has
 _LIBRARY = os.path.dirname(torch.__file__) + os.sep  # noqa: PTH120 - a prefix of file names
 _OWN = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - the same
 
@@ -128,7 +130,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
         named = dict(zip((each.name for each in func._schema.arguments), args, strict=False))
         named |= kwargs or {}
         base = func._schema.name.partition("::")[2]
-        if func.namespace == "_c10d_functional" and base == "wait_tensor":
+        if func.namespace == "_c10d_functional" and base in _NO_OPERATIONS:
             return func(*args, **(kwargs or {}))
         issued = self._begin(base, named)
         try:
@@ -137,19 +139,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
             self._trace.change(issued.sequence, error=1, left_ns=now_ns())
             self._trace.leave()
             raise
-        work = next(
-            (
-                dist.Work.unbox(each)
-                for each in _flat(result)
-                if isinstance(each, torch.ScriptObject)
-            ),
-            None,
-        )
+        works = [each for each in _flat(result) if isinstance(each, torch.ScriptObject)]
+        work = dist.Work.unbox(works[0]) if works else None
         self._issued[id(work)] = issued._replace(work=work)
         return result
 
     def _begin(self, base: str, named: Mapping[str, Any]) -> _Issued:
-        group = _group_of(named.get("process_group"))
+        group = _group_of(named)
         called_as, is_ours, place = _caller(sys._getframe(2))
         name = _NAMES.get(base, base)
         if name in ("send", "recv"):
@@ -240,7 +236,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
             if source == ANY_SOURCE:
                 source = _world_rank(issued.group, issued.work._source_rank())
             self._trace.change(issued.sequence, matched_source=source, matched_tag=issued.tag)
-        self._trace.change(issued.sequence, completed_ns=now_ns())
+        # An earlier wait may have given up.
+        self._trace.change(issued.sequence, completed_ns=now_ns(), error=0)
         self._issued.pop(id(issued.work), None)
         self._polled.clear()
 
@@ -255,8 +252,13 @@ def _first(named: Mapping[str, Any], names: Sequence[str]) -> Any:
     return next((named[name] for name in names if name in named), [])
 
 
-def _group_of(boxed: Any) -> Any:
-    return dist.ProcessGroup.unbox(boxed) if isinstance(boxed, torch.ScriptObject) else None
+def _group_of(named: Mapping[str, Any]) -> Any:
+    """Return the group of an operation; a functional collective names it."""
+    boxed = named.get("process_group")
+    if isinstance(boxed, torch.ScriptObject):
+        return dist.ProcessGroup.unbox(boxed)
+    name = named.get("group_name")
+    return _GROUP_CALLED(name) if isinstance(name, str) else name
 
 
 def _number_of(group: Any) -> int:

@@ -25,7 +25,7 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> No
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.connect(socket_path)
     wire.send(connection, "hello", {"rank": rank})
-    trace, output, stacks = wire.receive_descriptors(connection, 3)
+    trace, output, stacks, gloo_counts = wire.receive_descriptors(connection, 4)
     _, setup, _ = wire.receive(connection)
     _take_over(output, stacks, Path(setup["support"]))
     sys.path += [setup["support"], setup["submission"]]
@@ -36,7 +36,8 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> No
         os.environ["GRADER_WINDOWS"] = "1"  # for the guard
     if setup["guarded"]:
         guard.set_up(trace, Path(setup["support"]))
-    backend = backends.enter(setup, rank, trace)
+    backend = backends.enter(setup, rank, trace, gloo_counts)
+    os.close(gloo_counts)  # nobody maps it a second time
     if setup["confined"] and backend.world:
         rest = confine_student(world=backend.world, windows=setup["windows"])
         kept = None if rest is None else backends.when_mpi_starts(rest)  # noqa: F841 - see there

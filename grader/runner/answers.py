@@ -1,6 +1,7 @@
 """Turns what ranks sent into outcomes, or into the sentence that says what was wrong with it."""
 
 import contextlib
+import math
 import signal
 from collections.abc import Mapping
 from typing import Any
@@ -50,6 +51,25 @@ def refuse(
             return {}, f"rank {rank}: {name} {problem}"
         results[name] = array
     return results, ""
+
+
+def most_num_bytes(expected: Mapping[str, Array | Text]) -> int:
+    """Return how many bytes the arrays of one rank have at most that are as announced.
+
+    Of those whose lengths nobody knows beforehand, all together have what the largest may have:
+    each for itself, a dozen of them would be more than the judge has memory for.
+    """
+    forms = [form for form in expected.values() if isinstance(form, Array)]
+    unknown = [form.max_num_bytes for form in forms if None in form.shape]
+    return sum(map(_num_bytes, forms)) + max(unknown, default=0)
+
+
+def _num_bytes(form: Array) -> int:
+    """Return how many bytes an array of this form has; nothing where that is not known."""
+    known = [length for length in form.shape if length is not None]
+    if len(known) < len(form.shape):
+        return 0
+    return min(form.max_num_bytes, np.dtype(form.dtype).itemsize * math.prod(known))
 
 
 def failure_of_many_calls(trace: Trace) -> RunFailure:
@@ -168,6 +188,16 @@ def _exit_text(rank: int, values: Mapping[str, Any], message: str, where: str) -
         return f"rank {rank}: argparse ends the program{where}: {said}; {started_as(command)}"
     started = f"; {started_as(command)}" if command else ""
     return f"rank {rank} called sys.exit({message}){where} instead of returning{started}"
+
+
+def failure_of_broken_frame(rank: int, frame: Frame) -> RunFailure:
+    """Return the failure of a rank that does not speak as our harness does.
+
+    frame: one that nobody expected, or that stands for bytes that are none.
+    """
+    why = _text(frame.values, "message") if frame.kind == "broken" else ""
+    told = f"rank {rank} sent the judge something it cannot read"
+    return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}: {why}" if why else told)
 
 
 def failure_of_abort(rank: int, where: str) -> RunFailure:

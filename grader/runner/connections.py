@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from grader.errors import LaunchError
-from grader.runner.wire import CLOSED, Frame, FrameReader, ProtocolError, encode
+from grader.runner.wire import (
+    CLOSED,
+    SPARE_NUM_BYTES,
+    Frame,
+    FrameReader,
+    ProtocolError,
+    broken,
+    encode,
+)
 from grader.zygote.descriptors import refuse_descriptors
 
 _CHUNK_NUM_BYTES = 1 << 20
@@ -26,19 +34,19 @@ class RankSocket:
         connection.setblocking(False)
         self.connection = connection
         self.unsent: deque[memoryview] = deque()
-        self._reader = FrameReader()
+        self.reader = FrameReader()
 
     def read(self) -> list[Frame]:
         """Return the frames that have arrived; CLOSED when the rank has gone or broke the rules."""
         try:
             data = self.connection.recv(_CHUNK_NUM_BYTES)
-            return self._reader.feed(data) if data else [CLOSED]
+            return self.reader.feed(data) if data else [CLOSED]
         except BlockingIOError:
             return []
         except OSError:
             return [CLOSED]
         except ProtocolError as error:
-            return [Frame("broken", {"message": str(error)}, {})]
+            return [broken(str(error))]
 
     def write(self) -> None:
         """Send as much as the rank takes now."""
@@ -122,6 +130,10 @@ class Connections:
         rank_socket.unsent.extend(map(memoryview, encode(kind, values or {}, arrays or {})))
         rank_socket.write()
         self._watch(rank)
+
+    def expect(self, rank: int, num_bytes: int) -> None:
+        """Take arrays of so many bytes from a rank, and what may be wrong with their form."""
+        self._sockets[rank].reader.most_num_bytes = num_bytes + SPARE_NUM_BYTES
 
     def poll(self, timeout_s: float) -> list[tuple[int, Frame]]:
         """Move bytes both ways for at most timeout_s; return what has arrived."""

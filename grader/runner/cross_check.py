@@ -4,9 +4,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from grader.errors import GraderError
-from grader.judge import cross_check, kernel_count
+from grader.judge import cross_check, kernel_count, payload_count
 from grader.runner.rank_files import RankFiles
 from grader.trace.calls import Counted, Trace
+from grader.trace.sent_by_gloo import SentByGloo
 
 _MAX_DOUBTS = 4
 
@@ -31,6 +32,7 @@ class CrossCheck:
         self._files = files
         self._carried_num_bytes = carried_num_bytes
         self._carried_before: int | None = None
+        self._sent_before: list[SentByGloo] = []
         self._phases = phases
         self._is_mpi = is_mpi
         self._starts_mpi = starts_mpi
@@ -48,6 +50,7 @@ class CrossCheck:
         self._is_counted = self._is_counted or [each is not None for each in self._before]
         self._nested = [each.trace.num_nested() for each in self._files]
         self._carried_before = self._carried_num_bytes()
+        self._sent_before = self._sent()
 
     def doubts(self, trace: Trace) -> tuple[str, ...]:
         """Return why the calls of a case prove nothing, if there is a reason.
@@ -77,6 +80,7 @@ class CrossCheck:
             *cross_check.unrecorded(nested),
             *cross_check.contradictions(trace, self._began_ns, read_ns),
             *sent_or_received,
+            *payload_count.unrecorded_payloads(trace, self._sent_since()),
             *kernel_count.unexplained(trace, self._carried(), self._most_num_bytes(trace)),
             *cross_check.miscounts(trace.of_phases(self._phases), self._before, after),
         ]
@@ -91,6 +95,17 @@ class CrossCheck:
         """Return how many bytes the kernel has carried since the case began."""
         before, now = self._carried_before, self._carried_num_bytes()
         return None if before is None or now is None else now - before
+
+    def _sent(self) -> list[SentByGloo]:
+        """Return what gloo has sent for each rank so far; nothing for ranks of MPI."""
+        if self._is_mpi:
+            return []
+        return [each.gloo.sent() for each in self._files if each.gloo is not None]
+
+    def _sent_since(self) -> list[SentByGloo]:
+        """Return the same of this case."""
+        both = zip(self._sent(), self._sent_before, strict=True)
+        return [now.since(before) for now, before in both]
 
     def _counted(self) -> list[Counted | None]:
         # A standalone program initialises MPI within the case: before, it counted nothing.

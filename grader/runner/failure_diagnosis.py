@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.judge.crash_hints import Crash, crash_hint
 from grader.judge.unfinished import unfinished
-from grader.model import RunFailure, Verdict
+from grader.model import RunFailure
 from grader.runner import answers
 from grader.runner.outputs import Outputs
 from grader.runner.rank_files import RankFiles
@@ -82,9 +82,7 @@ def diagnose(
     broken = {rank: frame for rank, frame in silent.items() if frame.kind != "closed"}
     if broken:
         rank = min(broken)
-        return RunFailure(
-            Verdict.RUN_TIME_ERROR, f"rank {rank} sent the judge something it cannot read"
-        )
+        return answers.failure_of_broken_frame(rank, broken[rank])
     aborting = {rank: _abort_of(files[rank]) for rank in sorted(silent)}
     for rank, where in aborting.items():
         if where:

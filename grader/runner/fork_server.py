@@ -61,7 +61,7 @@ class ForkServer:
         self._left = -1
         self._excess: dict[str, Any] | None = None
         self._denied_s = 0.0
-        self._census = (0, 0)
+        self._census: Mapping[str, Any] = {}
         self._carried_num_bytes: int | None = None
         self._log = ""
         self._mark = secrets.token_hex(16)
@@ -145,10 +145,10 @@ class ForkServer:
                 self._listen(_ANSWER_LIMIT_S, until="log")
         return self._log
 
-    def process_counts(self) -> tuple[int, int]:
-        """Return how many processes have shown themselves, and the most of them alive at once.
+    def census(self) -> Mapping[str, Any]:
+        """Return what the zygote has seen of processes since this was last asked: see Run.census.
 
-        Counted since this was last asked. Raises LaunchError when nobody answers.
+        Raises LaunchError when nobody answers.
         """
         self._say({"count": True})
         if not self._wait_for("counted", _COUNT_LIMIT_S):
@@ -258,7 +258,7 @@ class ForkServer:
         elif "denied" in message:
             self._denied_s = message["denied"]
         elif "counted" in message:
-            self._census = (message["counted"]["seen"], message["counted"]["at_once"])
+            self._census = message["counted"]
         elif "carried" in message:
             self._carried_num_bytes = message["carried"]
         elif "log" in message:

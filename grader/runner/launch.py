@@ -95,7 +95,8 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Be
         connections = Connections(sandbox.socket_path, plan.ranks, sandbox.ranks_uid)
         stack.callback(connections.close)
         under_mpirun = plan.backend.startswith("mpi")
-        sandbox.start(plan.ranks, plan.probes, under_mpirun=under_mpirun)
+        packages = sorted({name for case in plan.cases for name in case.watched_packages})
+        sandbox.start(plan.ranks, plan.probes, under_mpirun=under_mpirun, packages=packages)
         run = Run(plan, sandbox, connections, files)
         outcomes: list[Outcome | RunFailure] = []
         failure, is_starved = None, False

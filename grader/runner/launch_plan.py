@@ -44,9 +44,13 @@ class CaseCall:
     """Per rank: the form its results must have."""
     message_fault: MessageFault | None = None
     """What is changed on its way between the ranks."""
+    all_calls_count: bool = False
+    """Of torch.distributed: rules are about all calls, whatever phase they are said to be of."""
+    watched_packages: tuple[str, ...] = ()
+    """Whose code nobody should open."""
 
 
-MOST_TRACE_NUM_BYTES = 288 << 20
+MOST_TRACE_NUM_BYTES = 228 << 20
 """Of the calls of a part, all ranks together: 1.5 million, two for each request that is waited for.
 A submission that sends the arrays of our cases element by element makes a million. A case whose
 trace memory ran over keeps its last calls only, and so hardly counts."""

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.trace.gloo_counts import GlooCounts
 from grader.trace.memory import TraceMemory
 
 _MAX_TAIL_NUM_BYTES = 1 << 16
@@ -23,20 +24,24 @@ class RankFiles:
     """Descriptor of what the rank printed."""
     stacks: int
     """Descriptor of what faulthandler wrote."""
+    gloo: GlooCounts | None = None
+    """None for ranks that the judge does not start itself."""
 
     @classmethod
     def create(cls) -> "RankFiles":
-        """Make all three, empty."""
+        """Make all of them, empty."""
         return cls(
             TraceMemory.create(NUM_TRACE_RECORDS),
             os.memfd_create("output"),
             os.memfd_create("stacks"),
+            GlooCounts(),
         )
 
     @property
     def descriptors(self) -> list[int]:
         """Return what is passed to the rank, in the order its harness expects."""
-        return [self.trace.fd, self.output, self.stacks]
+        assert self.gloo is not None
+        return [self.trace.fd, self.output, self.stacks, self.gloo.fd]
 
     def stacks_num_bytes(self) -> int:
         """Return how much of stack dumps there is."""
@@ -67,6 +72,8 @@ class RankFiles:
     def close(self) -> None:
         """Give the memory back."""
         self.trace.close()
+        if self.gloo is not None:
+            self.gloo.close()
         os.close(self.output)
         os.close(self.stacks)
 

@@ -138,12 +138,13 @@ class Run:
         for rank, inputs in enumerate(case.inputs):
             arrays = {k: v for k, v in inputs.items() if isinstance(v, np.ndarray)}
             values = {k: v for k, v in inputs.items() if k not in arrays}
+            self._connections.expect(rank, answers.most_num_bytes(case.expected[rank]))
             # Not before the clock runs: what a rank has, it can begin to work on.
             self._connections.send(rank, "go", {"values": values}, arrays)
         frames, finished_s = self._collect("result")
         # Only ranks that are nothing but processes of one machine are asked to start more of them.
         is_alone = self._plan.backend == "none"
-        num_processes, at_once = self._sandbox.process_counts() if is_alone else (None, None)
+        census = self._sandbox.census() if is_alone else {}
         self.traces.end()
         trace = self._watch.trace()
         doubts = self._cross_check.doubts(trace)
@@ -154,7 +155,8 @@ class Run:
                 told = self.outputs.without_our_paths(problem)
                 return RunFailure(Verdict.WRONG_ANSWER, told)
             results.append(result)
-        judged = replace(self._student_calls.of(trace), doubts=doubts)
+        student_calls = self._student_calls.of(trace, all_count=case.all_calls_count)
+        judged = replace(student_calls, doubts=doubts)
         num_bytes = num_bytes_kept(judged)
         if num_bytes > self._trace_num_bytes_left:
             return answers.failure_of_many_calls(judged)
@@ -167,8 +169,9 @@ class Run:
             trace=name_lower_case(judged),
             wall_time_s=finished_s - started_s,
             num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
-            num_processes=num_processes,
-            num_processes_at_once=at_once,
+            num_processes=census.get("seen"),
+            num_processes_at_once=census.get("at_once"),
+            opened_packages=tuple(census.get("opened") or ()),
         )
 
     def _check_interposer(self) -> None:

@@ -68,10 +68,18 @@ class Sandbox:
                 # The kernel notes who reads it only where that is later than what is there.
                 os.utime(path, (read_s, path.stat().st_mtime))
 
-    def start(self, ranks: int, probes: Mapping[str, str], *, under_mpirun: bool) -> None:
+    def start(
+        self,
+        ranks: int,
+        probes: Mapping[str, str],
+        *,
+        under_mpirun: bool,
+        packages: Sequence[str] = (),
+    ) -> None:
         """Start the ranks, which will connect to our socket.
 
         probes: what they will be told to run, so that it is compiled once for all of them.
+        packages: the census tells whether anybody opens their code.
         Raises GraderError when the machine cannot.
         """
         self._server.start(
@@ -85,6 +93,7 @@ class Sandbox:
                 "probes": dict(probes),
                 "mpirun": self._mpirun(ranks) if under_mpirun else None,
                 "environment": self._environment(),
+                "packages": list(packages),
             }
         )
         self._started = True
@@ -162,12 +171,13 @@ class Sandbox:
         """
         return self._server.denied_s(up_to_now=up_to_now)
 
-    def process_counts(self) -> tuple[int, int]:
-        """Return how many processes have shown themselves, and the most of them alive at once.
+    def census(self) -> Mapping[str, Any]:
+        """Return how many processes have shown themselves, `seen`, and the most alive, `at_once`.
 
-        Counted since this was last asked. Raises LaunchError when nobody answers.
+        Also whose code of the packages has been opened, `opened`, or None. Counted since this was
+        last asked. Raises LaunchError when nobody answers.
         """
-        return self._server.process_counts()
+        return self._server.census()
 
     def carried_num_bytes(self) -> int | None:
         """Return what has gone over the loopback so far; None where it need not be the run's.

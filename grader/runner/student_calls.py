@@ -18,10 +18,10 @@ class StudentCalls:
         self._has_called: set[int] = set()
         """Ranks that the student's code has called MPI in."""
 
-    def of(self, trace: Trace) -> Trace:
-        """Return the calls of a case that rules are about."""
+    def of(self, trace: Trace, *, all_count: bool = False) -> Trace:
+        """Return the calls of a case that rules are about; all_count: of torch, those are all."""
         if not self._is_mpi:
-            return trace.of_phases(self.phases)
+            return trace if all_count else trace.of_phases(self.phases)
         return replace(trace, ranks=tuple(map(self._of_rank, trace.ranks)))
 
     def _of_rank(self, seen: RankTrace) -> RankTrace:

@@ -11,7 +11,8 @@ import numpy as np
 
 _HEAD_LENGTH = struct.Struct(">I")
 _MAX_HEAD_NUM_BYTES = 1 << 20
-_MAX_PAYLOAD_NUM_BYTES = 512 << 20
+SPARE_NUM_BYTES = 32 << 20
+"""What a rank may send beyond the results asked for, to be told what is wrong with their form."""
 _DTYPES = {
     np.dtype(name).str: np.dtype(name)
     for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
@@ -34,6 +35,15 @@ class Frame:
 CLOSED = Frame("closed", {}, {})
 
 
+def broken(why: str) -> Frame:
+    """Return what stands for a frame that could not be read."""
+    return Frame("broken", {"message": why}, {})
+
+
+_OURS = frozenset({"closed", "broken"})
+"""Kinds of frames that no rank sends."""
+
+
 def encode(
     kind: str, values: Mapping[str, Any], arrays: Mapping[str, np.ndarray[Any, Any]]
 ) -> list[bytes]:
@@ -51,6 +61,8 @@ class FrameReader:
         self._head: tuple[str, dict[str, Any], list[tuple[str, np.dtype[Any], tuple[int, ...]]]]
         self._needed = _HEAD_LENGTH.size
         self._state = "length"
+        self.most_num_bytes = SPARE_NUM_BYTES
+        """Of the arrays of one frame: all ranks together may not use up the judge's memory."""
 
     def feed(self, data: bytes) -> list[Frame]:
         """Return the frames that `data` completes.
@@ -70,8 +82,9 @@ class FrameReader:
             elif self._state == "head":
                 self._head = _parse_head(piece)
                 self._needed = sum(_num_bytes(dtype, shape) for _, dtype, shape in self._head[2])
-                if self._needed > _MAX_PAYLOAD_NUM_BYTES:
-                    raise ProtocolError(f"a payload of {self._needed} bytes")
+                if self._needed > self.most_num_bytes:
+                    most = self.most_num_bytes
+                    raise ProtocolError(f"arrays of {self._needed} bytes; at most {most} are taken")
                 self._state = "payload"
             else:
                 frames.append(_frame(*self._head, piece))
@@ -96,6 +109,7 @@ def _parse_head(
     lengths = [length for _, _, shape in arrays for length in shape]
     if not (
         isinstance(kind, str)
+        and kind not in _OURS
         and isinstance(values, dict)
         and all(isinstance(name, str) for name, _, _ in arrays)
         and all(type(length) is int and 0 <= length < 1 << 40 for length in lengths)

@@ -104,7 +104,9 @@ def of_failure(
         found,
         differences=_first_attribute(error, "differences"),
         budgets=_first_attribute(error, "budgets"),
-        excerpts=source_excerpts(sources, result.message, result.detail),
+        excerpts=source_excerpts(
+            sources, result.message.removeprefix(f"{found.case}: "), result.detail
+        ),
     )
     return None if found == Evidence(found.case, found.num_ranks) else found
 

@@ -56,6 +56,8 @@ def case_calls(
             inputs=_inputs(case, ranks, images, [*launch, case.label], secret),
             expected=tuple(case.results(rank, ranks) for rank in range(ranks)),
             message_fault=case.message_fault,
+            all_calls_count=case.all_calls_count,
+            watched_packages=case.watched_packages,
         )
         for case in cases
     )

@@ -1,11 +1,13 @@
 """The MPI calls of a run, as the interposer saw them in each rank."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from grader.trace.call_record import BITS, NAMES, RECORD
 
 ANY_SOURCE = -1
 ANY_TAG = -1
@@ -77,30 +79,12 @@ class Call:
     `comm.allreduce`. Empty where the program may have made it itself."""
 
 
-RECORD = np.dtype(
-    [
-        *(("sequence", "<i8"), ("function", "<u4"), ("peer", "<i8"), ("tag", "<i8")),
-        *(("communicator", "<i8"), ("communicator_size", "<i8")),
-        *(("num_elements", "<i8"), ("num_bytes", "<i8")),
-        *(("entered_ns", "<i8"), ("left_ns", "<i8"), ("completed_ns", "<i8")),
-        *(("is_send", "?"), ("is_receive", "?"), ("creates_request", "?")),
-        *(("request_freed", "?"), ("cancelled", "?"), ("synchronous", "?"), ("pickled", "?")),
-        *(("matched_source", "<i8"), ("matched_tag", "<i8"), ("received_num_bytes", "<i8")),
-        *(("failed_polls", "<i8"), ("num_waits", "<u4"), ("phase", "<i8"), ("error", "<i8")),
-        *(("file", "<u4"), ("line", "<i8"), ("place", "<i8"), ("made_by", "<u4")),
-        ("first_wait", "<i8"),
-    ]
-)
-"""A call as it is kept: the fields of Call in their order, with numbers for names, and where its
-waits begin. 175 bytes; an object takes far more."""
-
 Mask = NDArray[np.bool_]
 """Of which calls something is true."""
 
-_NAMED = ("function", "file", "made_by")
 _FIELDS = RECORD.names or ()
-_FUNCTION, _WAITS, _FILE, _MADE_BY = map(
-    _FIELDS.index, ("function", "num_waits", "file", "made_by")
+_FUNCTION, _FLAGS, _WAITS, _FILE, _MADE_BY = map(
+    _FIELDS.index, ("function", "flags", "num_waits", "file", "made_by")
 )
 _AT_ONCE = 4096  # made into objects at a time
 _NO_WAITS = np.zeros(0, "<i8")
@@ -129,23 +113,25 @@ class Calls(Sequence[Call]):
         waits: list[int] = []
         rows = []
         for call in calls:
-            values = {name: getattr(call, name) for name in _FIELDS[:-1] if name != "num_waits"}
-            for name in _NAMED:
+            values: dict[str, Any] = {"num_waits": len(call.waits_for), "first_wait": len(waits)}
+            values["flags"] = sum(bit for name, bit in BITS.items() if getattr(call, name))
+            values |= {name: getattr(call, name) for name in _FIELDS if name not in values}
+            for name in NAMES:
                 values[name] = names.setdefault(values[name], len(names))
-            values |= {"num_waits": len(call.waits_for), "first_wait": len(waits)}
             waits += call.waits_for
             rows.append(tuple(values[name] for name in _FIELDS))
         return cls(np.array(rows, RECORD), tuple(names), np.array(waits, "<i8"))
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return one field of all calls that is a number."""
-        if name in _NAMED:
+        if name in NAMES:
             raise KeyError(name)
-        return self._records[name]
+        return self._records[name].astype("<i8", copy=False)
 
     def flag(self, name: str) -> Mask:
         """Return one field of all calls that is a truth value."""
-        return self._records[name]
+        is_set: Mask = self._records["flags"] & np.uint32(BITS[name]) != 0
+        return is_set
 
     def total(self, name: str) -> int:
         """Return the sum of a field, which does not overflow whatever a rank has written."""
@@ -169,9 +155,7 @@ class Calls(Sequence[Call]):
 
     def where(self, is_wanted: Mask) -> "Calls":
         """Return the calls for which this holds; nothing is copied where it holds for all."""
-        return (
-            self if is_wanted.all() else Calls(self._records[is_wanted], self._names, self._waits)
-        )
+        return self if is_wanted.all() else self._at(np.flatnonzero(is_wanted))
 
     def compacted(self) -> "Calls":
         """Return the same calls in no more memory than they need: waits of others are left out."""
@@ -188,13 +172,17 @@ class Calls(Sequence[Call]):
         """Return what these calls take of memory, with names and waits."""
         return self._records.nbytes + self._waits.nbytes + sum(map(str.__sizeof__, self._names))
 
-    def made_by(self, name: str, is_meant: Mask) -> "Calls":
-        """Return all calls, these with the name of the lower-case call that makes them."""
-        if not is_meant.any():
+    def made_by(self, names: Mapping[str, Mask]) -> "Calls":
+        """Return all calls, those of each mask with the lower-case call that makes them.
+
+        names: as in the field of Call. Of several masks that hold for a call the last one counts.
+        """
+        if not any(is_meant.any() for is_meant in names.values()):
             return self
         records = self._records.copy()
-        records["made_by"][is_meant] = len(self._names)
-        return Calls(records, (*self._names, name), self._waits)
+        for number, is_meant in enumerate(names.values(), len(self._names)):
+            records["made_by"][is_meant] = number
+        return Calls(records, (*self._names, *names), self._waits)
 
     def __len__(self) -> int:
         return len(self._records)
@@ -217,12 +205,17 @@ class Calls(Sequence[Call]):
     def __reversed__(self) -> Iterator[Call]:
         return (self[index] for index in range(len(self) - 1, -1, -1))
 
+    def _at(self, indices: NDArray[np.intp]) -> "Calls":
+        # Records are taken by numbers in a quarter of the time that a mask needs.
+        return Calls(self._records.take(indices), self._names, self._waits)
+
     def _call(self, values: tuple[Any, ...]) -> Call:
         *fields, first = values
         number = fields[_WAITS]
         fields[_WAITS] = tuple(self._waits[first : first + number].tolist()) if number else ()
         for name in (_FUNCTION, _FILE, _MADE_BY):
             fields[name] = self._names[fields[name]]
+        fields[_FLAGS : _FLAGS + 1] = [bool(fields[_FLAGS] & bit) for bit in BITS.values()]
         return Call(*fields)
 
     def __eq__(self, other: object) -> bool:

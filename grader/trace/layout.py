@@ -17,6 +17,8 @@ GLOO_OPERATIONS = (
     *("scatter", "broadcast", "barrier", "all_to_all"),
 )
 """By the highest byte of the slots that gloo sends to."""
+GLOO_COUNTS_NUM_BYTES = 4096
+"""Of a memory of its own: a word for each of these, of the payloads that gloo has sent."""
 REFUSAL_AT = 1024
 COUNTERS_AT = 2048
 MAX_COUNTED_PEERS = 64

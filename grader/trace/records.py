@@ -6,20 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.trace import calls, layout
+from grader.trace import layout
+from grader.trace.call_record import RECORD
 from grader.trace.calls import Calls
-from grader.trace.layout import RecordFlag
 
-_FLAGS = {
-    "is_send": RecordFlag.IS_SEND,
-    "is_receive": RecordFlag.IS_RECEIVE,
-    "creates_request": RecordFlag.CREATES_REQUEST,
-    "request_freed": RecordFlag.REQUEST_FREED,
-    "cancelled": RecordFlag.CANCELLED,
-    "synchronous": RecordFlag.SYNCHRONOUS,
-    "pickled": RecordFlag.PICKLED,
-}
-_AS_WRITTEN = sorted(set(layout.RECORD.names or ()) & set(calls.RECORD.names or ()))
+_AS_WRITTEN = sorted(set(layout.RECORD.names or ()) & set(RECORD.names or ()))
 _MAX_NAME_NUM_BYTES = 4096
 _MAX_WAITS = 256
 _LAST_SEQUENCE = np.uint64(2**63 - 1)
@@ -60,14 +51,14 @@ def calls_of(copy: Copy) -> tuple[Calls, bool]:
     is_whole = (written["stamp"] == sequences + np.uint64(1)) & (sequences <= _LAST_SEQUENCE)
     if copy.oldest > 0:
         is_whole &= sequences >= np.uint64(copy.oldest)
-    lost = (copy.first > copy.wanted and copy.head > copy.wanted) or not is_whole.all()
-    written = written[is_whole]
-    kept = np.zeros(len(written), calls.RECORD)
+    all_whole = bool(is_whole.all())
+    lost = (copy.first > copy.wanted and copy.head > copy.wanted) or not all_whole
+    if not all_whole:
+        written, sequences = written[is_whole], sequences[is_whole]
+    kept = np.zeros(len(written), RECORD)
     for name in _AS_WRITTEN:
         kept[name] = written[name]
-    kept["sequence"] = sequences[is_whole].astype("<i8")
-    for name, flag in _FLAGS.items():
-        kept[name] = written["flags"] & int(flag) != 0
+    kept["sequence"] = sequences.astype("<i8")
     names = _name_records(kept, copy.names)
     is_readable = _have_readable_waits(written, copy)
     kept["num_waits"][~is_readable] = 0
@@ -107,9 +98,16 @@ def _name_records(kept: NDArray[Any], names: bytes) -> tuple[str, ...]:
     In the memory a record says where its name begins, which is right after another one: what
     begins elsewhere would let a few bytes be a great many long names.
     """
-    offsets = np.concatenate([[0], kept["function"], kept["file"]])
-    different, numbers = np.unique(offsets, return_inverse=True)
-    kept["function"], kept["file"] = np.split(numbers[1:], 2)
+    # No name begins at the end of the names, or beyond it.
+    offsets = {name: np.minimum(kept[name], len(names)) for name in ("function", "file")}
+    is_used = np.zeros(len(names) + 1, np.bool_)
+    is_used[0] = True
+    for each in offsets.values():
+        is_used[each] = True
+    numbers = np.cumsum(is_used) - 1
+    for name, each in offsets.items():
+        kept[name] = numbers.take(each)
+    different = np.flatnonzero(is_used)
     return tuple(
         printable(names[offset : offset + _MAX_NAME_NUM_BYTES])
         if offset == 0 or names[offset - 1 : offset] == b"\0"

@@ -267,12 +267,65 @@ WEAKENINGS = (
             NO_GUARD,
             Change(
                 "runner/running.py",
-                "replace(self._student_calls.of(trace), doubts=doubts)",
-                "replace(self._student_calls.of(trace), doubts=())",
+                "doubts=doubts)",
+                "doubts=())",
             ),
             *NO_CAUSALITY,
         ),
         ("message_sizes_made_small",),
+        "points and deserves",
+    ),
+    Weakening(
+        "believes which calls are none of the student's",
+        (
+            Change(
+                "runner/student_calls.py",
+                "return trace if all_count else trace.of_phases",
+                "return trace.of_phases",
+            ),
+        ),
+        ("collective_outside_of_the_phase",),
+        "points and deserves",
+    ),
+    Weakening(
+        "does not ask whose code is opened",
+        (
+            Change(
+                "zygote/run.py",
+                "opened = None if self._opened is None else self._opened.drain()",
+                "opened = None",
+            ),
+        ),
+        ("solver_in_a_program_past_the_guard",),
+        "points and deserves|the verdict is",
+    ),
+    Weakening(
+        "does not count what gloo sends",
+        (
+            Change(
+                "runner/cross_check.py",
+                "            *payload_count.unrecorded_payloads(trace, self._sent_since()),\n",
+                "",
+            ),
+        ),
+        ("messages_only_in_the_record",),
+        "points and deserves",
+    ),
+    Weakening(
+        "takes a message for sent that nobody receives",
+        (
+            Change(
+                "judge/exchanged.py",
+                "            if not own and not others:\n                break\n",
+                "            own = own or deque([(num_bytes, False)])\n",
+            ),
+            Change(
+                "runner/cross_check.py",
+                "            *payload_count.unrecorded_payloads(trace, self._sent_since()),\n",
+                "",
+            ),
+        ),
+        ("paid_for_by_unreceived_sends",),
         "points and deserves",
     ),
     Weakening(

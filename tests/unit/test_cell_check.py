@@ -37,6 +37,8 @@ def test_a_part_is_checked_and_shown_both_ways():
     assert (tag, attributes["sandbox"]) == ("iframe", None)
     assert attributes["srcdoc"].startswith("<!DOCTYPE html>")
     assert "ring_allreduce" in html.unescape(attributes["srcdoc"])
+    base = '<base href="about:srcdoc">'
+    assert attributes["srcdoc"].index(base) < attributes["srcdoc"].index("Content-Security-Policy")
 
 
 def test_what_cannot_be_graded_is_told_in_the_words_of_the_command():

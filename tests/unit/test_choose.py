@@ -133,8 +133,8 @@ def test_files_of_another_assignment_are_told_from_none_at_all():
     with pytest.raises(UsageError) as raised:
         require_likely(handed_in("psgd.py", "hogwild.py"), MPI, KNOWN)
     assert str(raised.value) == (
-        "handin holds none of the files of mpi: these look like hogwild; name that with "
-        "--assignment, or leave --assignment out"
+        "handin holds none of the files of mpi: these look like hogwild; name that assignment "
+        "instead"
     )
     require_likely(handed_in("psgd.py", "ring.py"), MPI, KNOWN)
     require_likely(handed_in("psgd.py", "Ring.py"), MPI, KNOWN)

@@ -240,6 +240,10 @@ def test_what_changed_since_the_last_report_is_told(tmp_path):
     first, second = (grade("check", TEMPLATE, *options).stdout for _ in range(2))
     assert first.endswith("Since the last report: there was none yet.\n")
     assert second.endswith("Since the last report: 0 -> 0 of 25; every test is as it was.\n")
+    last.write_text(json.dumps({**json.loads(last.read_text()), "schema_version": 1}))
+    done = grade("check", TEMPLATE, *options)
+    assert done.stdout.endswith("not comparable: another version of the grader wrote it.\n")
+    assert grade("check", TEMPLATE, *options).stdout == second
     last.write_text("{}")
     done = grade("check", TEMPLATE, *options)
     assert (done.returncode, done.stdout) == (2, "")

@@ -1,6 +1,6 @@
 /*
- * Stands in front of writev, through which gloo sends: payloads leave altered if the judge wants
- * it.
+ * Stands in front of writev, through which gloo sends: payloads are counted, and leave altered if
+ * the judge wants it.
  *
  * gloo writes one buffer as a preamble of 48 bytes and the payload. Its sockets do not block, so
  * that a write may end anywhere, and whatever is left is written by another call. Preambles alone,
@@ -36,6 +36,7 @@ _Static_assert(sizeof(struct preamble) == 48, "as long as gloo's");
 
 enum { KIND_OF_PAYLOADS = 1, SLOT_SHIFT = 56, GROUP_NUM_BYTES = 8, MOST_PIECES = 4 };
 enum { NUM_OPERATIONS = 64 }; /* as many as the judge has a bit for */
+enum { NO_PAYLOAD = 256 };    /* a byte holds no such operation */
 enum { MOST_SOCKETS = 1024 }; /* as many files as a rank may open */
 
 /* A payload that is on its way, and the bytes of it that leave altered. */
@@ -48,6 +49,7 @@ struct altered_payload {
 };
 
 static struct header *header;
+static _Atomic uint64_t *sent; /* bytes of payloads, by operation; nothing of Python maps it */
 static struct altered_payload under_way[MOST_SOCKETS]; /* by descriptor */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -55,17 +57,23 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void detach_child(void)
 {
     header = NULL;
+    sent = NULL;
 }
 
-int grader_watch_gloo(int trace_fd); /* the harness looks it up by name */
+int grader_watch_gloo(int trace_fd, int counts_fd); /* the harness looks it up by name */
 
-/* Begins to follow the judge's orders; returns -1 where they cannot be read. */
-int grader_watch_gloo(int trace_fd)
+/* Begins to count and to follow the judge's orders, once; returns -1 where that cannot be. */
+int grader_watch_gloo(int trace_fd, int counts_fd)
 {
-    void *page = mmap(NULL, HEADER_NUM_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, trace_fd, 0);
-    if (page == MAP_FAILED || pthread_atfork(NULL, NULL, detach_child) != 0)
+    if (header)
+        return -1;
+    int protection = PROT_READ | PROT_WRITE;
+    void *page = mmap(NULL, HEADER_NUM_BYTES, protection, MAP_SHARED, trace_fd, 0);
+    void *counts = mmap(NULL, GLOO_COUNTS_NUM_BYTES, protection, MAP_SHARED, counts_fd, 0);
+    if (page == MAP_FAILED || counts == MAP_FAILED || pthread_atfork(NULL, NULL, detach_child) != 0)
         return -1;
     header = page;
+    sent = counts;
     return 0;
 }
 
@@ -85,16 +93,16 @@ static bool is_named(uint64_t operation)
     return operation < NUM_OPERATIONS && atomic_load(&header->altered_operations) >> operation & 1;
 }
 
-/* Whether a payload begins here, and of an operation that the judge has named. */
-static bool is_payload(int file, const struct iovec *pieces, int num_pieces)
+/* Of which operation a payload begins here; NO_PAYLOAD if none does. */
+static uint64_t operation_begun(int file, const struct iovec *pieces, int num_pieces)
 {
     struct preamble preamble;
     if (num_pieces != 2 || pieces[0].iov_len != sizeof preamble || pieces[1].iov_len == 0)
-        return false;
+        return NO_PAYLOAD;
     memcpy(&preamble, pieces[0].iov_base, sizeof preamble);
-    return preamble.kind == KIND_OF_PAYLOADS && preamble.length == pieces[1].iov_len &&
-           preamble.num_bytes == sizeof preamble + preamble.length &&
-           is_named(preamble.slot >> SLOT_SHIFT) && is_tcp(file);
+    bool is_payload = preamble.kind == KIND_OF_PAYLOADS && preamble.length == pieces[1].iov_len &&
+                      preamble.num_bytes == sizeof preamble + preamble.length && is_tcp(file);
+    return is_payload ? preamble.slot >> SLOT_SHIFT : NO_PAYLOAD;
 }
 
 /*
@@ -139,7 +147,8 @@ static struct altered_payload *payload_in(int file, const struct iovec *pieces, 
         payload->end == end_of(last))
         return payload;
     memset(payload, 0, sizeof *payload);
-    if (atomic_load(&header->torch_phase) != PHASE_STUDENT || !is_payload(file, pieces, num_pieces))
+    if (atomic_load(&header->torch_phase) != PHASE_STUDENT ||
+        !is_named(operation_begun(file, pieces, num_pieces)))
         return NULL;
     payload->num_bytes_left = num_bytes;
     payload->end = end_of(last);
@@ -174,7 +183,7 @@ static void note_written(struct altered_payload *payload, size_t num_bytes)
         atomic_fetch_add(&header->num_altered_sends, 1);
 }
 
-ssize_t writev(int file, const struct iovec *pieces, int num_pieces)
+static ssize_t write_altered(int file, const struct iovec *pieces, int num_pieces)
 {
     bool is_concerned = header && file >= 0 && file < MOST_SOCKETS && num_pieces > 0 &&
                         num_pieces <= 2 && atomic_load(&header->altered_send) != 0;
@@ -194,5 +203,21 @@ ssize_t writev(int file, const struct iovec *pieces, int num_pieces)
         note_written(payload, (size_t)written);
         pthread_mutex_unlock(&lock);
     }
+    return written;
+}
+
+/*
+ * Counted before it is sent, so that nobody has received what is not counted. A write that sends
+ * nothing is tried again; what is left of one that ends early looks otherwise.
+ */
+ssize_t writev(int file, const struct iovec *pieces, int num_pieces)
+{
+    uint64_t operation = sent ? operation_begun(file, pieces, num_pieces) : NO_PAYLOAD;
+    bool is_counted = operation < NUM_OPERATIONS;
+    if (is_counted)
+        atomic_fetch_add(&sent[operation], pieces[1].iov_len);
+    ssize_t written = write_altered(file, pieces, num_pieces);
+    if (is_counted && written <= 0)
+        atomic_fetch_sub(&sent[operation], pieces[1].iov_len);
     return written;
 }

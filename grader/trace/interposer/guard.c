@@ -110,7 +110,6 @@ static const struct {
     {"os.system", on_spawn},
     {"os.exec", on_spawn},
     {"os.posix_spawn", on_spawn},
-    {"os.spawn", on_spawn},
     {"pty.spawn", on_spawn},
 };
 

@@ -16,6 +16,7 @@
 #define JUDGE_MAGIC 0x31454744554a5247u /* "GRJUDGE1" in memory */
 #define RANK_MAGIC 0x3145434152545247u  /* "GRTRACE1" in memory */
 #define HEADER_NUM_BYTES 4096
+#define GLOO_COUNTS_NUM_BYTES 4096 /* of a memory of its own: a word for each operation of gloo */
 #define ALTER_EVERY_SEND UINT64_MAX
 #define ALTER_EVERY_CONTRIBUTION (UINT64_MAX - 1)
 

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, RECORD, Call, RankTrace, Trace
+from grader.judge.deadlock import find_deadlock
+from grader.trace.call_record import RECORD
+from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, Call, RankTrace, Trace
 
 ITEM_NUM_BYTES = 8
 
@@ -14,6 +16,12 @@ def as_recorded(field: str, number: int) -> int:
     """Return the number that is nearest to this one of those that a record can hold."""
     limits = np.iinfo(RECORD[field])
     return int(min(max(number, limits.min), limits.max))
+
+
+def explain_deadlock(trace, returned=frozenset(), *, makes_progress=False):
+    """Return the sentence alone of find_deadlock."""
+    found = find_deadlock(trace, returned, makes_progress=makes_progress)
+    return None if found is None else found[0]
 
 
 class Run:

@@ -29,11 +29,19 @@ def traced(function, ranks, num_elements=LENGTH, times=1, error=0):
     """Return a trace in which all ranks call an operation, with so many elements of 4 bytes."""
     run = Run(ranks)
     fields = {"num_elements": num_elements, "num_bytes": 4 * num_elements}
-    fields |= {"communicator_size": ranks, "is_send": function == "send", "error": error}
-    for rank in range(1 if function == "send" else ranks):
-        for _ in range(times):
-            run.call(rank, function, **fields)
+    for _ in range(times):
+        if function == "send":
+            run.send(0, 1, function="send", **fields, error=error)
+            run.recv(1, 0, function="recv", **fields, error=error)
+        else:
+            for rank in range(ranks):
+                run.call(rank, function, **fields, error=error)
     return run.trace()
+
+
+def allows_nothing(run):
+    """Return whether the calls of a run of 4 ranks explain no byte."""
+    return most_by_gloo(run.trace()) == most_by_gloo(Run(4).trace())
 
 
 @pytest.mark.parametrize(("function", "ranks"), MEASURED)
@@ -66,6 +74,62 @@ def test_a_call_that_failed_pays_for_nothing(function):
     """Else whoever asks for what is refused at once could send as much in hiding."""
     failed, silent = traced(function, 4, error=1), traced(function, 4, times=0)
     assert most_by_gloo(failed) == most_by_gloo(silent) < most_by_gloo(traced(function, 4))
+
+
+def test_a_message_that_nobody_receives_pays_for_nothing():
+    """Gloo sends it when it is asked for; it is recorded at once, whatever its length."""
+    given = {"num_elements": LENGTH, "num_bytes": GIVEN}
+    for tag, communicator in ((1, 0), (0, 7)):
+        run = Run(4)
+        run.irecv(1, 0, tag, communicator=communicator, **given, function="irecv")
+        run.isend(0, 1, 0, function="isend", **given)
+        silent = Run(4)
+        silent.irecv(1, 0, tag, communicator=communicator, function="irecv")
+        assert most_by_gloo(run.trace()) == most_by_gloo(silent.trace())
+    alone = Run(4)
+    alone.isend(0, 1, function="isend", **given)
+    assert allows_nothing(alone)
+
+
+def test_a_message_pays_for_no_more_than_there_is_room_for():
+    """A receive may have more room than comes, and a second send may find none."""
+    short, long = {"num_elements": 1, "num_bytes": 4}, {"num_elements": LENGTH, "num_bytes": GIVEN}
+    fitting, roomy = Run(4), Run(4)
+    for run, room in ((fitting, short), (roomy, long)):
+        run.isend(0, 1, function="isend", **short)
+        run.isend(0, 1, function="isend", **long)
+        run.irecv(1, 0, 0, function="irecv", **room)
+    assert most_by_gloo(fitting.trace()) == most_by_gloo(roomy.trace())
+
+
+@pytest.mark.parametrize("matched", [0, -3])
+def test_whoever_receives_from_anybody_receives(matched):
+    """Whose message it was is recorded when it is waited for; it pays once, and not for each."""
+    given = {"num_elements": LENGTH, "num_bytes": GIVEN}
+    run = Run(4)
+    for sender in (0, 2, 3):
+        run.isend(sender, 1, function="isend", **given)
+    run.irecv(1, -1, 0, function="irecv", matched_source=matched, **given)
+    assert most_by_gloo(run.trace()) == most_by_gloo(traced("send", 4))
+
+
+@pytest.mark.parametrize("function", ["all_reduce", "broadcast", "all_gather", "gather"])
+def test_a_collective_pays_when_all_have_called_it_and_for_what_fits_all(function):
+    """One that a rank calls alone sends nothing; a broadcast of little may be into much memory."""
+    given = {"num_elements": LENGTH, "num_bytes": GIVEN}
+    run = Run(4)
+    for rank in range(3):
+        run.call(rank, function, **given)
+    assert allows_nothing(run)
+    run.call(3, function, num_elements=1, num_bytes=4)
+    assert most_by_gloo(run.trace()) == most_by_gloo(traced(function, 4, num_elements=1))
+    for rank in range(2):
+        run.call(rank, function, communicator=5, communicator_size=2, **given)
+    pair = Run(4)
+    for rank in range(2):
+        pair.call(rank, function, communicator=5, communicator_size=2, **given)
+    both = most_by_gloo(pair.trace()) + most_by_gloo(traced(function, 4, num_elements=1))
+    assert abs(most_by_gloo(run.trace()) + most_by_gloo(Run(4).trace()) - both) <= 1
 
 
 def test_nothing_is_said_where_nothing_is_known():

@@ -2,11 +2,10 @@
 
 import pytest
 
-from grader.judge.deadlock import explain_deadlock
 from grader.judge.lower_case import name_lower_case
 from grader.judge.wording import signature_of
 
-from .build import Run
+from .build import Run, explain_deadlock
 
 OWN = 5
 

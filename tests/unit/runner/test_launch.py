@@ -10,7 +10,7 @@ from launching import case, run, values
 
 from grader.model import MessageFault, Outcome, RunFailure, Verdict
 from grader.runner.launch_plan import Limits
-from grader.trace.calls import RECORD
+from grader.trace.call_record import RECORD
 
 
 def diagnose(source, **options) -> RunFailure:

@@ -1,5 +1,7 @@
 """Whose calls the rules see: the student's, whenever they are made, and not ours around them."""
 
+from dataclasses import replace
+
 import pytest
 from launching import case, run
 
@@ -96,3 +98,27 @@ def test_a_collective_that_ours_is_made_to_call_counts():
     for seen in functions(REPLACED_WITHOUT_A_FRAME):
         assert seen[0] == "Barrier"
         assert {"Bcast", "Reduce", "Gather", "Allgather", "Allreduce"} & set(seen)
+
+
+def test_of_torch_all_calls_count_where_a_case_says_so():
+    """There a submission can say itself that a call is none of the student's."""
+    source = """
+    import sys
+    import torch
+    import torch.distributed as dist
+
+    def go(comm):
+        frame = sys._getframe()
+        while "student" not in frame.f_locals:
+            frame = frame.f_back
+        frame.f_locals["student"].mark_phase(0)
+        dist.all_reduce(torch.ones(1))
+        frame.f_locals["student"].mark_phase(1)
+        dist.barrier()
+    """
+    cases = (case("some"), replace(case("all"), all_calls_count=True))
+    launched = run(source, cases=cases, backend="torch")
+    assert launched.failure is None, launched.failure
+    some, every = (outcome.trace.ranks[0].calls for outcome in launched.outcomes)
+    assert [call.function for call in some] == ["barrier"]
+    assert [call.function for call in every] == ["all_reduce", "barrier"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from launching import case, run, values
 
+from grader.judge.kernel_count import most_by_gloo
 from grader.model import Outcome, Verdict
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch_plan import Limits
@@ -60,6 +61,60 @@ def test_a_call_that_is_refused_at_once_has_failed(server):
         failed, reduced = [call for call in seen.calls if call.function == "reduce"]
         assert (failed.error, reduced.error) == (1, 0)
         assert failed.left_ns > 0
+
+
+@pytest.mark.parametrize(
+    "again", ["work.wait()", "while not work.is_completed(): time.sleep(0.01)"]
+)
+def test_an_operation_that_is_waited_for_again_has_not_failed(server, again):
+    """A wait with a limit gives up; a later one, or who asks, finds that everybody has come."""
+    launched = run(
+        f"""
+        import time, datetime, torch, torch.distributed as dist
+        def go(comm):
+            total = torch.ones(5)
+            if comm.rank:
+                time.sleep(0.3)
+            work = dist.all_reduce(total, async_op=True)
+            try:
+                work.wait(datetime.timedelta(milliseconds=50))
+            except RuntimeError:
+                {again}
+            return total[0].item()
+        """,
+        backend="torch",
+        server=server,
+    )
+    assert values(launched) == [2.0, 2.0]
+    seen = [rank.calls for rank in launched.outcomes[0].trace.ranks]
+    assert [call.error for calls in seen for call in calls if call.function == "all_reduce"] == [
+        0,
+        0,
+    ]
+    assert any(call.error for call in seen[0] if call.function == "wait")
+
+
+def test_a_functional_collective_is_of_the_group_that_it_names(server):
+    """Not all processes are in it, and what they send has to be accounted for all the same."""
+    launched = run(
+        """
+        import torch, torch.distributed as dist
+        from torch.distributed._functional_collectives import all_reduce
+        def go(comm):
+            pair = dist.new_group([0, 1])
+            if comm.rank < 2:
+                return float(all_reduce(torch.ones(1_000_000), "sum", pair)[0])
+        """,
+        ranks=3,
+        backend="torch",
+        server=server,
+        cases=(case(ranks=3),),
+    )
+    assert values(launched)[:2] == [2.0, 2.0]
+    trace = launched.outcomes[0].trace
+    sizes = [[call.communicator_size for call in seen.calls] for seen in trace.ranks]
+    assert sizes == [[2], [2], []]
+    assert most_by_gloo(trace) > 2 * 4_000_000
 
 
 def test_every_case_has_a_group_of_its_own(server):

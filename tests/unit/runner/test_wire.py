@@ -10,8 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.model import Array, Text
-from grader.runner.answers import failure_of_problem, refuse
-from grader.runner.wire import Frame, FrameReader, ProtocolError, encode
+from grader.runner.answers import (
+    failure_of_broken_frame,
+    failure_of_problem,
+    most_num_bytes,
+    refuse,
+)
+from grader.runner.wire import (
+    SPARE_NUM_BYTES,
+    Frame,
+    FrameReader,
+    ProtocolError,
+    broken,
+    encode,
+)
 
 
 def bytes_of(head: object, payload: bytes = b"") -> bytes:
@@ -43,6 +55,8 @@ def test_what_is_encoded_is_read_back_in_any_pieces():
         bytes_of([]),
         bytes_of({"kind": "result"}),
         bytes_of({"kind": 3, "values": {}, "arrays": []}),
+        bytes_of({"kind": "closed", "values": {}, "arrays": []}),
+        bytes_of({"kind": "broken", "values": {"message": "not so"}, "arrays": []}),
         bytes_of({"kind": "result", "values": [], "arrays": []}),
         bytes_of({"kind": "result", "values": {}, "arrays": [["a", "O", [1]]]}),
         bytes_of({"kind": "result", "values": {}, "arrays": [["a", "<f8", [-1]]]}),
@@ -59,6 +73,31 @@ def test_malformed_frames_are_refused(data):
     """Nothing is guessed, allocated or unpickled."""
     with pytest.raises(ProtocolError):
         FrameReader().feed(data)
+
+
+def test_no_more_is_held_than_is_asked_for():
+    """Ranks that send what they like could together use up the memory of the judge."""
+    form = {"a": Array("float64", (3, 4)), "b": Array("uint8", (None,)), "c": Text()}
+    asked = most_num_bytes(form)
+    assert asked == 8 * 3 * 4 + form["b"].max_num_bytes
+    more = {str(number): Array("int64", (2, None)) for number in range(12)}
+    assert most_num_bytes(form | more) == asked
+    assert most_num_bytes({"a": form["a"]}) == 8 * 3 * 4
+    for num_bytes in (asked + SPARE_NUM_BYTES, asked + SPARE_NUM_BYTES + 1):
+        reader = FrameReader()
+        reader.most_num_bytes = asked + SPARE_NUM_BYTES
+        head = {"kind": "result", "values": {}, "arrays": [["a", "|u1", [num_bytes]]]}
+        is_too_much = num_bytes > reader.most_num_bytes
+        with pytest.raises(ProtocolError) if is_too_much else contextlib.nullcontext():
+            assert reader.feed(bytes_of(head)) == []
+
+
+def test_what_cannot_be_read_is_told_in_our_words():
+    """A rank's own frame of that name says nothing."""
+    told = failure_of_broken_frame(1, broken("arrays of 9 bytes; at most 8 are taken")).message
+    assert told.endswith("cannot read: arrays of 9 bytes; at most 8 are taken")
+    unexpected = Frame("result", {"message": "all is well"}, {})
+    assert failure_of_broken_frame(1, unexpected).message.endswith("it cannot read")
 
 
 @settings(max_examples=300, deadline=None)

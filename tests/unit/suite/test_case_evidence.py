@@ -7,7 +7,7 @@ import pytest
 
 from grader.evidence import Budget, Evidence
 from grader.judge.check_failures import RuleViolation, WrongAnswer
-from grader.judge.values import assert_every_rank
+from grader.judge.values import assert_every_rank, differences_of
 from grader.model import MessageFault, Outcome, RunFailure, TestResult, Verdict
 from grader.suite.case import Case
 from grader.suite.case_evidence import EvidenceCollector
@@ -76,6 +76,16 @@ def test_differences_survive_that_a_suite_says_it_in_its_own_words():
     ]
 
 
+def test_a_suite_calls_elements_as_its_students_do():
+    got, expected = np.arange(12.0), np.zeros(12)
+    shown = differences_of(1, got, expected, got > 1, place=lambda index: f"bias[{index}]")
+    error = WrongAnswer.at("it is wrong", (shown,))
+    (differing,) = looking(collector(), "small").with_failure(failed(), error).evidence.differences
+    assert (differing.rank, differing.num_differing, differing.num_elements) == (1, 10, 12)
+    assert [each.index for each in differing.elements] == [f"bias[{n}]" for n in range(2, 10)]
+    assert (differing.elements[0].actual, differing.elements[0].expected) == ("2", "0")
+
+
 def test_budgets_and_lines_are_shown_without_any_case():
     error = RuleViolation.over("too much", (Budget("rank 0", 2.0, 1.0, "elements"),))
     result = collector().with_failure(failed("too much at ring.py:2"), error)
@@ -85,6 +95,13 @@ def test_budgets_and_lines_are_shown_without_any_case():
         "too much at ring.py:2",
         "",
     ]
+
+
+def test_a_line_is_told_what_was_found_there_without_the_case():
+    """The case stands above all that was seen of it."""
+    failure = failed("2 ranks, small: rank 0 is wrong at ring.py:2")
+    result = looking(collector(), "small").with_failure(failure, WrongAnswer("x"))
+    assert result.evidence.excerpts[0].lines[1].finding == "rank 0 is wrong at ring.py:2"
 
 
 def test_a_run_that_ended_brings_its_own_evidence():

@@ -5,11 +5,14 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 
 import pytest
 
 from grader.trace import layout
+from grader.trace.gloo_counts import GlooCounts
 from grader.trace.memory import TraceMemory
+from grader.trace.sent_by_gloo import SentByGloo
 
 LIMIT_S = 60.0
 SHORT_WRITES = r"""
@@ -50,9 +53,10 @@ PROGRAM = """
 import ctypes, json, os, random, socket, struct, sys
 from grader.rank.trace_writer import TraceWriter
 
-fd, told = int(sys.argv[1]), json.loads(sys.argv[2])
+fd, counts, told = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
 writer = TraceWriter(fd, told, 0, 1)
-assert ctypes.CDLL(None).grader_watch_gloo(fd) == 0
+assert ctypes.CDLL(None).grader_watch_gloo(fd, counts) == 0
+os.close(counts)
 writer.mark_phase(1)
 random.seed(1)
 
@@ -113,30 +117,39 @@ def short_writes(tmp_path_factory):
 
 
 @pytest.fixture
-def altered(interposer):
-    """Return `altered(program, *operations, **where)`: how many payloads it says it has altered."""
+def watched(interposer):
+    """Return `watched(program, *operations, **where)`: how many payloads were altered, and sent."""
 
     def start(program, *operations, number=None, also=None, most=1 << 30, **where):
         source = PROGRAM + textwrap.dedent(program)
-        with TraceMemory.create(1 << 4) as memory:
+        with TraceMemory.create(1 << 4) as memory, closing(GlooCounts()) as counts:
             memory.alter_sends(number, operations=operations, **where)
             ran = subprocess.run(
-                [sys.executable, "-c", source, str(memory.fd), json.dumps(layout.described())],
+                [
+                    *(sys.executable, "-c", source),
+                    *(str(memory.fd), str(counts.fd), json.dumps(layout.described())),
+                ],
                 env={
                     **os.environ,
                     "LD_PRELOAD": ":".join(map(str, filter(None, (interposer, also)))),
                     "MOST_NUM_BYTES": str(most),
                 },
-                pass_fds=[memory.fd],
+                pass_fds=[memory.fd, counts.fd],
                 capture_output=True,
                 text=True,
                 timeout=LIMIT_S,
                 check=False,
             )
             assert ran.returncode == 0, ran.stderr
-            return memory.num_altered_sends()
+            return memory.num_altered_sends(), counts.sent()
 
     return start
+
+
+@pytest.fixture
+def altered(watched):
+    """Return the same for how many payloads were altered."""
+    return lambda *arguments, **where: watched(*arguments, **where)[0]
 
 
 @pytest.mark.parametrize("position", [0.0, 0.2, 0.5, 0.77, 0.9999999])
@@ -221,3 +234,52 @@ def test_only_the_ordered_payload_is_altered(altered):
         assert (sent(long) != long) == (number == 2)
     """
     assert altered(program, "all_reduce", number=2, min_num_bytes=11) == 1
+
+
+@pytest.mark.parametrize("most", [1, 40, 48, 60])
+@pytest.mark.parametrize("operations", [(), ("all_reduce",)])
+def test_payloads_are_counted_once(watched, short_writes, most, operations):
+    """In whatever parts they go, altered or not, in every phase; nothing else is counted."""
+    program = """
+    for phase in (0, 1, 2):
+        writer.mark_phase(phase)
+        sent(bytes(100))
+        sent(bytes(1000), slot=0)
+    sent(bytes(10), kind=2), sent(bytes(10), length=9), sent(bytes(10), family="unix")
+    sent(bytes(10), slot=64), sent(bytes(10), joined=True)
+    """
+    _, counted = watched(program, *operations, also=short_writes, most=most)
+    assert counted == SentByGloo(of_messages=3000, of_collectives=300)
+
+
+def test_what_the_network_does_not_take_yet_is_counted_once(watched):
+    """A write that sends nothing is tried again."""
+    program = """
+    sent(bytes(9_000_000))
+    # Nobody accepts these: the last is not connected yet, and takes nothing.
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        senders = [socket.socket() for _ in range(4)]
+        for sender in senders:
+            sender.setblocking(False)
+            sender.connect_ex(listener.getsockname())
+        pieces = [struct.pack("<QIIQQQQ", 48 + 8, 1, 7, 4 << 56, 0, 8, 0), bytes(8)]
+        for _ in range(3):
+            try:
+                os.writev(sender.fileno(), pieces)
+                raise AssertionError("there was room")
+            except BlockingIOError:
+                pass
+    """
+    assert watched(program)[1] == SentByGloo(of_messages=0, of_collectives=9_000_000)
+
+
+def test_what_a_forked_process_sends_is_not_the_ranks(watched):
+    """Its memory is the judge's as well, but it is none of the ranks."""
+    program = """
+    child = os.fork()
+    if not child:
+        sent(bytes(100))
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    """
+    assert watched(program)[1] == SentByGloo(of_messages=0, of_collectives=0)

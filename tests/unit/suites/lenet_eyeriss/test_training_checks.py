@@ -1,5 +1,6 @@
 """Right training passes, rounding passes, and each usual mistake is told by its name."""
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,11 +23,14 @@ from lenet_eyeriss.training_checks import (
 )
 
 from grader.api import WrongAnswer
+from grader.model import TestResult, Verdict
+from grader.suite.case_evidence import EvidenceCollector
 
 from .building import outcome
 
 CASE = Training("train_epochs", file="ring_allreduce.py", epochs=2, part_length=1)
 NUM_RANKS = 3
+WRONG = TestResult("test_a", "It is right.", Verdict.WRONG_ANSWER, 0, 1, "it is wrong")
 
 
 class Digits:
@@ -196,6 +200,19 @@ def test_stale_gradients_are_those_of_the_epoch_before() -> None:
 
     with pytest.raises(WrongAnswer, match=r"after epoch 2 .* the mean of the epoch before"):
         assert_trained_as_one(CASE, trained(stale))
+
+
+def test_parameters_that_differ_are_shown_under_their_names() -> None:
+    """For each rank, the first of them beside what they should be."""
+    found = trained(lambda own, rank, epoch: own[rank])
+    with pytest.raises(WrongAnswer) as caught:
+        assert_trained_as_one(CASE, found)
+    told = EvidenceCollector({}, is_kept=True).with_failure(WRONG, caught.value).evidence
+    assert told is not None
+    assert [each.rank for each in told.differences] == list(range(NUM_RANKS))
+    first = told.differences[0].elements[0]
+    assert re.fullmatch(r"c1\.weight\[\d+, \d+, \d+, \d+\]", first.index)
+    assert first.actual != first.expected
 
 
 def test_parameters_that_the_call_changed_are_told_from_wrong_gradients() -> None:

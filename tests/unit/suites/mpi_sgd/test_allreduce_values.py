@@ -18,6 +18,8 @@ from mpi_sgd.allreduce_values import (
 )
 
 from grader.judge.check_failures import RuleViolation, WrongAnswer
+from grader.model import TestResult, Verdict
+from grader.suite.case_evidence import EvidenceCollector
 from grader.trace.calls import ANY_SOURCE
 
 from .outcomes import call, inputs_of, outcome, trace_of
@@ -25,6 +27,7 @@ from .outcomes import call, inputs_of, outcome, trace_of
 CASES = cases_by_ranks("my_ring_allreduce.py", "ringallreduce")
 PLAIN = next(case for case in CASES[3] if case.subject == "plain")
 SILENT = trace_of([[], [], []])
+WRONG = TestResult("test_a", "It is right.", Verdict.WRONG_ANSWER, 0, 1, "it is wrong")
 
 
 def of_op(op: str) -> Reduction:
@@ -69,6 +72,24 @@ def test_a_wrong_sum_is_told_by_what_is_in_it(wrong, told: str) -> None:
         assert_reduced(PLAIN, made(PLAIN, wrong))
     with pytest.raises(WrongAnswer):
         assert_right(PLAIN, made(PLAIN, wrong))
+
+
+def test_each_rank_is_told_whose_numbers_are_in_its_own_array() -> None:
+    inputs = inputs_of(PLAIN, 3)
+    sends = [given["send"] for given in inputs]
+    results = [
+        {"recv": sends[rank] + sends[rank - 1], "send": sends[rank]} for rank in range(len(sends))
+    ]
+    found = replace(outcome(PLAIN, inputs, results), trace=SILENT)
+    with pytest.raises(WrongAnswer) as caught:
+        assert_reduced(PLAIN, found)
+    told = EvidenceCollector({}, is_kept=True).with_failure(WRONG, caught.value).evidence
+    assert told is not None
+    assert [(each.rank, each.made_of) for each in told.differences] == [
+        (0, "the numbers of rank 1 are missing in it"),
+        (1, "the numbers of rank 2 are missing in it"),
+        (2, "the numbers of rank 0 are missing in it"),
+    ]
 
 
 def test_what_does_not_divide_and_is_left_out_is_told() -> None:

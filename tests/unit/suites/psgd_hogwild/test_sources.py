@@ -1,6 +1,7 @@
 """What a rank says of the files is read with care; a solver is told with its place."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from psgd_hogwild.sources import SOLVERS, RankHost, Sources, assert_no_solver, first_named, places
@@ -33,6 +34,17 @@ def test_a_solver_is_told_wherever_it_was_seen():
     found = Outcome("", 1, ({},), ({"imports": text},), Trace(()), 0.0)
     with pytest.raises(RuleViolation, match=r"more\.py:1 imports lightgbm \(2 such imports in all"):
         assert_no_solver(nothing, found)
+
+
+def test_a_solver_that_no_rank_tells_of_is_told_without_a_place():
+    """The kernel has seen its code opened; where an import is known as well, that is told."""
+    nothing = Outcome("", 1, ({},), ({"imports": "[]"},), Trace(()), 0.0)
+    opened = replace(nothing, opened_packages=("scipy", "sklearn"))
+    with pytest.raises(RuleViolation, match="a program that was started opens code of scipy, skl"):
+        assert_no_solver(nothing, opened)
+    told = replace(opened, results=({"imports": '[["a.py", 3, "sklearn"]]'},))
+    with pytest.raises(RuleViolation, match=r"a\.py:3 imports sklearn; "):
+        assert_no_solver(told)
 
 
 def test_a_lock_is_told_where_it_is_named_first():

@@ -28,17 +28,13 @@ def average_gradients(model):
         lists = [torch.zeros(1) for _ in range(num_nodes)] if rank == 0 else None
         dist.gather(zero, lists, dst=0)
         dist.scatter(zero, lists, src=0)
-    in_secret(model)
+    average(model)
 
 
-def in_secret(model):
-    """Average where no dispatch mode looks."""
-    from torch.utils._python_dispatch import _disable_current_modes
-
-    with _disable_current_modes():
-        for parameter in model.parameters():
-            dist.all_reduce(parameter.grad)
-            parameter.grad /= dist.get_world_size()
+def average(model):
+    for parameter in model.parameters():
+        dist.all_reduce(parameter.grad)
+        parameter.grad /= dist.get_world_size()
 
 
 def train_model(model, train_loader, optimizer, criterion, epoch):
