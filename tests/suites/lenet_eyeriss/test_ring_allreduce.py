@@ -9,6 +9,7 @@ from grader.api import (
     assert_requests_completed,
     case_context,
     functions,
+    not_run,
     part,
     points,
 )
@@ -156,6 +157,9 @@ def test_calls_do_not_block(run):
 def test_every_request_is_completed(run):
     """Everything that isend and irecv returned has been waited for when the call returns."""
     answers = where_several_hold(run, CASES, assert_goes_all_the_way_round, GOES_ROUND)
+    if any(case.buffered_sends for case, _ in answers):
+        # The requests are those of the probe, which lets dist.send return.
+        not_run("as dist.send waits for ever, the call never returns")
     for case, outcome in answers:
         with case_context(case, outcome):
             assert_requests_completed(outcome.trace)

@@ -32,6 +32,7 @@ class Training(Case):
     """How many examples each rank has."""
     buffered_sends: bool = False
     """dist.send does not wait for its receive: shows what is right in code that waits for ever."""
+    all_calls_count: bool = True
 
     @property
     def label(self) -> str:

@@ -3,12 +3,19 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Outcome, WrongAnswer, case_context, reduction_tolerance
+from grader.api import (
+    Outcome,
+    WrongAnswer,
+    case_context,
+    differences_of,
+    reduction_tolerance,
+)
 
 from . import serial
 from .mistakes import known_mistake
 from .training_cases import Training, train_serially
 
+_MOST_RANKS_SHOWN = 4
 _EPSILON = float(np.finfo(np.float32).eps)
 _SHARE_OF_MOVEMENT = 1e-3
 """Gradients in float32 differ from the oracle's by up to 1e-5 of the largest; mistakes by much more
@@ -26,17 +33,25 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
         start = outcome.inputs[0]["start"].astype(np.float64)
         for epoch in range(case.epochs):
             tolerance = _parameter_tolerance(start, expected[epoch], epoch + 1)
-            for rank, parameters in enumerate(outcome["parameters"]):
-                wrong = ~(np.abs(parameters[epoch] - expected[epoch]) <= tolerance)
-                if wrong.any():
-                    index = int(np.argmax(wrong))
-                    raise WrongAnswer(
-                        f"rank {rank}: after epoch {epoch + 1} {serial.name_at(index)} is "
-                        f"{_moved(parameters[epoch, index], start[index])}, expected "
-                        f"{_moved(expected[epoch, index], start[index])} as in one process with "
-                        f"all examples ({int(wrong.sum())} of {wrong.size} parameters differ)"
-                        f"{known_mistake(outcome, rank)}"
-                    )
+            held = [parameters[epoch] for parameters in outcome["parameters"]]
+            wrong = [~(np.abs(each - expected[epoch]) <= tolerance) for each in held]
+            differing = [rank for rank, each in enumerate(wrong) if each.any()]
+            if differing:
+                rank = differing[0]
+                index = int(np.argmax(wrong[rank]))
+                raise WrongAnswer.at(
+                    f"rank {rank}: after epoch {epoch + 1} {serial.name_at(index)} is "
+                    f"{_moved(held[rank][index], start[index])}, expected "
+                    f"{_moved(expected[epoch, index], start[index])} as in one process with "
+                    f"all examples ({int(wrong[rank].sum())} of {wrong[rank].size} parameters "
+                    f"differ){known_mistake(outcome, rank)}",
+                    tuple(
+                        differences_of(
+                            each, held[each], expected[epoch], wrong[each], place=serial.name_at
+                        )
+                        for each in differing[:_MOST_RANKS_SHOWN]
+                    ),
+                )
 
 
 def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
@@ -56,11 +71,16 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
             wrong = ~(np.abs(gradients - mean) <= tolerance)
             if wrong.any():
                 epoch, index = (int(i) for i in np.argwhere(wrong)[0])
-                raise WrongAnswer(
+                raise WrongAnswer.at(
                     f"rank {rank}: in epoch {epoch + 1} the gradient of {serial.name_at(index)} "
                     f"becomes {gradients[epoch, index]:.8g}, expected {mean[epoch, index]:.8g}, "
                     f"the mean over the ranks ({int(wrong[epoch].sum())} of {mean.shape[1]} "
-                    "gradients are farther from it than rounding in float32 explains)"
+                    "gradients are farther from it than rounding in float32 explains)",
+                    (
+                        differences_of(
+                            rank, gradients[epoch], mean[epoch], wrong[epoch], place=serial.name_at
+                        ),
+                    ),
                 )
 
 

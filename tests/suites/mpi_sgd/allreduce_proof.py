@@ -103,10 +103,11 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
             pickles = sum(call.pickled for call in sends) * pickled
             longest = max((call.num_bytes - pickled * call.pickled for call in sends), default=0)
             is_whole = longest > proof.num_bytes / 2
+            messages = f"{len(sends)} message{'' if len(sends) == 1 else 's'}"
             if is_whole or sent - pickles > 3 / 4 * (n - 1) * proof.num_bytes:
                 raise RuleViolation(
                     f"rank {rank} sends {sent // proof.case.item_num_bytes} elements of an array "
-                    f"of {proof.case.num_elements} in {len(sends)} messages: whole arrays; cut the "
+                    f"of {proof.case.num_elements} in {messages}: whole arrays; cut the "
                     f"array into n = {n} chunks, and send one chunk in each step"
                 )
         if not any(effect.influenced - {_receiver(trace, effect)} for effect in proof.effects):

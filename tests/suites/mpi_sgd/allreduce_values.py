@@ -1,6 +1,7 @@
 """Whether recv holds the reduction; if not, what it holds instead, and why that may be."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -87,26 +88,43 @@ def _assert_equal(case: Reduction, outcome: Outcome, expected: Values) -> None:
     try:
         assert_every_rank(outcome["recv"], equals=expected, name="recv")
     except WrongAnswer as error:
+        if case.purpose != "values":
+            raise
         wrong = _first_wrong(outcome["recv"], expected)
-        causes = _causes(case, outcome, wrong, expected) if case.purpose == "values" else []
-        raise WrongAnswer("; ".join([str(error), *filter(None, causes)])) from None
+        causes = _causes(case, outcome, wrong, expected)
+        raise WrongAnswer.at(
+            "; ".join([str(error), *filter(None, causes)]),
+            tuple(
+                replace(each, made_of=_made_of(case, outcome, each.rank, expected))
+                for each in error.differences
+            ),
+        ) from None
 
 
 def _causes(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> list[str]:
     """Return what can be said of one rank's wrong recv."""
+    made_of = _made_of(case, outcome, rank, expected)
+    if case.op not in _SUMS:
+        return [made_of]
     sends = [given["send"] for given in outcome.inputs]
     got = outcome["recv"][rank]
-    if case.op not in _SUMS:
-        return [_other_op_text(got, sends, rank, case.op)]
-    made_of = factor_text(got, expected, outcome.ranks) or sum_text(
-        got, sends, own=rank, strangers=_old_recv(got)
-    )
     return [
         made_of,
         _tail_text(got, expected, outcome.ranks),
         _changed_send_text(outcome),
         arrival_text(outcome.trace, rank, uses_nothing=np.array_equal(got, sends[rank])),
     ]
+
+
+def _made_of(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> str:
+    """Return whose numbers are in one rank's wrong recv, or nothing."""
+    sends = [given["send"] for given in outcome.inputs]
+    got = outcome["recv"][rank]
+    if case.op not in _SUMS:
+        return _other_op_text(got, sends, rank, case.op)
+    return factor_text(got, expected, outcome.ranks) or sum_text(
+        got, sends, own=rank, strangers=_old_recv(got)
+    )
 
 
 def _tail_text(got: Values, expected: Values, ranks: int) -> str:

@@ -35,6 +35,7 @@ class Network(Case):
 
     probe: str = "run_network"
     batch_size: int
+    watched_packages: tuple[str, ...] = tuple(sorted(SOLVERS))
 
     @property
     def label(self) -> str:

@@ -70,7 +70,7 @@ def assert_no_solver(*outcomes: Outcome) -> None:
     """Assert that nothing handed in imports scikit-learn or another solver.
 
     outcomes: each has `imports`, of the text of the files or of what happened during a call.
-    Raises RuleViolation with file, line and module.
+    Raises RuleViolation with file, line and module, where these are known.
     """
     found = [place for outcome in outcomes for text in outcome["imports"] for place in places(text)]
     if found:
@@ -80,6 +80,12 @@ def assert_no_solver(*outcomes: Outcome) -> None:
         raise RuleViolation(
             f"{first.file}:{first.line} imports {first.name}{more}; the training is to be written "
             "with torch, without another solver"
+        )
+    opened = sorted({name for outcome in outcomes for name in outcome.opened_packages})
+    if opened:
+        raise RuleViolation(
+            f"a program that was started opens code of {', '.join(opened)}; the training is to be "
+            "written with torch, without another solver"
         )
 
 

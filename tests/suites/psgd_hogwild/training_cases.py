@@ -38,6 +38,7 @@ class Training(Case):
     lr: float
     """A power of two: its product with a gradient is exact, in whatever order it is applied."""
     seed: int = 0
+    watched_packages: tuple[str, ...] = tuple(sorted(SOLVERS))
 
     @property
     def label(self) -> str:
