@@ -81,8 +81,7 @@ class RunFailure:
     verdict: Verdict
     message: str
     """One sentence for the student: evidence, rank, file and line."""
-    detail: str = ""
-    """Traceback, and the last output lines of each rank."""
+    detail: str = ""  # traceback, and the last output lines of each rank
     is_lasting: bool = False
     """Every other case would end the same way: there is nothing to call."""
     evidence: Evidence | None = None
@@ -131,6 +130,7 @@ class Outcome:
     """The MPI calls of this case that the student's code made."""
     wall_time_s: float
     """From `inputs released` to the last rank's result, on the judge's clock."""
+    given_time_s: float = 0.0  # the same on a machine of its own; where times are compared
     num_altered: int = 0
     """How many messages left altered, of those that the case wanted altered."""
     num_processes: int | None = None

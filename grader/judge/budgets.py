@@ -1,7 +1,8 @@
-"""Compares wall times of a call with those of a yardstick measured beside it.
+"""Compares times of a call with those of a yardstick measured beside it.
 
-Of several runs the fastest counts. Other programs on the same cores make a run slower and never
-faster, so the fastest tells most of what was timed and least of the machine.
+They are wall times, less what the machine did for others. Of several runs the fastest counts. Other
+programs on the same cores make a run slower and hardly ever faster, so the fastest tells most of
+what was timed and least of the machine.
 """
 
 from collections.abc import Sequence
@@ -28,15 +29,15 @@ def compare_times(
 ) -> Comparison:
     """Return whether the fastest run is within `factor` times the yardstick's fastest.
 
-    A ratio above the factor, but by less than twice, is inconclusive: on a machine that does other
-    work as well, a neighbour on the same core explains it. It should be measured again before it
-    costs points. A ratio up to the factor is within, for doubt speaks for the student.
+    A ratio within twice of the factor, on either side, is inconclusive: on a machine that does
+    other work as well, a neighbour on the same core explains it, whichever of the two it disturbed.
+    It should be measured again before it decides anything.
 
     student_s, yardstick_s: wall times in seconds, best taken in turn, not empty. factor: above 0.
     Raises ValueError for times that no clock shows.
     """
     ratio = time_ratio(student_s, yardstick_s)
-    if ratio <= factor:
+    if ratio <= factor / _DOUBT:
         return Comparison.WITHIN
     return Comparison.OVER if ratio >= _DOUBT * factor else Comparison.INCONCLUSIVE
 
@@ -51,7 +52,7 @@ def assert_within_factor(
 ) -> None:
     """Assert that the fastest run is at most `factor` times the yardstick's: the last word.
 
-    An inconclusive ratio fails here, so ask compare_times first and measure again.
+    A ratio up to the factor holds. Ask compare_times first, and measure again where it doubts.
     what, yardstick: words for the two in the message.
     Raises BudgetExceeded; ValueError for times that no clock shows.
     """

@@ -21,6 +21,15 @@ class CaseTime:
         """Return how long it would have taken on a machine of its own."""
         return self.clock_s - self.denied_s
 
+    @property
+    def compared_s(self) -> float:
+        """Return what counts where times are compared.
+
+        Not less than a part of the clock: who keeps its own processes waiting becomes no faster
+        than that.
+        """
+        return min(max(self.given_s, self.clock_s / MAX_SLOWDOWN), self.clock_s)
+
     def is_up(self, limit_s: float) -> bool:
         """Return whether the case has had its time, or takes too long for anybody to wait for."""
         return self.given_s > limit_s or self.is_starved(limit_s)

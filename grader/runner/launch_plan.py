@@ -48,6 +48,8 @@ class CaseCall:
     """Of torch.distributed: rules are about all calls, whatever phase they are said to be of."""
     watched_packages: tuple[str, ...] = ()
     """Whose code nobody should open."""
+    is_timed: bool = False
+    """Find out how long of it the machine worked for others."""
 
 
 MOST_TRACE_NUM_BYTES = 228 << 20

@@ -132,6 +132,7 @@ class Run:
         self._watch.begin_case()
         self.outputs.begin_case()
         on_begun()
+        denied_before_s = self._sandbox.denied_s(up_to_now=True) if case.is_timed else 0.0
         started_s = time.monotonic()
         self.traces.begin()
         self._student_has_run = True
@@ -142,6 +143,8 @@ class Run:
             # Not before the clock runs: what a rank has, it can begin to work on.
             self._connections.send(rank, "go", {"values": values}, arrays)
         frames, finished_s = self._collect("result")
+        denied_after_s = self._sandbox.denied_s(up_to_now=True) if case.is_timed else 0.0
+        lasted = CaseTime(finished_s - started_s, denied_after_s - denied_before_s)
         # Only ranks that are nothing but processes of one machine are asked to start more of them.
         is_alone = self._plan.backend == "none"
         census = self._sandbox.census() if is_alone else {}
@@ -167,7 +170,8 @@ class Run:
             inputs=case.inputs,
             results=tuple(results),
             trace=name_lower_case(judged),
-            wall_time_s=finished_s - started_s,
+            wall_time_s=lasted.clock_s,
+            given_time_s=lasted.compared_s,
             num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
             num_processes=census.get("seen"),
             num_processes_at_once=census.get("at_once"),

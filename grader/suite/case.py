@@ -14,6 +14,8 @@ __all__ = ["Array", "Case", "Data", "MessageFault", "Text"]
 YARDSTICK = "yardstick"
 """The `purpose` of a case that calls nothing of the submission: the time of others is compared with
 its own."""
+TIMING = "timing"
+"""The `purpose` of a case whose time is compared with that of yardsticks."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class Case:
     def label(self) -> str:
         """Return the words that name this case to a student; unique within one run."""
         raise NotImplementedError
+
+    @property
+    def is_timed(self) -> bool:
+        """Return whether the time of the case decides something: it is measured with more care."""
+        return getattr(self, "purpose", "") in (YARDSTICK, TIMING)
 
     @property
     def perturbation(self) -> str:

@@ -58,6 +58,7 @@ def case_calls(
             message_fault=case.message_fault,
             all_calls_count=case.all_calls_count,
             watched_packages=case.watched_packages,
+            is_timed=case.is_timed,
         )
         for case in cases
     )

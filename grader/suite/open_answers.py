@@ -45,11 +45,13 @@ def combined(everyone: Sequence[Said], call: CaseCall, entry: str) -> Outcome | 
         if refused:
             return RunFailure(Verdict.WRONG_ANSWER, refused)
         results.append(result)
+    wall_time_s = max(each.wall_time_s for each in everyone)
     return Outcome(
         label=call.label,
         ranks=len(everyone),
         inputs=call.inputs,
         results=tuple(results),
         trace=name_lower_case(trace),
-        wall_time_s=max(each.wall_time_s for each in everyone),
+        wall_time_s=wall_time_s,
+        given_time_s=wall_time_s,
     )

@@ -1,4 +1,4 @@
-"""Compares wall times of the student's calls with those of a yardstick, on the judge's clock."""
+"""Compares times of the student's calls with those of a yardstick, on the judge's clock."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from grader.judge.budgets import Comparison, assert_within_factor, compare_times
 from grader.judge.check_failures import WrongAnswer
 from grader.model import Outcome
-from grader.suite.case import YARDSTICK
+from grader.suite.case import TIMING, YARDSTICK
 from grader.suite.launch_results import Launch, holds
 
 MAX_ATTEMPTS = 3
@@ -24,19 +24,21 @@ def assert_time_ratio(
 ) -> None:
     """Assert that the cases of purpose `timing` take at most `factor` times the `yardstick` ones.
 
-    Too slow is believed when it was measured twice, a doubtful ratio when it was measured three
-    times: another program on the same cores must not cost points.
+    What the machine did for others meanwhile is left out of both, as the kernel tells it. Too slow
+    is believed when it was measured twice, a doubtful ratio when it was measured three times, of
+    which the fastest runs count: another program on the same cores decides nothing.
     measure: returns the launch of attempt 0, 1, 2. check: raises when a timed case is not right,
     for only work that was done can be timed. what, yardstick: words for the message.
     Raises BudgetExceeded, and what `check` raises.
     """
+    yardstick_s: list[float] = []
+    student_s: list[float] = []
     for attempt in range(MAX_ATTEMPTS):
         launch = measure(attempt)
-        yardstick_s = [outcome.wall_time_s for _, outcome in launch.having(purpose=YARDSTICK)]
-        student_s = []
-        for case, outcome in launch.having(purpose="timing"):
+        yardstick_s += [outcome.given_time_s for _, outcome in launch.having(purpose=YARDSTICK)]
+        for case, outcome in launch.having(purpose=TIMING):
             check(case, outcome)
-            student_s.append(outcome.wall_time_s)
+            student_s.append(outcome.given_time_s)
         found = compare_times(student_s, yardstick_s, factor)
         if found is Comparison.WITHIN:
             return

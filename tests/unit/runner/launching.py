@@ -49,6 +49,7 @@ def case(label: str = "once", ranks: int = 2, probe: str = "call", **options: An
         inputs,
         expected,
         message_fault=options.get("message_fault"),
+        is_timed=options.get("is_timed", False),
     )
 
 

@@ -46,6 +46,13 @@ def test_nobody_waits_for_ever():
     assert not CaseTime(clock_s=end_s + 0.1, denied_s=0.0).is_starved(LIMIT_S)
 
 
+def test_times_are_compared_without_what_others_had():
+    """But nobody becomes faster without end by keeping its own processes waiting."""
+    assert CaseTime(clock_s=5.0, denied_s=2.0).compared_s == 3.0
+    assert CaseTime(clock_s=5.0, denied_s=4.9).compared_s == 5.0 / MAX_SLOWDOWN
+    assert CaseTime(clock_s=5.0, denied_s=-0.1).compared_s == 5.0
+
+
 def test_the_sentence_says_what_the_machine_held_back():
     """Nothing of it where it held back next to nothing."""
     for time in (CaseTime(10.1, 0.0), CaseTime(11.0, 0.9)):
@@ -102,11 +109,13 @@ def test_work_within_the_limit_is_done_on_a_busy_machine(server, backend, ranks,
         """,
         ranks=ranks,
         backend=backend,
-        cases=(case(ranks=ranks),),
+        cases=(case(ranks=ranks, is_timed=True),),
         limits=Limits(case_s=2.0),
         server=server,
     )
     assert launched.failure is None, launched.failure
+    (outcome,) = launched.outcomes
+    assert outcome.given_time_s < outcome.wall_time_s / 2
 
 
 def test_a_run_that_was_given_too_little_is_repeated(server, tmp_path, monkeypatch):

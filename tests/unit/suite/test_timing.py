@@ -23,7 +23,7 @@ def launch(yardstick_s: Sequence[float], student_s: Sequence[float]) -> Launch:
     blank = Outcome("timed", 2, (), (), Trace(()), 0.0)
     timed = [(Timed("yardstick"), time_s) for time_s in yardstick_s]
     timed += [(Timed("timing"), time_s) for time_s in student_s]
-    outcomes = [replace(blank, wall_time_s=time_s) for _, time_s in timed]
+    outcomes = [replace(blank, wall_time_s=9 * time_s, given_time_s=time_s) for _, time_s in timed]
     return make_launch([case for case, _ in timed], outcomes, 2)  # type: ignore[arg-type]
 
 
@@ -51,8 +51,22 @@ def test_a_slow_first_measurement_is_forgiven_by_the_second() -> None:
 
 def test_doubt_is_measured_three_times() -> None:
     assert attempts_needed([12.0, 12.0, 9.0]) == 3
+    assert attempts_needed([9.0, 9.0, 9.0]) == 3
     with pytest.raises(BudgetExceeded):
         attempts_needed([12.0, 12.0, 12.0])
+
+
+def test_a_yardstick_that_was_disturbed_does_not_make_slow_code_fast() -> None:
+    """Within the budget by a hair is doubted as well, and all that was measured counts."""
+    yardsticks = [[3.0, 3.1], [1.0, 2.9]]
+    with pytest.raises(BudgetExceeded, match="30 times the 1 s of the other"):
+        assert_time_ratio(
+            lambda attempt: launch(yardsticks[attempt], [30.0, 31.0]),
+            check=lambda case, outcome: None,
+            factor=10,
+            what="it",
+            yardstick="the other",
+        )
 
 
 def test_twice_far_too_slow_is_believed() -> None:
