@@ -142,7 +142,7 @@ def main() -> None:
 
 def _measured(name: str) -> Cost:
     command = [sys.executable, __file__, "--judge", name]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     judge_s, ranks_s, num_bytes, num_calls, verdicts = done.stdout.strip().split(maxsplit=4)
     return Cost(float(judge_s), float(ranks_s), int(num_bytes), int(num_calls), verdicts)
 
@@ -161,6 +161,8 @@ def _judge(name: str) -> None:
         report = pipeline.grade(Path(folder), assignment="mpi_sgd", parts=[PART])
     own, started = map(_cpu_s, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     (part,) = report.parts
+    if report.score is None:
+        raise SystemExit(f"{name}: the grader failed: {part.message}")
     told = sorted({each.verdict.value for each in part.tests})
     points = f"{part.points}/{part.max_points}"
     print(own, started, peak[0] - before, sum(num_calls), points, *told)
@@ -176,8 +178,8 @@ def _count_calls() -> list[int]:
     found: list[int] = []
     student_calls_of = StudentCalls.of
 
-    def noting(self: StudentCalls, trace: Trace) -> Trace:
-        judged = student_calls_of(self, trace)
+    def noting(self: StudentCalls, trace: Trace, *, all_count: bool = False) -> Trace:
+        judged = student_calls_of(self, trace, all_count=all_count)
         found.append(judged.num_calls)
         return judged
 
