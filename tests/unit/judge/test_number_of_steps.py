@@ -8,7 +8,6 @@ import pytest
 from grader.judge.cross_check import InFlight, contradictions, disagreements
 from grader.judge.exchanged import exchanged
 from grader.judge.lower_case import name_lower_case
-from grader.judge.payload_count import unrecorded_payloads
 from grader.judge.sizes import size_mismatch
 from grader.judge.timeline import edges_of, timeline_of
 from grader.judge.unfinished import left_behind
@@ -137,15 +136,6 @@ def test_twice_as_many_calls_take_twice_as_many_steps(made, look):
     """Of calls a student may make; a rank may record 32,768 of any kind in a case."""
     few, many = made(NUM_CALLS), made(2 * NUM_CALLS)
     assert num_steps(look, many) < MOST_GROWTH * num_steps(look, few)
-
-
-def test_of_calls_of_mpi_nobody_asks_what_gloo_sent():
-    """However many there are, it takes no step."""
-    few, many = many_messages(NUM_CALLS), many_messages(2 * NUM_CALLS)
-    steps = [
-        num_steps(lambda trace: list(unrecorded_payloads(trace, [])), each) for each in (few, many)
-    ]
-    assert steps[0] == steps[1]
 
 
 def test_as_text_a_trace_is_as_long_as_a_short_one():
