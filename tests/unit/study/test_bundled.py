@@ -29,6 +29,7 @@ REPORTS = {
         "accuracy": 0.5,
         "accuracies": [0.2, 0.5],
         "labels": [[1] * 10, [2] * 10],
+        "weights": [1 / 3, 2 / 3],
         "num_training": 1200,
     },
     ("lenet_eyeriss", "training.py"): {
@@ -270,7 +271,28 @@ def test_runs_of_one_seed_are_compared_where_one_has_failed():
     assert "differ by at most 0.0 percentage points in 2 runs" in told
 
 
-_REST = {"time_s": 1.0, "accuracies": [], "labels": [], "num_training": 10}
+_REST = {"time_s": 1.0, "accuracies": [], "labels": [], "weights": [], "num_training": 10}
+
+
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        ([0.1, 0.9], ""),
+        ([0.1 + 1e-7, 0.9], ""),
+        ([0.5, 0.5], "client 2 has 90.0% of them, and its model counts for 50.0%."),
+        ([], ""),
+    ],
+    ids=["by examples", "rounded", "unweighted", "not found"],
+)
+def test_a_mean_that_is_not_weighted_by_examples_is_told(weights, told):
+    study = load(bundled().load("federated"))
+    name = "FedAvg, non-iid"
+    report = {**_REST, "accuracy": 0.5, "labels": [[1, 0], [4, 5]], "weights": weights}
+    results = Results({name: [Measurement(name, 0, (report,))]}, MACHINE, {})
+    found = " ".join(study.findings(results))
+    assert told in found and bool(told) == ("WRONG" in found)
+    (chart,) = (each for each in study.figures(results) if each.name == "fedavg_weights")
+    assert [dot.y for dot in chart.series[0].dots] == ([0.1, 0.9] if weights else [])
 
 
 @pytest.mark.parametrize(
