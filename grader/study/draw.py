@@ -36,6 +36,7 @@ _LINE_INCHES = 0.165
 _CAPTION_NUM_CHARS = 118
 _BARS_NUM_CHARS = 77
 """So many characters fit below all bars together."""
+_MODELLED = ", modelled"
 _DOTS_PER_INCH = 140
 _MAX_TABLE_ROWS = 40
 _LEAST_COLUMN_NUM_CHARS = 6
@@ -107,11 +108,11 @@ def _chart(axes: Axes, chart: Chart) -> None:
     if chart.is_bars:
         _bars(axes, series, is_stacked=chart.is_stacked)
     else:
-        for place, each in enumerate(chart.series):
+        for index, each in enumerate(chart.series):
             if not each.dots:
                 continue
             # Where lines lie on each other, those below are seen at the sides.
-            _line(axes, each, place, lead=max(0, len(chart.series) - 1 - place))
+            _line(axes, each, _place(chart, index), lead=max(0, len(chart.series) - 1 - index))
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)
     if chart.is_log_x:
@@ -144,12 +145,20 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.legend(fontsize=7.5, framealpha=0.9, handlelength=3.5)
 
 
+def _place(chart: Chart, index: int) -> int:
+    """Return whose colour and mark a series has: a model has those of what it is a model of."""
+    labels = [each.label for each in chart.series]
+    modelled = labels[index].removesuffix(_MODELLED)
+    return labels.index(modelled) if modelled in labels else index
+
+
 def _line(axes: Axes, series: Series, place: int, lead: int) -> None:
     """Draw a line and its marks. lead: how many lines may come to lie on it."""
     colour = _COLOURS[place % 7]
     mark: Any = _MARKS[place % 7] if series.has_marks else ""
-    face = "white" if series.is_modelled else colour
-    look: dict[str, Any] = {"color": colour, "ms": 4.0 + min(lead, 4)}
+    # Small: a hollow mark has another meaning.
+    size = 3.0 if series.is_modelled else 4.0 + min(lead, 4)
+    look: dict[str, Any] = {"color": colour, "ms": size}
     style: Any = (0, (4, 2)) if series.is_modelled else "-"
     width = 1.2 + 0.5 * min(lead, 4)
     xs: list[Any] = [dot.x for dot in series.dots]
@@ -159,10 +168,10 @@ def _line(axes: Axes, series: Series, place: int, lead: int) -> None:
         if dot.low < dot.high:
             axes.vlines([x], dot.low, dot.high, color=colour, lw=1)
         if series.has_marks:
-            hollow = "white" if dot.is_oversubscribed else face
+            hollow = "white" if dot.is_oversubscribed else colour
             axes.plot([x], [dot.y], marker=mark, mfc=hollow, zorder=3, **look)
     # The legend shows line and mark together.
-    axes.plot([], [], marker=mark, linestyle=style, lw=width, mfc=face, label=series.label, **look)
+    axes.plot([], [], marker=mark, linestyle=style, lw=width, label=series.label, **look)
 
 
 def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:

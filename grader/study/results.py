@@ -35,6 +35,8 @@ class Measurement:
     ran_out_of_time: bool = False
     is_certain: bool = False
     """Whether it would fail in the same way the next time: a file is missing, a result wrong."""
+    busy_share: float = 0.0
+    """Of the cores' time, what other programs took when the study began that made it."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,12 @@ class Results:
             run for runs in self.runs.values() for run in runs if run.failure
             and any(each.ranks for each in runs)
         ]  # fmt: skip
+
+    @property
+    def busy_share(self) -> float:
+        """Return the most of the cores' time that other programs took when runs were made."""
+        shares = (run.busy_share for runs in self.runs.values() for run in runs)
+        return max(shares, default=0.0)
 
     def is_oversubscribed(self, num_ranks: int) -> bool:
         """Return whether so many ranks have to share cores."""

@@ -359,6 +359,21 @@ def test_scaling_is_shown_with_one_batch_for_all_and_with_one_for_each():
     assert of_ddp == [(1, 256, 256), (2, 128, 128), (4, 64, 64), (1, 64, 64), (2, 64, 64)]
 
 
+@pytest.mark.parametrize(("of_four", "told"), [(0.4, False), (2.2, True), (math.nan, False)])
+def test_a_program_that_learns_less_on_more_nodes_is_told(of_four, told):
+    """One program alone is enough: its nodes together see as many examples a step as one node."""
+    study = load(bundled().load("vgg_ddp"))
+    report = REPORTS["vgg_ddp", "node.py"]
+    runs = {
+        f"all-reduce, {nodes}": [
+            Measurement(f"all-reduce, {nodes}", 0, ({**report, "losses": [2.4] * 9 + [last] * 3},))
+        ]
+        for nodes, last in (("1 node", 0.3), ("4 nodes", of_four))
+    }
+    found = " ".join(study.findings(Results(runs, MACHINE, {})))
+    assert ("WRONG: all-reduce learns less on 4 nodes" in found) is told
+
+
 @pytest.mark.parametrize(
     ("of_the_other", "told"),
     [(5.0, False), (5.00001, False), (5.1, True)],

@@ -153,6 +153,20 @@ def test_names_of_bars_do_not_reach_each_other(tmp_path):
     assert max(map(len, lines)) <= 11
 
 
+def test_a_model_has_the_colour_of_what_it_is_a_model_of(tmp_path):
+    """However many series are between them; one that is a model of none has its own."""
+    two = (Dot.exact(1, 1.0), Dot.exact(2, 2.0))
+    lines = [
+        *(Series("ring", two), Series("naive", two)),
+        *(Series("naive, modelled", two, True), Series("ideal", two, True)),
+    ]
+    draw(chart(*lines), "", str(tmp_path / "figure"))
+    drawn = (tmp_path / "figure.svg").read_text().lower()
+    colours = [drawn.count(f"stroke: {each}") for each in ("#0072b2", "#d55e00", "#009e73")]
+    assert colours[0] and colours[1] > colours[0] and not colours[2]
+    assert "#cc79a7" in drawn
+
+
 def test_the_same_figure_is_the_same_file(tmp_path):
     for name in ("a", "b"):
         draw(chart(MEASURED), "A caption.", str(tmp_path / name))

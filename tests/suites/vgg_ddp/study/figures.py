@@ -10,6 +10,7 @@ from .marks import (
     losses,
     modelled_s,
     nodes_of,
+    num_iterations,
 )
 from .plan import BATCH_SIZE, LABELS, NODES, WAYS, WINDOWS, named
 from .scaling import scaling
@@ -131,7 +132,8 @@ def _tests(results, key, title, y_label, is_share):
             dots.append(Dot.of(label, spread))
     return Chart(
         key, title, "", y_label, (Series(y_label, tuple(dots)),),
-        "Of node 0's model after all iterations; the nodes of one program differ only in the "
-        "running means of batch normalization. Few iterations of a narrow network learn little.",
+        f"Of node 0's model after {num_iterations(results)} iterations; the nodes of one program "
+        "differ only in the running means of batch normalization. Few iterations of a narrow "
+        "network learn little.",
         is_bars=True, is_share=is_share,
     )  # fmt: skip

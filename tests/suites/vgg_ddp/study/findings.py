@@ -5,12 +5,14 @@ from statistics import median
 
 from grader.study import compared
 
-from .figures import iteration_s, losses, modelled_s
+from .marks import iteration_s, last_loss, losses, modelled_s
 from .plan import LABELS, WAYS, WINDOWS, named
 
 _FOUR = 4
 _TOLERANCE = 0.02
 """Of a loss in the first steps, where rounding has not yet grown."""
+_ALIKE = 1.6
+"""So many times the last losses of one node those of four may be: they draw other batches."""
 
 
 def findings(results):
@@ -20,6 +22,7 @@ def findings(results):
         *_fastest(results),
         *_modelled_order(results),
         *_trend(results),
+        *_lost_by_nodes(results),
         *_accuracies(results),
     ]
 
@@ -70,9 +73,23 @@ def _trend(results):
             first = next(i for i, loss in enumerate(series) if not isfinite(loss))
             yield f"The loss of {LABELS[way]} is no finite number from iteration {first} on."
         elif len(series) >= 6:
-            first, last = sum(series[:3]) / 3, sum(series[-3:]) / 3
+            first, last = sum(series[:3]) / 3, last_loss(series)
             verb = "falls" if last < first else "does NOT fall"
             yield f"The loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} at last."
+
+
+def _lost_by_nodes(results):
+    """Say which program learns less on 4 nodes than on one: both see as many examples a step."""
+    for way in WAYS:
+        one, four = (losses(results, named(way, nodes)) for nodes in (1, _FOUR))
+        if way == "single" or not one or len(one) != len(four):
+            continue
+        alone, last = last_loss(one), last_loss(four)
+        if isfinite(alone) and last > _ALIKE * alone:
+            yield (
+                f"WRONG: {LABELS[way]} learns less on 4 nodes than on one with as many examples in "
+                f"all: its last losses are {last:.2f} against {alone:.2f}."
+            )
 
 
 def _accuracies(results):
