@@ -28,9 +28,8 @@ def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
             "the most."
         )
     if any(dot.is_oversubscribed for dot in measured):
-        said.append(
-            f"Hollow {marks}: more ranks than cores, so their time says little of a machine."
-        )
+        little = "" if figure.is_share else ", so their time says little of a machine"
+        said.append(f"Hollow {marks}: more ranks than cores{little}.")
     if any(each.is_modelled and each.dots for each in figure.series):
         said.append(f"{modelled} are modelled, not measured.")
     return " ".join(said)

@@ -147,7 +147,7 @@ def _chart(axes: Axes, chart: Chart) -> None:
 
 def _place(chart: Chart, index: int) -> int:
     """Return whose colour and mark a series has: a model has those of what it is a model of."""
-    labels = [each.label for each in chart.series]
+    labels = [each.label.removesuffix(", measured") for each in chart.series]
     modelled = labels[index].removesuffix(_MODELLED)
     return labels.index(modelled) if modelled in labels else index
 

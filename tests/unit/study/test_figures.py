@@ -186,6 +186,24 @@ def test_the_page_has_figures_captions_reasons_and_the_machine():
     assert "| cores that could be used | 2 |" in text and "| Python | 3.11 |" in text
 
 
+def test_what_went_wrong_is_found_on_top_and_not_what_was_not_handed_in():
+    """No figure shows it: who reads the page from its top would take it for not tried."""
+    runs = {
+        "ring, 2 ranks": "gave a wrong result: 3",
+        "ring, 4 ranks": "gave a wrong result: 3",
+        "naive, 2 ranks": "my_naive.py was not handed in",
+    }
+    measured = {name: [Measurement(name, 0, (), why)] for name, why in runs.items()}
+    left_out = {"async": "the time of this study was up"}
+    points = [Point(name, name, "program.py") for name in (*runs, *left_out)]
+    text = page("Study", "it", [], ["All is well."], Results(measured, MACHINE, left_out), points)
+    found = text.partition("## What was found")[2].partition("##")[0].split("\n")
+    assert [each for each in found if each] == [
+        "- All is well.",
+        "- ring, 2 ranks and 1 more: gave a wrong result: 3",
+    ]
+
+
 def test_a_table_is_beside_each_chart_and_says_what_it_leaves_out(tmp_path):
     long = replace(TABLE, rows=tuple((f"run {i}", float(i)) for i in range(61)))
     many = chart(Series("ring <b>", tuple(Dot.exact(x, 1.0) for x in range(62))))
