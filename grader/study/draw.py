@@ -37,6 +37,8 @@ _CAPTION_NUM_CHARS = 118
 _BARS_NUM_CHARS = 77
 """So many characters fit below all bars together."""
 _MODELLED = ", modelled"
+_LEAST_BARS = 4
+"""There is room for so many, however few there are."""
 _DOTS_PER_INCH = 140
 _MAX_TABLE_ROWS = 40
 _LEAST_COLUMN_NUM_CHARS = 6
@@ -201,6 +203,8 @@ def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
                 axes.vlines([middle], dot.low, dot.high, color="black", lw=1)
     axes.set_xticks(range(len(words)), [_in_lines(word, len(words)) for word in words])
     axes.margins(y=0.15)  # room for the legend
+    room = max(0.0, (_LEAST_BARS - len(words)) / 2)
+    axes.set_xlim(-0.6 - room, len(words) - 0.4 + room)
     axes.grid(visible=False, axis="x")
 
 

@@ -320,6 +320,34 @@ def test_the_loss_of_a_program_is_the_mean_over_its_examples(ours, theirs):
     assert 1.5 < loss < 4
 
 
+def test_an_iteration_is_timed_from_its_batch_on():
+    """Whatever a program does before the network: a pause there is a part of the iteration."""
+    assignment = bundled().load("vgg_ddp")
+    found = sources(assignment, None)
+    text = found.files["part1/main.py"].decode()
+    slow = text.replace("optimizer.zero_grad()", "time.sleep(1); optimizer.zero_grad()")
+    assert slow != text
+    changed = replace(found, files={**found.files, "part1/main.py": slow.encode()})
+    point = points_of(load(assignment), Extent.QUICK)[0]
+    point = replace(point, settings={**point.settings, "iterations": 1, "batch_size": 8})
+    run = measure(point, 0, changed, data="", limit_s=60)
+    assert run.failure == ""
+    (time_s,) = run.ranks[0]["times_s"]
+    assert time_s >= 1
+
+
+def test_an_iteration_that_takes_long_is_told():
+    study = load(bundled().load("vgg_ddp"))
+    report = REPORTS["vgg_ddp", "node.py"]
+    name = "all-reduce, 4 nodes"
+    for time_s, is_told in ((0.3, False), (3.0, True)):
+        node = {**report, "times_s": [9.0, 0.1, time_s, *[0.1] * 9]}
+        results = Results({name: [Measurement(name, 0, (node,))]}, MACHINE, {})
+        found = " ".join(study.findings(results))
+        told = "Iteration 2 of all-reduce took 3000 ms, the median one 100 ms"
+        assert (told in found) is is_told
+
+
 def vgg_figures():
     """Return the figures by name; iteration i takes i + 1 ms on node 0, on each next 1 ms more."""
     study = load(bundled().load("vgg_ddp"))

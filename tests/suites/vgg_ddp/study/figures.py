@@ -43,8 +43,9 @@ def _iteration_times(results):
         "iteration_time", "Mean time of iterations 1 to 9, five ways", "", "time (ms)",
         (Series("measured", tuple(measured)), Series("modelled", tuple(modelled), True)),
         f"{BATCH_SIZE} examples in all, one node or four; a narrow VGG-11 (4 channels first), all "
-        "nodes processes of this machine. Modelled: measured computing of one node on its share, "
-        f"and messages: {NETWORK.describe()}.",
+        "nodes processes of this machine."
+        + " Modelled: measured computing of one node on its share, and messages: "
+        f"{NETWORK.describe()}." * bool(modelled),
         is_bars=True,
     )  # fmt: skip
 

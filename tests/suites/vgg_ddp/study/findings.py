@@ -5,12 +5,14 @@ from statistics import median
 
 from grader.study import compared
 
-from .marks import iteration_s, last_loss, losses, modelled_s
+from .marks import each_iteration_s, iteration_s, last_loss, losses, modelled_s, nodes_of
 from .plan import LABELS, WAYS, WINDOWS, named
 
 _FOUR = 4
 _TOLERANCE = 0.02
 """Of a loss in the first steps, where rounding has not yet grown."""
+_LONG = 4
+"""So many times the median is an iteration that is told of."""
 _ALIKE = 1.6
 """So many times the last losses of one node those of four may be: they draw other batches."""
 
@@ -21,6 +23,7 @@ def findings(results):
         *_disagreement(results),
         *_fastest(results),
         *_modelled_order(results),
+        *_long_iterations(results),
         *_trend(results),
         *_lost_by_nodes(results),
         *_accuracies(results),
@@ -64,6 +67,19 @@ def _modelled_order(results):
         order = sorted(model, key=lambda way: model[way])
         told = ", ".join(f"{LABELS[way]} {model[way] * 1e3:.1f} ms" for way in order)
         yield f"Modelled on 4 machines, the fastest first: {told}."
+
+
+def _long_iterations(results):
+    """Say which iteration of a window is so long that a mean tells of little else."""
+    for way in WAYS:
+        times_s = each_iteration_s(results, named(way, nodes_of(way)))[1:]
+        longest_s, usual_s = max(times_s, default=0.0), median(times_s or [0.0])
+        if longest_s > _LONG * usual_s:
+            yield (
+                f"Iteration {times_s.index(longest_s) + 1} of {LABELS[way]} took "
+                f"{longest_s * 1e3:.0f} ms, the median one {usual_s * 1e3:.0f} ms: a mean over it "
+                "says little of the others."
+            )
 
 
 def _trend(results):

@@ -44,10 +44,12 @@ def _times(results, name, work, batch_sizes):
         model = {n: modelled_s(results, way, n, size) for n, size in batch_sizes.items()}
         dots = [Dot.exact(n, each * 1e3) for n, each in model.items() if each is not None]
         series.append(Series(f"{LABELS[way]}, modelled", tuple(dots), True))
+    has_model = any(each.is_modelled and each.dots for each in series)
     return Chart(
         name, f"Time of an iteration on 1, 2 and 4 nodes, {work}", "nodes", "time (ms)",
         tuple(series),
-        f"{work}, iterations 1 to 9. Modelled: {NETWORK.describe()}.",
+        f"{work}, iterations 1 to 9."
+        + f" Modelled: {NETWORK.describe()}." * has_model,
         is_log_x=True, x_ticks=NODES,
     )  # fmt: skip
 
