@@ -64,9 +64,9 @@ def _weights(results):
         "fedavg_weights", "FedAvg, non-iid: what the model of each client counts for",
         "", "share",
         (Series("share of all examples", shares), Series("weight of its model", weights)),
-        "Of the first run, with its clients' numbers of examples. Counted, not timed: `aggregate` "
-        "was given one model of ones, and zeros of the other clients. FedAvg weighs a client by "
-        "its share of the examples.",
+        "Of the first run, with its clients' numbers of examples. The script's aggregate was "
+        "given a model of ones from this client, and of zeros from the others: what comes out is "
+        "its weight. FedAvg weighs a client by its share of the examples.",
         is_bars=True, is_share=True,
     )  # fmt: skip
 
