@@ -170,7 +170,8 @@ def _line(axes: Axes, series: Series, place: int, lead: int) -> None:
     for dot in series.dots:
         x: Any = dot.x
         if dot.low < dot.high:
-            axes.vlines([x], dot.low, dot.high, color=colour, lw=1)
+            # A line, not a collection of lines: the legend keeps clear of those alone.
+            axes.plot([x, x], [dot.low, dot.high], color=colour, lw=1)
         if series.has_marks:
             hollow = "white" if dot.is_oversubscribed else colour
             axes.plot([x], [dot.y], marker=mark, mfc=hollow, zorder=3, **look)

@@ -78,6 +78,8 @@ class Spread:
         if self.num_runs == 1:
             return f"{pattern.format(self.median)}{after} (one run)"
         low, high = pattern.format(self.low), pattern.format(self.high)
+        if low == high:
+            return f"{low}{after} (in each of {self.num_runs} runs)"
         return (
             f"{pattern.format(self.median)}{after} ({low} to {high}{after} in {self.num_runs} runs)"
         )
