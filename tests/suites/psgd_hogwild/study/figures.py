@@ -13,7 +13,9 @@ NUM_BYTES = 4 * (16 * 26 + 32 * (16 * 25 + 1) + 64 * 129 + 10 * 65)
 
 def figures(results):
     """Return all charts and the table."""
-    about = f"Batches of {BATCH_SIZE}, learning rate {LEARNING_RATE:g}, the same number of epochs."
+    epochs = max((run["epochs"] for name in results.runs for run, *_ in results.reports(name)),
+                 default=0)  # fmt: skip
+    about = f"{epochs} epochs, batches of {BATCH_SIZE}, learning rate {LEARNING_RATE:g}."
     times: list[Series] = []
     speed_ups: list[Series] = []
     accuracies: list[Series] = []
