@@ -13,8 +13,8 @@ from grader.intake import process as intake
 from grader.recognition import require_likely
 from grader.report.safe_text import disarm, one_line, visible
 from grader.runner.machine import check_machine
+from grader.study.failure import by_reason
 from grader.study.plan import Extent
-from grader.study.workplace import NOT_HANDED_IN
 from grader.study.writing import PAGE, Made, make
 
 _CLEARED = "\r\x1b[K"
@@ -92,21 +92,15 @@ def _ending(made: Made, out: Path) -> list[str]:
     lines = [*(f"- {one_line(each)}" for each in made.findings)]
     if made.missing:
         lines.append(f"{len(made.missing)} of {made.num_points} runs have no figure:")
-        by_reason: dict[str, list[str]] = {}
-        for name, why in made.missing:
-            by_reason.setdefault(why, []).append(name)
-        # What was not handed in is known; what went wrong is news.
-        reasons = sorted(by_reason, key=lambda why: why.endswith(NOT_HANDED_IN))
-        for why in reasons[:_MOST_REASONS]:
-            first, *others = by_reason[why]
-            more = f" and {len(others)} more" if others else ""
-            lines.append(f"  {one_line(first)}{more}: {one_line(why)}")
+        reasons = by_reason(made.missing)
+        shown = reasons[:_MOST_REASONS]
+        lines += [f"  {one_line(names)}: {one_line(why)}" for names, why in shown]
         if len(reasons) > _MOST_REASONS:
             lines.append(f"  and other reasons, listed in {PAGE}")
     if made.failed_runs:
         lines.append("failed, so left out of the figures (others of the same have not failed):")
-        shown = made.failed_runs[:_MOST_REASONS]
-        lines += [f"  {one_line(name)}: {one_line(why)}" for name, why in shown]
+        failed = made.failed_runs[:_MOST_REASONS]
+        lines += [f"  {one_line(name)}: {one_line(why)}" for name, why in failed]
         if len(made.failed_runs) > _MOST_REASONS:
             lines.append(f"  and {len(made.failed_runs) - _MOST_REASONS} more, listed in {PAGE}")
     return [*lines, f"{out / PAGE}: {made.num_figures} figures and tables, no mark"]

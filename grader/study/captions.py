@@ -3,11 +3,18 @@
 from grader.study.figures import Chart, Figure, Table
 from grader.study.results import Machine
 
+QUIET = 0.2
+"""Up to this share of busy cores, times are not much longer."""
 
-def caption(figure: Figure, machine: Machine) -> str:
-    """Return the whole caption of a figure: its own sentences, then how it was measured."""
+
+def caption(figure: Figure, machine: Machine, busy_share: float = 0.0) -> str:
+    """Return the whole caption of a figure: its own sentences, then how it was measured.
+
+    busy_share: of the cores' time, what other programs took.
+    """
     cores = "1 core" if machine.num_cores == 1 else f"{machine.num_cores} cores"
-    where = f"Measured on {cores} ({machine.processor})."
+    shared = f", which other programs kept {busy_share:.0%} busy" * (busy_share > QUIET)
+    where = f"Measured on {cores} ({machine.processor}){shared}."
     said = [figure.caption, where]
     if isinstance(figure, Table):
         return " ".join(said) if figure.is_measured else figure.caption
@@ -21,9 +28,8 @@ def caption(figure: Figure, machine: Machine) -> str:
             "the most."
         )
     if any(dot.is_oversubscribed for dot in measured):
-        said.append(
-            f"Hollow {marks}: more ranks than cores, so their time says little of a machine."
-        )
+        little = "" if figure.is_share else ", so their time says little of a machine"
+        said.append(f"Hollow {marks}: more ranks than cores{little}.")
     if any(each.is_modelled and each.dots for each in figure.series):
         said.append(f"{modelled} are modelled, not measured.")
     return " ".join(said)

@@ -36,9 +36,14 @@ _LINE_INCHES = 0.165
 _CAPTION_NUM_CHARS = 118
 _BARS_NUM_CHARS = 77
 """So many characters fit below all bars together."""
+_MODELLED = ", modelled"
+_LEAST_BARS = 4
+"""There is room for so many, however few there are."""
 _DOTS_PER_INCH = 140
 _MAX_TABLE_ROWS = 40
 _LEAST_COLUMN_NUM_CHARS = 6
+_BOLD = 1.12
+"""So much wider is a bold text, as that of the first row is."""
 _WIDTH_NUM_CHARS = 122
 """So many characters of a table fit into the width of a figure."""
 _SETTINGS: Any = {
@@ -107,11 +112,11 @@ def _chart(axes: Axes, chart: Chart) -> None:
     if chart.is_bars:
         _bars(axes, series, is_stacked=chart.is_stacked)
     else:
-        for place, each in enumerate(chart.series):
+        for index, each in enumerate(chart.series):
             if not each.dots:
                 continue
             # Where lines lie on each other, those below are seen at the sides.
-            _line(axes, each, place, lead=max(0, len(chart.series) - 1 - place))
+            _line(axes, each, _place(chart, index), lead=max(0, len(chart.series) - 1 - index))
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)
     if chart.is_log_x:
@@ -144,12 +149,20 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.legend(fontsize=7.5, framealpha=0.9, handlelength=3.5)
 
 
+def _place(chart: Chart, index: int) -> int:
+    """Return whose colour and mark a series has: a model has those of what it is a model of."""
+    labels = [each.label.removesuffix(", measured") for each in chart.series]
+    modelled = labels[index].removesuffix(_MODELLED)
+    return labels.index(modelled) if modelled in labels else index
+
+
 def _line(axes: Axes, series: Series, place: int, lead: int) -> None:
     """Draw a line and its marks. lead: how many lines may come to lie on it."""
     colour = _COLOURS[place % 7]
     mark: Any = _MARKS[place % 7] if series.has_marks else ""
-    face = "white" if series.is_modelled else colour
-    look: dict[str, Any] = {"color": colour, "ms": 4.0 + min(lead, 4)}
+    # Small: a hollow mark has another meaning.
+    size = 3.0 if series.is_modelled else 4.0 + min(lead, 4)
+    look: dict[str, Any] = {"color": colour, "ms": size}
     style: Any = (0, (4, 2)) if series.is_modelled else "-"
     width = 1.2 + 0.5 * min(lead, 4)
     xs: list[Any] = [dot.x for dot in series.dots]
@@ -157,12 +170,13 @@ def _line(axes: Axes, series: Series, place: int, lead: int) -> None:
     for dot in series.dots:
         x: Any = dot.x
         if dot.low < dot.high:
-            axes.vlines([x], dot.low, dot.high, color=colour, lw=1)
+            # A line, not a collection of lines: the legend keeps clear of those alone.
+            axes.plot([x, x], [dot.low, dot.high], color=colour, lw=1)
         if series.has_marks:
-            hollow = "white" if dot.is_oversubscribed else face
+            hollow = "white" if dot.is_oversubscribed else colour
             axes.plot([x], [dot.y], marker=mark, mfc=hollow, zorder=3, **look)
     # The legend shows line and mark together.
-    axes.plot([], [], marker=mark, linestyle=style, lw=width, mfc=face, label=series.label, **look)
+    axes.plot([], [], marker=mark, linestyle=style, lw=width, label=series.label, **look)
 
 
 def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
@@ -192,6 +206,8 @@ def _bars(axes: Axes, series: Sequence[Series], *, is_stacked: bool) -> None:
                 axes.vlines([middle], dot.low, dot.high, color="black", lw=1)
     axes.set_xticks(range(len(words)), [_in_lines(word, len(words)) for word in words])
     axes.margins(y=0.15)  # room for the legend
+    room = max(0.0, (_LEAST_BARS - len(words)) / 2)
+    axes.set_xlim(-0.6 - room, len(words) - 0.4 + room)
     axes.grid(visible=False, axis="x")
 
 
@@ -208,7 +224,10 @@ def _table(axes: Axes, table: Table) -> None:
     if num_left_out:
         rows.append([f"{num_left_out} more in the CSV", *[""] * (len(table.columns) - 1)])
     listed = [list(table.columns), *rows]
-    lengths = [max(len(row[column]) for row in listed) for column in range(len(table.columns))]
+    lengths = [
+        max(_BOLD * len(head), *(len(row[column]) for row in listed))
+        for column, head in enumerate(table.columns)
+    ]
     widths = [1.06 * max(length, _LEAST_COLUMN_NUM_CHARS) + 1.5 for length in lengths]
     drawn = axes.table(
         cellText=rows,

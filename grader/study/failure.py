@@ -2,7 +2,10 @@
 
 import re
 import signal
+from collections.abc import Iterable
 from pathlib import Path
+
+from grader.study.workplace import NOT_HANDED_IN
 
 _MAX_OUTPUT_NUM_BYTES = 1 << 16
 _MAX_SENTENCE_NUM_CHARS = 200
@@ -42,6 +45,25 @@ def why_failed(folder: Path, exit_code: int, is_complete: bool) -> tuple[str, bo
         said = f"crashed: {kind}: {message}"
     said = "".join(each if each.isprintable() else " " for each in said[:_MAX_SENTENCE_NUM_CHARS])
     return said, kind in _CERTAIN
+
+
+def by_reason(missing: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return `a and 2 more` for each reason, with it, of points and the reason of each.
+
+    What was not handed in is known, so it comes last; what went wrong is news.
+    """
+    names: dict[str, list[str]] = {}
+    for name, why in missing:
+        names.setdefault(why, []).append(name)
+    return [
+        (f"{first} and {len(others)} more" if others else first, why)
+        for why, (first, *others) in sorted(names.items(), key=lambda each: is_known(each[0]))
+    ]
+
+
+def is_known(why: str) -> bool:
+    """Return whether a reason is only that a file is not there."""
+    return why.endswith(NOT_HANDED_IN)
 
 
 def _ended(exit_code: int) -> str:

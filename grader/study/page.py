@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from grader.study.failure import by_reason, is_known
 from grader.study.figures import Chart, Figure, shown
 from grader.study.plan import Point
 from grader.study.results import Results
@@ -25,8 +26,9 @@ def page(
     lines = [f"# {title}", "", f"What was measured: {about}. No mark comes of this.", ""]
     if note:
         lines += [note, ""]
-    if findings:
-        lines += ["## What was found", "", *(f"- {_plain(each)}" for each in findings), ""]
+    found = [*findings, *_went_wrong(results, points)]
+    if found:
+        lines += ["## What was found", "", *(f"- {_plain(each)}" for each in found), ""]
     lines += ["## Figures", ""]
     for figure, caption in drawn:
         lines += [f"### {figure.title}", "", f"![{figure.title}]({figure.name}.svg)", ""]
@@ -56,6 +58,16 @@ def _folded(lines: Sequence[str]) -> list[str]:
         "</details>",
         "",
     ]
+
+
+def _went_wrong(results: Results, points: Sequence[Point]) -> list[str]:
+    """Return what has no figure because of what it does: it is not seen in any of them."""
+    ran = [
+        (point.name, results.why_missing(point.name))
+        for point in points
+        if point.name in results.runs and results.why_missing(point.name)
+    ]
+    return [f"{names}: {why}" for names, why in by_reason(ran) if not is_known(why)]
 
 
 def _not_measured(results: Results, points: Sequence[Point]) -> list[str]:

@@ -35,6 +35,8 @@ class Measurement:
     ran_out_of_time: bool = False
     is_certain: bool = False
     """Whether it would fail in the same way the next time: a file is missing, a result wrong."""
+    busy_share: float = 0.0
+    """Of the cores' time, what other programs took when the study began that made it."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,8 @@ class Spread:
         if self.num_runs == 1:
             return f"{pattern.format(self.median)}{after} (one run)"
         low, high = pattern.format(self.low), pattern.format(self.high)
+        if low == high:
+            return f"{low}{after} (in each of {self.num_runs} runs)"
         return (
             f"{pattern.format(self.median)}{after} ({low} to {high}{after} in {self.num_runs} runs)"
         )
@@ -127,6 +131,12 @@ class Results:
             run for runs in self.runs.values() for run in runs if run.failure
             and any(each.ranks for each in runs)
         ]  # fmt: skip
+
+    @property
+    def busy_share(self) -> float:
+        """Return the most of the cores' time that other programs took when runs were made."""
+        shares = (run.busy_share for runs in self.runs.values() for run in runs)
+        return max(shares, default=0.0)
 
     def is_oversubscribed(self, num_ranks: int) -> bool:
         """Return whether so many ranks have to share cores."""

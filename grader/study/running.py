@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.study.measure import measure
 from grader.study.plan import Extent, Point, in_order
@@ -28,6 +28,8 @@ class Job:
     machine: Machine
     data: str
     """The folder of MNIST or CIFAR-10, or nothing."""
+    busy_share: float = 0.0
+    """Of the cores' time, what other programs take as it begins."""
 
     def images(self) -> str:
         """Return which images the folder holds. Their files are as published."""
@@ -98,6 +100,7 @@ def run(
                 if found.ran_out_of_time and left_s < point.limit_s:
                     why, found = _TIME_UP, None  # it might have ended, given its time
                 else:
+                    found = replace(found, busy_share=job.busy_share)
                     each.keep(found)
             if found is None:
                 left_out.setdefault(point.name, why)

@@ -41,7 +41,6 @@ class Store:
         self._file = folder / FILE
         self._found: dict[str, Measurement] = {}
         self._num_failures: Counter[str] = Counter()
-        self.num_added = 0
         try:
             folder.mkdir(parents=True, exist_ok=True)
             with self._file.open("a+", encoding="utf-8") as file:
@@ -74,7 +73,6 @@ class Store:
     def add(self, key: str, measurement: Measurement) -> None:
         """Keep a run."""
         self._keep(key, measurement)
-        self.num_added += 1
         line = json.dumps({"key": key, **_as_dict(measurement)})
         with self._file.open("a", encoding="utf-8") as file:
             # What an end in mid-line has left does not spoil the line that follows.
@@ -93,6 +91,7 @@ def _as_dict(measurement: Measurement) -> Mapping[str, Any]:
         "failure": measurement.failure,
         "ran_out_of_time": measurement.ran_out_of_time,
         "is_certain": measurement.is_certain,
+        "busy_share": measurement.busy_share,
     }
 
 
@@ -108,6 +107,7 @@ def _read(line: str) -> tuple[str, Measurement] | None:
             str(found["failure"]),
             bool(found["ran_out_of_time"]),
             bool(found["is_certain"]),
+            float(found.get("busy_share", 0)),
         )
     except (ValueError, TypeError, KeyError):
         return None

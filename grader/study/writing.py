@@ -7,7 +7,7 @@ from pathlib import Path
 from grader.assignment import Assignment
 from grader.errors import GraderError, UsageError
 from grader.study import loading
-from grader.study.captions import caption, is_empty
+from grader.study.captions import QUIET, caption, is_empty
 from grader.study.figures import Chart, Figure
 from grader.study.machine import busy_share, this_machine
 from grader.study.page import page
@@ -19,8 +19,6 @@ from grader.study.workplace import sources
 from grader.submission import Submission
 
 PAGE = "README.md"
-_QUIET = 0.2
-"""Up to this share of busy cores, times are not much longer."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +52,10 @@ def make(
     _require_ours(out)
     study = loading.load(assignment)
     points = loading.points_of(study, extent)
-    job = Job(points, extent, sources(assignment, submission), this_machine(), data)
-    store, busy = Store(out), busy_share()
-    results = run(job, store, tell)
-    note = _on_noise(busy) if store.num_added else ""
+    found, machine = sources(assignment, submission), this_machine()
+    job = Job(points, extent, found, machine, data, busy_share())
+    results = run(job, Store(out), tell)
+    note = _on_noise(results.busy_share)
     tell("drawing")
     from grader.study.draw import draw  # matplotlib takes a second to import
 
@@ -68,7 +66,7 @@ def make(
             continue
         if isinstance(figure, Chart):
             figure = figure.finite()
-        text = caption(figure, results.machine)
+        text = caption(figure, results.machine, results.busy_share)
         try:
             (out / f"{figure.name}.csv").write_text(figure.csv(), encoding="utf-8")
             draw(figure, text, str(out / figure.name))
@@ -91,7 +89,7 @@ def make(
 
 
 def _on_noise(busy: float) -> str:
-    if busy <= _QUIET:
+    if busy <= QUIET:
         return ""
     return (
         f"Other programs took {busy:.0%} of the cores' time when this study began. So times are "

@@ -29,6 +29,7 @@ REPORTS = {
         "accuracy": 0.5,
         "accuracies": [0.2, 0.5],
         "labels": [[1] * 10, [2] * 10],
+        "weights": [1 / 3, 2 / 3],
         "num_training": 1200,
     },
     ("lenet_eyeriss", "training.py"): {
@@ -52,8 +53,14 @@ REPORTS = {
         "accuracy": 0.9,
         "parameters": 5.0,
         "network": "own",
+        "epochs": 10,
     },
-    ("psgd_hogwild", "hogwild_training.py"): {"time_s": 1.0, "accuracy": 0.9, "network": "own"},
+    ("psgd_hogwild", "hogwild_training.py"): {
+        "time_s": 1.0,
+        "accuracy": 0.9,
+        "network": "own",
+        "epochs": 10,
+    },
 }
 
 
@@ -270,7 +277,28 @@ def test_runs_of_one_seed_are_compared_where_one_has_failed():
     assert "differ by at most 0.0 percentage points in 2 runs" in told
 
 
-_REST = {"time_s": 1.0, "accuracies": [], "labels": [], "num_training": 10}
+_REST = {"time_s": 1.0, "accuracies": [], "labels": [], "weights": [], "num_training": 10}
+
+
+@pytest.mark.parametrize(
+    ("weights", "told"),
+    [
+        ([0.1, 0.9], ""),
+        ([0.1 + 1e-7, 0.9], ""),
+        ([0.5, 0.5], "client 2 has 90.0% of them, and its model counts for 50.0%."),
+        ([], ""),
+    ],
+    ids=["by examples", "rounded", "unweighted", "not found"],
+)
+def test_a_mean_that_is_not_weighted_by_examples_is_told(weights, told):
+    study = load(bundled().load("federated"))
+    name = "FedAvg, non-iid"
+    report = {**_REST, "accuracy": 0.5, "labels": [[1, 0], [4, 5]], "weights": weights}
+    results = Results({name: [Measurement(name, 0, (report,))]}, MACHINE, {})
+    found = " ".join(study.findings(results))
+    assert told in found and bool(told) == ("WRONG" in found)
+    (chart,) = (each for each in study.figures(results) if each.name == "fedavg_weights")
+    assert [dot.y for dot in chart.series[0].dots] == ([0.1, 0.9] if weights else [])
 
 
 @pytest.mark.parametrize(
@@ -296,6 +324,34 @@ def test_the_loss_of_a_program_is_the_mean_over_its_examples(ours, theirs):
     assert run.failure == ""
     (loss,) = run.ranks[0]["losses"]
     assert 1.5 < loss < 4
+
+
+def test_an_iteration_is_timed_from_its_batch_on():
+    """Whatever a program does before the network: a pause there is a part of the iteration."""
+    assignment = bundled().load("vgg_ddp")
+    found = sources(assignment, None)
+    text = found.files["part1/main.py"].decode()
+    slow = text.replace("optimizer.zero_grad()", "time.sleep(1); optimizer.zero_grad()")
+    assert slow != text
+    changed = replace(found, files={**found.files, "part1/main.py": slow.encode()})
+    point = points_of(load(assignment), Extent.QUICK)[0]
+    point = replace(point, settings={**point.settings, "iterations": 1, "batch_size": 8})
+    run = measure(point, 0, changed, data="", limit_s=60)
+    assert run.failure == ""
+    (time_s,) = run.ranks[0]["times_s"]
+    assert time_s >= 1
+
+
+def test_an_iteration_that_takes_long_is_told():
+    study = load(bundled().load("vgg_ddp"))
+    report = REPORTS["vgg_ddp", "node.py"]
+    name = "all-reduce, 4 nodes"
+    for time_s, is_told in ((0.3, False), (3.0, True)):
+        node = {**report, "times_s": [9.0, 0.1, time_s, *[0.1] * 9]}
+        results = Results({name: [Measurement(name, 0, (node,))]}, MACHINE, {})
+        found = " ".join(study.findings(results))
+        told = "Iteration 2 of all-reduce took 3000 ms, the median one 100 ms"
+        assert (told in found) is is_told
 
 
 def vgg_figures():
@@ -335,6 +391,21 @@ def test_scaling_is_shown_with_one_batch_for_all_and_with_one_for_each():
         row[1:4] for row in figures["scaling_losses"].rows if row[0].startswith("Distributed")
     ]
     assert of_ddp == [(1, 256, 256), (2, 128, 128), (4, 64, 64), (1, 64, 64), (2, 64, 64)]
+
+
+@pytest.mark.parametrize(("of_four", "told"), [(0.4, False), (2.2, True), (math.nan, False)])
+def test_a_program_that_learns_less_on_more_nodes_is_told(of_four, told):
+    """One program alone is enough: its nodes together see as many examples a step as one node."""
+    study = load(bundled().load("vgg_ddp"))
+    report = REPORTS["vgg_ddp", "node.py"]
+    runs = {
+        f"all-reduce, {nodes}": [
+            Measurement(f"all-reduce, {nodes}", 0, ({**report, "losses": [2.4] * 9 + [last] * 3},))
+        ]
+        for nodes, last in (("1 node", 0.3), ("4 nodes", of_four))
+    }
+    found = " ".join(study.findings(Results(runs, MACHINE, {})))
+    assert ("WRONG: all-reduce learns less on 4 nodes" in found) is told
 
 
 @pytest.mark.parametrize(

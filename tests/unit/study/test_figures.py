@@ -153,6 +153,20 @@ def test_names_of_bars_do_not_reach_each_other(tmp_path):
     assert max(map(len, lines)) <= 11
 
 
+def test_a_model_has_the_colour_of_what_it_is_a_model_of(tmp_path):
+    """However many series are between them; one that is a model of none has its own."""
+    two = (Dot.exact(1, 1.0), Dot.exact(2, 2.0))
+    lines = [
+        *(Series("ring", two), Series("naive", two)),
+        *(Series("naive, modelled", two, True), Series("ideal", two, True)),
+    ]
+    draw(chart(*lines), "", str(tmp_path / "figure"))
+    drawn = (tmp_path / "figure.svg").read_text().lower()
+    colours = [drawn.count(f"stroke: {each}") for each in ("#0072b2", "#d55e00", "#009e73")]
+    assert colours[0] and colours[1] > colours[0] and not colours[2]
+    assert "#cc79a7" in drawn
+
+
 def test_the_same_figure_is_the_same_file(tmp_path):
     for name in ("a", "b"):
         draw(chart(MEASURED), "A caption.", str(tmp_path / name))
@@ -170,6 +184,24 @@ def test_the_page_has_figures_captions_reasons_and_the_machine():
     assert "| ring, 4 ranks | crashed: ValueError: \\<b\\>\\|x\\|\\</b\\> |" in text
     assert "Runs that failed" not in text
     assert "| cores that could be used | 2 |" in text and "| Python | 3.11 |" in text
+
+
+def test_what_went_wrong_is_found_on_top_and_not_what_was_not_handed_in():
+    """No figure shows it: who reads the page from its top would take it for not tried."""
+    runs = {
+        "ring, 2 ranks": "gave a wrong result: 3",
+        "ring, 4 ranks": "gave a wrong result: 3",
+        "naive, 2 ranks": "my_naive.py was not handed in",
+    }
+    measured = {name: [Measurement(name, 0, (), why)] for name, why in runs.items()}
+    left_out = {"async": "the time of this study was up"}
+    points = [Point(name, name, "program.py") for name in (*runs, *left_out)]
+    text = page("Study", "it", [], ["All is well."], Results(measured, MACHINE, left_out), points)
+    found = text.partition("## What was found")[2].partition("##")[0].split("\n")
+    assert [each for each in found if each] == [
+        "- All is well.",
+        "- ring, 2 ranks and 1 more: gave a wrong result: 3",
+    ]
 
 
 def test_a_table_is_beside_each_chart_and_says_what_it_leaves_out(tmp_path):

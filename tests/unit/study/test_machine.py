@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from grader.study import Machine, Results, machine, writing
+from grader.study import Machine, Results, Table, machine, writing
+from grader.study.captions import caption
 from grader.study.page import page
 from grader.study.plan import Extent, Point
 from grader.study.workplace import Sources
@@ -37,21 +38,27 @@ def test_a_system_that_does_not_say_how_busy_it_is(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("busy", "is_told"), [(0.1, False), (0.93, True)])
 def test_a_study_on_busy_cores_says_so(busy, is_told, tmp_path, monkeypatch):
-    """But not where it has measured nothing this time."""
+    """Also when it is drawn again later, on quiet cores: its times are those of busy ones."""
     point = Point("p", "p", "p.py", needs=("a.py",), num_repeats=1)
     study = SimpleNamespace(
         points=lambda extent: [point], figures=lambda results: [], findings=lambda results: []
     )
     monkeypatch.setattr(writing.loading, "load", lambda assignment: study)
     monkeypatch.setattr(writing, "sources", lambda *_: Sources({}, frozenset(), {}))
-    monkeypatch.setattr(writing, "busy_share", lambda: busy)
     sums = SimpleNamespace(name="sums")
-    notes = [
-        writing.make(sums, None, tmp_path, Extent.QUICK, "", lambda text: None).note
-        for _ in range(2)
-    ]
-    assert notes[0].startswith("Other programs took 93% of the cores' time") is is_told
-    assert notes[1] == ""
+    for busy_now in (busy, 0.0):
+        monkeypatch.setattr(writing, "busy_share", lambda now=busy_now: now)
+        note = writing.make(sums, None, tmp_path, Extent.QUICK, "", lambda text: None).note
+        assert note.startswith("Other programs took 93% of the cores' time") is is_told
+
+
+def test_a_caption_says_that_cores_were_shared():
+    table = Table("all", "All", ("run",), (("a",),), "A caption.")
+    two = Machine(2, "a processor", {})
+    assert caption(table, two, 0.1) == "A caption. Measured on 2 cores (a processor)."
+    assert caption(table, two, 0.89) == (
+        "A caption. Measured on 2 cores (a processor), which other programs kept 89% busy."
+    )
 
 
 def test_the_page_says_on_top_that_cores_were_busy():

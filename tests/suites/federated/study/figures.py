@@ -16,6 +16,7 @@ def figures(results):
     """Return all charts and the table."""
     return [
         *(_labels(results, split) for split in FEDERATED),
+        _weights(results),
         _rounds(results),
         _accuracies(results),
         _table(results),
@@ -37,6 +38,36 @@ def _labels(results, split):
         "Of the first run. iid: equal random parts. non-iid: shares of each class drawn from a "
         "Dirichlet distribution, alpha = 0.1.",
         is_bars=True, is_stacked=True,
+    )  # fmt: skip
+
+
+def shares_and_weights(run):
+    """Return, for each client of a run, its share of the examples and the weight of its model.
+
+    Empty where no weights were found.
+    """
+    sizes = [sum(counts) for counts in run["labels"]]
+    if len(run["weights"]) != len(sizes):
+        return []
+    return [(size / sum(sizes), weight) for size, weight in zip(sizes, run["weights"], strict=True)]
+
+
+def _weights(results):
+    clients = []
+    for run, *_ in results.reports(FEDERATED["non-iid"])[:1]:
+        clients = [
+            [Dot.exact(f"client {i + 1}", each) for each in pair]
+            for i, pair in enumerate(shares_and_weights(run))
+        ]
+    shares, weights = zip(*clients, strict=True) if clients else ((), ())
+    return Chart(
+        "fedavg_weights", "FedAvg, non-iid: what the model of each client counts for",
+        "", "share",
+        (Series("share of all examples", shares), Series("weight of its model", weights)),
+        "Of the first run, with its clients' numbers of examples. The script's aggregate was "
+        "given a model of ones from this client, and of zeros from the others: what comes out is "
+        "its weight. FedAvg weighs a client by its share of the examples.",
+        is_bars=True, is_share=True,
     )  # fmt: skip
 
 

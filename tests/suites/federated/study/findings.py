@@ -1,11 +1,30 @@
 """What the figures of federated show, in sentences with numbers."""
 
+from .figures import shares_and_weights
 from .plan import FEDERATED, LONG, LONG_TIMES, WAYS
+
+_ROUNDING = 1e-3
+"""Of a weight."""
 
 
 def findings(results):
     """Return sentences; where something was not measured, none about it."""
-    return [*_drop(results), *_same(results)]
+    return [*_weights(results), *_drop(results), *_same(results)]
+
+
+def _weights(results):
+    """Say by how much a client's model counts otherwise than by its examples, where it does."""
+    pairs = [
+        (abs(weight - share), i + 1, share, weight)
+        for run, *_ in results.reports(FEDERATED["non-iid"])
+        for i, (share, weight) in enumerate(shares_and_weights(run))
+    ]
+    off, client, share, weight = max(pairs, default=(0.0, 0, 0.0, 0.0))
+    if off > _ROUNDING:
+        yield (
+            "WRONG: FedAvg weighs a client's model by its share of the examples: client "
+            f"{client} has {share:.1%} of them, and its model counts for {weight:.1%}."
+        )
 
 
 def _drop(results):

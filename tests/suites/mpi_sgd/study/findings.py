@@ -91,11 +91,14 @@ def _divergence(results):
         serial_small = results.spread(gentle_serial(workers), "accuracy")
         if None in (alone, full, small, serial_small):
             continue
+        spreads = (alone, full, small, serial_small)
+        once = any(each.num_runs == 1 for each in spreads)
         yield (
             f"What old gradients cost with {workers} workers, in percentage points of accuracy: "
             f"{100 * (alone.median - full.median):.0f} at the full rate, "
             f"{100 * (serial_small.median - small.median):.0f} at the rate divided by {workers}, "
-            f"by which the serial program learns {serial_small.text('{:.1%}')} in as many steps."
+            f"by which the serial program learns {serial_small.text('{:.1%}')} in as many steps"
+            + ("; how much that varies is not known." if once else ".")
         )
 
 

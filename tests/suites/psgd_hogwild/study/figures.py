@@ -13,7 +13,9 @@ NUM_BYTES = 4 * (16 * 26 + 32 * (16 * 25 + 1) + 64 * 129 + 10 * 65)
 
 def figures(results):
     """Return all charts and the table."""
-    about = f"Batches of {BATCH_SIZE}, learning rate {LEARNING_RATE:g}, the same number of epochs."
+    epochs = max((run["epochs"] for name in results.runs for run, *_ in results.reports(name)),
+                 default=0)  # fmt: skip
+    about = f"{epochs} epochs, batches of {BATCH_SIZE}, learning rate {LEARNING_RATE:g}."
     times: list[Series] = []
     speed_ups: list[Series] = []
     accuracies: list[Series] = []
@@ -42,18 +44,18 @@ def figures(results):
         dots = tuple(Dot.of(n, serial) for n in (PROCESSES[0], PROCESSES[-1]))
         accuracies.append(Series(SERIAL, dots, has_marks=False))
     network = (
-        "Modelled: the time of one rank divided by the ranks, and two collectives of all "
+        " Modelled: the time of one rank divided by the ranks, and two collectives of all "
         f"parameters; {NETWORK.describe()}. Hogwild sends nothing that could be modelled."
-    )
+    ) * bool(model)
     common: dict[str, Any] = {"x_label": "processes", "x_ticks": PROCESSES}
     return [
         Chart(
             "run_time", "Parallel SGD and Hogwild: training time", y_label="time (s)",
-            series=tuple(times), caption=f"{about} {network}", **common,
+            series=tuple(times), caption=f"{about}{network}", **common,
         ),
         Chart(
             "speed_up", "Parallel SGD and Hogwild: speed-up", y_label="speed-up",
-            series=tuple(speed_ups), caption=f"Against the same method on one. {about} {network}",
+            series=tuple(speed_ups), caption=f"Against the same method on one. {about}{network}",
             **common,
         ),
         Chart(

@@ -10,6 +10,7 @@ from .marks import (
     losses,
     modelled_s,
     nodes_of,
+    num_iterations,
 )
 from .plan import BATCH_SIZE, LABELS, NODES, WAYS, WINDOWS, named
 from .scaling import scaling
@@ -42,8 +43,9 @@ def _iteration_times(results):
         "iteration_time", "Mean time of iterations 1 to 9, five ways", "", "time (ms)",
         (Series("measured", tuple(measured)), Series("modelled", tuple(modelled), True)),
         f"{BATCH_SIZE} examples in all, one node or four; a narrow VGG-11 (4 channels first), all "
-        "nodes processes of this machine. Modelled: measured computing of one node on its share, "
-        f"and messages: {NETWORK.describe()}.",
+        "nodes processes of this machine."
+        + " Modelled: measured computing of one node on its share, and messages: "
+        f"{NETWORK.describe()}." * bool(modelled),
         is_bars=True,
     )  # fmt: skip
 
@@ -131,7 +133,8 @@ def _tests(results, key, title, y_label, is_share):
             dots.append(Dot.of(label, spread))
     return Chart(
         key, title, "", y_label, (Series(y_label, tuple(dots)),),
-        "Of node 0's model after all iterations; the nodes of one program differ only in the "
-        "running means of batch normalization. Few iterations of a narrow network learn little.",
+        f"Of node 0's model after {num_iterations(results)} iterations; the nodes of one program "
+        "differ only in the running means of batch normalization. Few iterations of a narrow "
+        "network learn little.",
         is_bars=True, is_share=is_share,
     )  # fmt: skip

@@ -5,12 +5,16 @@ from statistics import median
 
 from grader.study import compared
 
-from .figures import iteration_s, losses, modelled_s
+from .marks import each_iteration_s, iteration_s, last_loss, losses, modelled_s, nodes_of
 from .plan import LABELS, WAYS, WINDOWS, named
 
 _FOUR = 4
 _TOLERANCE = 0.02
 """Of a loss in the first steps, where rounding has not yet grown."""
+_LONG = 4
+"""So many times the median is an iteration that is told of."""
+_ALIKE = 1.6
+"""So many times the last losses of one node those of four may be: they draw other batches."""
 
 
 def findings(results):
@@ -19,7 +23,9 @@ def findings(results):
         *_disagreement(results),
         *_fastest(results),
         *_modelled_order(results),
+        *_long_iterations(results),
         *_trend(results),
+        *_lost_by_nodes(results),
         *_accuracies(results),
     ]
 
@@ -63,6 +69,19 @@ def _modelled_order(results):
         yield f"Modelled on 4 machines, the fastest first: {told}."
 
 
+def _long_iterations(results):
+    """Say which iteration of a window is so long that a mean tells of little else."""
+    for way in WAYS:
+        times_s = each_iteration_s(results, named(way, nodes_of(way)))[1:]
+        longest_s, usual_s = max(times_s, default=0.0), median(times_s or [0.0])
+        if longest_s > _LONG * usual_s:
+            yield (
+                f"Iteration {times_s.index(longest_s) + 1} of {LABELS[way]} took "
+                f"{longest_s * 1e3:.0f} ms, the median one {usual_s * 1e3:.0f} ms: a mean over it "
+                "says little of the others."
+            )
+
+
 def _trend(results):
     for way in WAYS:
         series = losses(results, named(way, 1 if way == "single" else _FOUR))
@@ -70,9 +89,23 @@ def _trend(results):
             first = next(i for i, loss in enumerate(series) if not isfinite(loss))
             yield f"The loss of {LABELS[way]} is no finite number from iteration {first} on."
         elif len(series) >= 6:
-            first, last = sum(series[:3]) / 3, sum(series[-3:]) / 3
+            first, last = sum(series[:3]) / 3, last_loss(series)
             verb = "falls" if last < first else "does NOT fall"
             yield f"The loss of {LABELS[way]} {verb}: {first:.2f} at first, {last:.2f} at last."
+
+
+def _lost_by_nodes(results):
+    """Say which program learns less on 4 nodes than on one: both see as many examples a step."""
+    for way in WAYS:
+        one, four = (losses(results, named(way, nodes)) for nodes in (1, _FOUR))
+        if way == "single" or not one or len(one) != len(four):
+            continue
+        alone, last = last_loss(one), last_loss(four)
+        if isfinite(alone) and last > _ALIKE * alone:
+            yield (
+                f"WRONG: {LABELS[way]} learns less on 4 nodes than on one with as many examples in "
+                f"all: its last losses are {last:.2f} against {alone:.2f}."
+            )
 
 
 def _accuracies(results):

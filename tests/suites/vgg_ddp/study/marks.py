@@ -11,6 +11,9 @@ _MIB = 2**20
 _BACKWARD = 2 / 3
 """The share of computing during which DistributedDataParallel may reduce."""
 
+NUM_LAST = 3
+"""So many of the last losses are averaged: single ones jump."""
+
 
 def nodes_of(way):
     """Return on how many nodes a way is compared with the others."""
@@ -40,6 +43,17 @@ def losses(results, name):
     for nodes in results.reports(name):
         return [sum(each) / len(each) for each in zip(*(n["losses"] for n in nodes), strict=False)]
     return []
+
+
+def last_loss(series):
+    """Return the mean of the last losses of a training."""
+    return sum(series[-NUM_LAST:]) / len(series[-NUM_LAST:])
+
+
+def num_iterations(results):
+    """Return how many iterations each training has; the same in all of a study."""
+    return max((len(node["losses"]) for name in results.runs for run in results.reports(name)
+                for node in run), default=0)  # fmt: skip
 
 
 def modelled_s(results, way, nodes, batch_size=BATCH_SIZE):

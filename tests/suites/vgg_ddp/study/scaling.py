@@ -2,7 +2,16 @@
 
 from grader.study import Chart, Dot, Series, Table
 
-from .marks import NETWORK, dot_ms, iteration_s, losses, modelled_s
+from .marks import (
+    NETWORK,
+    NUM_LAST,
+    dot_ms,
+    iteration_s,
+    last_loss,
+    losses,
+    modelled_s,
+    num_iterations,
+)
 from .plan import BATCH_SIZE, BATCH_SIZE_EACH, DISTRIBUTED, LABELS, NODES, WINDOWS, named
 
 _IN_ALL = dict.fromkeys(NODES, BATCH_SIZE)
@@ -11,8 +20,6 @@ _ON_EACH = {nodes: BATCH_SIZE_EACH * nodes for nodes in NODES}
 
 _MODELLED = ("gather_scatter", "allreduce", "ddp")
 """isend and irecv send as much as gather and scatter."""
-_LAST = 3
-"""So many of the last losses are averaged."""
 
 
 def scaling(results):
@@ -37,10 +44,12 @@ def _times(results, name, work, batch_sizes):
         model = {n: modelled_s(results, way, n, size) for n, size in batch_sizes.items()}
         dots = [Dot.exact(n, each * 1e3) for n, each in model.items() if each is not None]
         series.append(Series(f"{LABELS[way]}, modelled", tuple(dots), True))
+    has_model = any(each.is_modelled and each.dots for each in series)
     return Chart(
         name, f"Time of an iteration on 1, 2 and 4 nodes, {work}", "nodes", "time (ms)",
         tuple(series),
-        f"{work}, iterations 1 to 9. Modelled: {NETWORK.describe()}.",
+        f"{work}, iterations 1 to 9."
+        + f" Modelled: {NETWORK.describe()}." * has_model,
         is_log_x=True, x_ticks=NODES,
     )  # fmt: skip
 
@@ -57,14 +66,14 @@ def _losses(results):
                     LABELS[way],
                     nodes,
                     batch_size // nodes,
-                    sum(series[-_LAST:]) / len(series[-_LAST:]) if series else None,
+                    last_loss(series) if series else None,
                     accuracy.text("{:.1%}") if accuracy else results.why_in_short(name),
                 )
             )
     return Table(
         "scaling_losses", "Loss and accuracy on 1, 2 and 4 nodes",
-        ("program", "nodes", "examples on each", f"last {_LAST} losses, mean", "test accuracy"),
+        ("program", "nodes", "examples on each", f"last {NUM_LAST} losses, mean", "test accuracy"),
         tuple(rows),
-        "All after the same number of iterations. Training loss of the first run, the mean over "
-        "the nodes. A smaller batch has a noisier gradient, and fewer examples are seen.",
+        f"All after {num_iterations(results)} iterations. Training loss of the first run, the mean "
+        "over the nodes. A smaller batch has a noisier gradient, and fewer examples are seen.",
     )  # fmt: skip

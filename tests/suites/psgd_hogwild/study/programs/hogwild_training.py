@@ -49,7 +49,12 @@ def main():
     begin_s = time.perf_counter()
     model = train(model, training_set, **options)
     time_s = time.perf_counter() - begin_s
-    report(time_s=time_s, accuracy=accuracy(model, test_set), network=NETWORK)
+    report(
+        time_s=time_s,
+        accuracy=accuracy(model, test_set),
+        network=NETWORK,
+        epochs=given["epochs"],
+    )
 
 
 if __name__ == "__main__":  # a process that is spawned imports this again

@@ -41,6 +41,7 @@ def main():
         accuracy=accuracy(model, test_set),
         parameters=sum(parameter.abs().sum().item() for parameter in model.parameters()),
         network=NETWORK,
+        epochs=given["epochs"],
     )
 
 

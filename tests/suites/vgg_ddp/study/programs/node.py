@@ -22,6 +22,8 @@ rank, num_nodes = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 begins_s, ends_s, models = [], [], []
 batches = []
 """The labels of the last batch that was read."""
+reads_s = []
+"""When that was, until a network takes the batch."""
 outputs = []
 """Of each iteration: what the network gave, and the labels that it was to give."""
 
@@ -39,7 +41,7 @@ def give_examples(num_examples):
 
 
 def watch(batch_size):
-    """Take the time of every iteration, from forward to the end of the step, and what it gave.
+    """Take the time of every iteration, from its batch to the end of the step, and what it gave.
 
     What a program calls backward on says nothing of its loss: it may be divided by the nodes.
     """
@@ -52,13 +54,13 @@ def watch(batch_size):
 
         def __iter__(self):
             for examples, labels in super().__iter__():
-                batches[:] = [labels]
+                batches[:], reads_s[:] = [labels], [time.perf_counter()]
                 yield examples, labels
 
     def before_forward(module, _):
         if isinstance(module, model.VGG) and torch.is_grad_enabled():
             models[:] = [module]
-            begins_s.append(time.perf_counter())
+            begins_s.append(reads_s.pop() if reads_s else time.perf_counter())
 
     def after_forward(module, _, scores):
         if isinstance(module, model.VGG) and torch.is_grad_enabled() and batches:
