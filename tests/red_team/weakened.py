@@ -48,9 +48,7 @@ NO_SELFTEST = Change(
 """Which would refuse to grade with most of these."""
 NO_GUARD = Change("runner/running.py", '"guarded": plan.guarded,', '"guarded": False,')
 """Which stops many attacks before they reach what is weakened behind it."""
-NOT_CONFINED = Change(
-    "runner/running.py", '"confined": plan.confined and plan.ranks > 1,', '"confined": False,'
-)
+NOT_CONFINED = Change("runner/running.py", '"confined": plan.confined,', '"confined": False,')
 """Taken away from most of them: it leaves ranks none of the ways that most attacks take."""
 NO_CAUSALITY = (
     Change(
