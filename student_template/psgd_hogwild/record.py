@@ -1,6 +1,7 @@
 """The record of a training: what its processes have done, and how they meet in a step."""
 
 import json
+import math
 import os
 import socket
 import threading
@@ -17,7 +18,7 @@ _LIMIT_S = 15.0
 _POLL_S = 0.01
 _STEPS_MEANWHILE = 3
 """How many steps all others have to take while one process is held up in its own."""
-_WAITED_S = 1.0
+_WAITED_S = 1.2
 """How long others may sleep in a training while one is held up: who waits for nobody does not."""
 _SECRETLY_S = 0.2
 """For how long nobody is told that a process is held up; two at once could wait for each other."""
@@ -120,36 +121,42 @@ class Record:
         processes have waited in a training is added up.
         """
         begin_ns = time.monotonic_ns()
-        waited_s, before, has_told = 0.0, None, False
+        asleep_ns, before, has_told = [], None, False
         while True:
-            events = self.events("batch", "wrote", "arrived", "seen", "stays", "waited for")
+            events = self.events("batch", "wrote", "arrived", "seen", *_HELD_UP, "waited for")
+            others = self._at_first_meeting(events) - {os.getpid()}
+            for span in (span for other in others for span in _spans_in_a_step(other, events)):
+                # That one slept because it was held up as well.
+                asleep_ns = [time_ns for time_ns in asleep_ns if not span[0] <= time_ns <= span[1]]
             late = [
                 other
-                for other in self._at_first_meeting(events) - {os.getpid()}
+                for other in others
                 if not self._has_gone_on(other, events, begin_ns) and not has_ended(activity(other))
             ]
             if not late or self.events("gave up"):
                 break
-            now = [activity(other) for other in late]
+            now, now_ns = [activity(other) for other in late], time.monotonic_ns()
             # A moment of sleep for each look: who is kept from looking has not seen what happened.
-            waited_s += _POLL_S if now == before and are_at_rest(late) else 0.0
-            before, passed_s = now, (time.monotonic_ns() - begin_ns) / 1e9
+            if now == before and are_at_rest(late):
+                asleep_ns.append(now_ns)
+            before, passed_s = now, (now_ns - begin_ns) / 1e9
             told_s = sum(event["time_s"] for event in events if event["kind"] == "waited for")
-            if waited_s + told_s > _WAITED_S or passed_s > _LIMIT_S:
+            if len(asleep_ns) * _POLL_S + told_s > _WAITED_S or passed_s > _LIMIT_S:
                 self.add("gave up")
                 break
             if passed_s > _SECRETLY_S and not has_told:
-                self.add("stays")
+                self.add("stays", since_ns=begin_ns)
                 has_told = True
             time.sleep(_POLL_S)
-        if waited_s:
-            self.add("waited for", time_s=waited_s)
+        self.add("stayed", since_ns=begin_ns)
+        if asleep_ns:
+            self.add("waited for", time_s=len(asleep_ns) * _POLL_S)
 
     def _has_gone_on(self, other, events, begin_ns):
         """Return whether a process has taken steps since, is in one, or has few more to take."""
         own = [event for event in events if event["process"] == other]
         batches = [event["time_ns"] for event in own if event["kind"] == "batch"]
-        if own[-1]["kind"] in ("arrived", "seen", "stays"):
+        if own[-1]["kind"] in _IN_A_STEP:
             return True
         num_since = sum(time_ns > begin_ns for time_ns in batches)
         # With those that it certainly has it comes to the last meeting.
@@ -176,6 +183,21 @@ class Record:
                 return
             time.sleep(_POLL_S)
         self.add("missed")
+
+
+_HELD_UP = ("stays", "stayed")
+_IN_A_STEP = ("arrived", "seen", "stays")
+"""What is last told by a process that is kept in a step."""
+
+
+def _spans_in_a_step(process, events):
+    """Yield from when to when this process was kept in a step; to infinity, where it still is."""
+    own = [event for event in events if event["process"] == process]
+    for event in own:
+        if event["kind"] == "stayed":
+            yield event["since_ns"], event["time_ns"]
+    if own[-1]["kind"] in _IN_A_STEP:
+        yield own[-1].get("since_ns", own[-1]["time_ns"]), math.inf
 
 
 shown = {}
