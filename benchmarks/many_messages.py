@@ -5,15 +5,16 @@
 A million is meant of one grading of one part: calls of the submission, of all ranks in all cases of
 all launches. How many the judge has looked at is counted, and shown. CPU time and memory are those
 of the judge's process; what its ranks (and zygote and mpirun) took is shown beside it, and both
-together as a multiple of the normal form's. Each grading has a process of its own. Memory is what
-the judge adds to what it begins with.
+together as a multiple of the normal form's. Each grading has a process of its own, which this one
+looks at. Memory is what the judge adds to what it begins with. Last: how long the grading took; the
+judge looks at the ranks now and then, whatever they do.
 """
 
+import os
 import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,6 +112,7 @@ class Cost:
     ranks_s: float
     """CPU time of all that it started."""
     num_bytes: int
+    lasted_s: float
     num_calls: int
     """Those of the submission that the judge has looked at."""
     verdicts: str
@@ -127,7 +129,7 @@ def main() -> None:
     normal = _measured("normal")
     print(
         f"{'form':18} {'calls':>9} {'ranks s':>7} {'judge s':>7} {'MiB':>5} {'judge':>6} "
-        f"{'memory':>6} {'both':>6}"
+        f"{'memory':>6} {'both':>6} {'lasted':>8}"
     )
     for name in dict.fromkeys(["normal", *names]):
         cost = normal if name == "normal" else _measured(name)
@@ -135,35 +137,51 @@ def main() -> None:
             f"{name:18} {cost.num_calls:>9,} {cost.ranks_s:>7.1f} {cost.judge_s:>7.2f} "
             f"{cost.num_bytes >> 20:>5} {cost.judge_s / normal.judge_s:>5.2f}x "
             f"{cost.num_bytes / normal.num_bytes:>5.2f}x "
-            f"{cost.whole_s / normal.whole_s:>5.2f}x  {cost.verdicts}",
+            f"{cost.whole_s / normal.whole_s:>5.2f}x {cost.lasted_s:>6.0f} s  {cost.verdicts}",
             flush=True,
         )
 
 
 def _measured(name: str) -> Cost:
     command = [sys.executable, __file__, "--judge", name]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    judge_s, ranks_s, num_bytes, num_calls, verdicts = done.stdout.strip().split(maxsplit=4)
-    return Cost(float(judge_s), float(ranks_s), int(num_bytes), int(num_calls), verdicts)
+    began_s, sizes = time.monotonic(), [0]
+    with tempfile.TemporaryFile("w+") as said:
+        judge = subprocess.Popen(command, stdout=said)
+        while judge.poll() is None:
+            sizes.append(_num_bytes(judge.pid))
+            time.sleep(0.02)
+        said.seek(0)
+        told = said.read()
+    if judge.returncode:
+        raise SystemExit(judge.returncode)
+    judge_s, ranks_s, before, num_calls, verdicts = told.strip().split(maxsplit=4)
+    return Cost(
+        float(judge_s),
+        float(ranks_s),
+        max(sizes) - int(before),
+        time.monotonic() - began_s,
+        int(num_calls),
+        verdicts,
+    )
 
 
 def _judge(name: str) -> None:
-    """Grade one form here, and print CPU seconds, bytes, calls and verdicts."""
+    """Grade one form here, and print CPU seconds, bytes at first, calls and verdicts."""
     num_calls = _count_calls()
     with tempfile.TemporaryDirectory() as folder:
         source = ELEMENT_BY_ELEMENT
         if name in FORMS:
             source = RIGHT + FORMS[name].replace("NUM", str(NUM_CALLS))
         Path(folder, "my_naive_allreduce.py").write_text(source)
-        before = _num_bytes()
-        peak = [before]
-        threading.Thread(target=_watch, args=(peak,), daemon=True).start()
+        before = _num_bytes(os.getpid())
         report = pipeline.grade(Path(folder), assignment="mpi_sgd", parts=[PART])
     own, started = map(_cpu_s, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     (part,) = report.parts
+    if report.score is None:
+        raise SystemExit(f"{name}: the grader failed: {part.message}")
     told = sorted({each.verdict.value for each in part.tests})
     points = f"{part.points}/{part.max_points}"
-    print(own, started, peak[0] - before, sum(num_calls), points, *told)
+    print(own, started, before, sum(num_calls), points, *told)
 
 
 def _cpu_s(who: int) -> float:
@@ -176,8 +194,8 @@ def _count_calls() -> list[int]:
     found: list[int] = []
     student_calls_of = StudentCalls.of
 
-    def noting(self: StudentCalls, trace: Trace) -> Trace:
-        judged = student_calls_of(self, trace)
+    def noting(self: StudentCalls, trace: Trace, *, all_count: bool = False) -> Trace:
+        judged = student_calls_of(self, trace, all_count=all_count)
         found.append(judged.num_calls)
         return judged
 
@@ -185,16 +203,11 @@ def _count_calls() -> list[int]:
     return found
 
 
-def _num_bytes() -> int:
-    """Return the memory of this process that is its own: not files, not shared with ranks."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("RssAnon:")[1].split()[0]) << 10
-
-
-def _watch(peak: list[int]) -> None:
-    while True:
-        peak[0] = max(peak[0], _num_bytes())
-        time.sleep(0.02)
+def _num_bytes(pid: int) -> int:
+    """Return the memory of a process that is its own: not files, not shared with ranks."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    own = status.partition("RssAnon:")[2].split()
+    return int(own[0]) << 10 if own else 0
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import secrets
 import struct
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
@@ -83,6 +83,10 @@ class Lost:
 
 Told = Step | Finished | Heartbeat | WholeLimit | Lost
 """What a line of the journal says; a Step has started."""
+_KINDS = {
+    **{"started": Step, "finished": Finished},
+    **{"beat": Heartbeat, "whole": WholeLimit, "lost": Lost},
+}
 
 
 @dataclass(frozen=True)
@@ -123,27 +127,26 @@ class Journal:
     def started(self, step: Step) -> None:
         """Say that a test is in progress."""
         self._on_started(step)
-        self._say({"started": dataclasses.asdict(step)})
+        self._say(step)
 
     def finished(self, finished: Finished) -> None:
         """Say what became of a test."""
         self._on_finished(finished)
-        told = dataclasses.asdict(finished)
-        if finished.ended is not None:
-            told["ended"]["evidence"] = None  # which is told of the test that it ended
-        self._say({"finished": told})
+        # What was seen of what ended the part is told of the test that it ended.
+        ended = finished.ended and replace(finished.ended, evidence=None)
+        self._say(replace(finished, ended=ended))
 
     def beat(self, doing: str, within_s: float = JUDGING_S) -> None:
         """Say what begins, and by when we will have said something again."""
-        self._say({"beat": {"doing": doing, "within_s": within_s}})
+        self._say(Heartbeat(doing, within_s))
 
     def limit_whole(self, within_s: float) -> None:
         """Say by when the grading will have ended."""
-        self._say({"whole": {"within_s": within_s}})
+        self._say(WholeLimit(within_s))
 
     def lost(self, why: str) -> None:
         """Say that this grading cannot go on here."""
-        self._say({"lost": {"why": why}})
+        self._say(Lost(why))
 
     def kept(self, steps: Set[Step]) -> list[Finished]:
         """Return those of the tests that have ended, in their order."""
@@ -153,14 +156,22 @@ class Journal:
         """Return why a test is not to be tried; empty when it is."""
         return self._resume.lost.get(step, self._resume.gave_up)
 
-    def _say(self, told: dict[str, Any]) -> None:
-        line = PREFIX + json.dumps({"key": self._resume.key, **told})
-        if len(line) > MAX_LINE_NUM_BYTES and "finished" in told:
-            told["finished"]["result"]["evidence"] = None
-            for cut in filter(None, (told["finished"]["result"], told["finished"]["ended"])):
-                cut["detail"] = cut["detail"][:_MAX_DETAIL_CHARS]
-            line = PREFIX + json.dumps({"key": self._resume.key, **told})
+    def _say(self, told: Told) -> None:
+        line = self._line(told)
+        if len(line) > MAX_LINE_NUM_BYTES and isinstance(told, Finished):
+            line = self._line(_shortened(told))
         self._write(line)
+
+    def _line(self, told: Told) -> str:
+        name = next(name for name, kind in _KINDS.items() if isinstance(told, kind))
+        return PREFIX + json.dumps({"key": self._resume.key, name: dataclasses.asdict(told)})
+
+
+def _shortened(finished: Finished) -> Finished:
+    result, ended = finished.result, finished.ended
+    result = replace(result, detail=result.detail[:_MAX_DETAIL_CHARS], evidence=None)
+    ended = ended and replace(ended, detail=ended.detail[:_MAX_DETAIL_CHARS])
+    return replace(finished, result=result, ended=ended)
 
 
 def parse(line: str, key: str) -> Told | None:
@@ -169,14 +180,13 @@ def parse(line: str, key: str) -> Told | None:
         data = json.loads(line)
         if not isinstance(data, dict) or not secrets.compare_digest(str(data.get("key")), key):
             return None
-        kinds = {"started": Step, "beat": Heartbeat, "whole": WholeLimit, "lost": Lost}
-        if "finished" in data:
-            return _finished(data["finished"])
-        name = next(name for name in kinds if name in data)
-        told: Told = msgspec.convert(data[name], kinds[name])
-        return told
+        name = next(name for name in _KINDS if name in data)
+        told: Told = msgspec.convert(data[name], _KINDS[name])
     except (KeyError, RecursionError, StopIteration, TypeError, ValueError):
         return None
+    marks = (told.result.points, told.result.max_points) if isinstance(told, Finished) else ()
+    # What JSON calls NaN is not at least 0 either.
+    return told if all(0 <= mark < math.inf for mark in marks) else None
 
 
 def pack(resume: Resume) -> bytes:
@@ -201,13 +211,3 @@ def read(stream: BinaryIO) -> Resume:
         return msgspec.convert(data, Resume)
     except (KeyError, RecursionError, TypeError, ValueError) as error:
         raise UsageError(f"the client's journal cannot be read: {error}") from None
-
-
-def _finished(data: object) -> Finished:
-    finished = msgspec.convert(data, Finished)
-    # What JSON calls NaN is not at least 0 either.
-    if not all(
-        0 <= mark < math.inf for mark in (finished.result.points, finished.result.max_points)
-    ):
-        raise ValueError(f"{finished.result.name} has {finished.result.points} points")
-    return finished

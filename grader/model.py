@@ -130,7 +130,6 @@ class Outcome:
     """The MPI calls of this case that the student's code made."""
     wall_time_s: float
     """From `inputs released` to the last rank's result, on the judge's clock."""
-    given_time_s: float = 0.0  # the same on a machine of its own; where times are compared
     num_altered: int = 0
     """How many messages left altered, of those that the case wanted altered."""
     num_processes: int | None = None
@@ -139,6 +138,7 @@ class Outcome:
     """The most of them that were alive at one moment."""
     opened_packages: tuple[str, ...] = ()
     """Of watched ones, whose code was opened by any program, where the kernel is asked."""
+    given_time_s: float = 0.0  # wall_time_s on a machine of its own; where times are compared
 
     def __getitem__(self, name: str) -> list[Any]:
         """Return the result `name` of every rank, in rank order."""

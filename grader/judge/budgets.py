@@ -33,7 +33,7 @@ def compare_times(
     other work as well, a neighbour on the same core explains it, whichever of the two it disturbed.
     It should be measured again before it decides anything.
 
-    student_s, yardstick_s: wall times in seconds, best taken in turn, not empty. factor: above 0.
+    student_s, yardstick_s: seconds, best taken in turn, not empty. factor: above 0.
     Raises ValueError for times that no clock shows.
     """
     ratio = time_ratio(student_s, yardstick_s)
@@ -77,7 +77,7 @@ def time_ratio(student_s: Sequence[float], yardstick_s: Sequence[float]) -> floa
     """
     for times in (student_s, yardstick_s):
         if not times or not all(isfinite(each) and each > 0 for each in times):
-            raise ValueError(f"not wall times in seconds: {list(times)}")
+            raise ValueError(f"not times in seconds: {list(times)}")
     return min(student_s) / min(yardstick_s)
 
 

@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from grader.trace.calls import Calls, Trace
+from grader.trace.calls import Calls, Mask, Trace
 
 SEND = "send"
 _COLLECTIVES = (
@@ -87,14 +87,16 @@ def _collectives(made: list[Calls]) -> Iterator[Given]:
     """
     given: dict[tuple[int, str], dict[int, list[tuple[int, int, int]]]] = {}
     for rank, calls in enumerate(made):
-        for call in calls.where(~calls.flag("is_send") & ~calls.flag("is_receive")):
-            operation = next((each for each in _COLLECTIVES if call.function.startswith(each)), "")
-            if not operation:
-                continue
-            by_rank = given.setdefault((call.communicator, operation), {})
-            by_rank.setdefault(rank, []).append(
-                (call.communicator_size, max(call.num_bytes, 0), max(call.num_elements, 0))
-            )
+        is_message = calls.flag("is_send") | calls.flag("is_receive")
+        for operation in _COLLECTIVES:
+            for communicator, *fields in calls.where(_are(operation, calls) & ~is_message).keys(
+                "communicator", "communicator_size", "num_bytes", "num_elements"
+            ):
+                num_processes, num_bytes, num_elements = fields
+                by_rank = given.setdefault((communicator, operation), {})
+                by_rank.setdefault(rank, []).append(
+                    (num_processes, max(num_bytes, 0), max(num_elements, 0))
+                )
     for (_, operation), by_rank in given.items():
         for together in zip(*by_rank.values(), strict=False):
             sizes, nums_bytes, nums_elements = zip(*together, strict=True)
@@ -107,3 +109,11 @@ def _collectives(made: list[Calls]) -> Iterator[Given]:
                 by_rank, sizes, nums_bytes, nums_elements, strict=True
             ):
                 yield Given(rank, operation, max(num_processes, 1), num_bytes, num_elements)
+
+
+def _are(operation: str, calls: Calls) -> Mask:
+    return calls.function_is(lambda name: _operation(name) == operation)
+
+
+def _operation(function: str) -> str:
+    return next((each for each in _COLLECTIVES if function.startswith(each)), "")

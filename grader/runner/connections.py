@@ -2,7 +2,6 @@
 
 import selectors
 import socket
-import struct
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -21,10 +20,9 @@ from grader.runner.wire import (
     broken,
     encode,
 )
-from grader.zygote.descriptors import refuse_descriptors
+from grader.zygote.local_sockets import listening_at, peer
 
 _CHUNK_NUM_BYTES = 1 << 20
-_PEER_CREDENTIALS = struct.Struct("3i")
 
 
 class RankSocket:
@@ -67,11 +65,7 @@ class Connections:
 
     def __init__(self, socket_path: Path, ranks: int, uid: int) -> None:
         """uid: the only user whose processes may connect."""
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(str(socket_path))
-        socket_path.chmod(0o666)
-        refuse_descriptors(self._listener)
-        self._listener.listen(ranks)
+        self._listener = listening_at(socket_path, ranks)
         self._ranks = ranks
         self._uid = uid
         self._sockets: dict[int, RankSocket] = {}
@@ -89,7 +83,7 @@ class Connections:
                 raise LaunchError(f"{len(self._sockets)} of {self._ranks} ranks started")
             try:
                 connection, _ = self._listener.accept()
-                if _peer_uid(connection) != self._uid:
+                if peer(connection)[1] != self._uid:
                     connection.close()
                     continue
                 waiting.append(RankSocket(connection))
@@ -163,9 +157,3 @@ class Connections:
         self._listener.close()
         for rank_socket in self._sockets.values():
             rank_socket.connection.close()
-
-
-def _peer_uid(connection: socket.socket) -> int:
-    """Return the user at the other end, as the kernel knows it."""
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
-    return int(_PEER_CREDENTIALS.unpack(raw)[1])

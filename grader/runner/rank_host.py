@@ -8,7 +8,6 @@ import json
 import os
 import select
 import socket
-import struct
 import subprocess
 import sys
 import sysconfig
@@ -20,12 +19,12 @@ from typing import Protocol
 
 from grader.environment import RANKS_FOLDER
 from grader.errors import GraderError, RanksGone
+from grader.zygote.local_sockets import peer
 
 _PROGRAM = Path(__file__).resolve().parents[1] / "zygote" / "__main__.py"
 _RANK_SOURCE = Path(__file__).resolve().parents[1] / "rank"
 _SOCKET = "zygote.sock"
 """The name that grader.zygote.listening gives its socket."""
-_PEER_CREDENTIALS = struct.Struct("3i")
 _CONNECT_LIMIT_S = 60.0
 _TICK_S = 0.02
 _ENDING_S = 1.0
@@ -173,8 +172,7 @@ class ContainerHost:
                         f"at {self._socket} ({error.strerror}); is it the image `grade-ranks`?"
                     ) from None
                 time.sleep(_TICK_S)
-        raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
-        if _PEER_CREDENTIALS.unpack(raw)[1] != os.getuid():
+        if peer(connection)[1] != os.getuid():
             raise GraderError(f"at {self._socket} somebody else answers than the zygote")
         return connection
 

@@ -17,6 +17,8 @@ from grader.trace.calls import Trace
 
 _STILL_S = 0.5
 """How long nothing may have moved before the run is examined for a deadlock."""
+_PAUSE = 3
+"""So many times as long as an examination took, no other one is made: a long trace takes long."""
 _MANY_POLLS = 10
 """What a rank that does nothing but poll exceeds at once, also when it sleeps in between."""
 _STACK_DUMP_S = 0.1
@@ -59,12 +61,15 @@ class Watch:
         self._polls = [0] * len(files)
         """How often each rank had polled in vain when it was last seen moving."""
         self._still_since = time.monotonic()
+        self._examine_from_s = 0.0
+        """Before that, on the clock of `_still_since`, the run is not examined again."""
 
     def begin_case(self, first_sequences: Sequence[int] | None = None) -> None:
         """Remember where each rank's calls of the next case start: now, if they are left out."""
         now = [files.trace.snapshot().head for files in self._files]
         self._first_sequences = now if first_sequences is None else list(first_sequences)
         self._still_since = time.monotonic()
+        self._examine_from_s = 0.0
 
     def trace(self) -> Trace:
         """Return the calls since the case began."""
@@ -114,7 +119,12 @@ class Watch:
     def _deadlock(self, returned: frozenset[int]) -> RunFailure | None:
         if len(returned) == len(self._files) or self.still_s(returned) < _STILL_S:
             return None
+        began_s = time.monotonic()
+        if began_s < self._examine_from_s:
+            return None
         found = find_deadlock(self.trace(), returned, makes_progress=self._makes_progress)
+        ended_s = time.monotonic()
+        self._examine_from_s = ended_s + _PAUSE * (ended_s - began_s)
         # What we read while the ranks moved on would prove nothing.
         if found is None or self.still_s(returned) < _STILL_S:
             return None

@@ -84,7 +84,10 @@ class FrameReader:
                 self._needed = sum(_num_bytes(dtype, shape) for _, dtype, shape in self._head[2])
                 if self._needed > self.most_num_bytes:
                     most = self.most_num_bytes
-                    raise ProtocolError(f"arrays of {self._needed} bytes; at most {most} are taken")
+                    raise ProtocolError(
+                        f"arrays of {self._needed} bytes in all, where at most {most} are taken; "
+                        "look at their lengths"
+                    )
                 self._state = "payload"
             else:
                 frames.append(_frame(*self._head, piece))

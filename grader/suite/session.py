@@ -44,7 +44,8 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
         *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q"),
         # Looks through all the memory there is when it ends, for errors that no suite is about.
         *("-p", "no:unraisableexception"),
-        *("--strict-markers", "--capture=no"),
+        # The other styles make a text of all arguments of each function, such as a whole trace.
+        *("--strict-markers", "--capture=no", "--tb=native"),
     ]
     said = io.StringIO()
     with alone(suite.parent), contextlib.redirect_stdout(said):

@@ -27,6 +27,8 @@ def assert_time_ratio(
     What the machine did for others meanwhile is left out of both, as the kernel tells it. Too slow
     is believed when it was measured twice, a doubtful ratio when it was measured three times, of
     which the fastest runs count: another program on the same cores decides nothing.
+    Time no more ranks than there are cores: where they wait for each other and do not poll, a turn
+    that one of them has is taken for others' as well.
     measure: returns the launch of attempt 0, 1, 2. check: raises when a timed case is not right,
     for only work that was done can be timed. what, yardstick: words for the message.
     Raises BudgetExceeded, and what `check` raises.

@@ -87,6 +87,7 @@ _FUNCTION, _FLAGS, _WAITS, _FILE, _MADE_BY = map(
     _FIELDS.index, ("function", "flags", "num_waits", "file", "made_by")
 )
 _AT_ONCE = 4096  # made into objects at a time
+_MOST_SHOWN = 8  # as text
 _NO_WAITS = np.zeros(0, "<i8")
 
 
@@ -227,7 +228,8 @@ class Calls(Sequence[Call]):
         return hash(tuple(self))
 
     def __repr__(self) -> str:
-        return f"Calls.of({list(self)!r})"
+        more = f" and {len(self) - _MOST_SHOWN} more" if len(self) > _MOST_SHOWN else ""
+        return f"Calls.of({list(self[:_MOST_SHOWN])!r}){more}"
 
 
 @dataclass(frozen=True)

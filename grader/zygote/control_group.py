@@ -31,26 +31,17 @@ class ControlGroup:
     @classmethod
     def own(cls, root: Path = _ROOT, membership: Path = _MEMBERSHIP) -> "ControlGroup":
         """Open what there is, under version 2 or 1; everything is optional."""
-        memory = _first(
-            ("memory.current", "memory.max", root, "", membership),
-            (
-                "memory.usage_in_bytes",
-                "memory.limit_in_bytes",
-                root / "memory",
-                "memory",
-                membership,
-            ),
-        )
-        pids = _first(
-            ("pids.current", "pids.max", root, "", membership),
-            ("pids.current", "pids.max", root / "pids", "pids", membership),
-        )
+        version_1 = ("memory.usage_in_bytes", "memory.limit_in_bytes")
+        memory = _counter(("memory.current", "memory.max"), root, membership)
+        memory = memory or _counter(version_1, root, membership, "memory")
+        pids = ("pids.current", "pids.max")
+        processes = _counter(pids, root, membership) or _counter(pids, root, membership, "pids")
         return cls(
             memory=_open(memory and memory[0]),
             memory_details=_open(memory and memory[0].parent / "memory.stat"),
             memory_limit_num_bytes=memory and _limit(memory[1]),
-            processes=_open(pids and pids[0]),
-            max_processes=pids and _limit(pids[1]),
+            processes=_open(processes and processes[0]),
+            max_processes=processes and _limit(processes[1]),
         )
 
     def close(self) -> None:
@@ -80,12 +71,16 @@ class ControlGroup:
         return int(os.pread(self.processes, _MAX_NUM_BYTES, 0)) if self.processes >= 0 else None
 
 
-def _first(*places: tuple[str, str, Path, str, Path]) -> tuple[Path, Path] | None:
-    """Return the first counter that exists, with its limit."""
-    for counter, limit, root, controller, membership in places:
-        for folder in (*_own_folders(root, controller, membership), root):
-            if (folder / counter).is_file():
-                return folder / counter, folder / limit
+def _counter(
+    names: tuple[str, str], root: Path, membership: Path, controller: str = ""
+) -> tuple[Path, Path] | None:
+    """Return a counter of our group and its limit, of these names; None where there is none.
+
+    controller: under version 1, which has a folder for each.
+    """
+    for folder in (*_own_folders(root / controller, controller, membership), root / controller):
+        if (folder / names[0]).is_file():
+            return folder / names[0], folder / names[1]
     return None
 
 

@@ -9,13 +9,13 @@ import json
 import os
 import select
 import socket
-import struct
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-_PEER_CREDENTIALS = struct.Struct("3i")
+from .local_sockets import peer
+
 _MAX_ORDER_NUM_BYTES = 1 << 20
 
 
@@ -61,7 +61,7 @@ def _judge(path: Path) -> socket.socket | None:
                 return None
             if listener in ready:
                 connection, _ = listener.accept()
-                if _peer_uid(connection) == os.getuid():
+                if peer(connection)[1] == os.getuid():
                     return connection
                 connection.close()
 
@@ -76,8 +76,3 @@ def _order(connection: socket.socket) -> tuple[dict[str, Any] | None, list[int]]
             return None, descriptors
         line += data
     return json.loads(line), descriptors
-
-
-def _peer_uid(connection: socket.socket) -> int:
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
-    return int(_PEER_CREDENTIALS.unpack(raw)[1])

@@ -3,14 +3,12 @@
 The kernel tells which process connects. A process may say anything of itself: none of it is read.
 """
 
-import socket
 import time
 from collections.abc import Collection
 from pathlib import Path
 
-from .descriptors import refuse_descriptors
+from .local_sockets import listening_at, peer
 from .processes import is_alive
-from .stubs import peer
 
 _MAX_WAITING = 128
 _MAX_PROCESSES = 256
@@ -25,12 +23,8 @@ class ProcessCensus:
 
     def __init__(self, path: Path, uids: Collection[int], *, is_open: bool = True) -> None:
         """uids: whose processes are counted. is_open: they may connect; a full queue shows."""
-        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.listener = listening_at(path, _MAX_WAITING, 0o666 if is_open else 0o600)
         self.listener.setblocking(False)
-        self.listener.bind(str(path))
-        path.chmod(0o666 if is_open else 0o600)
-        refuse_descriptors(self.listener)
-        self.listener.listen(_MAX_WAITING)
         self._uids = frozenset(uids)
         self._seen: set[int] = set()
         self._most_at_once = 0

@@ -8,16 +8,14 @@ import contextlib
 import os
 import re
 import socket
-import struct
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .descriptors import refuse_descriptors
+from .local_sockets import listening_at, peer
 from .processes import is_below
 
-_PEER_CREDENTIALS = struct.Struct("3i")
 _NAMES = frozenset(
     (
         *("OMPI_FILE_LOCATION", "OMPI_LIBDIR_LOC", "OMPI_NUM_APP_CTX", "OMPI_TOOL_NAME"),
@@ -65,12 +63,8 @@ class StubRegistry:
         self._connections: dict[int, socket.socket] = {}
         self.mpirun = -1
         """The process that stubs are started by."""
-        self._listener: socket.socket | None = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener: socket.socket | None = listening_at(path, ranks)
         self._listener.setblocking(False)
-        self._listener.bind(str(path))
-        path.chmod(0o666)
-        refuse_descriptors(self._listener)
-        self._listener.listen(ranks)
 
     @property
     def sources(self) -> list[socket.socket]:
@@ -177,10 +171,3 @@ def allowed_environment(said: bytes, folders: Sequence[Path]) -> dict[str, str]:
 def _stays_within(value: str, folders: Sequence[Path]) -> bool:
     paths = [Path(os.path.realpath(path)) for path in _PATH.findall(_ADDRESS.sub("", value))]
     return all(any(path.is_relative_to(folder) for folder in folders) for path in paths)
-
-
-def peer(connection: socket.socket) -> tuple[int, int]:
-    """Return pid and uid of the process at the other end, as the kernel knows them."""
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER_CREDENTIALS.size)
-    pid, uid, _ = _PEER_CREDENTIALS.unpack(raw)
-    return pid, uid

@@ -113,8 +113,8 @@ WEAKENINGS = (
             Change(_CONFINEMENT, "    sealed.users.part(rank)\n", ""),
             Change(
                 "runner/connections.py",
-                "if _peer_uid(connection) != self._uid:",
-                "if _peer_uid(connection) < 0:",
+                "if peer(connection)[1] != self._uid:",
+                "if peer(connection)[1] < 0:",
             ),
             Change("runner/sandbox.py", "if self.ranks_uid == 0:", "if True:"),
             Change(

@@ -29,21 +29,24 @@ static bool is_held_by(const char *file, long header_num_bytes, struct bytes byt
     return is_held;
 }
 
-static const char *const CLAIM = "makes code that claims to come from another file";
-
-static int refuse_code(void)
+/*
+ * Claims of packages come from packages as well, which make variants of their functions. Files of
+ * ours and an assignment's are only read; probes may call what is the student's.
+ */
+static int refuse_claim(enum owner claimed)
 {
-    return refuse_submission(CLAIM);
+    if (claimed == SUBMISSION)
+        return 0;
+    bool is_package = claimed == PACKAGE || claimed == STANDARD;
+    return refuse(is_package ? BY_ITSELF : ANYBODY,
+                  "makes code that claims to come from another file");
 }
 
 int on_code(object *arguments)
 {
     char file[PATH_MAX];
     copy_argument(arguments, 1, file);
-    /* All probes were compiled before the guard was there. */
-    if (is_probes_file(file))
-        return refuse_anybody(CLAIM);
-    return owner_of(file) == SUBMISSION ? 0 : refuse_code();
+    return refuse_claim(owner_of(file));
 }
 
 /* What a file holds may be compiled in its name, as importing it does. */
@@ -54,32 +57,29 @@ int on_compile(object *arguments)
     return is_held_by(file, 0, bytes_in(arguments, 0)) ? 0 : on_code(arguments);
 }
 
+/* Copies the name of the file that an import says it has read; what it holds is compared. */
+static void copy_name_of_import(char *file)
+{
+    object *frame = python.current_frame();
+    object *locals = frame ? python.attribute(frame, "f_locals") : NULL;
+    object *path = locals ? python.value_of(locals, "bytecode_path") : NULL;
+    if (!path)
+        python.clear_error();
+    copy_text(path, file);
+    if (path)
+        python.drop_reference(path);
+    if (locals)
+        python.drop_reference(locals);
+}
+
 /* Compiled code names its files: any but the submission's own only where it is read from theirs. */
 int on_marshal(object *arguments)
 {
     struct bytes bytes = bytes_in(arguments, 0);
-    if (!bytes.start || !hold_foreign_name(bytes.start, (size_t)bytes.number))
+    enum owner claimed = bytes.start ? owner_named_in(bytes) : SUBMISSION;
+    if (claimed == SUBMISSION)
         return 0;
     char file[PATH_MAX];
-    object *frame = python.current_frame();
-    object *locals = frame ? python.attribute(frame, "f_locals") : NULL;
-    /* So an import calls the file that it has read; what is said there is compared with it. */
-    object *compiled = locals ? python.value_of(locals, "bytecode_path") : NULL;
-    if (!compiled)
-        python.clear_error();
-    copy_text(compiled, file);
-    if (compiled)
-        python.drop_reference(compiled);
-    if (locals)
-        python.drop_reference(locals);
-    if (is_held_by(file, COMPILED_HEADER_NUM_BYTES, bytes))
-        return 0;
-    bool claims_probes = hold_probes_name(bytes.start, (size_t)bytes.number);
-    return claims_probes ? refuse_anybody(CLAIM) : refuse_code();
-}
-
-int on_marshal_file(object *arguments)
-{
-    (void)arguments;
-    return refuse_submission("reads what may be code from a file (marshal)");
+    copy_name_of_import(file);
+    return is_held_by(file, COMPILED_HEADER_NUM_BYTES, bytes) ? 0 : refuse_claim(claimed);
 }

@@ -7,6 +7,5 @@
 int on_code(object *arguments);
 int on_compile(object *arguments);
 int on_marshal(object *arguments);
-int on_marshal_file(object *arguments);
 
 #endif

@@ -22,8 +22,8 @@ static int on_dlopen(object *arguments)
     char path[PATH_MAX];
     copy_argument(arguments, 0, path);
     if (strchr(path, '/') && !is_installed(path))
-        return refuse_indirectly("opens a C library that is not an installed one (ctypes)");
-    return refuse_submission("opens a C library (ctypes)");
+        return refuse(INDIRECTLY, "opens a C library that is not an installed one (ctypes)");
+    return refuse(BY_ITSELF, "opens a C library (ctypes)");
 }
 
 static int on_dlsym(object *arguments)
@@ -31,8 +31,8 @@ static int on_dlsym(object *arguments)
     char name[PATH_MAX];
     copy_argument(arguments, 1, name);
     if (begins_with(name, "MPI_") || begins_with(name, "PMPI_"))
-        return refuse_indirectly("looks up an MPI function of the C library (ctypes)");
-    return refuse_submission("looks up a function of a C library (ctypes)");
+        return refuse(INDIRECTLY, "looks up an MPI function of the C library (ctypes)");
+    return refuse(BY_ITSELF, "looks up a function of a C library (ctypes)");
 }
 
 static int on_import(object *arguments)
@@ -41,7 +41,7 @@ static int on_import(object *arguments)
     copy_argument(arguments, 1, path);
     if (!path[0] || is_installed(path))
         return 0;
-    return refuse_indirectly("loads a compiled module that is not an installed one");
+    return refuse(INDIRECTLY, "loads a compiled module that is not an installed one");
 }
 
 /* By its name, for the sentence: under another one it is the kernel that refuses it to ranks. */
@@ -57,25 +57,7 @@ static int on_open(object *arguments)
     if (!is_memory_of_process(path))
         return 0;
     snprintf(what, sizeof what, "looks into a process (%.100s)", path);
-    return refuse_indirectly(what);
-}
-
-static int on_spawn(object *arguments)
-{
-    (void)arguments;
-    return refuse_submission("starts another program");
-}
-
-static int on_address(object *arguments)
-{
-    (void)arguments;
-    return refuse_submission("uses memory by its address (ctypes)");
-}
-
-static int on_extension(object *arguments)
-{
-    (void)arguments;
-    return refuse_indirectly("loads a C library as an extension of a database (sqlite3)");
+    return refuse(INDIRECTLY, what);
 }
 
 static int on_mapping(object *arguments)
@@ -85,40 +67,55 @@ static int on_mapping(object *arguments)
     return 0;
 }
 
+/* Where it depends on what exactly is asked for. */
 static const struct {
     const char *event;
-    int (*act)(object *);
-} rules[] = {
+    int (*act)(object *arguments);
+} examined[] = {
     {"open", on_open},
     {"import", on_import},
     {"compile", on_compile},
     {"code.__new__", on_code},
     {"marshal.loads", on_marshal},
-    {"marshal.load", on_marshal_file},
     {"ctypes.dlopen", on_dlopen},
     {"ctypes.dlsym", on_dlsym},
     {"ctypes.dlsym/handle", on_dlsym},
-    {"ctypes.call_function", on_address},
-    {"ctypes.cdata", on_address},
-    {"ctypes.string_at", on_address},
-    {"ctypes.wstring_at", on_address},
-    {"ctypes.PyObj_FromPtr", on_address},
-    {"sqlite3.enable_load_extension", on_extension},
-    {"sqlite3.load_extension", on_extension},
     {"mmap.__new__", on_mapping},
-    {"subprocess.Popen", on_spawn},
-    {"os.system", on_spawn},
-    {"os.exec", on_spawn},
-    {"os.posix_spawn", on_spawn},
-    {"pty.spawn", on_spawn},
+};
+
+#define AN_ADDRESS "uses memory by its address (ctypes)"
+#define AN_EXTENSION "loads a C library as an extension of a database (sqlite3)"
+#define A_PROGRAM "starts another program"
+
+static const struct {
+    const char *event;
+    enum whom whom;
+    const char *what;
+} refused[] = {
+    {"marshal.load", BY_ITSELF, "reads what may be code from a file (marshal)"},
+    {"ctypes.call_function", BY_ITSELF, AN_ADDRESS},
+    {"ctypes.cdata", BY_ITSELF, AN_ADDRESS},
+    {"ctypes.string_at", BY_ITSELF, AN_ADDRESS},
+    {"ctypes.wstring_at", BY_ITSELF, AN_ADDRESS},
+    {"ctypes.PyObj_FromPtr", BY_ITSELF, AN_ADDRESS},
+    {"sqlite3.enable_load_extension", INDIRECTLY, AN_EXTENSION},
+    {"sqlite3.load_extension", INDIRECTLY, AN_EXTENSION},
+    {"subprocess.Popen", BY_ITSELF, A_PROGRAM},
+    {"os.system", BY_ITSELF, A_PROGRAM},
+    {"os.exec", BY_ITSELF, A_PROGRAM},
+    {"os.posix_spawn", BY_ITSELF, A_PROGRAM},
+    {"pty.spawn", BY_ITSELF, A_PROGRAM},
 };
 
 static int on_event(const char *event, object *arguments, void *unused)
 {
     (void)unused;
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (strcmp(event, rules[i].event) == 0)
-            return rules[i].act(arguments);
+    for (size_t i = 0; i < sizeof examined / sizeof *examined; i++)
+        if (strcmp(event, examined[i].event) == 0)
+            return examined[i].act(arguments);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strcmp(event, refused[i].event) == 0)
+            return refuse(refused[i].whom, refused[i].what);
     return 0;
 }
 

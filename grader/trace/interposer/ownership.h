@@ -7,8 +7,10 @@
 #define GRADER_OWNERSHIP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
+#include "python.h"
+
+/* All but the submission have names that their files begin with. */
 enum owner { OURS, SUPPORT, PACKAGE, STANDARD, SUBMISSION };
 
 /*
@@ -20,18 +22,15 @@ bool know_folders(const char *own, const char *support, const char *installed,
 
 enum owner owner_of(const char *file);
 
-/* Whether a file's name is one that only probes have, and whether bytes hold such a name. */
-bool is_probes_file(const char *file);
-bool hold_probes_name(const char *bytes, size_t num_bytes);
+/* Returns who owns a file that these bytes name, as compiled code does; SUBMISSION for none. */
+enum owner owner_named_in(struct bytes bytes);
 
-/* Whether know_folders has been called, and whether the file is one of the harness. */
+/* Whether know_folders has been called, and whether the file is one of the harness, or a probe. */
 bool knows_own_files(void);
 bool is_own_file(const char *file);
+bool is_probes_file(const char *file);
 
 /* Whether a library or compiled module came with the machine, not with the submission. */
 bool is_installed(const char *path);
-
-/* Whether these bytes hold the name of a folder, or of a file in none, that somebody else owns. */
-bool hold_foreign_name(const char *bytes, size_t num_bytes);
 
 #endif

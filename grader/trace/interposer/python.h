@@ -30,7 +30,7 @@ struct python_functions {
     object *(*path_of)(object *);                 /* new reference: text or bytes */
     const char *(*utf8)(object *, ptrdiff_t *);
     char *(*bytes)(object *);
-    int (*bytes_and_size)(object *, char **, ptrdiff_t *);
+    int (*bytes_and_size)(object *, const char **, ptrdiff_t *);
     void (*take_reference)(object *);
     void (*drop_reference)(object *);
     void (*fetch_error)(object **, object **, object **);
@@ -52,7 +52,7 @@ void copy_argument(object *arguments, ptrdiff_t index, char *text);
 
 /* Bytes of Python; none for any other object. */
 struct bytes {
-    char *start;
+    const char *start;
     ptrdiff_t number;
 };
 

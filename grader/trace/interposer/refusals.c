@@ -123,37 +123,19 @@ bool refuses_window(const char *what)
     return !allows_windows && refuses_call(what);
 }
 
-static int refuse(const struct asker *asker, const char *what)
-{
-    char text[TEXT_NUM_BYTES], said[TEXT_NUM_BYTES + 64];
-    note(asker->file, asker->line, what, text);
-    snprintf(said, sizeof said, "%s; submissions talk through mpi4py or torch only", text);
-    python.set_error(*python.permission_error, said);
-    return -1;
-}
-
 bool is_submission_asking(void)
 {
     return find_asker(true).owner == SUBMISSION;
 }
 
-/* For what only a submission does by itself: packages load what they need. */
-int refuse_submission(const char *what)
+int refuse(enum whom whom, const char *what)
 {
-    struct asker asker = find_asker(true);
-    return asker.owner == SUBMISSION ? refuse(&asker, what) : 0;
-}
-
-/* For what a submission does not do by way of a package either. */
-int refuse_indirectly(const char *what)
-{
-    struct asker asker = find_asker(false);
-    return asker.owner == SUBMISSION ? refuse(&asker, what) : 0;
-}
-
-/* For what nobody does any more once the guard is there: a probe may call what is the student's. */
-int refuse_anybody(const char *what)
-{
-    struct asker asker = find_asker(false);
-    return refuse(&asker, what);
+    struct asker asker = find_asker(whom == BY_ITSELF);
+    if (whom != ANYBODY && asker.owner != SUBMISSION)
+        return 0;
+    char text[TEXT_NUM_BYTES], said[TEXT_NUM_BYTES + 64];
+    note(asker.file, asker.line, what, text);
+    snprintf(said, sizeof said, "%s; submissions talk through mpi4py or torch only", text);
+    python.set_error(*python.permission_error, said);
+    return -1;
 }

@@ -13,16 +13,18 @@ enum { TEXT_NUM_BYTES = 512 };
 /* Maps the part of the trace memory where refusals are noted; returns false where it cannot. */
 bool attach_refusals(int trace_fd);
 
+enum whom {
+    BY_ITSELF,  /* the submission; packages load what they need */
+    INDIRECTLY, /* the submission, also by way of a package */
+    ANYBODY,    /* whoever asks, once the guard is there */
+};
+
 /*
- * For what only a submission does by itself: packages load what they need. what: as `starts another
- * program`. Returns what an audit hook returns: 0, or -1 with Python's error set.
+ * Refuses something, as `starts another program`, if these ask for it. Returns what an audit hook
+ * returns: 0, or -1 with Python's error set.
  */
-int refuse_submission(const char *what);
-/* The same for what a submission does not do by way of a package either. */
-int refuse_indirectly(const char *what);
-/* For what nobody does any more once the guard is there. */
-int refuse_anybody(const char *what);
-/* Whether it is a submission that asks, as for refuse_submission. */
+int refuse(enum whom whom, const char *what);
+/* Whether it is the submission that asks by itself. */
 bool is_submission_asking(void);
 
 /*

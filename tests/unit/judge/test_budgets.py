@@ -56,9 +56,9 @@ def test_the_last_word():
 @pytest.mark.parametrize("times", [[], [0.0], [-1.0], [math.nan], [math.inf], [1.0, math.nan]])
 def test_times_that_no_clock_shows(times):
     """A mistake of the grader, never a verdict."""
-    with pytest.raises(ValueError, match="wall times"):
+    with pytest.raises(ValueError, match="not times"):
         time_ratio(times, [1.0])
-    with pytest.raises(ValueError, match="wall times"):
+    with pytest.raises(ValueError, match="not times"):
         compare_times([1.0], times, 2)
-    with pytest.raises(ValueError, match="wall times"):
+    with pytest.raises(ValueError, match="not times"):
         assert_within_factor([1.0], times, 2)

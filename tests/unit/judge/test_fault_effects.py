@@ -33,7 +33,7 @@ def outcome_of(trace, seed=1, num_altered=0):
     random = np.random.default_rng(seed)
     inputs = tuple({"send": random.random(3), "op": "np.add"} for _ in trace.ranks)
     results = tuple({} for _ in trace.ranks)
-    return Outcome("a case", len(trace.ranks), inputs, results, trace, 0.1, num_altered)
+    return Outcome("a case", len(trace.ranks), inputs, results, trace, 0.1, num_altered=num_altered)
 
 
 def exchange(num_elements=8):

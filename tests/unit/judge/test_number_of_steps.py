@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from grader.judge.cross_check import InFlight, contradictions, disagreements
+from grader.judge.exchanged import exchanged
 from grader.judge.lower_case import name_lower_case
 from grader.judge.sizes import size_mismatch
 from grader.judge.timeline import edges_of, timeline_of
@@ -91,6 +92,17 @@ def many_barriers(num_calls: int) -> Trace:
     return run.trace()
 
 
+def many_sums(num_calls: int) -> Trace:
+    """Both ranks sum up by torch.distributed again and again, and send a message each time."""
+    run = Run(2)
+    for tag in range(num_calls):
+        for rank in range(2):
+            run.call(rank, "all_reduce", num_elements=1, num_bytes=4)
+        run.send(0, 1, tag, function="send")
+        run.recv(1, 0, tag, function="recv")
+    return run.trace()
+
+
 def message_too_long(num_calls: int) -> Trace:
     """After many messages of different tags comes one that is too long."""
     run = Run(2)
@@ -116,6 +128,7 @@ def message_too_long(num_calls: int) -> Trace:
         (many_probes, lambda trace: left_behind(trace, frozenset({1}))),
         (many_near_misses, explain_deadlock),
         (many_barriers, explain_deadlock),
+        (many_sums, lambda trace: list(exchanged(trace))),
         (message_too_long, lambda trace: size_mismatch(trace, 0)),
     ],
 )
@@ -123,6 +136,11 @@ def test_twice_as_many_calls_take_twice_as_many_steps(made, look):
     """Of calls a student may make; a rank may record 32,768 of any kind in a case."""
     few, many = made(NUM_CALLS), made(2 * NUM_CALLS)
     assert num_steps(look, many) < MOST_GROWTH * num_steps(look, few)
+
+
+def test_as_text_a_trace_is_as_long_as_a_short_one():
+    """Whoever formats the arguments of a function formats traces."""
+    assert len(repr(many_messages(2 * NUM_CALLS))) < 1.1 * len(repr(many_messages(NUM_CALLS)))
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,12 @@ REFUSED = {
         "u.module_from_spec(u.spec_from_file_location('x', os.getcwd() + '/x.so'))",
         "loads a compiled module that is not an installed one",
     ),
+    "a compiled module below a folder called as Python's own code": (
+        "import importlib.machinery as m, importlib.util as u",
+        "u.module_from_spec(m.ModuleSpec('x', m.ExtensionFileLoader('x', '<frozen x/x.so'), "
+        "origin='<frozen x/x.so'))",
+        "loads a compiled module that is not an installed one",
+    ),
     "an extension of a database": (
         "import sqlite3, sys",
         f"{EXTENDS}(True)",
@@ -252,11 +258,12 @@ def test_what_honest_programs_do_is_left_alone(name, server):
     assert launched.refusals == ()
 
 
-def test_nobody_makes_code_of_probes_also_not_a_probe_that_calls_into_c(server):
+@pytest.mark.parametrize("file", ["'<probes.x>'", "sys.modules['grader_rank.harness'].__file__"])
+def test_nobody_makes_code_of_ours_also_not_a_probe_that_calls_into_c(server, file):
     """What the student hands out is C code then, and the probe the one that asks."""
-    source = """
-    import functools
-    go = functools.partial(dict.fromkeys, map(compile, ["1"], ["<probes.x>"], ["exec"]))
+    source = f"""
+    import functools, sys
+    go = functools.partial(dict.fromkeys, map(compile, ["1"], [{file}], ["exec"]))
     """
     launched = run(source, ranks=1, server=server)
     assert launched.failure is not None

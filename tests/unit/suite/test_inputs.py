@@ -276,3 +276,26 @@ def test_the_secret_never_leaves_the_judge(monkeypatch):
     everything = b"".join(sent)
     for form in (SECRET, SECRET.hex().encode(), base64.b64encode(SECRET)):
         assert form not in everything
+
+
+@dataclass(frozen=True)
+class Timed(Case):
+    probe: str = "call"
+    purpose: str = "values"
+
+    @property
+    def label(self) -> str:
+        return self.purpose
+
+    def inputs(self, random: Any, ranks: int, data: Any) -> list[dict[str, Any]]:
+        return [{} for _ in range(ranks)]
+
+    def results(self, rank: int, ranks: int) -> dict[str, Any]:
+        return {}
+
+
+def test_of_what_is_compared_the_machines_part_is_measured():
+    """Else times would be compared by the clock, and nothing would tell."""
+    cases = tuple(Timed(purpose=purpose) for purpose in ("values", "yardstick", "timing"))
+    calls = case_calls(cases, 2, secret=SECRET, assignment="a", part="p")
+    assert [call.is_timed for call in calls] == [False, True, True]

@@ -11,9 +11,8 @@ import time
 
 import pytest
 
-from grader.runner import connections
 from grader.runner.connections import Connections
-from grader.zygote import descriptors, process_census, stubs
+from grader.zygote import descriptors, local_sockets, process_census
 from grader.zygote.descriptors import interrupt_waits, refuse_descriptors
 from grader.zygote.process_census import ProcessCensus
 from grader.zygote.stubs import StubRegistry
@@ -85,8 +84,7 @@ def attacker():
 @pytest.fixture
 def older_kernel(monkeypatch):
     """Be on a kernel that lets descriptors through."""
-    for module in (process_census, connections, stubs):
-        monkeypatch.setattr(module, "refuse_descriptors", lambda listener: None)
+    monkeypatch.setattr(local_sockets, "refuse_descriptors", lambda listener: None)
 
 
 def assert_done_while_interrupted(act) -> None:
