@@ -38,8 +38,9 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> No
         guard.set_up(trace, Path(setup["support"]))
     backend = backends.enter(setup, rank, trace, gloo_counts)
     os.close(gloo_counts)  # nobody maps it a second time
-    if setup["confined"] and backend.world:
-        rest = confine_student(world=backend.world, windows=setup["windows"])
+    if setup["confined"]:
+        world = backend.world if setup["ranks"] > 1 else ""
+        rest = confine_student(connection.fileno(), world=world, windows=setup["windows"])
         kept = None if rest is None else backends.when_mpi_starts(rest)  # noqa: F841 - see there
     student = Student(backend.mark_phase, leaves_messages=backend.leaves_messages)
     home = Path.cwd()

@@ -75,7 +75,7 @@ class Run:
             "backend": plan.backend,
             "standalone": plan.standalone,
             "guarded": plan.guarded,
-            "confined": plan.confined and plan.ranks > 1,
+            "confined": plan.confined,
             "windows": plan.windows,
             "layout": layout.described(),
             "port": free_port(),

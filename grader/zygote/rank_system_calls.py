@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+_PROGRAMS = ("execve", "execveat")
+"""Nothing of what watches a rank is in another program."""
 _REFUSED = (
-    # Nothing of what watches a rank is in another program.
-    *("execve", "execveat"),
+    *_PROGRAMS,
     # What others may look at: locks of files that all may read, cores, priority.
     *("flock", "sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler"),
     *("setpriority", "ioprio_set"),
@@ -62,12 +63,18 @@ class Allowed:
     """How much space is left: MPI asks before it makes files."""
 
 
+def filter_of_programs(library: Any) -> Any:
+    """Return a filter for all threads of a rank that has no others, not loaded yet."""
+    made, no = _for_all_threads(library), library.ERRNO(errno.EPERM)
+    for name in _PROGRAMS:
+        made.add_rule(no, name)
+    return made
+
+
 def filter_between_ranks(library: Any, allowed: Allowed) -> Any:
     """Return a filter for all threads of a rank, not loaded yet."""
-    made, no = library.SyscallFilter(library.ALLOW), library.ERRNO(errno.EPERM)
+    made, no = _for_all_threads(library), library.ERRNO(errno.EPERM)
     arg, masked = library.Arg, library.MASKED_EQ
-    # MPI and torch have threads of their own by now.
-    made.set_attr(library.Attr.CTL_TSYNC, 1)
     for name in _known(library, (*_REFUSED, *(() if allowed.free_space else _FREE_SPACE))):
         made.add_rule(no, name)
     for name in _known(library, _DONE_BY_NOBODY):
@@ -86,6 +93,13 @@ def filter_between_ranks(library: Any, allowed: Allowed) -> Any:
             made.add_rule(no, name)
     elif not allowed.ports:
         made.add_rule(no, "bind", arg(2, library.NE, _UNNAMED_NUM_BYTES))
+    return made
+
+
+def _for_all_threads(library: Any) -> Any:
+    made = library.SyscallFilter(library.ALLOW)
+    # MPI and torch have threads of their own by now.
+    made.set_attr(library.Attr.CTL_TSYNC, 1)
     return made
 
 

@@ -4,21 +4,19 @@ Put on before the student's code runs. What was opened until then stays open: th
 Open MPI's segments and its connection to mpirun, the store of torch.distributed.
 """
 
-import errno
 import multiprocessing.heap
-import multiprocessing.util
 import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from pathlib import Path
-from typing import NoReturn
 
 from . import landlock
 from .confinement import Sealed, be_alone
 from .rank_system_calls import Allowed
 from .run_folders import own_folders
+from .spawning import spawn_without_programs, tell_of_no_programs
 
 _DEVICES = tuple(Path("/dev") / name for name in ("null", "full", "zero", "random", "urandom"))
 _SEGMENTS, _WINDOWS = "segments", "windows"
@@ -55,16 +53,30 @@ def make_shared_folders(folder: Path) -> None:
 
 
 def confine_student(
-    sealed: Sealed | None, folder: Path, rank: int, *, world: str, windows: bool = False
+    sealed: Sealed | None,
+    folder: Path,
+    rank: int,
+    connection: int,
+    *,
+    world: str,
+    windows: bool = False,
 ) -> Callable[[], None] | None:
     """Give this rank a folder of its own to work in, and as little else as its world needs.
 
-    Where MPI has no windows that they share, each rank is then a user of its own.
+    Where MPI has no windows that they share, each rank is then a user of its own. One that has no
+    others keeps all but other programs.
     sealed: None for a run of the user we are, whose ranks are only kept apart by convention.
-    folder: the run's. world: MPI, OWN_MPI or GLOO. windows: MPI may make files for them, which all
-    ranks use. Returns what takes away the rest when MPI is up, where it is not yet; None otherwise.
-    Raises OSError when the kernel refuses, as does what is returned.
+    folder: the run's. connection: the judge's. world: MPI, OWN_MPI or GLOO; empty where nothing
+    connects ranks. windows: MPI may make files for them, which all ranks use. Returns what takes
+    away the rest when MPI is up, where it is not yet; None otherwise. Raises OSError when the
+    kernel refuses, as does what is returned.
     """
+    if not world:
+        if sealed is not None:
+            tell_of_no_programs()
+            sealed.system_calls.refuse_programs()
+            spawn_without_programs(connection)
+        return None
     scratch = folder / "scratch"
     own, memory = own_folders(scratch, rank)
     if sealed is None:
@@ -76,7 +88,7 @@ def confine_student(
     if sealed is None:
         return None
     os.environ[_SHARED_MEMORY] = str(memory)
-    multiprocessing.util.spawnv_passfds = _refuse_program  # type: ignore[assignment]
+    tell_of_no_programs()
     # Where multiprocessing would look first: /dev/shm.
     multiprocessing.heap.Arena._dir_candidates.clear()  # type: ignore[attr-defined]
     given = [folder / name for name in _GIVEN]
@@ -127,11 +139,6 @@ def _confine(
     if alone is not None:
         be_alone(sealed, alone)
     sealed.system_calls.keep_ranks_apart(allowed)
-
-
-def _refuse_program(path: bytes | str, *_: object) -> NoReturn:
-    """Tell what the kernel refuses; otherwise the process would end without a word."""
-    raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), os.fsdecode(path))
 
 
 def _rest(folder: Path) -> Iterator[Path]:

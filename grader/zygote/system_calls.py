@@ -8,7 +8,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from .rank_system_calls import Allowed, filter_between_ranks
+from .rank_system_calls import Allowed, filter_between_ranks, filter_of_programs
 
 _NOT_PERMITTED = (
     # Other processes: their memory, descriptors and secrets.
@@ -67,6 +67,10 @@ class SystemCallFilter:
     def put_on(self) -> None:
         """Refuse this process, from now on, what no run needs; raises OSError on failure."""
         self._filter.load()
+
+    def refuse_programs(self) -> None:
+        """Refuse to start another program, to all threads of this process; OSError on failure."""
+        filter_of_programs(self._library).load()
 
     def keep_ranks_apart(self, allowed: Allowed) -> None:
         """Refuse, to all threads of this process, ways around MPI and gloo.

@@ -769,6 +769,15 @@ def add(value):
 def fill(tensor):
     tensor += 1
 
+def fill_as(number, tensor):
+    tensor += 1
+
+MINE = []
+
+def say_what_is_mine(numbers, says):
+    says.value += len(MINE)
+    numbers.put(np.random.rand())
+
 def put(queue, has_come):
     import torch
     queue.put(torch.ones(1000))
@@ -844,6 +853,12 @@ def tensors_in_a_queue():
     has_come.set()
     process.join()
 
+def tensors_shared_by_name():
+    import torch.multiprocessing
+    torch.multiprocessing.set_sharing_strategy("file_system")
+    shared_tensors()
+    tensors_in_a_queue()
+
 def data_loader():
     import torch
     from torch.utils.data import DataLoader, TensorDataset
@@ -858,6 +873,67 @@ def database_in_a_file():
 
 def spawn():
     ended(multiprocessing.get_context("spawn"), double, 1)
+
+def spawn_from_a_fork():
+    ended(FORK, spawn)
+    ended(multiprocessing.get_context("spawn"), spawn)
+
+def spawned_pool():
+    with multiprocessing.get_context("spawn").Pool(2) as workers:
+        assert workers.map(double, [1, 2, 3]) == [2, 4, 6]
+
+def forkserver():
+    ended(multiprocessing.get_context("forkserver"), double, 1)
+
+def spawned_with_tensors():
+    import torch.multiprocessing
+    tensor = torch.zeros(5).share_memory_()
+    torch.multiprocessing.spawn(fill_as, (tensor,), nprocs=2)
+    assert tensor.tolist() == [2, 2, 2, 2, 2]
+
+def spawned_with_a_queue():
+    import torch.multiprocessing
+    spawning = torch.multiprocessing.get_context("spawn")
+    queue, has_come = spawning.Queue(), spawning.Event()
+    process = spawning.Process(target=put, args=(queue, has_come))
+    process.start()
+    assert queue.get(timeout=20).sum() == 1000
+    has_come.set()
+    process.join()
+    assert process.exitcode == 0
+
+def spawned_data_loader():
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+    given = TensorDataset(torch.ones(64, 4))
+    loader = DataLoader(given, 8, num_workers=2, multiprocessing_context="spawn")
+    assert sum(x.sum().item() for (x,) in loader) == 256
+
+def spawned_anew():
+    spawning = multiprocessing.get_context("spawn")
+    numbers, says = spawning.Queue(), spawning.Value("i", 0)
+    for _ in range(2):
+        ended(spawning, say_what_is_mine, numbers, says)
+    first, second = numbers.get(timeout=20), numbers.get(timeout=20)
+    assert first != second and says.value == 0
+    failing = spawning.Process(target=os._exit, args=(3,))
+    failing.start()
+    failing.join()
+    assert failing.exitcode == 3
+    endless = spawning.Process(target=time.sleep, args=(1000,))
+    endless.start()
+    endless.terminate()
+    endless.join()
+    assert endless.exitcode == -15
+
+def all_children_waited_for():
+    if os.fork() == 0:
+        os._exit(0)
+    try:
+        while True:
+            os.wait()
+    except ChildProcessError:
+        pass
 
 def shared_memory_block():
     from multiprocessing.shared_memory import SharedMemory
@@ -886,8 +962,11 @@ def communicators():
 
 def act(world):
     uses = [files, times, standard_streams, proc, threads, fork, pipes, pool, locked_value,
-            manager, shared_tensors, tensors_in_a_queue, data_loader, database_in_memory,
-            database_in_a_file, spawn, shared_memory_block, python]
+            manager, shared_tensors, tensors_in_a_queue, tensors_shared_by_name, data_loader,
+            database_in_memory, database_in_a_file, spawn, spawn_from_a_fork, spawned_pool,
+            forkserver, spawned_with_tensors, spawned_with_a_queue, spawned_data_loader,
+            spawned_anew, all_children_waited_for, shared_memory_block, python]
+    MINE.append("what a process that is spawned does not have")
     uses += {"gloo": [new_group, ddp], "none": []}.get(world, [communicators])
     worked = []
     for use in uses:
@@ -895,8 +974,8 @@ def act(world):
         try:
             use()
             worked.append(use.__name__)
-        except (OSError, AssertionError, sqlite3.Error) as error:
-            print(f"{use.__name__}: {error}", flush=True)
+        except (OSError, AssertionError, EOFError, sqlite3.Error) as error:
+            print(f"{use.__name__}: {error!r}", flush=True)
     print("worked: " + " ".join(worked), flush=True)
 """
 EVERYWHERE = (
@@ -910,10 +989,15 @@ EVERYWHERE = (
         "locked_value",
         "manager",
         "shared_tensors",
+        "all_children_waited_for",
     ),
-    *("tensors_in_a_queue", "data_loader", "database_in_memory"),
+    *("tensors_in_a_queue", "tensors_shared_by_name", "data_loader", "database_in_memory"),
 )
-ALONE = ["standard_streams", "database_in_a_file", "spawn", "shared_memory_block", "python"]
+SPAWNS = [
+    *("spawn", "spawn_from_a_fork", "spawned_pool", "forkserver", "spawned_with_tensors"),
+    *("spawned_with_a_queue", "spawned_data_loader", "spawned_anew"),
+]
+ALONE = ["standard_streams", "database_in_a_file", "shared_memory_block", *SPAWNS]
 """What works where there is one process to begin with, and is refused to ranks."""
 
 
@@ -936,6 +1020,99 @@ def test_what_students_do_works_in_every_world(world, more):
 
         found = set(worked.split()[1:])
         assert found == {*EVERYWHERE, *more}, printed
+
+
+PROGRAMS = """
+import _posixsubprocess, ctypes, glob, os, shutil, subprocess, sys, threading
+from multiprocessing import util
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+SAYS = "import os; os.write(1, b'started')"
+
+def from_memory():
+    shutil.copyfile("/bin/true", "own")
+    os.chmod("own", 0o700)
+    return os.open("own", os.O_RDONLY)
+
+def words(*each):
+    return (ctypes.c_char_p * (len(each) + 1))(*map(os.fsencode, each), None)
+
+def by_fork_exec(*program):
+    arguments, (out, into) = [os.fsencode(each) for each in program], os.pipe()
+    pid = _posixsubprocess.fork_exec(
+        arguments, arguments[:1], True, (into,), None, None, -1, -1, -1, -1, -1, -1, out, into,
+        False, False, 0, None, None, None, -1, None, False)
+    return os.waitpid(pid, 0)[1] == 0
+
+def instead(*program):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            LIBC.execv(os.fsencode(program[0]), words(*program))
+        finally:
+            os._exit(77)
+    return os.waitpid(pid, 0)[1] == 0
+
+def in_a_thread(*program):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(instead(*program)))
+    thread.start()
+    thread.join()
+    return found[0]
+
+def by_its_descriptor(*program):
+    descriptor = os.open(program[0], os.O_RDONLY)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            LIBC.fexecve(descriptor, words(*program), words())
+        finally:
+            os._exit(77)
+    return os.waitpid(pid, 0)[1] == 0
+
+def by_spawn(*program):
+    return os.waitpid(os.posix_spawn(program[0], program, {}), 0)[1] == 0
+
+def by_the_pools_way(*program):
+    return os.waitpid(util.spawnv_passfds(os.fsencode(program[0]), program, []), 0)[1] == 0
+
+def by_the_c_library(*program):
+    return LIBC.system(os.fsencode(" ".join(program[:1]))) == 0
+
+def act(world):
+    from_memory()
+    (loader,) = glob.glob("/lib64/ld-linux*") + glob.glob("/lib/ld-linux-aarch64*")
+    programs = [("/bin/true",), ("/bin/sh", "-c", "exit"), (loader, "/bin/true"), ("own",),
+                (loader, "./own"), (sys.executable, "-I", "-S", "-c", SAYS)]
+    doors = [by_fork_exec, instead, in_a_thread, by_its_descriptor, by_spawn, by_the_pools_way,
+             by_the_c_library]
+    started = []
+    for program in programs:
+        for door in doors:
+            try:
+                if door(*program):
+                    started.append(f"{door.__name__} {program}")
+            except OSError as error:
+                assert error.errno in (1, 13), error
+    print(f"tried {len(programs) * len(doors)}, started {started}", flush=True)
+"""
+
+
+@pytest.mark.parametrize("world", ["none", "gloo"], ids=("of_one_process", "of_ranks"))
+def test_no_other_program_is_started(world):
+    """Neither an installed one, nor one of its own, nor Python anew, whoever is asked."""
+    (answer,) = runs(in_world(world, PROGRAMS), modules=["torch"])
+    assert answer["verdict"] == "", answer
+    assert [said.split("\n")[-1] for said in answer["printed"]] == ["tried 42, started []"] * len(
+        answer["printed"]
+    )
+
+
+def test_without_the_second_confinement_programs_are_started():
+    """So that the test above looks at what the kernel refuses, not at what never worked."""
+    (answer,) = runs(in_world("none", PROGRAMS, confined=False))
+    for door in ("by_fork_exec", "instead", "in_a_thread", "by_its_descriptor", "by_spawn"):
+        assert f"{door} ('/bin/true',)" in answer["printed"][0], answer
 
 
 def test_torch_finds_what_the_processor_can_where_ranks_are_confined():

@@ -26,8 +26,8 @@ from .canaries import Canaries
 IMAGE = "grade"
 LABEL = "grader.red-team"
 SOURCE_OVER_IMAGE = "GRADER_SOURCE_OVER_IMAGE"
-"""Names a folder with `grader` and `tests/suites`, and an `interposer.so` if it is to be another:
-what is graded with in place of the image's own."""
+"""Names a folder with `grader`, `tests/suites` and `student_template`, and an `interposer.so` if it
+is to be another: what is graded with in place of the image's own."""
 _HOME = "/opt/grader"
 _COURSE = "/opt/course"
 _HANDED_IN = "/handed_in"
@@ -171,6 +171,7 @@ def _mounts(tree: Path | None, suites: Path | None, mounted: Path | None) -> lis
         others = {
             f"{_HOME}/grader": Path(over).resolve() / "grader",
             f"{_COURSE}/tests/suites": Path(over).resolve() / "tests" / "suites",
+            f"{_COURSE}/student_template": Path(over).resolve() / "student_template",
             "/opt/interposer/interposer.so": Path(over).resolve() / "interposer.so",
         }
         sources |= {target: source for target, source in others.items() if source.exists()}

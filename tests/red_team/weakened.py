@@ -48,10 +48,14 @@ NO_SELFTEST = Change(
 """Which would refuse to grade with most of these."""
 NO_GUARD = Change("runner/running.py", '"guarded": plan.guarded,', '"guarded": False,')
 """Which stops many attacks before they reach what is weakened behind it."""
-NOT_CONFINED = Change(
-    "runner/running.py", '"confined": plan.confined and plan.ranks > 1,', '"confined": False,'
-)
+NOT_CONFINED = Change("runner/running.py", '"confined": plan.confined,', '"confined": False,')
 """Taken away from most of them: it leaves ranks none of the ways that most attacks take."""
+PROGRAMS_OF_ONE = Change(
+    "zygote/student_confinement.py",
+    "            tell_of_no_programs()\n            sealed.system_calls.refuse_programs()\n",
+    "",
+)
+"""Lets a process that has no others start programs."""
 NO_CAUSALITY = (
     Change(
         "judge/fault_effects.py",
@@ -187,6 +191,13 @@ WEAKENINGS = (
         (NO_GUARD, NO_FILTER),
         ("program_started_past_the_guard",),
         "BREACH.*by_fork_exec",
+    ),
+    Weakening(
+        "lets one process start programs",
+        (PROGRAMS_OF_ONE,),
+        ("program_started_by_one_process", "unguarded_python_by_one_process"),
+        "BREACH",
+        is_confined=True,
     ),
     Weakening(
         "lets ranks run code that is not installed",

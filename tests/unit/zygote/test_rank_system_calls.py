@@ -26,12 +26,17 @@ def made():
 
 def confined(made, act) -> int:
     """Return what `act` returns in a process that is kept apart from other ranks."""
+    return after(lambda: made.keep_ranks_apart(Allowed()), act)
+
+
+def after(refuse, act) -> int:
+    """Return what `act` returns in a process that has put on a filter."""
     pid = os.fork()
     if pid == 0:
         status = 255
         try:
             LIBC.prctl(38, 1, 0, 0, 0)  # no new privileges
-            made.keep_ranks_apart(Allowed())
+            refuse()
             status = act()
         finally:
             os._exit(status)
@@ -46,6 +51,17 @@ def error_of(name: str, *arguments: int) -> int:
     ctypes.set_errno(0)
     result = LIBC.syscall(ctypes.c_long(number), *map(ctypes.c_long, arguments))
     return ctypes.get_errno() if result < 0 else 0
+
+
+@pytest.mark.parametrize("name", ["execve", "execveat"])
+def test_programs_are_refused_with_and_without_others(made, name):
+    for refuse in (made.refuse_programs, lambda: made.keep_ranks_apart(Allowed())):
+        assert after(refuse, lambda: error_of(name, 0, 0, 0, 0, 0)) == errno.EPERM
+
+
+@pytest.mark.parametrize("name", ["setpgid", "flock", "inotify_init1", "setpriority"])
+def test_a_rank_that_has_no_others_keeps_the_rest(made, name):
+    assert after(made.refuse_programs, lambda: error_of(name, -1, -1, -1, -1)) != errno.EPERM
 
 
 @pytest.mark.parametrize(
