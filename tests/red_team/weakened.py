@@ -307,7 +307,7 @@ WEAKENINGS = (
                 "opened = None",
             ),
         ),
-        ("solver_in_a_program_past_the_guard",),
+        ("solver_read_past_python",),
         "points and deserves|the verdict is",
     ),
     Weakening(

@@ -40,7 +40,7 @@ def test_a_solver_that_no_rank_tells_of_is_told_without_a_place():
     """The kernel has seen its code opened; where an import is known as well, that is told."""
     nothing = Outcome("", 1, ({},), ({"imports": "[]"},), Trace(()), 0.0)
     opened = replace(nothing, opened_packages=("scipy", "sklearn"))
-    with pytest.raises(RuleViolation, match="a program that was started opens code of scipy, skl"):
+    with pytest.raises(RuleViolation, match="code of scipy, sklearn is read while"):
         assert_no_solver(nothing, opened)
     told = replace(opened, results=({"imports": '[["a.py", 3, "sklearn"]]'},))
     with pytest.raises(RuleViolation, match=r"a\.py:3 imports sklearn; "):
