@@ -84,8 +84,8 @@ def assert_no_solver(*outcomes: Outcome) -> None:
     opened = sorted({name for outcome in outcomes for name in outcome.opened_packages})
     if opened:
         raise RuleViolation(
-            f"code of {', '.join(opened)} is read while the submission runs, in a way that Python was "
-            "not told of; the training is to be written with torch, without another solver"
+            f"code of {', '.join(opened)} is read while the submission runs, in a way that Python "
+            "was not told of; the training is to be written with torch, without another solver"
         )
 
 
