@@ -1,7 +1,6 @@
 """The record of a training: what its processes have done, and how they meet in a step."""
 
 import json
-import math
 import os
 import socket
 import threading
@@ -9,19 +8,13 @@ import time
 from pathlib import Path
 
 from imported import note_imported, watch_imports, watched_folders
-from waiting import activity, are_at_rest, has_ended, is_running
+from waiting import activity, has_ended, is_running
 
 _PATIENCE_S = 3.0
 """For how long all others have to sleep, without a moment on a core, until they seem to wait."""
 _LIMIT_S = 15.0
 """The end of a meeting in any case: who waits for a turn by asking again and again never sleeps."""
 _POLL_S = 0.01
-_STEPS_MEANWHILE = 3
-"""How many steps all others have to take while one process is held up in its own."""
-_WAITED_S = 1.2
-"""How long others may sleep in a training while one is held up: who waits for nobody does not."""
-_SECRETLY_S = 0.2
-"""For how long nobody is told that a process is held up; two at once could wait for each other."""
 
 
 class Record:
@@ -113,56 +106,6 @@ class Record:
         if number == 0:
             self._stay_until_all_are_seen()
 
-    def hold_up(self):
-        """Stay in the middle of a step, at a moment that nobody knows, until the others went on.
-
-        Who never waits for another process takes its next steps meanwhile, or is in the middle of
-        one as well. Who waits for this one sleeps. Some give up waiting after a while: so what all
-        processes have waited in a training is added up.
-        """
-        begin_ns = time.monotonic_ns()
-        asleep_ns, before, has_told = [], None, False
-        while True:
-            events = self.events("batch", "wrote", "arrived", "seen", *_HELD_UP, "waited for")
-            others = self._at_first_meeting(events) - {os.getpid()}
-            for span in (span for other in others for span in _spans_in_a_step(other, events)):
-                # That one slept because it was held up as well.
-                asleep_ns = [time_ns for time_ns in asleep_ns if not span[0] <= time_ns <= span[1]]
-            late = [
-                other
-                for other in others
-                if not self._has_gone_on(other, events, begin_ns) and not has_ended(activity(other))
-            ]
-            if not late or self.events("gave up"):
-                break
-            now, now_ns = [activity(other) for other in late], time.monotonic_ns()
-            # A moment of sleep for each look: who is kept from looking has not seen what happened.
-            if now == before and are_at_rest(late):
-                asleep_ns.append(now_ns)
-            before, passed_s = now, (now_ns - begin_ns) / 1e9
-            told_s = sum(event["time_s"] for event in events if event["kind"] == "waited for")
-            if len(asleep_ns) * _POLL_S + told_s > _WAITED_S or passed_s > _LIMIT_S:
-                self.add("gave up")
-                break
-            if passed_s > _SECRETLY_S and not has_told:
-                self.add("stays", since_ns=begin_ns)
-                has_told = True
-            time.sleep(_POLL_S)
-        self.add("stayed", since_ns=begin_ns)
-        if asleep_ns:
-            self.add("waited for", time_s=len(asleep_ns) * _POLL_S)
-
-    def _has_gone_on(self, other, events, begin_ns):
-        """Return whether a process has taken steps since, is in one, or has few more to take."""
-        own = [event for event in events if event["process"] == other]
-        batches = [event["time_ns"] for event in own if event["kind"] == "batch"]
-        if own[-1]["kind"] in _IN_A_STEP:
-            return True
-        num_since = sum(time_ns > begin_ns for time_ns in batches)
-        # With those that it certainly has it comes to the last meeting.
-        is_near_its_end = len(batches) + _STEPS_MEANWHILE > self.meeting_steps[-1]
-        return num_since >= _STEPS_MEANWHILE or is_near_its_end
-
     def _at_first_meeting(self, events):
         met = [event for event in events if event.get("meeting") == 0]
         return {event["process"] for event in met}
@@ -183,21 +126,6 @@ class Record:
                 return
             time.sleep(_POLL_S)
         self.add("missed")
-
-
-_HELD_UP = ("stays", "stayed")
-_IN_A_STEP = ("arrived", "seen", "stays")
-"""What is last told by a process that is kept in a step."""
-
-
-def _spans_in_a_step(process, events):
-    """Yield from when to when this process was kept in a step; to infinity, where it still is."""
-    own = [event for event in events if event["process"] == process]
-    for event in own:
-        if event["kind"] == "stayed":
-            yield event["since_ns"], event["time_ns"]
-    if own[-1]["kind"] in _IN_A_STEP:
-        yield own[-1].get("since_ns", own[-1]["time_ns"]), math.inf
 
 
 shown = {}

@@ -114,24 +114,6 @@ def is_running(state):
     return state in ("R", "D")
 
 
-def are_at_rest(processes):
-    """Return whether none of these processes works, nor anything that one of them has started."""
-    for process in processes:
-        now = activity(process)
-        if now is not None and is_running(now[0]):
-            return False
-        if not are_at_rest(_started_by(process)):
-            return False
-    return True
-
-
-def _started_by(process):
-    try:
-        return Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    except OSError:
-        return []
-
-
 def has_ended(activity_of_it):
     """Return whether a process is gone, or only waits to be looked at by its parent."""
     return activity_of_it is None or activity_of_it[0] in ("Z", "X")

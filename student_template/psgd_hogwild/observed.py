@@ -120,12 +120,6 @@ class _Writes(TorchDispatchMode):
         if number < len(steps) and steps[number] <= _num_batches.get(here, 0):
             _num_met[here] = number + 1
             self.record.meet(number)
-        elif 0 < number < len(steps) and os.urandom(1)[0] % _ONE_WRITE_OF == 0:
-            self.record.hold_up()
-
-
-_ONE_WRITE_OF = 8
-"""Between the first and the last meeting one of so many writes is held up: drawn as it is made."""
 
 
 def _written(function, arguments):

@@ -4,10 +4,7 @@ The verdicts do not depend on how busy the machine is. Some steps of each epoch 
 meet in: a process that comes to one stays in it until the others are in theirs. While they are
 ready to run, or have had a moment on a core, it goes on waiting (15 s at most; to come takes a
 forked one 0.1 s of CPU time); only when all of them have slept for 3 s, as whoever waits for a lock
-does, it gives up. Between the meetings a process stays in a step now and then, drawn as it comes to
-it, until the others have taken some steps more; what they sleep meanwhile may be 1.2 s in all of
-a training: so a turn that is let go of where processes meet, or waited for a while only, does not
-pass either. A lock around the step cannot pass: its holder stays, so nobody else can ever
+does, it gives up. A lock around the step cannot pass: its holder stays, so nobody else can ever
 come. A lock around another part of the batch is asked whether it is held at every forward pass,
 gradient and write (one of a file is told by Linux), and a wait in between leaves its count; both
 are facts of one process, with no clock in them.

@@ -3,7 +3,6 @@
 import fcntl
 import importlib
 import os
-import signal
 import struct
 import sys
 import threading
@@ -286,110 +285,6 @@ def test_who_has_ended_is_not_waited_for_at_a_later_meeting(given, tmp_path, mon
     record.meet(1)
     os.waitpid(child, 0)
     assert not record.events("gave up")
-
-
-@pytest.fixture
-def other():
-    """Return what starts a process, which does `act(own id)` and sleeps until the test ends."""
-    children = []
-
-    def start(act=lambda child: None):
-        child = os.fork()
-        if child == 0:
-            try:
-                act(os.getpid())
-                time.sleep(1000)
-            finally:
-                os._exit(0)
-        children.append(child)
-        return child
-
-    yield start
-    for child in children:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-
-
-@pytest.fixture
-def record(given, tmp_path):
-    """A record of two processes, of which neither has taken a step; that of pytest is the first."""
-    return given["record"].Record(tmp_path, 2, (1, 30))
-
-
-def test_who_sleeps_while_another_is_held_up_waits_for_it(record, other):
-    record.add("arrived", meeting=0, process=other())
-    record.add("wrote", process=record.events("arrived")[0]["process"])
-    record.hold_up()
-    kinds = [event["kind"] for event in record.events("stays", "gave up", "waited for")]
-    assert kinds == ["stays", "gave up", "waited for"]
-
-
-def test_what_processes_wait_adds_up(record, other, given, monkeypatch):
-    """Who waits for half a second and goes on without its turn does so again and again."""
-    monkeypatch.setattr(given["record"], "_SECRETLY_S", 1000)
-    waiting = other()
-    record.add("arrived", meeting=0, process=waiting)
-    record.add("wrote", process=waiting)
-    record.add("waited for", time_s=given["record"]._WAITED_S, process=waiting + 1)
-    record.hold_up()
-    assert record.events("gave up")
-    (_, waited) = record.events("waited for")
-    assert waited["time_s"] < 0.1
-
-
-def test_who_takes_its_steps_while_another_is_held_up_waits_for_nobody(record, other):
-    def take_steps(process):
-        for kind in ("batch", "wrote") * 3:
-            record.add(kind)
-
-    def wait_for_the_call(process):
-        while not record.events("stays"):
-            time.sleep(0.001)
-        take_steps(process)
-
-    stepping = other(wait_for_the_call)
-    record.add("arrived", meeting=0, process=stepping)
-    record.add("wrote", process=stepping)
-    record.hold_up()
-    assert not record.events("gave up")
-    assert len(record.events("batch")) == 3
-
-
-@pytest.mark.parametrize("kind", ["arrived", "seen", "stays"])
-def test_who_is_in_a_step_as_well_is_not_waited_for(record, other, kind):
-    sleeping = other()
-    record.add("arrived", meeting=0, process=sleeping)
-    record.add(kind, meeting=1, process=sleeping)
-    record.hold_up()
-    assert not record.events("gave up", "waited for")
-
-
-def test_who_has_few_steps_left_is_not_waited_for(record, other):
-    """It may have ended its part, and wait for more to do: no pool ends before all have."""
-    sleeping = other()
-    record.add("arrived", meeting=0, process=sleeping)
-    for _ in range(28):
-        record.add("batch", process=sleeping)
-    record.hold_up()
-    assert not record.events("gave up", "waited for")
-
-
-def test_who_waits_for_what_it_has_started_is_not_at_rest(given, other):
-    """As for the workers of a DataLoader."""
-
-    def start_what_works(process):
-        if os.fork() == 0:
-            give_up_s = time.monotonic() + 30
-            while time.monotonic() < give_up_s and os.getppid() == process:
-                pass
-            os._exit(0)
-
-    are_at_rest = given["waiting"].are_at_rest
-    asleep, waiting = other(), other(start_what_works)
-    give_up_s = time.monotonic() + 30
-    while not given["waiting"]._started_by(waiting) or given["waiting"].activity(waiting)[0] != "S":
-        assert time.monotonic() < give_up_s
-    assert are_at_rest([asleep]) and not are_at_rest([asleep, waiting])
 
 
 @pytest.mark.parametrize("kind", ["flock", "lockf", "open file"])
