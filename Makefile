@@ -174,8 +174,9 @@ $(SITE)/.ready: requirements-docs.lock | .venv/.ready
 	@$(SITE)/bin/python -m pip install -qq --require-hashes -r requirements-docs.lock
 	@touch $@
 
-# Every attack, the slow ones too, and every weakened judge.
-RED_TEAM := $(addprefix tests/container/test_,hostile.py hostile_archives.py weakened.py)
+# Every attack, the slow ones too, every weakened judge, and every label in the container.
+RED_TEAM := $(addprefix tests/container/test_,hostile.py hostile_archives.py weakened.py \
+	sealed_labels.py)
 acceptance: setup sanitize
 	$(BIN)/python -m pytest -n 2 -m slow tests/test_submissions.py tests/test_installation.py
 	$(BIN)/python -m pytest -m "slow or not slow" $(RED_TEAM)

@@ -22,12 +22,13 @@ sys.path[:0] = [str(ROOT / "tests" / "container")]
 from test_confinement import order, runs  # noqa: E402 - beside the tests
 
 SOURCE = '''
-import ctypes, json, math, mmap, os, random, socket, time
+import ctypes, json, math, mmap, os, random, socket, statistics, threading, time
 from pathlib import Path
+import numpy as np
 import torch.distributed as dist
 
 NUM_BITS = 100
-SLOTS_MS = (3, 10, 30)
+SLOTS_MS = (1, 3, 10, 30, 100)
 pids = [None, None]
 PORTS = range(40000, 40032)
 syscall = ctypes.CDLL(None).syscall
@@ -124,6 +125,90 @@ class Futexes:
     def read(self):
         return [syscall(FUTEX, ctypes.c_void_p(self.at), WAKE, 1, None, None, 0) > 0]
 
+class Space:
+    """Space in the memory that all folders lie in: one has taken all of it but a little."""
+    width = 1
+    LITTLE, PIECE = 64 << 10, 16 << 20
+    holds = False
+    def take(self, name, num_bytes):
+        file = os.open(name, os.O_CREAT | os.O_WRONLY)
+        try:
+            os.posix_fallocate(file, 0, num_bytes)
+            return True
+        except OSError:
+            os.unlink(name)
+            return False
+        finally:
+            os.close(file)
+    def prepare(self):
+        number, num_bytes = 0, self.PIECE
+        while num_bytes >= self.LITTLE:
+            if self.take(f"rest{number}", num_bytes):
+                number += 1
+            else:
+                num_bytes //= 2
+        # The smallest of them goes to and fro.
+        os.unlink(f"rest{number - 1}")
+    def send(self, bits):
+        if bits[0] != self.holds:
+            if bits[0]:
+                self.take("little", self.LITTLE)
+            else:
+                os.unlink("little")
+            self.holds = bits[0]
+    def end(self):
+        for name in os.listdir():
+            if name.startswith(("rest", "little")):
+                os.unlink(name)
+    def begin(self):
+        pass
+    def read(self):
+        is_free = self.take("probe", self.LITTLE)
+        if is_free:
+            os.unlink("probe")
+        return [not is_free]
+
+class Timed:
+    """How long work takes while the other works, or does not: longer than most is a one."""
+    width = 1
+    NUM_THREADS = os.cpu_count()
+    def send(self, bits):
+        if bits[0]:
+            until = time.monotonic() + 0.7 * self.slot_s
+            workers = [
+                threading.Thread(target=self.work_until, args=(until,))
+                for _ in range(self.NUM_THREADS)
+            ]
+            for each in workers:
+                each.start()
+            for each in workers:
+                each.join()
+    def work_until(self, moment):
+        number = 0
+        while time.monotonic() < moment:
+            self.work()
+            number += 1
+        return number
+    def begin(self):
+        self.number = self.work_until(time.monotonic() + 0.5 * self.slot_s)
+    def read(self):
+        return [-self.number]
+
+class Processor(Timed):
+    """Time of the processors."""
+    def __init__(self):
+        self.numbers = np.ones(2000)
+    def work(self):
+        np.sqrt(self.numbers, out=self.numbers)
+
+class Memory(Timed):
+    """Time of the memory and its caches."""
+    NUM_THREADS = 1
+    def __init__(self):
+        self.numbers = np.ones(1 << 18)
+    def work(self):
+        self.numbers += 1
+
 def wait_until(moment):
     while (left := moment - time.monotonic()) > 0:
         if left > 0.001:
@@ -137,6 +222,8 @@ def run(channel, rank, slot_s):
     sent = [[draw.random() < 0.5 for _ in range(channel.width)] for _ in range(num_slots)]
     if isinstance(channel, Descriptors) and rank:
         channel.before = channel.count()
+    if isinstance(channel, Space) and not rank:
+        channel.prepare()
     told = [time.monotonic() + 0.3]
     dist.broadcast_object_list(told, 0)
     got = []
@@ -150,6 +237,9 @@ def run(channel, rank, slot_s):
             if not isinstance(channel, Futexes):
                 wait_until(start + 0.8 * slot_s)
             got.append(channel.read())
+    if isinstance(channel, Timed) and rank:
+        usual = statistics.median(each for (each,) in got)
+        got = [[each > usual] for (each,) in got]
     if rank == 0 and hasattr(channel, "end"):
         wait_until(told[0] + num_slots * slot_s)
         channel.end()
@@ -166,7 +256,9 @@ def go(comm):
     rank = dist.get_rank()
     dist.all_gather_object(pids, os.getpid())
     best = {}
-    for kind in (Inodes, Processes, Ports, Descriptors, Futexes):
+    for kind in (
+        *(Inodes, Processes, Ports, Descriptors, Futexes, Space, Processor, Memory),
+    ):
         for slot_ms in SLOTS_MS:
             wrong = [run(kind(), rank, slot_ms / 1000)]
             dist.broadcast_object_list(wrong, 1)
@@ -255,7 +347,7 @@ def go(comm):
 def main() -> None:
     """Print a line for each channel."""
     (answer,) = runs(
-        order(SOURCE, ranks=2, backend="torch", confined=True, case_s=60), modules=["torch"]
+        order(SOURCE, ranks=2, backend="torch", confined=True, case_s=400), modules=["torch"]
     )
     if answer["verdict"]:
         sys.exit("\n".join([answer["message"], *answer["printed"]]))
