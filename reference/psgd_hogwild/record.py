@@ -5,16 +5,21 @@ import os
 import socket
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 from imported import note_imported, watch_imports, watched_folders
-from waiting import activity, has_ended, is_running
+from waiting import OwnTime, activity, has_ended, is_running
 
 _PATIENCE_S = 3.0
 """For how long all others have to sleep, without a moment on a core, until they seem to wait."""
 _LIMIT_S = 15.0
 """The end of a meeting in any case: who waits for a turn by asking again and again never sleeps."""
 _POLL_S = 0.01
+_STEPS_MEANWHILE = 3
+"""How many batches all others have to take while one process is held up in a step."""
+_OWN_S = 0.2
+"""Who takes no batch in so much time of its own has stopped: a batch takes some milliseconds."""
 
 
 class Record:
@@ -94,7 +99,7 @@ class Record:
             others = known - {event["process"] for event in arrived}
             now = {other: activity(other) for other in others}
             if any(has_ended(now[other]) for other in others & self._at_first_meeting(events)):
-                return  # it had fewer steps: a part may be smaller than the others
+                break  # it had fewer steps: a part may be smaller than the others
             now_ns = time.monotonic_ns()
             if now != before or any(is_running(state) for state, _ in filter(None, now.values())):
                 before, quiet_ns = now, now_ns
@@ -105,6 +110,31 @@ class Record:
             time.sleep(_POLL_S)
         if number == 0:
             self._stay_until_all_are_seen()
+        self.add("stayed", since_ns=begin_ns, stopped=[])
+
+    def hold_up(self):
+        """Stay in the middle of a step, at a moment told to nobody, and look at the others.
+
+        Who waits for nobody takes its next batches meanwhile, as soon as it gets a core. Who waits
+        for this process stops. Some stop for other reasons, such as an end of an epoch: which ones,
+        grading finds out later, when all that they have done is known.
+        """
+        begin_ns = time.monotonic_ns()
+        met = self._at_first_meeting(self.events("arrived")) - {os.getpid()}
+        others = {process: OwnTime(process) for process in met}
+        while not self.events("gave up") and time.monotonic_ns() - begin_ns < _LIMIT_S * 1e9:
+            taken = Counter(
+                event["process"] for event in self.events("batch") if event["time_ns"] > begin_ns
+            )
+            for process, own in list(others.items()):
+                own.look(taken[process])
+                if taken[process] >= _STEPS_MEANWHILE or has_ended(activity(process)):
+                    del others[process]
+            if all(own.without_batch_s >= _OWN_S for own in others.values()):
+                break
+            time.sleep(_POLL_S)
+        stopped = [process for process in others if others[process].without_batch_s >= _OWN_S]
+        self.add("stayed", since_ns=begin_ns, stopped=stopped)
 
     def _at_first_meeting(self, events):
         met = [event for event in events if event.get("meeting") == 0]

@@ -120,6 +120,17 @@ class _Writes(TorchDispatchMode):
         if number < len(steps) and steps[number] <= _num_batches.get(here, 0):
             _num_met[here] = number + 1
             self.record.meet(number)
+        elif number > 0 and _is_of_a_step(target) and os.urandom(1)[0] % _ONE_WRITE_OF == 0:
+            self.record.hold_up()
+
+
+def _is_of_a_step(target):
+    """Return whether it is no private copy, nor a counter: that may be written under a lock."""
+    return target.is_shared() and target.numel() > 1
+
+
+_ONE_WRITE_OF = 8
+"""After the first meeting one of so many writes is held up: drawn as it is made."""
 
 
 def _written(function, arguments):

@@ -4,6 +4,7 @@ import contextlib
 import gc
 import os
 import sys
+import time
 from multiprocessing import synchronize
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -112,6 +113,55 @@ def activity(process):
 def is_running(state):
     """Return whether a process in this state works, or would if it were given a core or a disk."""
     return state in ("R", "D")
+
+
+class OwnTime:
+    """How long a process has been asleep or on a core since its last batch, as far as was seen.
+
+    Time in which it is ready to run, but others have the cores, is not its own; nor that in which
+    something does so that it has started, such as a worker of its DataLoader.
+    """
+
+    def __init__(self, process):
+        self.without_batch_s = 0.0
+        self._family = [process]
+        self._num_batches = 0
+        self._before = None
+
+    def look(self, num_batches):
+        """Add what has passed since the last look; num_batches: how many it has taken so far."""
+        is_at_rest, cpu_s = _doings(self._family)
+        now_s = time.monotonic()
+        if self._before is None or num_batches != self._num_batches:
+            self.without_batch_s = 0.0
+        elif is_at_rest and self._before[0]:
+            self.without_batch_s += now_s - self._before[1]
+        else:
+            self.without_batch_s += max(0.0, cpu_s - self._before[2])
+        self._num_batches, self._before = num_batches, (is_at_rest, now_s, cpu_s)
+
+
+def _doings(processes):
+    """Return whether none of these works, nor what they have started; and their CPU time."""
+    is_at_rest, cpu_s = True, 0.0
+    for process in processes:
+        if int(process) == os.getpid():
+            continue
+        now = activity(process)
+        cpu_s += now[1] / os.sysconf("SC_CLK_TCK") if now else 0.0
+        for thread in Path(f"/proc/{process}/task").glob("*"):
+            state = activity(thread.relative_to("/proc"))
+            started_at_rest, started_s = _doings(_started_by(thread))
+            is_at_rest &= started_at_rest and not (state and is_running(state[0]))
+            cpu_s += started_s
+    return is_at_rest, cpu_s
+
+
+def _started_by(thread):
+    try:
+        return (thread / "children").read_text().split()
+    except OSError:
+        return []
 
 
 def has_ended(activity_of_it):

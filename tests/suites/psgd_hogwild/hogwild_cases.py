@@ -13,6 +13,7 @@ from grader.api import Array, Data, Text
 from .training_cases import Training
 
 FOR_EACH_WRITE = ("writers", "written", "written_is_shared")
+FOR_EACH_STAY = ("stayed", "stayed_since_ns", "stayed_until_ns", "stopped")
 _MEETINGS_PER_EPOCH = 2
 _FAILING_BATCH = 8
 """Of the 9 that each of two processes has of 24 examples: nobody waits for another by then."""
@@ -76,6 +77,7 @@ class Hogwild(Training):
             **super().results(rank, ranks),
             **{name: Array("int64", (None,)) for name in FOR_EACH_WRITE},
             "meeting": Array("int64", (3,)),
+            **{name: Array("int64", (None,)) for name in FOR_EACH_STAY},
             "num_failed": Array("int64", (1,)),
             **{name: Text(max_num_chars=200) for name in ("held", "waited", "shared")},
             "raised": Text(),

@@ -5,14 +5,17 @@ meet in: a process that comes to one stays in it until the others are in theirs.
 ready to run, or have had a moment on a core, it goes on waiting (15 s at most; to come takes a
 forked one 0.1 s of CPU time); only when all of them have slept for 3 s, as whoever waits for a lock
 does, it gives up. A lock around the step cannot pass: its holder stays, so nobody else can ever
-come. A lock around another part of the batch is asked whether it is held at every forward pass,
+come. Besides, a process is held up in a step now and then, drawn as it comes to it and told to
+nobody. Each other one has 0.2 s of its own to take a batch, asleep or on a core, so that busy cores
+only make it longer; who does not, in the midst of an epoch and twice in a training, seems to wait.
+A lock around another part of the batch is asked whether it is held at every forward pass,
 gradient and write (one of a file is told by Linux), and a wait in between leaves its count; both
 are facts of one process, with no clock in them.
 """
 
 from grader.api import NotProven, Outcome, RuleViolation, WrongAnswer, case_context
 
-from .hogwild_cases import Hogwild
+from .hogwild_cases import FOR_EACH_STAY, Hogwild
 from .hogwild_checks import Check, assert_seen, counted
 from .sources import LOCKS, WAITS, first_named
 
@@ -49,9 +52,50 @@ def assert_nobody_waits_in_a_step(names: str) -> Check:
                     f"theirs: they seem to wait for it{first_named(names, (*LOCKS, *WAITS))}; in "
                     "Hogwild no process waits for another"
                 )
+            if times_stopped(case, outcome) >= _TIMES_STOPPED:
+                raise RuleViolation(
+                    "while one process was held up in the middle of a step, another one took no "
+                    "batch in 0.2 s of its own, more than once, at no end of an epoch: it seems "
+                    f"to wait{first_named(names, (*LOCKS, *WAITS))}; in Hogwild no process waits "
+                    "for another"
+                )
             assert_seen(outcome.num_processes_at_once, num_arrived, "met in the middle of a step")
 
     return check
+
+
+def times_stopped(case: Hogwild, outcome: Outcome) -> int:
+    """Return how often a process stopped in the midst of an epoch while another was held up.
+
+    Where it was kept in a step itself meanwhile, that is no sign. Nor is it where the process was
+    before, between or behind its epochs at any moment of that time: a wait there is another matter,
+    and has another price.
+    """
+    (processes,), (ended_ns,) = outcome["processes"], outcome["ended_ns"]
+    stays = [outcome[name][0] for name in FOR_EACH_STAY]
+    numbers = ", ".join(f"{len(outcome[name][0])} {name}" for name in FOR_EACH_STAY)
+    if len({len(column) for column in stays}) > 1 or len(stays[0]) > _MOST_STAYS:
+        raise WrongAnswer(
+            f"what is told of processes that were kept in a step does not fit together: {numbers}"
+        )
+    who, begin_ns, end_ns, _ = stays
+    number = 0
+    for since_ns, until_ns, stopped in zip(*stays[1:], strict=True):
+        ends_ns = ended_ns[processes == stopped]
+        per_epoch, rest = divmod(len(ends_ns), case.epochs)
+        if not per_epoch or rest:
+            continue
+        first, last = ((ends_ns <= time_ns).sum() for time_ns in (since_ns, until_ns))
+        is_in_an_epoch = all(taken % per_epoch for taken in range(first, last + 1))
+        is_kept = (who == stopped) & (since_ns <= end_ns) & (begin_ns <= until_ns)
+        number += is_in_an_epoch and not is_kept.any()
+    return number
+
+
+_MOST_STAYS = 5000
+"""More than any training has: each is a hundredth of a second, and there is one for each other."""
+_TIMES_STOPPED = 2
+"""Who takes turns stops nearly each time; who waits for nobody, never."""
 
 
 def assert_no_lock_and_no_turns(names: str) -> Check:

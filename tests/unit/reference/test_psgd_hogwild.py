@@ -3,6 +3,7 @@
 import fcntl
 import importlib
 import os
+import signal
 import struct
 import sys
 import threading
@@ -285,6 +286,98 @@ def test_who_has_ended_is_not_waited_for_at_a_later_meeting(given, tmp_path, mon
     record.meet(1)
     os.waitpid(child, 0)
     assert not record.events("gave up")
+
+
+@pytest.fixture
+def other():
+    """Return what starts a process, which does `act(own id)` and sleeps until the test ends."""
+    children = []
+
+    def start(act=lambda child: None):
+        child = os.fork()
+        if child == 0:
+            try:
+                act(os.getpid())
+                time.sleep(1000)
+            finally:
+                os._exit(0)
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@pytest.fixture
+def record(given, tmp_path):
+    """A record of two processes, of which neither has taken a step; that of pytest is the first."""
+    return given["record"].Record(tmp_path, 2, (1, 30))
+
+
+def held_up(record):
+    """Hold this process up; return the processes that had stopped by then."""
+    record.hold_up()
+    (stay,) = record.events("stayed")
+    return stay["stopped"]
+
+
+def test_who_sleeps_while_another_is_held_up_has_stopped(record, other):
+    sleeping = other()
+    record.add("arrived", meeting=0, process=sleeping)
+    record.add("batch", process=sleeping)
+    assert held_up(record) == [sleeping]
+
+
+def test_who_asks_without_a_pause_while_another_is_held_up_has_stopped(record, other):
+    """Its time on a core is its own; what others have of the cores does not count."""
+
+    def ask(process):
+        while True:
+            pass
+
+    asking = other(ask)
+    record.add("arrived", meeting=0, process=asking)
+    assert held_up(record) == [asking]
+
+
+def test_who_takes_its_batches_while_another_is_held_up_has_not_stopped(record, other):
+    def take_batches(process):
+        while True:
+            record.add("batch")
+            time.sleep(0.01)
+
+    record.add("arrived", meeting=0, process=other(take_batches))
+    assert held_up(record) == []
+    assert len(record.events("batch")) >= 3
+
+
+def test_who_has_ended_while_another_is_held_up_has_not_stopped(record):
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    record.add("arrived", meeting=0, process=child)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert held_up(record) == []
+    os.waitpid(child, 0)
+
+
+def test_who_waits_for_what_it_has_started_is_not_at_rest(given, other):
+    """As for the workers of a DataLoader."""
+
+    def start_what_works(process):
+        if os.fork() == 0:
+            while os.getppid() == process:
+                pass
+            os._exit(0)
+
+    waiting_module, sleeping, waiting = given["waiting"], other(), other(start_what_works)
+    give_up_s = time.monotonic() + 30
+    while waiting_module.activity(waiting)[0] != "S" or waiting_module._doings([waiting])[0]:
+        assert time.monotonic() < give_up_s
+    while not waiting_module._doings([sleeping])[0]:
+        assert time.monotonic() < give_up_s
 
 
 @pytest.mark.parametrize("kind", ["flock", "lockf", "open file"])

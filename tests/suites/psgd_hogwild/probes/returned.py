@@ -50,6 +50,25 @@ def numbered(events, key):
     )
 
 
+def stays_of(record):
+    """Return who was kept in the middle of a step, from when to when, and who had stopped by then.
+
+    A stay in which several had stopped is there for each of them, one in which none had once, with
+    -1. All are numbered as in `processes`.
+    """
+    numbers = {}
+    for event in record.events("batch"):
+        numbers.setdefault(event["process"], len(numbers))
+    stays = [
+        (numbers.get(event["process"], -1), event["since_ns"], event["time_ns"], stopped)
+        for event in record.events("stayed")
+        for stopped in [numbers.get(process, -1) for process in event["stopped"]] or [-1]
+    ]
+    columns = np.array(stays, dtype=np.int64).reshape(-1, 4).T
+    names = ("stayed", "stayed_since_ns", "stayed_until_ns", "stopped")
+    return dict(zip(names, columns.copy(), strict=True))
+
+
 def memories_of(trained):
     """Return the name of each parameter's memory; empty where it is private."""
     from observed import memory_of

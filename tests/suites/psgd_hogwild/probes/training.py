@@ -14,7 +14,7 @@ from torch.utils.data import TensorDataset
 from grader.rank.toolbox import error_text
 
 from .children import ChildFailed, child_failure, processes_reported, told_of
-from .returned import memories_of, numbered, trained_and_seen
+from .returned import memories_of, numbered, stays_of, trained_and_seen
 
 _MAX_PLACE_CHARS = 200
 _MAX_PLACES = 50
@@ -106,6 +106,7 @@ def train_hogwild(
         "written_is_shared": np.array([event["memory"] != "" for event in wrote], dtype=np.int64),
         **{kind: _first_place(record.events(kind)) for kind in ("held", "waited", "shared")},
         "meeting": np.array([len(arrived), len(gave_up), len(started)], dtype=np.int64),
+        **stays_of(record),
         "num_failed": np.array([len(record.events("failed"))], dtype=np.int64),
         "raised": raised,
         "imports": json.dumps(imports[:_MAX_PLACES]),

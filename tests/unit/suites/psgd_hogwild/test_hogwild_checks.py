@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from psgd_hogwild.hogwild_cases import Hogwild, cases
+from psgd_hogwild.hogwild_cases import FOR_EACH_STAY, Hogwild, cases
 from psgd_hogwild.hogwild_checks import (
     assert_all_steps_count,
     assert_loss_falls,
@@ -32,6 +32,12 @@ from .made_outcomes import batches_of, inputs_of, outcome_of, told
 CASE = Hogwild(num_processes=2, num_examples=16, epochs=2, batch_size=4, lr=2.0**-8)
 
 
+def stays(*told):
+    """Return what a probe says of stays in a step: who, from when to when, who had stopped."""
+    columns = np.array(told, dtype=np.int64).reshape(-1, 4).T
+    return dict(zip(FOR_EACH_STAY, columns, strict=True))
+
+
 def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None):
     """Return the outcome of a run whose processes take turns; move(steps, owners) is its result."""
     (given,) = inputs_of(case)
@@ -54,6 +60,7 @@ def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None):
         "written": np.tile([0, 1], len(who)),
         "written_is_shared": np.ones(2 * len(who), np.int64),
         "meeting": np.array([2, 0, 2]),
+        **stays(),
         "held": "",
         "waited": "",
         "shared": "",
@@ -231,6 +238,43 @@ def test_processes_that_start_when_others_have_ended_are_told():
     outcome = run_of(change={"meeting": np.array([1, 1, 1])})
     with pytest.raises(RuleViolation, match="only 1 process had been started by then"):
         assert_same_time(CASE, outcome)
+
+
+# Process 1 ends its batches, two an epoch, at 1500, 3500, 5500 and 7500 ns.
+STOPPED = ((0, 2000, 3000, 1), (0, 6000, 7000, 1))
+
+
+def test_a_process_that_stops_twice_while_another_is_held_up_is_told():
+    outcome = run_of(change=stays(*STOPPED))
+    with pytest.raises(RuleViolation, match=r"more than once.*wait \(hogwild.py:1 names Lock\)"):
+        assert_nobody_waits_in_a_step(LOCK)(CASE, outcome)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        STOPPED[:1],
+        pytest.param((STOPPED[0], (0, 4000, 5000, 1)), id="between two epochs"),
+        pytest.param((STOPPED[0], (0, 3000, 4000, 1)), id="to the end of an epoch"),
+        pytest.param((STOPPED[0], (0, 0, 1000, 1)), id="before it has begun"),
+        pytest.param((STOPPED[0], (0, 8000, 9000, 1)), id="when it has ended"),
+        pytest.param((*STOPPED, (1, 6500, 9000, -1)), id="kept in a step itself"),
+        pytest.param((*STOPPED[:1], (1, 6000, 7000, -1)), id="another that has not stopped"),
+    ],
+)
+def test_where_a_process_may_stop_it_is_not_told(told):
+    MEETING[1](CASE, run_of(change=stays(*told)))
+
+
+def test_epochs_that_are_not_known_are_no_evidence():
+    """Of who takes other numbers of batches in each."""
+    MEETING[1](replace(CASE, epochs=3), run_of(change=stays(*STOPPED)))
+
+
+def test_stays_that_do_not_fit_together_are_told():
+    change = {**stays(*STOPPED), "stopped": np.array([1])}
+    with pytest.raises(WrongAnswer, match="kept in a step does not fit together: 2 stayed"):
+        MEETING[1](CASE, run_of(change=change))
 
 
 @pytest.mark.parametrize(
