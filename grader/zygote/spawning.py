@@ -5,6 +5,7 @@ what they share. Here both are forked before the submission's first line: what s
 of the start method `forkserver`, which has seen nothing of the submission either.
 """
 
+import _posixsubprocess
 import errno
 import os
 import socket
@@ -15,8 +16,9 @@ from typing import Any, NoReturn
 
 
 def tell_of_no_programs() -> None:
-    """Have multiprocessing and torch know that the kernel starts no program any more."""
+    """Have Python and torch know that the kernel starts no program any more."""
     util.spawnv_passfds = _refuse_program  # type: ignore[assignment]
+    _posixsubprocess.fork_exec = lambda words, *_: _refuse_program(words[0])
     torch: Any = sys.modules.get("torch.multiprocessing")
     if torch is not None:
         # What tears shared tensors down is a program, but where they are shared by descriptors:

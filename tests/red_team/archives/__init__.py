@@ -20,6 +20,7 @@ READ_TWO_WAYS: tuple[Builder, ...] = (
     zips_read_two_ways.zip_before_a_tar,
     zips_read_two_ways.zip_before_a_packed_tar,
     zips_read_two_ways.zip_that_holds_a_tar_before_its_list,
+    zips_read_two_ways.zip_that_begins_as_an_old_tar,
     zips_read_two_ways.zip_with_bytes_after_its_end,
     zips_read_two_ways.zip_with_zeros_after_its_end,
     tars.tar_with_bytes_after_its_end,

@@ -1,6 +1,7 @@
 """Zips in which one program shows other files than another: before, behind and within them."""
 
 import gzip
+import itertools
 import struct
 import zipfile
 import zlib
@@ -38,6 +39,18 @@ def zip_that_holds_a_tar_before_its_list(place: Path, canary: Path) -> Path:
     moved = data[end : end + 16] + struct.pack("<L", at + len(tar)) + data[end + 20 :]
     place.write_bytes(data[:at] + tar + data[at:end] + moved)
     return place
+
+
+def zip_that_begins_as_an_old_tar(place: Path, canary: Path) -> Path:
+    """Hold, in the first file, the rest of a tar's head of the oldest kind, and a tar."""
+    for drawn, total in itertools.product(range(100), range(600, 2600)):
+        # A tar's head says what it adds up to, and a zip's the sum of what it holds, that among it.
+        told = bytes(102) + b"%015d" % drawn + b"%06o\0 " % total + bytes(512 - 156)
+        data = zip_bytes(("z", told + tar_bytes((FILE, SEEN))), (FILE, WRONG))
+        if sum(data[:148] + b" " * 8 + data[156:512]) == total:
+            place.write_bytes(data)
+            return place
+    raise AssertionError("no such zip was found")
 
 
 def zip_with_bytes_after_its_end(place: Path, canary: Path) -> Path:
