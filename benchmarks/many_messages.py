@@ -55,6 +55,14 @@ FORMS = {
         comm.Isend(b"12345678", comm.Get_rank(), 7)
         request.Wait()
 """,
+    "varied": """\
+    got, given = bytearray(1 << 17), bytes(1 << 17)
+    for number in range(NUM // 3):
+        tag, size = (comm.Get_rank() + number) * 7919 % (1 << 20), number * 31 % (1 << 17)
+        request = comm.Irecv(got, comm.Get_rank(), tag)
+        comm.Isend([given, size, MPI.BYTE], comm.Get_rank(), tag)
+        request.Wait()
+""",
     "tests": """\
     for number in range(NUM // 2):
         request = comm.Isend(b"", MPI.PROC_NULL)

@@ -1,7 +1,6 @@
 """Whether what the ranks recorded can be true: against itself, each other, and MPI's own count."""
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,20 +15,22 @@ from grader.judge.functions import (
 )
 from grader.judge.pending_requests import have_got
 from grader.judge.wording import at, name_of
-from grader.trace.calls import PROC_NULL, Call, Calls, Counted, Mask, RankTrace, Trace
+from grader.trace.calls import PROC_NULL, Calls, Counted, Mask, RankTrace, Trace
 
-Lane = tuple[int, int, int, int]
-"""World ranks of sender and receiver, tag, communicator: messages here cannot overtake."""
-
+Rows = NDArray[np.int64]
+"""Of messages: world rank of the sender, tag, communicator, size in bytes, rank of the receiver."""
 _NOT_COUNTED_BY_MPI = frozenset({"Start", "Startall"})
 _POLLS = TESTS_FOR_ALL | TESTS_FOR_ANY | {"Iprobe", "Improbe"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class InFlight:
-    """Messages of earlier cases of a run that nobody has received yet: sizes in bytes, by lane."""
+    """Messages of earlier cases of a run that nobody has received yet."""
 
-    sizes: Mapping[Lane, Counter[int]] = field(default_factory=dict)
+    rows: Rows = field(default_factory=lambda: np.zeros((0, 5), np.int64))
+    """All different."""
+    numbers: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    """How many messages each row is."""
     is_known: bool = True
     """Calls have been lost: what is received from now on may have been sent by one of them."""
 
@@ -54,24 +55,28 @@ def disagreements(trace: Trace, in_flight: InFlight) -> tuple[list[str], InFligh
     """
     if not in_flight.is_known or any(seen.truncated or not seen.attached for seen in trace.ranks):
         return [], InFlight(is_known=False)
-    sent = {lane: Counter(sizes) for lane, sizes in in_flight.sizes.items()}
+    sent, received = [in_flight.rows], []
     for rank, seen in enumerate(trace.ranks):
-        calls = seen.calls.where(_may_send(seen.calls))
-        for lane, number in _different(_lanes(calls, "peer", "num_bytes")):
-            peer, tag, communicator, size = lane
-            sent.setdefault((rank, peer, tag, communicator), Counter())[size] += number
-    doubts: list[str] = []
-    for rank, seen in enumerate(trace.ranks):
-        calls = seen.calls.where(have_got(seen.calls))
-        lanes = _lanes(calls, "matched_source", "received_num_bytes")
-        for lane, number in _different(lanes):
-            source, tag, communicator, size = lane
-            left = sent.get((source, rank, tag, communicator), Counter())
-            if number > left[size] and len(doubts) < len(trace.ranks):
-                alike = np.flatnonzero((lanes == lane).all(axis=1))
-                doubts.append(_unsent(rank, calls[int(alike[left[size]])]))
-            left[size] = max(left[size] - number, 0)
-    return doubts, InFlight({lane: +sizes for lane, sizes in sent.items() if +sizes})
+        sends = seen.calls.where(_may_send(seen.calls))
+        sent.append(_rows(sends, rank, sends.column("peer")))
+        receives = seen.calls.where(have_got(seen.calls))
+        received.append(_rows(receives, receives.column("matched_source"), rank))
+    rows = np.concatenate(sent + received)
+    num_sent = np.zeros(len(rows), np.int64)
+    num_sent[: sum(map(len, sent))] = 1
+    num_sent[: len(in_flight.rows)] = in_flight.numbers
+    order = np.lexsort(rows.T)
+    rows, num_sent = rows[order], num_sent[order]
+    is_another = (rows[1:] != rows[:-1]).any(axis=1)
+    first = np.flatnonzero(np.concatenate([[len(rows) > 0], is_another]))
+    rows, num_received = rows[first], np.add.reduceat(num_sent == 0, first, dtype=np.int64)
+    num_sent = np.add.reduceat(num_sent, first)
+    doubts = [
+        _unsent(trace, received, rows[index], num_sent[index])
+        for index in np.flatnonzero(num_received > num_sent)[: len(trace.ranks)]
+    ]
+    is_left = num_sent > num_received
+    return doubts, InFlight(rows[is_left], (num_sent - num_received)[is_left])
 
 
 def miscounts(
@@ -150,25 +155,22 @@ def _may_send(calls: Calls) -> Mask:
     return may_send
 
 
-def _lanes(calls: Calls, other: str, num_bytes: str) -> NDArray[np.int64]:
-    """Return of each call the other rank, tag, communicator and size; torch says no size."""
-    tag = "matched_tag" if other == "matched_source" else "tag"
+def _rows(calls: Calls, sender: int | NDArray[np.int64], receiver: int | NDArray[np.int64]) -> Rows:
+    """Return the messages that these calls have sent, or received; torch says no size."""
+    is_receive = isinstance(receiver, int)
+    tag, num_bytes = ("matched_tag", "received_num_bytes") if is_receive else ("tag", "num_bytes")
     is_torch = calls.function_is(TORCH_POINT_TO_POINT.__contains__)
     sizes = np.where(is_torch, -1, calls.column(num_bytes))
-    return np.stack([*(calls.column(name) for name in (other, tag, "communicator")), sizes], axis=1)
+    fields = (sender, calls.column(tag), calls.column("communicator"), sizes, receiver)
+    return np.stack(np.broadcast_arrays(*fields), axis=1)
 
 
-def _different(lanes: NDArray[np.int64]) -> Iterator[tuple[Lane, int]]:
-    """Yield each row that there is, and how often."""
-    ordered = lanes[np.lexsort(lanes.T)]
-    is_another = (ordered[1:] != ordered[:-1]).any(axis=1)
-    first = np.flatnonzero(np.concatenate([[len(lanes) > 0], is_another]))
-    numbers = np.diff(first, append=len(lanes))
-    return zip(map(tuple, ordered[first].tolist()), numbers.tolist(), strict=True)
-
-
-def _unsent(rank: int, call: Call) -> str:
-    """Return that a message was received that nobody sent."""
+def _unsent(trace: Trace, received: Sequence[Rows], row: Rows, num_sent: int) -> str:
+    """Return that a message was received that nobody sent: of those like it the first too many."""
+    rank = int(row[-1])
+    alike = np.flatnonzero((received[rank] == row).all(axis=1))
+    calls = trace.ranks[rank].calls
+    call = calls.where(have_got(calls))[int(alike[num_sent])]
     is_torch = call.function in TORCH_POINT_TO_POINT
     size_text = "" if is_torch else f" of {call.received_num_bytes} bytes"
     return (

@@ -49,14 +49,9 @@ class CaseTraces:
 
     def _seen(self, began_ns: int) -> CaseTrace:
         everything = self._read()
-        seen = _compacted(everything.of_phases(self._phases))
+        seen = everything.of_phases(self._phases)
         num_others = everything.num_calls - seen.num_calls
-        return CaseTrace(began_ns, name_lower_case(seen), num_others)
-
-
-def _compacted(trace: Trace) -> Trace:
-    ranks = (replace(seen, calls=seen.calls.compacted()) for seen in trace.ranks)
-    return replace(trace, ranks=tuple(ranks))
+        return CaseTrace(began_ns, name_lower_case(seen).compacted(), num_others)
 
 
 def _without_calls(trace: Trace) -> Trace:

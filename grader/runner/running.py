@@ -159,7 +159,7 @@ class Run:
                 return RunFailure(Verdict.WRONG_ANSWER, told)
             results.append(result)
         student_calls = self._student_calls.of(trace, all_count=case.all_calls_count)
-        judged = replace(student_calls, doubts=doubts)
+        judged = name_lower_case(replace(student_calls, doubts=doubts)).compacted()
         num_bytes = num_bytes_kept(judged)
         if num_bytes > self._trace_num_bytes_left:
             return answers.failure_of_many_calls(judged)
@@ -169,7 +169,7 @@ class Run:
             ranks=self._plan.ranks,
             inputs=case.inputs,
             results=tuple(results),
-            trace=name_lower_case(judged),
+            trace=judged,
             wall_time_s=lasted.clock_s,
             given_time_s=lasted.compared_s,
             num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,

@@ -40,4 +40,4 @@ class StudentCalls:
         is_judged = has_called & calls.function_is(BY_OTHER_THAN_MESSAGES.__contains__)
         if not seen.truncated:
             is_judged |= is_counted
-        return replace(seen, calls=calls.where(is_judged).compacted())
+        return replace(seen, calls=calls.where(is_judged))

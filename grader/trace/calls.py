@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.trace.call_record import BITS, NAMES, RECORD
+from grader.trace.packed_records import Records, compacted
 
 ANY_SOURCE = -1
 ANY_TAG = -1
@@ -100,9 +101,9 @@ class Calls(Sequence[Call]):
     __slots__ = ("_names", "_records", "_waits")
 
     def __init__(
-        self, records: NDArray[Any], names: Sequence[str] = (), waits: NDArray[Any] = _NO_WAITS
+        self, records: Records, names: Sequence[str] = (), waits: NDArray[Any] = _NO_WAITS
     ) -> None:
-        """records: of RECORD. names, waits: what numbers in them refer to."""
+        """names, waits: what numbers in the records refer to."""
         self._records, self._names, self._waits = records, tuple(names), waits
 
     @classmethod
@@ -121,17 +122,17 @@ class Calls(Sequence[Call]):
                 values[name] = names.setdefault(values[name], len(names))
             waits += call.waits_for
             rows.append(tuple(values[name] for name in _FIELDS))
-        return cls(np.array(rows, RECORD), tuple(names), np.array(waits, "<i8"))
+        return cls(Records(np.array(rows, RECORD)), tuple(names), np.array(waits, "<i8"))
 
     def column(self, name: str) -> NDArray[np.int64]:
         """Return one field of all calls that is a number."""
         if name in NAMES:
             raise KeyError(name)
-        return self._records[name].astype("<i8", copy=False)
+        return self._records.column(name).astype("<i8", copy=False)
 
     def flag(self, name: str) -> Mask:
         """Return one field of all calls that is a truth value."""
-        is_set: Mask = self._records["flags"] & np.uint32(BITS[name]) != 0
+        is_set: Mask = self._records.column("flags") & BITS[name] != 0
         return is_set
 
     def total(self, name: str) -> int:
@@ -147,11 +148,11 @@ class Calls(Sequence[Call]):
         if not len(self):
             return np.zeros(0, np.bool_)
         accepted = np.array([bool(accepts(name)) for name in self._names], np.bool_)
-        return np.take(accepted, self._records["function"])
+        return np.take(accepted, self._records.column("function"))
 
     def functions(self) -> set[str]:
         """Return the names of all functions that are called."""
-        numbers = np.flatnonzero(np.bincount(self._records["function"]))
+        numbers = np.flatnonzero(np.bincount(self._records.column("function")))
         return {self._names[number] for number in numbers.tolist()}
 
     def where(self, is_wanted: Mask) -> "Calls":
@@ -160,18 +161,18 @@ class Calls(Sequence[Call]):
 
     def compacted(self) -> "Calls":
         """Return the same calls in no more memory than they need: waits of others are left out."""
-        number = self._records["num_waits"].astype("<i8")
-        if number.sum() == len(self._waits):
-            return self
-        records = self._records.copy()
-        records["first_wait"] = np.cumsum(number) - number
-        shift = np.repeat(self._records["first_wait"] - records["first_wait"], number)
-        return Calls(records, self._names, self._waits[shift + np.arange(len(shift))])
+        records, waits = compacted(self._records, self._waits)
+        return self if records is self._records else Calls(records, self._names, waits)
 
     @property
     def num_bytes(self) -> int:
-        """Return what these calls take of memory, with names and waits."""
-        return self._records.nbytes + self._waits.nbytes + sum(map(str.__sizeof__, self._names))
+        """Return what these calls take of memory, with names and waits; compacted at most that.
+
+        It depends on nothing but their number, so that equal programs are treated alike.
+        """
+        num_numbers = len(self._waits) * _NO_WAITS.itemsize
+        names = sum(map(str.__sizeof__, self._names))
+        return len(self) * RECORD.itemsize + num_numbers + names
 
     def made_by(self, names: Mapping[str, Mask]) -> "Calls":
         """Return all calls, those of each mask with the lower-case call that makes them.
@@ -180,9 +181,10 @@ class Calls(Sequence[Call]):
         """
         if not any(is_meant.any() for is_meant in names.values()):
             return self
-        records = self._records.copy()
+        made_by = self._records.column("made_by").copy()
         for number, is_meant in enumerate(names.values(), len(self._names)):
-            records["made_by"][is_meant] = number
+            made_by[is_meant] = number
+        records = self._records.with_columns({"made_by": made_by})
         return Calls(records, (*self._names, *names), self._waits)
 
     def __len__(self) -> int:
@@ -197,11 +199,12 @@ class Calls(Sequence[Call]):
     def __getitem__(self, index: int | slice) -> "Call | Calls":
         if isinstance(index, slice):
             return Calls(self._records[index], self._names, self._waits)
-        return self._call(self._records[index].item())
+        at = range(len(self))[index]
+        return self._call(self._records[at : at + 1].unpacked()[0].item())
 
     def __iter__(self) -> Iterator[Call]:
         for start in range(0, len(self), _AT_ONCE):
-            yield from map(self._call, self._records[start : start + _AT_ONCE].tolist())
+            yield from map(self._call, self._records[start : start + _AT_ONCE].unpacked().tolist())
 
     def __reversed__(self) -> Iterator[Call]:
         return (self[index] for index in range(len(self) - 1, -1, -1))
@@ -283,12 +286,13 @@ class Trace:
 
     def of_phases(self, phases: Collection[int]) -> "Trace":
         """Return the trace with only the calls of these phases; 1 is the student's."""
-        return replace(
-            self,
-            ranks=tuple(
-                replace(
-                    seen, calls=seen.calls.where(np.isin(seen.calls.column("phase"), [*phases]))
-                )
-                for seen in self.ranks
-            ),
-        )
+        wanted = [*phases]
+        return self._with(lambda calls: calls.where(np.isin(calls.column("phase"), wanted)))
+
+    def compacted(self) -> "Trace":
+        """Return the same trace in no more memory than it needs."""
+        return self._with(Calls.compacted)
+
+    def _with(self, change: Callable[[Calls], Calls]) -> "Trace":
+        ranks = (replace(seen, calls=change(seen.calls)) for seen in self.ranks)
+        return replace(self, ranks=tuple(ranks))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from grader.trace import layout
 from grader.trace.call_record import RECORD
 from grader.trace.calls import Calls
+from grader.trace.packed_records import Records
 
 _AS_WRITTEN = sorted(set(layout.RECORD.names or ()) & set(RECORD.names or ()))
 _MAX_NAME_NUM_BYTES = 4096
@@ -62,7 +63,8 @@ def calls_of(copy: Copy) -> tuple[Calls, bool]:
     names = _name_records(kept, copy.names)
     is_readable = _have_readable_waits(written, copy)
     kept["num_waits"][~is_readable] = 0
-    return Calls(kept, names, _keep_waits(kept, copy)), bool(lost or not is_readable.all())
+    waits = _keep_waits(kept, copy)
+    return Calls(Records(kept), names, waits), bool(lost or not is_readable.all())
 
 
 def _have_readable_waits(written: NDArray[Any], copy: Copy) -> NDArray[np.bool_]:
