@@ -1,5 +1,6 @@
 """Sets up the audit hook of the interposer library, which refuses ways around MPI and torch."""
 
+import asyncio  # noqa: F401 - importing it changes code of its own, which is refused afterwards
 import ctypes
 import os
 import site

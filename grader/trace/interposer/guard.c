@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "ownership.h"
-#include "python.h"
 #include "refusals.h"
 #include "text.h"
 

@@ -43,7 +43,7 @@ static struct location locate(object *frame)
 {
     object *code = PyFrame_GetCode(frame);
     Py_DecRef(code); /* the frame runs, and keeps it */
-    int instruction = PyFrame_GetLasti(frame);
+    int instruction = PyFrame_GetLasti ? PyFrame_GetLasti(frame) : -1; /* since 3.11 */
     uint64_t digest = digest_of(code, instruction);
     struct place *place = &places[digest >> 54];
     if (place->code != code || place->instruction != instruction) {
