@@ -1,11 +1,9 @@
 /* Who calls is read off the names of files: so code may only be made in a name that is its own. */
 #define _GNU_SOURCE
-#include "claimed_code.h"
+#include "guard.h"
 
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "ownership.h"
 #include "refusals.h"
@@ -19,12 +17,10 @@ static bool is_held_by(const char *file, long header_num_bytes, struct bytes byt
         bytes.start && file[0] == '/' && owner_of(file) != SUBMISSION ? fopen(file, "rbe") : NULL;
     if (!opened)
         return false;
-    size_t number = (size_t)bytes.number;
-    char *held = malloc(number + 1);
-    bool is_held = held && fseek(opened, header_num_bytes, SEEK_SET) == 0 &&
-                   fread(held, 1, number + 1, opened) == number &&
-                   memcmp(held, bytes.start, number) == 0;
-    free(held);
+    bool is_held = fseek(opened, header_num_bytes, SEEK_SET) == 0;
+    for (ptrdiff_t i = 0; is_held && i < bytes.number; i++)
+        is_held = getc_unlocked(opened) == (unsigned char)bytes.start[i];
+    is_held = is_held && getc_unlocked(opened) == EOF;
     fclose(opened);
     return is_held;
 }
@@ -45,7 +41,7 @@ static int refuse_claim(enum owner claimed)
 int on_code(object *arguments)
 {
     char file[PATH_MAX];
-    copy_argument(arguments, 1, file);
+    copy_text(PyTuple_GetItem(arguments, 1), file);
     return refuse_claim(owner_of(file));
 }
 
@@ -53,23 +49,8 @@ int on_code(object *arguments)
 int on_compile(object *arguments)
 {
     char file[PATH_MAX];
-    copy_argument(arguments, 1, file);
+    copy_text(PyTuple_GetItem(arguments, 1), file);
     return is_held_by(file, 0, bytes_in(arguments, 0)) ? 0 : on_code(arguments);
-}
-
-/* Copies the name of the file that an import says it has read; what it holds is compared. */
-static void copy_name_of_import(char *file)
-{
-    object *frame = python.current_frame();
-    object *locals = frame ? python.attribute(frame, "f_locals") : NULL;
-    object *path = locals ? python.value_of(locals, "bytecode_path") : NULL;
-    if (!path)
-        python.clear_error();
-    copy_text(path, file);
-    if (path)
-        python.drop_reference(path);
-    if (locals)
-        python.drop_reference(locals);
 }
 
 /* Compiled code names its files: any but the submission's own only where it is read from theirs. */
@@ -77,9 +58,11 @@ int on_marshal(object *arguments)
 {
     struct bytes bytes = bytes_in(arguments, 0);
     enum owner claimed = bytes.start ? owner_named_in(bytes) : SUBMISSION;
-    if (claimed == SUBMISSION)
-        return 0;
+    /* So an import calls the file that it says it has read; what that holds is compared. */
+    object *locals = PyEval_GetLocals();
+    object *path = locals ? PyMapping_GetItemString(locals, "bytecode_path") : NULL;
     char file[PATH_MAX];
-    copy_name_of_import(file);
+    copy_text(path, file);
+    Py_DecRef(path);
     return is_held_by(file, COMPILED_HEADER_NUM_BYTES, bytes) ? 0 : refuse_claim(claimed);
 }

@@ -6,10 +6,9 @@
  * loads installed libraries is asked nothing.
  */
 #define _GNU_SOURCE
-#include "executable_memory.h"
+#include "guard.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -18,9 +17,11 @@
 
 static _Thread_local bool is_for_submission;
 
-void expect_mapping(void)
+int on_mapping(object *arguments)
 {
+    (void)arguments;
     is_for_submission = is_submission_asking();
+    return 0;
 }
 
 /* Not checked by a sanitizer: it maps memory itself, before it is ready to check anything. */

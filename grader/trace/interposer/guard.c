@@ -10,17 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "claimed_code.h"
-#include "executable_memory.h"
 #include "ownership.h"
-#include "python.h"
 #include "refusals.h"
 #include "text.h"
 
 static int on_dlopen(object *arguments)
 {
     char path[PATH_MAX];
-    copy_argument(arguments, 0, path);
+    copy_text(PyTuple_GetItem(arguments, 0), path);
     if (strchr(path, '/') && !is_installed(path))
         return refuse(INDIRECTLY, "opens a C library that is not an installed one (ctypes)");
     return refuse(BY_ITSELF, "opens a C library (ctypes)");
@@ -29,7 +26,7 @@ static int on_dlopen(object *arguments)
 static int on_dlsym(object *arguments)
 {
     char name[PATH_MAX];
-    copy_argument(arguments, 1, name);
+    copy_text(PyTuple_GetItem(arguments, 1), name);
     if (begins_with(name, "MPI_") || begins_with(name, "PMPI_"))
         return refuse(INDIRECTLY, "looks up an MPI function of the C library (ctypes)");
     return refuse(BY_ITSELF, "looks up a function of a C library (ctypes)");
@@ -38,50 +35,22 @@ static int on_dlsym(object *arguments)
 static int on_import(object *arguments)
 {
     char path[PATH_MAX];
-    copy_argument(arguments, 1, path);
+    copy_text(PyTuple_GetItem(arguments, 1), path);
     if (!path[0] || is_installed(path))
         return 0;
     return refuse(INDIRECTLY, "loads a compiled module that is not an installed one");
 }
 
-/* By its name, for the sentence: under another one it is the kernel that refuses it to ranks. */
-static bool is_memory_of_process(const char *path)
-{
-    return begins_with(path, "/proc/") && (ends_with(path, "/mem") || ends_with(path, "maps"));
-}
-
+/* The memory of a process, by its name: under another one it is the kernel that refuses it. */
 static int on_open(object *arguments)
 {
     char path[PATH_MAX], what[TEXT_NUM_BYTES];
-    copy_argument(arguments, 0, path);
-    if (!is_memory_of_process(path))
+    copy_text(PyTuple_GetItem(arguments, 0), path);
+    if (!begins_with(path, "/proc/") || !(ends_with(path, "/mem") || ends_with(path, "maps")))
         return 0;
     snprintf(what, sizeof what, "looks into a process (%.100s)", path);
     return refuse(INDIRECTLY, what);
 }
-
-static int on_mapping(object *arguments)
-{
-    (void)arguments;
-    expect_mapping();
-    return 0;
-}
-
-/* Where it depends on what exactly is asked for. */
-static const struct {
-    const char *event;
-    int (*act)(object *arguments);
-} examined[] = {
-    {"open", on_open},
-    {"import", on_import},
-    {"compile", on_compile},
-    {"code.__new__", on_code},
-    {"marshal.loads", on_marshal},
-    {"ctypes.dlopen", on_dlopen},
-    {"ctypes.dlsym", on_dlsym},
-    {"ctypes.dlsym/handle", on_dlsym},
-    {"mmap.__new__", on_mapping},
-};
 
 #define AN_ADDRESS "uses memory by its address (ctypes)"
 #define AN_EXTENSION "loads a C library as an extension of a database (sqlite3)"
@@ -89,41 +58,46 @@ static const struct {
 
 static const struct {
     const char *event;
+    int (*act)(object *arguments); /* where it depends on what exactly is asked for */
     enum whom whom;
     const char *what;
-} refused[] = {
-    {"marshal.load", BY_ITSELF, "reads what may be code from a file (marshal)"},
-    {"ctypes.call_function", BY_ITSELF, AN_ADDRESS},
-    {"ctypes.cdata", BY_ITSELF, AN_ADDRESS},
-    {"ctypes.string_at", BY_ITSELF, AN_ADDRESS},
-    {"ctypes.wstring_at", BY_ITSELF, AN_ADDRESS},
-    {"ctypes.PyObj_FromPtr", BY_ITSELF, AN_ADDRESS},
-    {"sqlite3.enable_load_extension", INDIRECTLY, AN_EXTENSION},
-    {"sqlite3.load_extension", INDIRECTLY, AN_EXTENSION},
-    {"subprocess.Popen", BY_ITSELF, A_PROGRAM},
-    {"os.system", BY_ITSELF, A_PROGRAM},
-    {"os.exec", BY_ITSELF, A_PROGRAM},
-    {"os.posix_spawn", BY_ITSELF, A_PROGRAM},
-    {"pty.spawn", BY_ITSELF, A_PROGRAM},
+} rules[] = {
+    {"open", .act = on_open},
+    {"import", .act = on_import},
+    {"compile", .act = on_compile},
+    {"code.__new__", .act = on_code},
+    {"marshal.loads", .act = on_marshal},
+    {"ctypes.dlopen", .act = on_dlopen},
+    {"ctypes.dlsym", .act = on_dlsym},
+    {"ctypes.dlsym/handle", .act = on_dlsym},
+    {"mmap.__new__", .act = on_mapping},
+    {"marshal.load", NULL, BY_ITSELF, "reads what may be code from a file (marshal)"},
+    {"ctypes.call_function", NULL, BY_ITSELF, AN_ADDRESS},
+    {"ctypes.cdata", NULL, BY_ITSELF, AN_ADDRESS},
+    {"ctypes.string_at", NULL, BY_ITSELF, AN_ADDRESS},
+    {"ctypes.wstring_at", NULL, BY_ITSELF, AN_ADDRESS},
+    {"ctypes.PyObj_FromPtr", NULL, BY_ITSELF, AN_ADDRESS},
+    {"sqlite3.enable_load_extension", NULL, INDIRECTLY, AN_EXTENSION},
+    {"sqlite3.load_extension", NULL, INDIRECTLY, AN_EXTENSION},
+    {"subprocess.Popen", NULL, BY_ITSELF, A_PROGRAM},
+    {"os.system", NULL, BY_ITSELF, A_PROGRAM},
+    {"os.exec", NULL, BY_ITSELF, A_PROGRAM},
+    {"os.posix_spawn", NULL, BY_ITSELF, A_PROGRAM},
+    {"pty.spawn", NULL, BY_ITSELF, A_PROGRAM},
 };
 
 static int on_event(const char *event, object *arguments, void *unused)
 {
     (void)unused;
-    for (size_t i = 0; i < sizeof examined / sizeof *examined; i++)
-        if (strcmp(event, examined[i].event) == 0)
-            return examined[i].act(arguments);
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (strcmp(event, refused[i].event) == 0)
-            return refuse(refused[i].whom, refused[i].what);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (strcmp(event, rules[i].event) == 0)
+            return rules[i].act ? rules[i].act(arguments) : refuse(rules[i].whom, rules[i].what);
     return 0;
 }
 
-int grader_guard(int trace_fd, const char *own, const char *support, const char *installed,
-                 const char *standard)
+int grader_guard(int trace_fd, const char *beginnings_by_owner)
 {
-    if (knows_own_files() || !find_python() || !attach_refusals(trace_fd) ||
-        !know_folders(own, support, installed, standard))
+    if (knows_own_files() || !attach_refusals(trace_fd) || !know_files(beginnings_by_owner))
         return -1;
-    return python.add_audit_hook(on_event, NULL);
+    return PySys_AddAuditHook(on_event, NULL);
 }

@@ -2,14 +2,20 @@
 #ifndef GRADER_GUARD_H
 #define GRADER_GUARD_H
 
+#include "python.h"
+
 /*
  * Called once by the harness, before any student code runs. trace_fd: the trace memory, where
- * refusals are noted. own, support, installed, standard: folders of the harness, of the files that
- * an assignment gives, of installed packages and of Python's standard library, each ended by a line
- * break. Returns 0, or -1 where it cannot work.
+ * refusals are noted. beginnings_by_owner: how names of files begin that are not the submission's,
+ * each in a line; an empty line ends those of an owner. Returns 0, or -1 where it cannot work.
  */
-__attribute__((visibility("default"))) int grader_guard(int trace_fd, const char *own,
-                                                        const char *support, const char *installed,
-                                                        const char *standard);
+__attribute__((visibility("default"))) int grader_guard(int trace_fd,
+                                                        const char *beginnings_by_owner);
+
+/* Answers to events: on code that claims to be of another file (claimed_code.c), on mappings. */
+int on_code(object *arguments);
+int on_compile(object *arguments);
+int on_marshal(object *arguments);
+int on_mapping(object *arguments);
 
 #endif

@@ -10,8 +10,8 @@
  *     communicators elements monitoring ownership trace_memory
  *     details location
  *     records refusals
- *     backoff claimed_code executable_memory polls
- *     phases guard
+ *     backoff guard polls
+ *     claimed_code executable_memory phases
  *     fault_injection recorder request_table
  *     completion gloo_payloads matched_messages requests
  *     cancel_and_free communicator_calls harness_calls init_finalize persistent point_to_point

@@ -6,7 +6,7 @@
  */
 #include "location.h"
 
-#include <stddef.h>
+#include <limits.h>
 
 #include "python.h"
 #include "trace_memory.h"
@@ -32,36 +32,36 @@ static uint32_t file_of(object *code)
 {
     /* The caller may be in the middle of handling an exception, which must survive our lookup. */
     object *type, *value, *traceback;
-    python.fetch_error(&type, &value, &traceback);
-    object *name = python.attribute(code, "co_filename");
-    const char *text = name ? python.utf8(name, NULL) : NULL;
-    uint32_t file = text ? intern_name(text) : 0;
-    if (name)
-        python.drop_reference(name);
-    python.restore_error(type, value, traceback);
-    return file;
+    char file[PATH_MAX];
+    PyErr_Fetch(&type, &value, &traceback);
+    copy_attribute(code, "co_filename", file);
+    PyErr_Restore(type, value, traceback);
+    return file[0] ? intern_name(file) : 0;
 }
 
 static struct location locate(object *frame)
 {
-    object *code = python.code_of(frame);
-    int instruction = python.last_instruction ? python.last_instruction(frame) : -1;
+    object *code = PyFrame_GetCode(frame);
+    Py_DecRef(code); /* the frame runs, and keeps it */
+    int instruction = PyFrame_GetLasti ? PyFrame_GetLasti(frame) : -1; /* since 3.11 */
     uint64_t digest = digest_of(code, instruction);
     struct place *place = &places[digest >> 54];
     if (place->code != code || place->instruction != instruction) {
-        struct location location = {file_of(code), python.line_number(frame), digest >> 32};
+        struct location location = {file_of(code), PyFrame_GetLineNumber(frame), digest >> 32};
         struct place fresh = {code, instruction, location};
         object *forgotten = place->code;
-        python.take_reference(code);
+        Py_IncRef(code);
         *place = fresh;
-        if (forgotten)
-            python.drop_reference(forgotten);
+        Py_DecRef(forgotten);
     } else if (instruction < 0) {
-        place->location.line = python.line_number(frame);
+        place->location.line = PyFrame_GetLineNumber(frame);
     }
-    struct location location = place->location;
-    python.drop_reference(code);
-    return location;
+    return place->location;
+}
+
+static bool is_finalizing(void)
+{
+    return Py_IsFinalizing ? Py_IsFinalizing() : _Py_IsFinalizing();
 }
 
 /*
@@ -70,8 +70,8 @@ static struct location locate(object *frame)
  */
 static bool can_be_asked(void)
 {
-    return find_python() && python.is_initialized() && !python.is_finalizing() &&
-           python.this_thread_state();
+    return Py_IsInitialized && Py_IsInitialized() && !is_finalizing() &&
+           PyGILState_GetThisThreadState();
 }
 
 struct location python_location(void)
@@ -79,10 +79,10 @@ struct location python_location(void)
     struct location nowhere = {0, 0, 0};
     if (!can_be_asked())
         return nowhere;
-    int state = python.ensure_gil();
-    object *frame = python.current_frame();
+    int state = PyGILState_Ensure();
+    object *frame = PyEval_GetFrame();
     struct location location = frame ? locate(frame) : nowhere;
-    python.release_gil(state);
+    PyGILState_Release(state);
     return location;
 }
 
@@ -90,17 +90,10 @@ const void *python_frame(bool (*is_wanted)(const void *frame, const char *file))
 {
     if (!can_be_asked())
         return NULL;
-    int state = python.ensure_gil();
-    object *frame = python.current_frame();
-    if (frame)
-        python.take_reference(frame);
-    while (frame && !is_wanted(frame, name_at(locate(frame).file))) {
-        object *below = python.frame_below(frame);
-        python.drop_reference(frame);
-        frame = below;
-    }
-    if (frame)
-        python.drop_reference(frame); /* it runs, and goes on doing so without us */
-    python.release_gil(state);
+    int state = PyGILState_Ensure();
+    object *frame = PyEval_GetFrame();
+    while (frame && !is_wanted(frame, name_at(locate(frame).file)))
+        frame = frame_below(frame);
+    PyGILState_Release(state);
     return frame;
 }

@@ -43,26 +43,17 @@ struct asker {
     bool is_module; /* the code of a whole file, which runs when it is imported */
 };
 
-static bool is_import_machinery(const char *file)
+static struct asker look_at(object *frame)
 {
-    return begins_with(file, "<frozen importlib");
-}
-
-static void look_at(object *frame, struct asker *asker)
-{
-    object *code = python.code_of(frame);
-    object *file = python.attribute(code, "co_filename"), *name = python.attribute(code, "co_name");
-    char said[PATH_MAX];
-    copy_text(name, said);
-    asker->is_module = strcmp(said, "<module>") == 0;
-    copy_text(file, asker->file);
-    asker->line = python.line_number(frame);
-    asker->owner = owner_of(asker->file);
-    if (file)
-        python.drop_reference(file);
-    if (name)
-        python.drop_reference(name);
-    python.drop_reference(code);
+    struct asker asker = {.line = PyFrame_GetLineNumber(frame)};
+    char name[PATH_MAX];
+    object *code = PyFrame_GetCode(frame);
+    copy_attribute(code, "co_name", name);
+    copy_attribute(code, "co_filename", asker.file);
+    Py_DecRef(code);
+    asker.is_module = strcmp(name, "<module>") == 0;
+    asker.owner = owner_of(asker.file);
+    return asker;
 }
 
 /*
@@ -73,23 +64,17 @@ static void look_at(object *frame, struct asker *asker)
 static struct asker find_asker(bool packages_decide)
 {
     struct asker asker = {.owner = SUBMISSION};
-    object *frame = python.current_frame();
-    if (frame)
-        python.take_reference(frame);
     bool is_package = false; /* the last frame was the whole file of an installed package */
-    while (frame) {
-        look_at(frame, &asker);
-        object *below = NULL;
-        bool is_imported = is_package && is_import_machinery(asker.file);
+    for (object *frame = PyEval_GetFrame(); frame; frame = frame_below(frame)) {
+        asker = look_at(frame);
+        bool is_imported = is_package && begins_with(asker.file, "<frozen importlib");
         if (is_imported)
             asker.owner = PACKAGE;
         is_package = asker.owner == PACKAGE && asker.is_module;
-        bool decides = is_imported || asker.owner == SUBMISSION || asker.owner == SUPPORT ||
-                       (asker.owner == PACKAGE && packages_decide);
-        if (!decides)
-            below = python.frame_below(frame);
-        python.drop_reference(frame);
-        frame = below;
+        bool acts_for_others = asker.owner == OURS || asker.owner == STANDARD ||
+                               (asker.owner == PACKAGE && !packages_decide);
+        if (is_imported || !acts_for_others)
+            return asker;
     }
     /* A stack of nothing but the standard library: a thread or callback that somebody set up. */
     if (asker.owner == STANDARD)
@@ -136,6 +121,6 @@ int refuse(enum whom whom, const char *what)
     char text[TEXT_NUM_BYTES], said[TEXT_NUM_BYTES + 64];
     note(asker.file, asker.line, what, text);
     snprintf(said, sizeof said, "%s; submissions talk through mpi4py or torch only", text);
-    python.set_error(*python.permission_error, said);
+    PyErr_SetString(PyExc_PermissionError, said);
     return -1;
 }

@@ -224,6 +224,11 @@ LEFT_ALONE = {
         "    import sqlite3, numpy.testing, numpy.fft, mpi4py.util.pkl5\n"
         "    numpy.fft.fft(numpy.ones(4))"
     ),
+    "the standard library loaded late": (
+        "def go(comm):\n"
+        "    import asyncio, unittest.mock\n"
+        "    assert asyncio.run(asyncio.sleep(0, 'done')) == 'done'"
+    ),
     "torch loaded late": (
         "def go(comm):\n    import torch, torch.distributed, torch.multiprocessing"
     ),

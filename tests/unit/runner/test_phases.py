@@ -34,6 +34,15 @@ def go(comm):
         comm.bcast(1)
     comm.Barrier()
 """
+PAUSE_BY_A_ROUNDABOUT_NAME = """
+PAUSE = '''
+with found("student").outside():
+    comm.bcast(1)
+'''
+def go(comm):
+    exec(compile(PAUSE, "<probes/../mine>", "exec"), {**globals(), "comm": comm})
+    comm.Barrier()
+"""
 PAUSE_IN_A_THREAD = """
 def go(comm):
     thread = threading.Thread(target=found("student").mark_phase, args=(2,))
@@ -83,8 +92,8 @@ def test_what_an_import_calls_is_not_judged():
 
 @pytest.mark.parametrize(
     "source",
-    [LOOKUP, PAUSE, PAUSE_IN_A_THREAD, OUR_PROBE, REPLACED],
-    ids=["lookup", "pause", "pause in a thread", "probe of ours", "replaced function"],
+    [LOOKUP, PAUSE, PAUSE_BY_A_ROUNDABOUT_NAME, PAUSE_IN_A_THREAD, OUR_PROBE, REPLACED],
+    ids=["lookup", "pause", "roundabout name", "thread", "probe of ours", "replaced function"],
 )
 def test_a_collective_counts_whenever_the_student_calls_it(source):
     """Who calls decides: not what the harness does at that moment, or is made to believe."""
