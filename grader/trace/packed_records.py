@@ -10,7 +10,8 @@ from grader.trace.call_record import RECORD
 
 _FEWEST = 128
 """Fewer records than these would take no less when packed."""
-_WIDTHS = tuple(np.dtype(name) for name in ("u1", "<u2", "<u4"))
+_WIDTHS = tuple((np.dtype(name), np.iinfo(name).max) for name in ("u1", "<u2", "<u4"))
+"""What numbers are stored as, and the greatest that each holds."""
 _ALWAYS_THERE = "sequence"
 
 
@@ -72,19 +73,16 @@ class Records:
         """Return the same records in less memory; these where they are packed, or few."""
         if self._bases is not None or len(self) < _FEWEST:
             return self
-        bases, fields = {}, []
+        bases, fields, columns = {}, [], []
         for name in RECORD.names or ():
-            kind = RECORD[name]
             column = self._stored[name].copy()  # side by side its ends are found in less time
-            least, most = int(column.min()), int(column.max())
-            narrower = [each for each in _WIDTHS if each.itemsize < kind.itemsize]
-            fitting = [each for each in narrower if most - least <= np.iinfo(each).max]
-            bases[name] = least if fitting else 0
-            if most > least or name == _ALWAYS_THERE:
-                fields.append((name, fitting[0] if fitting else kind, column))
-        stored = np.empty(len(self), [(name, kind) for name, kind, _ in fields])
-        for name, kind, column in fields:
-            stored[name] = (column - column.dtype.type(bases[name])).astype(kind, copy=False)
+            bases[name], kind, differ = _least_and_kind(column)
+            if differ or name == _ALWAYS_THERE:
+                fields.append((name, kind))
+                columns.append(column)
+        stored = np.empty(len(self), fields)
+        for (name, _), column in zip(fields, columns, strict=True):
+            stored[name] = column - column.dtype.type(bases[name])
         return Records(stored, bases)
 
 
@@ -104,9 +102,21 @@ def compacted(records: Records, waits: NDArray[np.int64]) -> tuple[Records, NDAr
     return packed, waits if packed is records else _narrowed(waits)
 
 
+def _least_and_kind(column: NDArray[Any]) -> tuple[int, np.dtype[Any], bool]:
+    """Return the least number, what holds each one's distance from it, and whether there is any.
+
+    Where distances take as much as the numbers these are kept: they are distances from 0.
+    """
+    least, most = int(column.min()), int(column.max())
+    for kind, limit in _WIDTHS:
+        if most - least <= limit and kind.itemsize < column.itemsize:
+            return least, kind, most > least
+    return 0, column.dtype, True
+
+
 def _narrowed(numbers: NDArray[Any]) -> NDArray[Any]:
     """Return the same numbers in as few bytes each as they all fit in."""
     if not len(numbers) or numbers.min() < 0:
         return numbers
-    kinds = (each for each in _WIDTHS if numbers.max() <= np.iinfo(each).max)
+    kinds = (kind for kind, limit in _WIDTHS if numbers.max() <= limit)
     return numbers.astype(next(kinds, numbers.dtype), copy=False)

@@ -47,6 +47,7 @@ def test_packing_loses_nothing_of_noise():
     packed = Records(whole).packed()
     assert packed.unpacked().tobytes() == noise
     assert packed.take(np.arange(7, 3, -1)).unpacked().tobytes() == whole[7:3:-1].tobytes()
+    assert Records(whole)[::2].packed().unpacked().tobytes() == whole[::2].tobytes()
     assert packed[5:9].unpacked().tobytes() == whole[5:9].tobytes()
     assert packed.packed() is packed
 
