@@ -256,9 +256,8 @@ def go(comm):
     rank = dist.get_rank()
     dist.all_gather_object(pids, os.getpid())
     best = {}
-    for kind in (
-        *(Inodes, Processes, Ports, Descriptors, Futexes, Space, Processor, Memory),
-    ):
+    kinds = (Inodes, Processes, Ports, Descriptors, Futexes, Space, Processor, Memory)
+    for kind in kinds:
         for slot_ms in SLOTS_MS:
             wrong = [run(kind(), rank, slot_ms / 1000)]
             dist.broadcast_object_list(wrong, 1)

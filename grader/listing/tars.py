@@ -48,7 +48,7 @@ _UNPACKERS: tuple[tuple[bytes, Callable[[BinaryIO], object]], ...] = (
 """By how a packed file begins."""
 _TAR_MAGIC, _TAR_MAGIC_OFFSET = b"ustar", 257
 _HEAD_NUM_BYTES = 512
-_SUM, _OCTAL = slice(148, 156), re.compile(rb"[ \0]*([0-7]+)")
+_SUM, _OCTAL = slice(148, 156), re.compile(rb"[\s\0]*([0-7]+)")
 """Where a head says what its bytes add up to, with spaces there, and how."""
 _MAX_UNPACKED_NUM_BYTES = 1 << 30
 _MAX_HELD_NUM_BYTES = 256 << 20

@@ -168,7 +168,8 @@ class Calls(Sequence[Call]):
     def num_bytes(self) -> int:
         """Return what these calls take of memory, with names and waits; compacted at most that.
 
-        It depends on nothing but their number, so that equal programs are treated alike.
+        It depends on how many calls, waits and names there are, and not on how well they pack, so
+        that equal programs are treated alike.
         """
         num_numbers = len(self._waits) * _NO_WAITS.itemsize
         names = sum(map(str.__sizeof__, self._names))

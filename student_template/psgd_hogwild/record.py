@@ -86,10 +86,10 @@ class Record:
         a little now and then. So a busy machine makes a meeting longer and never makes it fail.
         """
         self.add("arrived", meeting=number)
-        begin_ns = quiet_ns = time.monotonic_ns()
-        before = None
+        begin_ns = time.monotonic_ns()
+        before, num_quiet = None, 0
         while True:
-            events = self.events("arrived", "gave up", "started")
+            events = self.events("arrived", "gave up", "started", "stayed")
             arrived = [event for event in events if event.get("meeting") == number]
             gave_up = any(event["kind"] == "gave up" for event in events)
             if len({event["thread"] for event in arrived}) >= self.meeting_of or gave_up:
@@ -102,9 +102,13 @@ class Record:
                 break  # it had fewer steps: a part may be smaller than the others
             now_ns = time.monotonic_ns()
             if now != before or any(is_running(state) for state, _ in filter(None, now.values())):
-                before, quiet_ns = now, now_ns
-            last_ns = max([begin_ns, *(event["time_ns"] for event in started)])
-            if now_ns - quiet_ns > _PATIENCE_S * 1e9 or now_ns - last_ns > _LIMIT_S * 1e9:
+                before, num_quiet = now, 0
+            else:
+                num_quiet += 1
+            stayed = [event for event in events if event["kind"] == "stayed"]
+            last_ns = max([begin_ns, *(event["time_ns"] for event in started + stayed)])
+            # Looks are counted, not seconds: who got no core itself has not seen the others sleep.
+            if num_quiet * _POLL_S > _PATIENCE_S or now_ns - last_ns > _LIMIT_S * 1e9:
                 self.add("gave up")
                 break
             time.sleep(_POLL_S)
@@ -120,8 +124,15 @@ class Record:
         grading finds out later, when all that they have done is known.
         """
         begin_ns = time.monotonic_ns()
-        met = self._at_first_meeting(self.events("arrived")) - {os.getpid()}
-        others = {process: OwnTime(process) for process in met}
+        events = self.events("arrived", "stayed")
+        met = self._at_first_meeting(events)
+        last = {event["process"]: event["kind"] for event in events}
+        # Who is at a meeting takes no batch, and is known to wait.
+        others = {
+            process: OwnTime(process, apart=met - {process})
+            for process in met - {os.getpid()}
+            if last[process] == "stayed"
+        }
         while not self.events("gave up") and time.monotonic_ns() - begin_ns < _LIMIT_S * 1e9:
             taken = Counter(
                 event["process"] for event in self.events("batch") if event["time_ns"] > begin_ns

@@ -122,15 +122,17 @@ class OwnTime:
     something does so that it has started, such as a worker of its DataLoader.
     """
 
-    def __init__(self, process):
+    def __init__(self, process, apart):
+        """apart: processes that are none of its own, though it may have started them."""
         self.without_batch_s = 0.0
-        self._family = [process]
+        self._apart = {*map(str, apart), str(os.getpid())}
+        self._family = [str(process)]
         self._num_batches = 0
         self._before = None
 
     def look(self, num_batches):
         """Add what has passed since the last look; num_batches: how many it has taken so far."""
-        is_at_rest, cpu_s = _doings(self._family)
+        is_at_rest, cpu_s = _doings(self._family, self._apart)
         now_s = time.monotonic()
         if self._before is None or num_batches != self._num_batches:
             self.without_batch_s = 0.0
@@ -141,25 +143,32 @@ class OwnTime:
         self._num_batches, self._before = num_batches, (is_at_rest, now_s, cpu_s)
 
 
-def _doings(processes):
+def _doings(processes, apart):
     """Return whether none of these works, nor what they have started; and their CPU time."""
     is_at_rest, cpu_s = True, 0.0
     for process in processes:
-        if int(process) == os.getpid():
+        if process in apart:
             continue
         now = activity(process)
         cpu_s += now[1] / os.sysconf("SC_CLK_TCK") if now else 0.0
-        for thread in Path(f"/proc/{process}/task").glob("*"):
-            state = activity(thread.relative_to("/proc"))
-            started_at_rest, started_s = _doings(_started_by(thread))
+        for thread in _threads_of(process):
+            state = activity(f"{process}/task/{thread}")
+            started_at_rest, started_s = _doings(_started_by(process, thread), apart)
             is_at_rest &= started_at_rest and not (state and is_running(state[0]))
             cpu_s += started_s
     return is_at_rest, cpu_s
 
 
-def _started_by(thread):
+def _threads_of(process):
     try:
-        return (thread / "children").read_text().split()
+        return [thread.name for thread in Path(f"/proc/{process}/task").iterdir()]
+    except OSError:
+        return []
+
+
+def _started_by(process, thread):
+    try:
+        return Path(f"/proc/{process}/task/{thread}/children").read_text().split()
     except OSError:
         return []
 

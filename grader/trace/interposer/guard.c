@@ -36,7 +36,7 @@ static int on_import(object *arguments)
 {
     char path[PATH_MAX];
     copy_text(PyTuple_GetItem(arguments, 1), path);
-    if (!path[0] || is_installed(path))
+    if (Py_IsNone(PyTuple_GetItem(arguments, 1)) || is_installed(path))
         return 0;
     return refuse(INDIRECTLY, "loads a compiled module that is not an installed one");
 }

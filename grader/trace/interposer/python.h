@@ -31,6 +31,7 @@ WEAK object *PyMapping_GetItemString(object *, const char *); /* new reference *
 WEAK object *PyTuple_GetItem(object *, ptrdiff_t);            /* borrowed */
 WEAK int PyFrame_GetLineNumber(object *);
 WEAK int PyFrame_GetLasti(object *);
+WEAK int Py_IsNone(object *);
 WEAK int PyUnicode_FSConverter(object *, object **bytes); /* new reference */
 WEAK char *PyBytes_AsString(object *);
 WEAK int PyBytes_AsStringAndSize(object *, const char **, ptrdiff_t *);

@@ -45,7 +45,7 @@ def zip_that_begins_as_an_old_tar(place: Path, canary: Path) -> Path:
     """Hold, in the first file, the rest of a tar's head of the oldest kind, and a tar."""
     for drawn, total in itertools.product(range(100), range(600, 2600)):
         # A tar's head says what it adds up to, and a zip's the sum of what it holds, that among it.
-        told = bytes(102) + b"%015d" % drawn + b"%06o\0 " % total + bytes(512 - 156)
+        told = bytes(102) + b"%015d" % drawn + b"\t%06o\0" % total + bytes(512 - 156)
         data = zip_bytes(("z", told + tar_bytes((FILE, SEEN))), (FILE, WRONG))
         if sum(data[:148] + b" " * 8 + data[156:512]) == total:
             place.write_bytes(data)

@@ -3,15 +3,17 @@
 The verdicts do not depend on how busy the machine is. Some steps of each epoch are drawn for all to
 meet in: a process that comes to one stays in it until the others are in theirs. While they are
 ready to run, or have had a moment on a core, it goes on waiting (15 s at most; to come takes a
-forked one 0.1 s of CPU time); only when all of them have slept for 3 s, as whoever waits for a lock
-does, it gives up. A lock around the step cannot pass: its holder stays, so nobody else can ever
-come. Besides, a process is held up in a step now and then, drawn as it comes to it and told to
+forked one 0.1 s of CPU time); only when it has seen all of them asleep for 3 s, as whoever waits
+for a lock is, it gives up. A lock around the step cannot pass: its holder stays, so nobody else can
+ever come. Besides, a process is held up in a step now and then, drawn as it comes to it and told to
 nobody. Each other one has 0.2 s of its own to take a batch, asleep or on a core, so that busy cores
 only make it longer; who does not, in the midst of an epoch and twice in a training, seems to wait.
 A lock around another part of the batch is asked whether it is held at every forward pass,
 gradient and write (one of a file is told by Linux), and a wait in between leaves its count; both
 are facts of one process, with no clock in them.
 """
+
+from collections import Counter
 
 from grader.api import NotProven, Outcome, RuleViolation, WrongAnswer, case_context
 
@@ -65,8 +67,9 @@ def assert_nobody_waits_in_a_step(names: str) -> Check:
 
 
 def times_stopped(case: Hogwild, outcome: Outcome) -> int:
-    """Return how often a process stopped in the midst of an epoch while another was held up.
+    """Return how often one process stopped in the midst of an epoch while another was held up.
 
+    The most of any process. A stop that two saw, held up at the same time, is one.
     Where it was kept in a step itself meanwhile, that is no sign. Nor is it where the process was
     before, between or behind its epochs at any moment of that time: a wait there is another matter,
     and has another price.
@@ -79,17 +82,20 @@ def times_stopped(case: Hogwild, outcome: Outcome) -> int:
             f"what is told of processes that were kept in a step does not fit together: {numbers}"
         )
     who, begin_ns, end_ns, _ = stays
-    number = 0
-    for since_ns, until_ns, stopped in zip(*stays[1:], strict=True):
+    number: Counter[int] = Counter()
+    counted_until_ns: dict[int, int] = {}
+    for since_ns, until_ns, stopped in sorted(zip(*stays[1:], strict=True)):
         ends_ns = ended_ns[processes == stopped]
         per_epoch, rest = divmod(len(ends_ns), case.epochs)
-        if not per_epoch or rest:
+        if not per_epoch or rest or since_ns <= counted_until_ns.get(stopped, -1):
             continue
         first, last = ((ends_ns <= time_ns).sum() for time_ns in (since_ns, until_ns))
         is_in_an_epoch = all(taken % per_epoch for taken in range(first, last + 1))
         is_kept = (who == stopped) & (since_ns <= end_ns) & (begin_ns <= until_ns)
-        number += is_in_an_epoch and not is_kept.any()
-    return number
+        if is_in_an_epoch and not is_kept.any():
+            number[stopped] += 1
+            counted_until_ns[stopped] = until_ns
+    return max(number.values(), default=0)
 
 
 _MOST_STAYS = 5000

@@ -52,10 +52,14 @@ def test_the_oldest_kind_of_tar_is_read(read):
     """It has no magic: its first block is known by its sum, which some added up with signs."""
     plain = bytearray(tar_of(("sync.py", b"2")))
     plain[257:512] = bytes(255)
-    for name, is_signed in ((b"sync.py", False), (b"\xc3\xa4/sync.py", True)):
-        plain[: len(name)], plain[148:156] = name, b" " * 8
-        total = sum(plain[:512]) - is_signed * 256 * sum(byte > 127 for byte in plain[:512])
-        plain[148:156] = b"%06o\0 " % total
+    forms = (
+        (b"sync.py", b"%06o\0 "),
+        (b"\xc3\xa4/sync.py", b"%06o\0 "),
+        (b"a/sync.py", b" %06o\0"),
+    )
+    for name, form in forms:
+        plain[:100], plain[148:156] = name.ljust(100, b"\0"), b" " * 8
+        plain[148:156] = form % sum(byte - 256 * (byte > 127) for byte in plain[:512])
         assert set(read(bytes(plain)).files) == {"sync.py"}
 
 

@@ -319,13 +319,18 @@ def record(given, tmp_path):
 def held_up(record):
     """Hold this process up; return the processes that had stopped by then."""
     record.hold_up()
-    (stay,) = record.events("stayed")
-    return stay["stopped"]
+    return record.events("stayed")[-1]["stopped"]
+
+
+def has_met(record, process):
+    """Note that a process was at the first meeting, which is over."""
+    record.add("arrived", meeting=0, process=process)
+    record.add("stayed", process=process)
 
 
 def test_who_sleeps_while_another_is_held_up_has_stopped(record, other):
     sleeping = other()
-    record.add("arrived", meeting=0, process=sleeping)
+    has_met(record, sleeping)
     record.add("batch", process=sleeping)
     assert held_up(record) == [sleeping]
 
@@ -338,7 +343,7 @@ def test_who_asks_without_a_pause_while_another_is_held_up_has_stopped(record, o
             pass
 
     asking = other(ask)
-    record.add("arrived", meeting=0, process=asking)
+    has_met(record, asking)
     assert held_up(record) == [asking]
 
 
@@ -348,7 +353,7 @@ def test_who_takes_its_batches_while_another_is_held_up_has_not_stopped(record, 
             record.add("batch")
             time.sleep(0.01)
 
-    record.add("arrived", meeting=0, process=other(take_batches))
+    has_met(record, other(take_batches))
     assert held_up(record) == []
     assert len(record.events("batch")) >= 3
 
@@ -357,10 +362,36 @@ def test_who_has_ended_while_another_is_held_up_has_not_stopped(record):
     child = os.fork()
     if child == 0:
         os._exit(0)
-    record.add("arrived", meeting=0, process=child)
+    has_met(record, child)
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     assert held_up(record) == []
     os.waitpid(child, 0)
+
+
+def test_who_is_at_a_meeting_while_another_is_held_up_has_not_stopped(record, other):
+    record.add("arrived", meeting=0, process=other())
+    assert held_up(record) == []
+
+
+def test_work_of_processes_that_train_is_not_of_who_started_them(given, other):
+    """As where the process that starts the others trains as well."""
+
+    def start_what_works(process):
+        child = os.fork()
+        if child == 0:
+            while os.getppid() == process:
+                pass
+            os._exit(0)
+
+    waiting = given["waiting"]
+    parent = other(start_what_works)
+    give_up_s = time.monotonic() + 30
+    while not (children := Path(f"/proc/{parent}/task/{parent}/children").read_text().split()):
+        assert time.monotonic() < give_up_s
+    while waiting.activity(parent)[0] != "S":
+        assert time.monotonic() < give_up_s
+    assert not waiting._doings([str(parent)], set())[0]
+    assert waiting._doings([str(parent)], set(children))[0]
 
 
 def test_who_waits_for_what_it_has_started_is_not_at_rest(given, other):
@@ -374,9 +405,9 @@ def test_who_waits_for_what_it_has_started_is_not_at_rest(given, other):
 
     waiting_module, sleeping, waiting = given["waiting"], other(), other(start_what_works)
     give_up_s = time.monotonic() + 30
-    while waiting_module.activity(waiting)[0] != "S" or waiting_module._doings([waiting])[0]:
+    while waiting_module.activity(waiting)[0] != "S" or waiting_module._doings([waiting], set())[0]:
         assert time.monotonic() < give_up_s
-    while not waiting_module._doings([sleeping])[0]:
+    while not waiting_module._doings([sleeping], set())[0]:
         assert time.monotonic() < give_up_s
 
 

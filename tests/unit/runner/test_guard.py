@@ -44,6 +44,11 @@ REFUSED = {
         "u.module_from_spec(u.spec_from_file_location('x', os.getcwd() + '/x.so'))",
         "loads a compiled module that is not an installed one",
     ),
+    "a compiled module by a name that goes on after its end": (
+        "import _imp, os, importlib.machinery as m",
+        "_imp.create_dynamic(m.ModuleSpec('x', None, origin=os.getcwd() + '/x.so\\0'))",
+        "loads a compiled module that is not an installed one",
+    ),
     "a compiled module below a folder called as Python's own code": (
         "import importlib.machinery as m, importlib.util as u",
         "u.module_from_spec(m.ModuleSpec('x', m.ExtensionFileLoader('x', '<frozen x/x.so'), "
