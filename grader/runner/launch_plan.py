@@ -53,7 +53,8 @@ class CaseCall:
 
 
 MOST_TRACE_NUM_BYTES = 228 << 20
-"""Of the calls of a part, all ranks together: 1.5 million, two for each request that is waited for.
+"""Of the calls of a part, all ranks together, as they are before they are packed: 1.5 million, two
+for each request that is waited for.
 A submission that sends the arrays of our cases element by element makes a million. A case whose
 trace memory ran over keeps its last calls only, and so hardly counts."""
 

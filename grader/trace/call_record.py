@@ -17,7 +17,7 @@ RECORD = np.dtype(
     ]
 )
 """A call as it is kept: the fields of Call in their order, with numbers for names, one for all that
-is true or false, and where its waits begin. 132 bytes."""
+is true or false, and where its waits begin. 132 bytes; fewer when packed."""
 
 NAMES = ("function", "file", "made_by")
 """The fields that are numbers of names."""

@@ -166,10 +166,9 @@ class Calls(Sequence[Call]):
 
     @property
     def num_bytes(self) -> int:
-        """Return what these calls take of memory, with names and waits; compacted at most that.
+        """Return what these calls take of memory, with names and waits, or took before packing.
 
-        It depends on how many calls, waits and names there are, and not on how well they pack, so
-        that equal programs are treated alike.
+        So it does not depend on times: equal programs are treated alike.
         """
         num_numbers = len(self._waits) * _NO_WAITS.itemsize
         names = sum(map(str.__sizeof__, self._names))
