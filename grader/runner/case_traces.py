@@ -7,7 +7,7 @@ from dataclasses import replace
 from grader.judge.counting import num_bytes_kept
 from grader.judge.lower_case import name_lower_case
 from grader.runner.launch_plan import CaseTrace
-from grader.trace.calls import Calls, Trace
+from grader.trace.calls import Calls, Trace, compacted_trace
 
 
 class CaseTraces:
@@ -51,7 +51,7 @@ class CaseTraces:
         everything = self._read()
         seen = everything.of_phases(self._phases)
         num_others = everything.num_calls - seen.num_calls
-        return CaseTrace(began_ns, name_lower_case(seen).compacted(), num_others)
+        return CaseTrace(began_ns, compacted_trace(name_lower_case(seen)), num_others)
 
 
 def _without_calls(trace: Trace) -> Trace:

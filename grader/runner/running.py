@@ -25,6 +25,7 @@ from grader.runner.student_calls import StudentCalls
 from grader.runner.watch import Watch
 from grader.runner.wire import Frame
 from grader.trace import layout
+from grader.trace.calls import compacted_trace
 
 _TICK_S = 0.05
 _SETTLE_S = 2.0
@@ -159,7 +160,7 @@ class Run:
                 return RunFailure(Verdict.WRONG_ANSWER, told)
             results.append(result)
         student_calls = self._student_calls.of(trace, all_count=case.all_calls_count)
-        judged = name_lower_case(replace(student_calls, doubts=doubts)).compacted()
+        judged = compacted_trace(name_lower_case(replace(student_calls, doubts=doubts)))
         num_bytes = num_bytes_kept(judged)
         if num_bytes > self._trace_num_bytes_left:
             return answers.failure_of_many_calls(judged)

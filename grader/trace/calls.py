@@ -289,10 +289,12 @@ class Trace:
         wanted = [*phases]
         return self._with(lambda calls: calls.where(np.isin(calls.column("phase"), wanted)))
 
-    def compacted(self) -> "Trace":
-        """Return the same trace in no more memory than it needs."""
-        return self._with(Calls.compacted)
-
     def _with(self, change: Callable[[Calls], Calls]) -> "Trace":
         ranks = (replace(seen, calls=change(seen.calls)) for seen in self.ranks)
         return replace(self, ranks=tuple(ranks))
+
+
+def compacted_trace(trace: Trace) -> Trace:
+    """Return the same trace in no more memory than it needs."""
+    ranks = (replace(seen, calls=seen.calls.compacted()) for seen in trace.ranks)
+    return replace(trace, ranks=tuple(ranks))

@@ -5,7 +5,7 @@ import pytest
 
 from grader.judge.lower_case import name_lower_case
 from grader.trace.call_record import NAMES, RECORD
-from grader.trace.calls import Calls
+from grader.trace.calls import Calls, compacted_trace
 from grader.trace.packed_records import Records, compacted
 
 from ..judge.build import Run
@@ -126,5 +126,5 @@ def test_lower_case_calls_are_named_before_or_after():
     for number in range(MANY):
         run.send(0, 1, pickled=number % 2 == 0)
     named = name_lower_case(run.trace())
-    assert named.compacted() == named == name_lower_case(run.trace().compacted())
-    assert [call.made_by for call in named.compacted().ranks[0].calls[:2]] == ["comm.send", ""]
+    assert compacted_trace(named) == named == name_lower_case(compacted_trace(run.trace()))
+    assert [call.made_by for call in compacted_trace(named).ranks[0].calls[:2]] == ["comm.send", ""]
