@@ -261,7 +261,7 @@ def test_a_process_that_stops_twice_while_another_is_held_up_is_told():
         pytest.param((*STOPPED, (1, 6500, 9000, -1)), id="kept in a step itself"),
         pytest.param((*STOPPED[:1], (1, 6000, 7000, -1)), id="another that has not stopped"),
         pytest.param((STOPPED[0], (2, 2500, 3200, 1)), id="once, seen by two"),
-        pytest.param((STOPPED[0], (0, 2000, 3000, 0)), id="two, once each"),
+        pytest.param((STOPPED[0], (1, 5000, 6000, 0)), id="two, once each"),
     ],
 )
 def test_where_a_process_may_stop_it_is_not_told(told):
