@@ -28,6 +28,9 @@ from grader.trace import layout
 from grader.trace.calls import compacted_trace
 
 _TICK_S = 0.05
+_LONGEST_TICK_S = 0.25
+_TICK_SHARE = 0.01
+"""Of what a case has lasted: each look at its ranks costs the judge, and it may last for minutes."""
 _SETTLE_S = 2.0
 """How long the other ranks may take to show what they know after one has failed."""
 _SETTLED_S = 0.3
@@ -201,7 +204,8 @@ class Run:
         # To get ready is our own work, which a busy machine may delay.
         limit_s = limits.case_s if kind == "result" else limits.start_s
         while len(answers_by_rank) < self._plan.ranks:
-            for rank, frame in self._connections.poll(_TICK_S):
+            lasted_s = 0.0 if troubled else time.monotonic() - started_s
+            for rank, frame in self._connections.poll(_tick_s(lasted_s)):
                 # Our harness says once that the call is over, and always before it sends a result.
                 # The time is the result's: when to say so, a rank could choose.
                 if frame.kind == "finished" and kind == "result" and rank not in returned:
@@ -263,3 +267,8 @@ class Run:
         """Return what was refused to the ranks, each in one sentence, whatever came of it."""
         found = enumerate(rank_files.trace.refusal() for rank_files in self._files)
         return tuple(answers.refusal_text(rank, refusal) for rank, refusal in found if refusal)
+
+
+def _tick_s(lasted_s: float) -> float:
+    """Return for how long to wait for an answer before the ranks are looked at again."""
+    return min(max(_TICK_S, lasted_s * _TICK_SHARE), _LONGEST_TICK_S)

@@ -7,9 +7,13 @@ import shutil
 def started(program):
     """Return whether what lies below subprocess, and tells Python nothing, starts a program."""
     words, (out, into) = [os.fsencode(each) for each in program], os.pipe()
-    pid = _posixsubprocess.fork_exec(
-        words, words[:1], True, (into,), None, None, -1, -1, -1, -1, -1, -1, out, into, True, False, 0, None, None, None, -1, None, False
-    )
+    nothing = [None, None, None, -1, None, False]
+    try:
+        pid = _posixsubprocess.fork_exec(
+            words, words[:1], True, (into,), None, None, *[-1] * 6, out, into, True, False, 0, *nothing
+        )
+    except PermissionError:
+        return False
     os.close(into)
     os.close(out)
     return os.waitpid(pid, 0)[1] == 0
