@@ -30,7 +30,7 @@ from grader.trace.calls import compacted_trace
 _TICK_S = 0.05
 _LONGEST_TICK_S = 0.25
 _TICK_SHARE = 0.01
-"""Of what a case has lasted: each look at its ranks costs the judge, and it may last for minutes."""
+"""Of what a case has lasted, up to the longest: a look costs the judge, a case may take minutes."""
 _SETTLE_S = 2.0
 """How long the other ranks may take to show what they know after one has failed."""
 _SETTLED_S = 0.3

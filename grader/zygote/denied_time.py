@@ -4,11 +4,16 @@ The kernel tells of each thread how long it ran, and how long it waited for a co
 Linux's documentation of the scheduler). A run may ask for more cores than there are, as ranks that
 poll do. Waiting for that reason is not time denied by others, so a run is compared with what it
 would get on an idle machine.
+
+What ran is counted by process: threads and processes that come and go between two looks, seen by
+none, are the run's own, too.
 """
 
 import os
+import resource
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 _MIN_PAUSE_S = 0.25
@@ -16,8 +21,25 @@ _PAUSE_PER_COST = 40.0
 """On a desktop with many processes, looking at all of them may not become the work."""
 _PROC = Path("/proc")
 
-Thread = tuple[int, int]
-"""Process and thread."""
+_CLOCK_OF_ALL_THREADS = 2
+_CHILDREN_USER, _CHILDREN_SYSTEM = 13, 14
+"""Where /proc/PID/stat has them, counted from the state of the process."""
+_TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Times:
+    """What the kernel tells of a process, all in nanoseconds."""
+
+    ran: int = 0
+    """All of its threads together, those that have ended too."""
+    children_ran: int = 0
+    """Those that have ended, and that it has waited for, with all that they have waited for."""
+    waited: Mapping[int, int] = field(default_factory=dict)
+    """For a core, by thread."""
+
+
+_NEW = Times()
 
 
 class DeniedTime:
@@ -26,7 +48,8 @@ class DeniedTime:
     def __init__(self, num_cores: int) -> None:
         """num_cores: that the run may use."""
         self._num_cores = num_cores
-        self._seen: dict[Thread, tuple[int, int]] = {}
+        self._seen: dict[int, Times] = {}
+        self._ended_ns = _ran_by_those_we_waited_for_ns()
         self._looked_s = time.monotonic()
         self._next_s = self._looked_s + _MIN_PAUSE_S
         self.total_s = 0.0
@@ -39,16 +62,21 @@ class DeniedTime:
     def look(self, pids: Collection[int]) -> None:
         """Take note of what these processes, which are all of the run, got and wanted."""
         began_s = time.monotonic()
-        now = {thread: times for pid in pids for thread, times in _times_of(pid).items()}
-        ran_ns = waited_ns = 0
-        for thread, (ran, waited) in now.items():
-            # A thread that is new began at zero, since the last look.
-            ran_before, waited_before = self._seen.get(thread, (0, 0))
-            ran_ns += max(0, ran - ran_before)
-            waited_ns += max(0, waited - waited_before)
+        now = {pid: times for pid in pids if (times := _times_of(pid)) is not None}
+        ended_ns = _ran_by_those_we_waited_for_ns()
+        ran_ns, waited_ns, newly_ended_ns = 0, 0, ended_ns - self._ended_ns
+        for pid, times in now.items():
+            # What is new began at zero, since the last look.
+            before = self._seen.get(pid, _NEW)
+            ran_ns += max(0, times.ran - before.ran)
+            newly_ended_ns += max(0, times.children_ran - before.children_ran)
+            for thread, waited in times.waited.items():
+                waited_ns += max(0, waited - before.waited.get(thread, 0))
+        gone = (times for pid, times in self._seen.items() if pid not in now)
+        ran_ns += max(0, newly_ended_ns - sum(each.ran + each.children_ran for each in gone))
         lasted_s = began_s - self._looked_s
         self.total_s += denied_s(lasted_s, ran_ns / 1e9, waited_ns / 1e9, self._num_cores)
-        self._seen, self._looked_s = now, began_s
+        self._seen, self._ended_ns, self._looked_s = now, ended_ns, began_s
         cost_s = time.monotonic() - began_s
         self._next_s = began_s + max(_MIN_PAUSE_S, cost_s * _PAUSE_PER_COST)
 
@@ -68,16 +96,33 @@ def denied_s(lasted_s: float, ran_s: float, waited_s: float, num_cores: int) -> 
     return min(lasted_s, wanted_s) * (1.0 - share)
 
 
-def _times_of(pid: int) -> dict[Thread, tuple[int, int]]:
-    """Return for each thread how long it ran and waited, in nanoseconds; none where nobody tells.
+def _ran_by_those_we_waited_for_ns() -> int:
+    """Return how long our own children ran that have ended: what a run leaves behind is ours."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return int((usage.ru_utime + usage.ru_stime) * 1e9)
 
-    A process may end while we look, and a kernel may be built to tell nothing.
-    """
-    found = {}
+
+def _times_of(pid: int) -> Times | None:
+    """Return what is told of a process; None of one that ends while we look."""
+    folder = _PROC / str(pid)
     try:
-        for name in os.listdir(_PROC / str(pid) / "task"):  # noqa: PTH208 - many of them, often
-            ran, waited, _ = (_PROC / str(pid) / "task" / name / "schedstat").read_bytes().split()
-            found[pid, int(name)] = int(ran), int(waited)
-    except (OSError, ValueError):
-        pass
-    return found
+        ran_ns = time.clock_gettime_ns((~pid << 3) | _CLOCK_OF_ALL_THREADS)
+        # The name before it may have any character.
+        told = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+        waited_ns = {
+            int(name): waited
+            for name in os.listdir(folder / "task")  # noqa: PTH208 - many of them, often
+            if (waited := _waited_ns(folder / "task" / name)) is not None
+        }
+    except (OSError, IndexError):
+        return None
+    children_ticks = int(told[_CHILDREN_USER]) + int(told[_CHILDREN_SYSTEM])
+    return Times(ran_ns, children_ticks * _TICK_NS, waited_ns)
+
+
+def _waited_ns(thread: Path) -> int | None:
+    """Return how long a thread has waited; None of one that has ended, or where nobody tells."""
+    try:
+        return int((thread / "schedstat").read_bytes().split()[1])
+    except (OSError, IndexError):
+        return None

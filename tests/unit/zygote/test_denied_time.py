@@ -1,13 +1,15 @@
 """What a machine denies a run is what others had while the run could have had it."""
 
 import os
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
-from grader.zygote.denied_time import DeniedTime, denied_s
+from grader.zygote.denied_time import DeniedTime, _times_of, denied_s
 
 SPIN = "while True: pass"
 
@@ -75,39 +77,147 @@ def test_processes_that_ask_for_more_than_there_is_are_denied_nothing_by_that():
     assert alone_s < 0.7 * one_s
 
 
-def test_a_process_that_is_gone_and_a_kernel_that_tells_nothing_deny_nothing(monkeypatch, tmp_path):
+def test_a_process_that_is_gone_and_a_kernel_that_tells_nothing_deny_nothing(told):
     """The clock alone counts then."""
-    denied = DeniedTime(2)
-    denied.look([1 << 22])
-    folder = tmp_path / "7" / "task" / "7"
-    folder.mkdir(parents=True)
-    (folder / "schedstat").write_text("0 0 0\n")
-    monkeypatch.setattr("grader.zygote.denied_time._PROC", tmp_path)
-    denied.look([7])
-    assert denied.total_s == 0.0
+    told(7, ran_s=0.0, waited_s={})
+    told.look([7])
+    told.look([1 << 22])
+    assert told.denied.total_s == 0.0
 
 
-def test_looks_are_added_up(monkeypatch, tmp_path):
+class Told:
+    """A kernel that tells what it is told to, of looks that are a second apart."""
+
+    def __init__(self, monkeypatch, folder):
+        self._folder = folder
+        self._ran_ns = {}
+        self._by_us_s = 0.0
+        self._now_s = 0.0
+        module = "grader.zygote.denied_time"
+        monkeypatch.setattr(f"{module}._PROC", folder)
+        monkeypatch.setattr(f"{module}.time.monotonic", lambda: self._now_s)
+        monkeypatch.setattr(f"{module}.time.clock_gettime_ns", self._ran_of)
+        monkeypatch.setattr(f"{module}._ran_by_those_we_waited_for_ns", self._ended_ns)
+        self.denied = DeniedTime(2)
+
+    def __call__(self, pid, *, ran_s, waited_s, children_s=0.0):
+        """Tell this of a process from now on; waited_s: by thread."""
+        shutil.rmtree(self._folder / str(pid), ignore_errors=True)
+        self._ran_ns[(~pid << 3) | 2] = round(ran_s * 1e9)
+        for thread, seconds in waited_s.items():
+            folder = self._folder / str(pid) / "task" / str(thread)
+            folder.mkdir(parents=True)
+            (folder / "schedstat").write_text(f"1 {seconds * 1e9:.0f} 5\n")
+        if not waited_s:
+            (self._folder / str(pid) / "task").mkdir(parents=True)
+        ticks = round(children_s * os.sysconf("SC_CLK_TCK"))
+        fields = ["S", *["0"] * 12, str(ticks), "0", "20"]
+        (self._folder / str(pid) / "stat").write_text(f"{pid} (a) b) {' '.join(fields)}\n")
+
+    def ended_below_us(self, ran_s):
+        """Tell that we have waited for a process which ran that long."""
+        self._by_us_s += ran_s
+
+    def look(self, pids):
+        """Return what was denied in the last second."""
+        before_s = self.denied.total_s
+        self._now_s += 1.0
+        self.denied.look(pids)
+        return pytest.approx(self.denied.total_s - before_s)
+
+    def _ran_of(self, clock):
+        if clock not in self._ran_ns:
+            raise OSError
+        return self._ran_ns[clock]
+
+    def _ended_ns(self):
+        return round(self._by_us_s * 1e9)
+
+
+@pytest.fixture
+def told(monkeypatch, tmp_path):
+    return Told(monkeypatch, tmp_path)
+
+
+def test_looks_are_added_up(told):
     """Each counts what has come since the last one; a thread that has ended takes nothing back."""
-    monkeypatch.setattr("grader.zygote.denied_time._PROC", tmp_path)
-    clock_s = iter([0.0, *(s for look in (1.0, 2.0, 3.0) for s in (look, look))])
-    monkeypatch.setattr("grader.zygote.denied_time.time.monotonic", lambda: next(clock_s))
-    denied = DeniedTime(2)
+    told(7, ran_s=0.5, waited_s={7: 0.5})
+    assert told.look([7]) == 0.5
+    told(7, ran_s=1.25, waited_s={7: 0.75, 8: 0.0})
+    assert told.look([7]) == 0.25
+    told(7, ran_s=1.25, waited_s={7: 1.75})
+    assert told.look([7]) == 1.0
+    assert told.denied.total_s == pytest.approx(1.75)
 
-    def tell(thread, ran_s, waited_s):
-        folder = tmp_path / "7" / "task" / thread
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "schedstat").write_text(f"{ran_s * 1e9:.0f} {waited_s * 1e9:.0f} 5\n")
 
-    tell("7", 0.5, 0.5)
-    denied.look([7])
-    assert denied.total_s == pytest.approx(0.5)
-    tell("7", 1.25, 0.75)
-    tell("8", 0.0, 0.0)
-    denied.look([7])
-    assert denied.total_s == pytest.approx(0.75)
-    (tmp_path / "7" / "task" / "8" / "schedstat").unlink()
-    (tmp_path / "7" / "task" / "8").rmdir()
-    tell("7", 1.25, 1.75)
-    denied.look([7])
-    assert denied.total_s == pytest.approx(1.75)
+def test_threads_that_no_look_sees_are_the_runs_own(told):
+    """One thread waits for a core while others of its process have both, each for a moment."""
+    told(7, ran_s=2.0, waited_s={7: 0.9})
+    assert told.look([7]) == 0.0
+    told(7, ran_s=2.1, waited_s={7: 1.8})
+    assert told.look([7]) == 0.9
+
+
+def test_processes_that_no_look_sees_are_the_runs_own(told):
+    """Whether the run has waited for them, or left that to us."""
+    told(7, ran_s=0.1, waited_s={7: 0.9}, children_s=1.9)
+    assert told.look([7]) == 0.0
+    told(7, ran_s=0.2, waited_s={7: 1.8}, children_s=1.9)
+    told.ended_below_us(1.9)
+    assert told.look([7]) == 0.0
+
+
+def test_what_a_look_has_seen_of_a_process_is_not_counted_again_when_it_ends(told):
+    """It ran for ten seconds in all, of which it ran a tenth in the last one."""
+    told(7, ran_s=0.0, waited_s={7: 0.0})
+    told(8, ran_s=9.9, waited_s={8: 0.0})
+    told.look([7, 8])
+    told(7, ran_s=0.1, waited_s={7: 0.8}, children_s=10.0)
+    assert told.look([7]) == 0.8
+
+
+def test_one_that_ends_beside_it_takes_nothing_from_a_thread_that_waits(told):
+    """A thread may end between the list of all and the look at it."""
+    told(7, ran_s=0.5, waited_s={7: 0.5})
+    (told._folder / "7" / "task" / "9").mkdir()
+    assert told.look([7]) == 0.5
+
+
+def test_the_kernels_own_counts_of_a_process_whose_threads_end():
+    """What its threads ran is told after their end."""
+    spin = "sum(range(5_000_000))"
+    code = (
+        "import threading\n"
+        f"thread = threading.Thread(target=lambda: {spin})\n"
+        "thread.start(); thread.join(); print(flush=True); input()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        process.stdout.readline()
+        times = _times_of(process.pid)
+        (of_thread,) = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
+        own_ns = int(of_thread.read_text().split()[0])
+    finally:
+        process.communicate(b"\n")
+    assert times.ran > 1.5 * own_ns
+    assert list(times.waited) == [process.pid]
+
+
+def test_the_kernels_own_counts_of_children_that_have_ended():
+    """They are told in ticks of the clock."""
+    code = (
+        "import os\n"
+        "if os.fork() == 0: sum(range(20_000_000)); os._exit(0)\n"
+        "print(os.wait3(0)[2].ru_utime, flush=True); input()"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        ran_s = float(process.stdout.readline())
+        children_s = _times_of(process.pid).children_ran / 1e9
+    finally:
+        process.communicate(b"\n")
+    assert children_s == pytest.approx(ran_s, abs=0.05)
