@@ -139,7 +139,7 @@ class Watch:
             return RunFailure(
                 Verdict.TIME_LIMIT_EXCEEDED,
                 f"{lasted.words(limit_s)}: the calls are said to have returned, but not all "
-                "results have arrived",
+                "results had arrived by then",
             )
         self._have_stacks_dumped(late)
         places = []

@@ -50,6 +50,8 @@ class DeniedTime:
         self._num_cores = num_cores
         self._seen: dict[int, Times] = {}
         self._ended_ns = _ran_by_those_we_waited_for_ns()
+        self._known_of_ended_ns = 0
+        """What was seen of processes that are gone, and is still to be told of their parents."""
         self._looked_s = time.monotonic()
         self._next_s = self._looked_s + _MIN_PAUSE_S
         self.total_s = 0.0
@@ -60,20 +62,25 @@ class DeniedTime:
         return time.monotonic() >= self._next_s
 
     def look(self, pids: Collection[int]) -> None:
-        """Take note of what these processes, which are all of the run, got and wanted."""
+        """Take note of what these processes, which are all of the run, got and wanted.
+
+        Those that have ended are among them, until somebody has waited for them.
+        """
         began_s = time.monotonic()
         now = {pid: times for pid in pids if (times := _times_of(pid)) is not None}
         ended_ns = _ran_by_those_we_waited_for_ns()
-        ran_ns, waited_ns, newly_ended_ns = 0, 0, ended_ns - self._ended_ns
+        ran_ns, waited_ns, told_of_ended_ns = 0, 0, ended_ns - self._ended_ns
         for pid, times in now.items():
             # What is new began at zero, since the last look.
             before = self._seen.get(pid, _NEW)
             ran_ns += max(0, times.ran - before.ran)
-            newly_ended_ns += max(0, times.children_ran - before.children_ran)
+            told_of_ended_ns += max(0, times.children_ran - before.children_ran)
             for thread, waited in times.waited.items():
                 waited_ns += max(0, waited - before.waited.get(thread, 0))
         gone = (times for pid, times in self._seen.items() if pid not in now)
-        ran_ns += max(0, newly_ended_ns - sum(each.ran + each.children_ran for each in gone))
+        known_ns = self._known_of_ended_ns + sum(each.ran + each.children_ran for each in gone)
+        ran_ns += max(0, told_of_ended_ns - known_ns)
+        self._known_of_ended_ns = max(0, known_ns - told_of_ended_ns)
         lasted_s = began_s - self._looked_s
         self.total_s += denied_s(lasted_s, ran_ns / 1e9, waited_ns / 1e9, self._num_cores)
         self._seen, self._ended_ns, self._looked_s = now, ended_ns, began_s

@@ -17,7 +17,7 @@ class Process:
     pid: int
     parent: int
     has_ended: bool
-    """Only its entry is left, until its parent takes note (or its last thread ends)."""
+    """Only its entry is left, until its parent takes note."""
 
 
 def all_processes() -> list[Process]:
@@ -35,8 +35,8 @@ def is_alive(pid: int) -> bool:
     return process is not None and not process.has_ended
 
 
-def descendants(ancestor: int) -> list[int]:
-    """Return every process below this one that has not ended."""
+def descendants(ancestor: int, *, with_ended: bool = False) -> list[int]:
+    """Return every process below this one that has not ended, or that has an entry at all."""
     processes = all_processes()
     tree = {ancestor}
     grew = True
@@ -46,7 +46,11 @@ def descendants(ancestor: int) -> list[int]:
             if process.parent in tree and process.pid not in tree:
                 tree.add(process.pid)
                 grew = True
-    return [each.pid for each in processes if each.pid in tree - {ancestor} and not each.has_ended]
+    return [
+        each.pid
+        for each in processes
+        if each.pid in tree - {ancestor} and (with_ended or not each.has_ended)
+    ]
 
 
 def is_below(pid: int, ancestor: int) -> bool:
@@ -91,4 +95,12 @@ def _process(pid: int) -> Process | None:
         return None
     finally:
         os.close(descriptor)
-    return Process(pid, int(fields[1]), fields[0].decode() in _ENDED)
+    return Process(pid, int(fields[1]), fields[0].decode() in _ENDED and not _has_threads(pid))
+
+
+def _has_threads(pid: int) -> bool:
+    """Return whether threads outlive the first one, by whose state a process goes."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) > 1  # noqa: PTH208 - as above
+    except OSError:
+        return False

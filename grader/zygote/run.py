@@ -219,7 +219,8 @@ class Run:
     def denied_s(self) -> float:
         """Return for how long, up to now, the machine has kept the run waiting."""
         supervisor = self._supervisor.pid if self._supervisor is not None else -1
-        self._denied.look([pid for pid in descendants(os.getpid()) if pid != supervisor])
+        pids = descendants(os.getpid(), with_ended=True)
+        self._denied.look([pid for pid in pids if pid != supervisor])
         return self._denied.total_s
 
     def _used_memory(self) -> int:

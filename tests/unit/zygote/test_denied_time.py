@@ -9,7 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from grader.zygote.denied_time import DeniedTime, _times_of, denied_s
+from grader.zygote.denied_time import (
+    DeniedTime,
+    _ran_by_those_we_waited_for_ns,
+    _times_of,
+    denied_s,
+)
 
 SPIN = "while True: pass"
 
@@ -168,11 +173,23 @@ def test_processes_that_no_look_sees_are_the_runs_own(told):
 
 
 def test_what_a_look_has_seen_of_a_process_is_not_counted_again_when_it_ends(told):
-    """It ran for ten seconds in all, of which it ran a tenth in the last one."""
+    """It ran ten seconds, a tenth in the last one; those whose end it waited for ran five."""
+    told(7, ran_s=0.0, waited_s={7: 0.0})
+    told(8, ran_s=9.9, waited_s={8: 0.0}, children_s=5.0)
+    told.look([7, 8])
+    told(7, ran_s=0.1, waited_s={7: 0.8}, children_s=15.0)
+    assert told.look([7]) == 0.8
+
+
+def test_a_process_that_is_waited_for_later_is_not_counted_again(told):
+    """Between its end and that, a look sees neither it nor what its parent is told."""
     told(7, ran_s=0.0, waited_s={7: 0.0})
     told(8, ran_s=9.9, waited_s={8: 0.0})
     told.look([7, 8])
-    told(7, ran_s=0.1, waited_s={7: 0.8}, children_s=10.0)
+    told(7, ran_s=0.2, waited_s={7: 0.8})
+    assert told.look([7]) == 0.8
+    told.ended_below_us(10.0)
+    told(7, ran_s=0.3, waited_s={7: 1.6})
     assert told.look([7]) == 0.8
 
 
@@ -183,41 +200,48 @@ def test_one_that_ends_beside_it_takes_nothing_from_a_thread_that_waits(told):
     assert told.look([7]) == 0.5
 
 
-def test_the_kernels_own_counts_of_a_process_whose_threads_end():
-    """What its threads ran is told after their end."""
-    spin = "sum(range(5_000_000))"
-    code = (
-        "import threading\n"
-        f"thread = threading.Thread(target=lambda: {spin})\n"
-        "thread.start(); thread.join(); print(flush=True); input()"
-    )
+def told_by_the_kernel(code):
+    """Return what a process that runs this prints, and what is told of it and its threads then."""
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-I", "-S", "-c", f"{code}\ninput()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
     )
     try:
-        process.stdout.readline()
-        times = _times_of(process.pid)
-        (of_thread,) = Path(f"/proc/{process.pid}/task").glob("*/schedstat")
-        own_ns = int(of_thread.read_text().split()[0])
+        printed = process.stdout.readline()
+        own = Path(f"/proc/{process.pid}/task/{process.pid}/schedstat").read_text()
+        return float(printed), _times_of(process.pid), int(own.split()[0])
     finally:
         process.communicate(b"\n")
-    assert times.ran > 1.5 * own_ns
-    assert list(times.waited) == [process.pid]
+
+
+def test_the_kernels_own_counts_of_a_process_whose_threads_end():
+    """What its threads ran is told after their end; which may be a moment after it is seen."""
+    _, times, own_ns = told_by_the_kernel(
+        "import os, threading\n"
+        "thread = threading.Thread(target=lambda: sum(range(5_000_000)))\n"
+        "thread.start(); thread.join()\n"
+        "while len(os.listdir('/proc/self/task')) > 1: pass\n"
+        "print(0, flush=True)"
+    )
+    assert times.ran > own_ns + 10_000_000
+    assert len(times.waited) == 1
 
 
 def test_the_kernels_own_counts_of_children_that_have_ended():
     """They are told in ticks of the clock."""
-    code = (
+    ran_s, times, _ = told_by_the_kernel(
         "import os\n"
         "if os.fork() == 0: sum(range(20_000_000)); os._exit(0)\n"
-        "print(os.wait3(0)[2].ru_utime, flush=True); input()"
+        "used = os.wait3(0)[2]\n"
+        "print(used.ru_utime + used.ru_stime, flush=True)"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    try:
-        ran_s = float(process.stdout.readline())
-        children_s = _times_of(process.pid).children_ran / 1e9
-    finally:
-        process.communicate(b"\n")
-    assert children_s == pytest.approx(ran_s, abs=0.05)
+    assert times.children_ran / 1e9 == pytest.approx(ran_s, abs=0.05)
+
+
+def test_what_we_have_waited_for_is_told_in_nanoseconds():
+    """Of a child that says itself how long it ran."""
+    before_ns = _ran_by_those_we_waited_for_ns()
+    code = "import time; sum(range(20_000_000)); print(time.process_time_ns())"
+    ran_ns = int(subprocess.check_output([sys.executable, "-I", "-S", "-c", code]))
+    assert ran_ns <= _ran_by_those_we_waited_for_ns() - before_ns <= 1.5 * ran_ns + 1e8

@@ -3,12 +3,13 @@
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from grader.zygote.processes import descendants, is_below, owned_by
+from grader.zygote.processes import descendants, is_alive, is_below, owned_by
 
 DEADLINE_S = 30
 NOT_DUMPABLE = "import ctypes, time; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); print(flush=True); "
@@ -27,6 +28,39 @@ def test_a_grandchild_is_a_descendant():
         os.kill(grandchild, signal.SIGKILL)
         child.wait()
         child.stdout.close()
+
+
+def test_a_process_lives_as_long_as_any_of_its_threads():
+    """Its state is that of the first one. What has ended is found where that is asked for."""
+    code = (
+        "import ctypes, threading, time\n"
+        "threading.Thread(target=time.sleep, args=(1000,)).start()\n"
+        "print(flush=True); ctypes.CDLL(None).pthread_exit(None)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        wait_until(lambda: state_of(process.pid) == "Z")
+        assert process.pid in descendants(os.getpid()) and is_alive(process.pid)
+        process.kill()
+        wait_until(lambda: process.pid not in descendants(os.getpid()))
+        assert process.pid in descendants(os.getpid(), with_ended=True)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+    assert process.pid not in descendants(os.getpid(), with_ended=True)
+
+
+def wait_until(holds):
+    until_s = time.monotonic() + DEADLINE_S
+    while not holds():
+        assert time.monotonic() < until_s
+        time.sleep(0.01)
+
+
+def state_of(pid):
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="starts processes of another user")
