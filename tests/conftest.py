@@ -5,6 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from sample import is_drawn, turn_of_commit
 from xdist.scheduler import LoadScopeScheduling
 
 _HERE = Path(__file__).parent
@@ -31,19 +32,46 @@ class _OneAtATime(LoadScopeScheduling):
     """Gives the tests that must not run beside each other to one worker, and each other to any."""
 
     def _split_scope(self, nodeid: str) -> str:
-        if nodeid.removeprefix(f"{_HERE.name}/").startswith(_TOGETHER):
+        if _below(nodeid).startswith(_TOGETHER):
             return nodeid.partition("::")[0]
         return "machine" if _is_alone(nodeid) else nodeid
 
 
+def _below(nodeid: str) -> str:
+    return nodeid.removeprefix(f"{_HERE.name}/")
+
+
 def _is_alone(nodeid: str) -> bool:
-    below = nodeid.removeprefix(f"{_HERE.name}/")
-    return below.startswith(_ALONE) and not below.startswith(_BESIDE)
+    return _below(nodeid).startswith(_ALONE) and not _below(nodeid).startswith(_BESIDE)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make test` end within the time that a push can wait for."""
+    parser.addoption(
+        "--one-in",
+        type=int,
+        default=1,
+        metavar="N",
+        help="of labelled submissions and attacks grade one in N, others at another commit",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    """Say what is left out."""
+    one_in = config.option.one_in
+    if one_in == 1:
+        return None
+    turn = turn_of_commit(one_in) + 1
+    return f"labelled submissions and attacks: one in {one_in}, share {turn} of {one_in}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with those that wait for each other: all others find a place beside them."""
-    items.sort(key=lambda item: not _is_alone(item.nodeid))
+    one_in = config.option.one_in
+    turn = turn_of_commit(one_in)
+    drawn = [item for item in items if is_drawn(_below(item.nodeid), turn, one_in)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(drawn)])
+    items[:] = sorted(drawn, key=lambda item: not _is_alone(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
