@@ -1,6 +1,6 @@
 """Nothing a submission does changes a mark: attacks in real containers, beside honest controls.
 
-`make acceptance` grades all, a control beside each; `make test` a third, others at another commit,
+`make acceptance` grades all, a control beside each; `make test` a quarter, others at another commit,
 and of all attacks every third has a control.
 
 Needs the image that `make image` builds. Without a Docker daemon these tests are skipped, but not
