@@ -28,8 +28,8 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(f"the calls of rank {rank} were not recorded: nothing is proven")
         if seen.truncated:
             raise NotProven(
-                f"rank {rank} made more calls than were kept ({len(seen.calls)} were): what it "
-                "did after them is not proven"
+                f"rank {rank} made more calls than are kept of one case: what it did is not "
+                "proven; a solution needs far fewer"
             )
         is_known = seen.calls.function_is(ALL.__contains__)
         unreadable = ~is_known | (_are_messages(seen.calls) & ~_are_readable(seen.calls, trace))

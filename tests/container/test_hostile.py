@@ -1,7 +1,7 @@
 """Nothing a submission does changes a mark: attacks in real containers, beside honest controls.
 
-`make acceptance` grades all, a control beside each; `make test` a quarter, others at another commit,
-and of all attacks every third has a control.
+`make acceptance` grades all, a control beside each; `make test` a quarter, others at another
+commit, and of all attacks every third has a control.
 
 Needs the image that `make image` builds. Without a Docker daemon these tests are skipped, but not
 where CI=true: there a skipped container test is a failure.
