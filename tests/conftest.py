@@ -5,7 +5,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from sample import is_drawn, turn_of_commit
+from sample import is_drawn
 from xdist.scheduler import LoadScopeScheduling
 
 _HERE = Path(__file__).parent
@@ -52,26 +52,37 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="of labelled submissions and attacks grade one in N, others at another commit",
+        help="of labelled submissions and attacks grade one in N",
+    )
+    parser.addoption(
+        "--turn",
+        type=int,
+        default=0,
+        metavar="K",
+        help="which ones: N turns after each other are all",
     )
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     """Say what is left out."""
-    one_in = config.option.one_in
-    if one_in == 1:
+    one_in, turn = config.option.one_in, config.option.turn
+    if one_in <= 1:
         return None
-    turn = turn_of_commit(one_in) + 1
-    return f"labelled submissions and attacks: one in {one_in}, share {turn} of {one_in}"
+    return (
+        f"labelled submissions and attacks: one in {one_in}, those of turn {turn % one_in} "
+        f"(--one-in {one_in} --turn {turn % one_in})"
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with those that wait for each other: all others find a place beside them."""
-    one_in = config.option.one_in
-    turn = turn_of_commit(one_in)
-    drawn = [item for item in items if is_drawn(_below(item.nodeid), turn, one_in)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(drawn)])
-    items[:] = sorted(drawn, key=lambda item: not _is_alone(item.nodeid))
+    one_in, turn = config.option.one_in, config.option.turn
+    if one_in > 1:
+        drawn = [is_drawn(_below(item.nodeid), turn=turn, one_in=one_in) for item in items]
+        left_out = [item for item, is_in in zip(items, drawn, strict=True) if not is_in]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item, is_in in zip(items, drawn, strict=True) if is_in]
+    items.sort(key=lambda item: not _is_alone(item.nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

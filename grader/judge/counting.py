@@ -28,8 +28,8 @@ def assert_not_truncated(trace: Trace) -> None:
             raise NotProven(f"the calls of rank {rank} were not recorded: nothing is proven")
         if seen.truncated:
             raise NotProven(
-                f"rank {rank} made more calls than are kept of one case: what it did is not "
-                "proven; a solution needs far fewer"
+                f"more calls were made than are kept of rank {rank}: what it did is not proven; "
+                "a solution needs far fewer"
             )
         is_known = seen.calls.function_is(ALL.__contains__)
         unreadable = ~is_known | (_are_messages(seen.calls) & ~_are_readable(seen.calls, trace))

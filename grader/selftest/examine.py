@@ -154,5 +154,7 @@ def _living_user(process: Path) -> str:
         status = (process / "status").read_text()
     except OSError:
         return ""
-    has_ended = status_field(status, "State")[:1] in ("Z", "X")
+    # Its state is that of its first thread, which others may outlive.
+    has_threads = int(status_field(status, "Threads") or 0) > 1
+    has_ended = status_field(status, "State")[:1] in ("Z", "X") and not has_threads
     return "" if has_ended else status_field(status, "Uid").split()[0]

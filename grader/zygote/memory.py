@@ -47,16 +47,27 @@ class MemoryOfDescendants:
 def private_num_bytes(pid: int) -> int:
     """Return the memory of a process without what it maps from files, such as libraries."""
     try:
-        resident, shared = map(int, Path(f"/proc/{pid}/statm").read_text().split()[1:3])
+        text = Path(f"/proc/{_thread_of(pid)}/statm").read_text()
+        resident, shared = map(int, text.split()[1:3])
     except (OSError, ValueError):
         return 0
     return (resident - shared) * _PAGE_NUM_BYTES
 
 
+def _thread_of(pid: int) -> int:
+    """Return a thread that is told the memory of its process: not a first one that has ended.
+
+    Raises OSError when there is no such process.
+    """
+    if Path(f"/proc/{pid}/statm").read_text().split()[0] != "0":
+        return pid
+    return max(int(thread.name) for thread in Path(f"/proc/{pid}/task").iterdir())
+
+
 def _proportional_num_bytes(pid: int) -> int | None:
     """Return the same, each page divided by how many share it; None if nobody tells."""
     try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        lines = Path(f"/proc/{_thread_of(pid)}/smaps_rollup").read_text().splitlines()
     except FileNotFoundError:
         return 0 if not Path(f"/proc/{pid}").exists() else None
     except ProcessLookupError:

@@ -1,7 +1,7 @@
 """Which tests `make test` draws."""
 
 import pytest
-from sample import is_drawn, turn_of_commit
+from sample import is_drawn
 
 LABELS = "test_submissions.py::test_submission_gets_its_verdict_for_the_right_reason"
 ATTACKS = "container/test_hostile.py::test_attack_gains_nothing"
@@ -11,7 +11,7 @@ ATTACKS = "container/test_hostile.py::test_attack_gains_nothing"
 def test_each_grading_of_a_submission_is_drawn_in_one_turn(test):
     """And in none are there many more than in another."""
     names = [f"{test}[number_{number}]" for number in range(300)]
-    turns = [[name for name in names if is_drawn(name, turn, 3)] for turn in range(3)]
+    turns = [[name for name in names if is_drawn(name, turn=turn, one_in=3)] for turn in range(3)]
     assert sorted(name for turn in turns for name in turn) == sorted(names)
     assert min(map(len, turns)) > 60
 
@@ -23,20 +23,16 @@ def test_all_else_is_drawn_in_each_turn():
         "container/test_hostile.py::test_control_keeps_its_marks[honest]",
         "unit/judge/test_values.py::test_a",
     ):
-        assert all(is_drawn(test, turn, 3) for turn in range(3))
+        assert all(is_drawn(test, turn=turn, one_in=3) for turn in range(3))
 
 
-def test_one_in_one_is_all():
-    """That is what every command but `make test` asks for."""
-    assert is_drawn(f"{LABELS}[a]", turn_of_commit(1), 1)
-
-
-def test_a_turn_is_that_of_the_commit(monkeypatch, tmp_path):
-    """Where git knows none, it is the first."""
-    assert turn_of_commit(3) == turn_of_commit(3) in range(3)
-    monkeypatch.setattr("sample._ROOT", tmp_path)
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    assert turn_of_commit(3) == 0
+def test_turns_come_again():
+    """A turn is a number of commits and days."""
+    names = [f"{LABELS}[number_{number}]" for number in range(30)]
+    late, early = (
+        [name for name in names if is_drawn(name, turn=turn, one_in=4)] for turn in (4002, 2)
+    )
+    assert late == early != []
 
 
 def test_the_names_of_what_is_drawn_from_are_right(pytestconfig):
@@ -45,4 +41,4 @@ def test_the_names_of_what_is_drawn_from_are_right(pytestconfig):
     for test in (LABELS, ATTACKS):
         file, _, function = test.partition("::")
         assert f"def {function}(" in (folder / file).read_text()
-        assert not all(is_drawn(f"{test}[{n}]", 0, 3) for n in range(9))
+        assert not all(is_drawn(f"{test}[{n}]", turn=0, one_in=3) for n in range(9))

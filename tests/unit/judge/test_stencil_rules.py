@@ -129,7 +129,7 @@ def test_an_incomplete_or_doubtful_trace_proves_nothing(rule):
     with pytest.raises(NotProven, match="evidence does not agree"):
         rule(Trace(run.trace().ranks, doubts=("two counts differ",)))
     run.state(1, truncated=True)
-    with pytest.raises(NotProven, match="rank 1 made more calls than are kept"):
+    with pytest.raises(NotProven, match="more calls were made than are kept of rank 1"):
         rule(run.trace())
 
 

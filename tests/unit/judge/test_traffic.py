@@ -497,7 +497,7 @@ EVERY_CHECK = [
 @pytest.mark.parametrize(
     ("state", "said"),
     [
-        ({"truncated": True}, "rank 1 made more calls than are kept of one case"),
+        ({"truncated": True}, "more calls were made than are kept of rank 1"),
         ({"attached": False}, "the calls of rank 1 were not recorded"),
     ],
 )

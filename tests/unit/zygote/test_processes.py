@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.zygote.memory import _proportional_num_bytes, private_num_bytes
 from grader.zygote.processes import descendants, is_alive, is_below, owned_by
 
 DEADLINE_S = 30
@@ -33,7 +34,7 @@ def test_a_grandchild_is_a_descendant():
 def test_a_process_lives_as_long_as_any_of_its_threads():
     """Its state is that of the first one. What has ended is found where that is asked for."""
     code = (
-        "import ctypes, threading, time\n"
+        "import ctypes, threading, time; some = bytearray(4 << 20)\n"
         "threading.Thread(target=time.sleep, args=(1000,)).start()\n"
         "print(flush=True); ctypes.CDLL(None).pthread_exit(None)"
     )
@@ -42,6 +43,8 @@ def test_a_process_lives_as_long_as_any_of_its_threads():
         process.stdout.readline()
         wait_until(lambda: state_of(process.pid) == "Z")
         assert process.pid in descendants(os.getpid()) and is_alive(process.pid)
+        assert private_num_bytes(process.pid) > 1 << 20
+        assert _proportional_num_bytes(process.pid) > 1 << 20
         process.kill()
         wait_until(lambda: process.pid not in descendants(os.getpid()))
         assert process.pid in descendants(os.getpid(), with_ended=True)
