@@ -164,7 +164,7 @@ def test_a_ring_passes_chunks_on():
         RuleViolation, match="sends 720 elements of an array of 240 in 3 messages: whole arrays"
     ):
         assert_chunks_are_passed_on(AllReduce(honest).run, CASES)
-    with pytest.raises(RuleViolation, match="in 1 messages: whole arrays"):
+    with pytest.raises(RuleViolation, match="in 1 message: whole arrays"):
         assert_chunks_are_passed_on(AllReduce(honest, chunks=True).run, CASES)
     with pytest.raises(WrongAnswer, match="what a process receives it does not pass on"):
         assert_chunks_are_passed_on(AllReduce(honest, share=1 / 2).run, CASES)
