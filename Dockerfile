@@ -69,6 +69,14 @@ RUN mkdir -p /layout/usr/local/bin \
     && python3 -m compileall -q -s /layout --invalidation-mode unchecked-hash /layout/opt/grader \
     && chmod -R u=rwX,go= /layout/opt/grader \
     && chmod 0755 /layout/usr/local/bin/grade
+# For `python -m pytest --with-mpi SUITE --submission DIR`: root's pytest finds the plugin.
+RUN site=/layout/opt/venv/lib/python3.11/site-packages \
+    && mkdir -p $site/grader.dist-info \
+    && echo /opt/grader >$site/grader.pth \
+    && printf '%s\n' 'Metadata-Version: 2.1' 'Name: grader' 'Version: 0' \
+        >$site/grader.dist-info/METADATA \
+    && printf '%s\n' '[pytest11]' 'grader = grader.suite.plugin' \
+        >$site/grader.dist-info/entry_points.txt
 
 # The course that comes with the engine, reached like any other. Students get what `grade build`
 # lets them have.

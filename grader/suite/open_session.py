@@ -67,7 +67,7 @@ def run_openly(order: OpenOrder) -> OpenEnd:
     base = Path("/dev/shm")  # noqa: S108 - a fresh folder with a random name in it
     within = base if base.is_dir() and os.access(base, os.W_OK) else None
     with tempfile.TemporaryDirectory(
-        prefix="grader-open-", dir=within, ignore_cleanup_errors=True
+        prefix=f"grader-open-{os.getpid()}-", dir=within, ignore_cleanup_errors=True
     ) as name:
         return _Session(order, Path(name)).run()
 

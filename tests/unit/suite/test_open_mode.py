@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from pathlib import Path
@@ -14,6 +16,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 HANGS = ROOT / "tests/submissions/deadlock/mpi_sgd/ring_receives_from_the_wrong_side"
+CHANGES_SEND = ROOT / "tests/submissions/wrong_answer/mpi_sgd/ring_send_mutated"
+OUTCOME = re.compile(r"^(PASSED|FAILED|SKIPPED) .*?mpi_sgd/(\S+: .*|\S+)", re.MULTILINE)
 TALKS = """
     def allreduce(send, recv, comm, op):
         for line in range(3):
@@ -23,26 +27,37 @@ TALKS = """
 """
 
 
-def opened(*arguments: str | Path, cwd: Path = ROOT, **environment: str):
-    """Return what `grade open` says; fail when it leaves a folder or a process behind."""
-    before = left_behind()
-    done = subprocess.run(
-        [sys.executable, "-m", "grader", "open", *map(str, arguments)],
-        capture_output=True,
+def opened(*arguments: str | Path, cwd: Path = ROOT):
+    """Return what `grade open` says; fail when it leaves a folder behind."""
+    command = [sys.executable, "-m", "grader", "open", *map(str, arguments)]
+    return ended(command, cwd=cwd)
+
+
+def ended(command, cwd: Path = ROOT):
+    """Return what a command says; fail when it leaves a folder behind."""
+    with tempfile.TemporaryDirectory() as temporary:
+        started = start(command, cwd=cwd, temporary=temporary)
+        out, error = started.communicate(timeout=300)
+        assert folders_of(started) == [], out + error
+        assert list(Path(temporary).iterdir()) == [], out + error
+    return subprocess.CompletedProcess(command, started.returncode, out, error)
+
+
+def start(command, *, cwd: Path, temporary: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        list(map(str, command)),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        stdin=subprocess.DEVNULL,
-        timeout=300,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": temporary},
     )
-    assert left_behind() == before, done.stdout + done.stderr
-    return done
 
 
-def left_behind() -> set[str]:
-    """Return the folders of open sessions, and what is left of their processes."""
-    folders = {str(path) for base in ("/dev/shm", "/tmp") for path in Path(base).glob("grader-*")}
-    return {name for name in folders if "open" in name or "support" in name}
+def folders_of(session: subprocess.Popen[str]) -> list[str]:
+    """Return the folders in memory of an open session: others' sessions have others."""
+    return list(map(str, Path("/dev/shm").glob(f"grader-open-{session.pid}-*")))
 
 
 def write(folder: Path, source: str, name: str = "my_naive_allreduce.py") -> Path:
@@ -187,18 +202,12 @@ def test_what_cannot_be_opened_is_one_sentence(arguments, code, sentence):
 def test_whoever_interrupts_it_finds_nothing_left(tmp_path, how):
     """Neither its ranks, though they never look up, nor its folder."""
     write(tmp_path, "def allreduce(send, recv, comm, op):\n    while True:\n        pass\n")
-    before = left_behind()
-    session = subprocess.Popen(
-        [sys.executable, "-m", "grader", "open", str(tmp_path), "-n", "2", "-s"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "grader", "open", tmp_path, "-n", "2", "-s"]
+    session = start(command, cwd=ROOT, temporary=str(temporary))
     try:
-        (folder,) = wait_for(lambda: left_behind() - before)
+        (folder,) = wait_for(lambda: folders_of(session))
         wait_for(lambda: (Path(folder) / "case.json").exists())
         session.send_signal(how)
         _, said = session.communicate(timeout=60)
@@ -206,7 +215,7 @@ def test_whoever_interrupts_it_finds_nothing_left(tmp_path, how):
         if session.poll() is None:
             session.send_signal(signal.SIGTERM)
     assert (session.returncode, said) == (3, "grade: interrupted; nothing was graded\n")
-    assert left_behind() == before
+    assert folders_of(session) == list(Path(temporary).iterdir()) == []
     assert not processes_of(folder)
 
 
@@ -230,21 +239,21 @@ def processes_of(folder: str) -> list[str]:
     return found
 
 
-def test_as_pytest_in_mpirun_by_hand_it_still_works(tmp_path):
-    """Nobody watches then, and yet nothing is left behind."""
-    beside = Path(sys.executable).parent / "mpirun"
-    before = left_behind()
-    done = subprocess.run(
+@pytest.mark.parametrize(("submission", "fails"), [(REFERENCE, ""), (CHANGES_SEND, "_unchanged")])
+def test_pytest_mpi_by_hand_has_the_verdicts_of_an_open_session(submission, fails):
+    """With no `grade` around it: mpirun starts pytest, and nothing is left behind."""
+    suite = "tests/suites/mpi_sgd/test_ring_allreduce.py"
+    mpirun = (Path(sys.executable).parent / "mpirun", "--allow-run-as-root", "--oversubscribe")
+    by_hand = ended(
         [
-            *(beside, "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable),
-            *("-m", "pytest", "--with-mpi", "-p", "no:cacheprovider", "-q"),
-            *(ROOT / "tests/suites/mpi_sgd/test_ring_allreduce.py", "-k", "one_process"),
-            *("--submission", REFERENCE),
-        ],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=300,
+            *(*mpirun, "-n", "3", sys.executable, "-m", "pytest", "--with-mpi", suite),
+            *("--submission", submission, "-p", "no:cacheprovider", "-q", "-rA", "--color=no"),
+        ]
     )
-    assert "1 passed" in done.stdout, done.stdout + done.stderr
-    assert left_behind() == before
+    session = opened("-n", "3", "--part", "ring_allreduce", submission, "--", "-rA")
+    outcomes = sorted(OUTCOME.findall(by_hand.stdout))
+    assert outcomes == sorted(OUTCOME.findall(session.stdout))
+    failed = [test for verdict, test in outcomes if verdict == "FAILED"]
+    assert all(fails in test for test in failed) and len(failed) == bool(fails)
+    assert len(outcomes) > 20
+    assert (by_hand.returncode == 0) == (session.returncode == 0) == (not fails)
