@@ -115,13 +115,13 @@ FUZZ_SECONDS ?= 60
 fuzz: .venv/.ready-to-develop
 	$(BIN)/python tests/fuzz/fuzz.py --seconds $(FUZZ_SECONDS)
 
+# Tests take the second tag: other checkouts on this machine build images as well.
+TEST_TAG = $(shell $(BIN)/python tests/this_checkout.py)
 image: setup wheelhouse
 	@$(ANSWERS) || { echo "no Docker client on the PATH can build and reach a daemon: install" \
 	"Docker, or start it (on most machines: sudo systemctl start docker)"; exit 1; }
-	$(BUILD) --target grade --tag grade .
-	$(BUILD) --target grade-student --tag grade-student .
-	$(BUILD) --target grade-ranks --tag grade-ranks .
-	$(BUILD) --target grade-engine --tag grade-engine .
+	for image in grade grade-student grade-ranks grade-engine; do \
+	$(BUILD) --target $$image --tag $$image --tag $$image:$(TEST_TAG) . || exit 1; done
 
 # The engine as students install it, with the interposer compiled: for `grade build --installation`.
 # The tag says which C library is needed: that of this machine's compiler decides.
@@ -148,7 +148,7 @@ wheel-by-cross-compiler:
 
 # For `grade run --engine podman`, and for the tests of it.
 podman-images: image
-	$(DOCKER) save grade grade-ranks | podman load --quiet
+	$(DOCKER) save $(foreach image,grade grade-ranks,$(image) $(image):$(TEST_TAG)) | podman load --quiet
 
 # The image is built from what this machine's pip fetches, so that its mirrors and certificates
 # serve the build as well. A machine unlike the image leaves the fetching to the build.
@@ -179,13 +179,9 @@ $(SITE)/.ready: requirements-docs.lock | .venv/.ready
 	@$(SITE)/bin/python -m pip install -qq --require-hashes -r requirements-docs.lock
 	@touch $@
 
-# Every attack, the slow ones too, every weakened judge, and every label in the container.
-RED_TEAM := $(addprefix tests/container/test_,hostile.py hostile_archives.py weakened.py \
-	sealed_labels.py)
-acceptance: setup sanitize
-	$(BIN)/python -m pytest -n 2 -m slow tests/test_installation.py
-	$(BIN)/python -m pytest -n 2 -m "slow or not slow" tests/test_submissions.py
-	$(BIN)/python -m pytest -m "slow or not slow" $(RED_TEAM)
+# Every test, the slow ones too: every attack and weakened judge, and every label in the container.
+acceptance: setup check image sanitize
+	$(BIN)/python -m pytest -n 2 -m ""
 	$(BIN)/python benchmarks/mutation.py
 	$(BIN)/python benchmarks/acceptance.py
 

@@ -13,7 +13,9 @@ PLATFORMS = ("artemis", "classroom50", "github", "gitlab", "gradescope", "prairi
 """What --export is there for; grader/report/export/formats.py has these, and the other formats."""
 
 DEFAULT_IMAGE = "grade"
-"""Grades, where --image names no other."""
+DEFAULT_RANKS_IMAGE = "grade-ranks"
+DEFAULT_ENGINE_IMAGE = "grade-engine"
+"""The images of `make image`, where options name no others."""
 
 
 def parser(
@@ -78,8 +80,8 @@ def parser(
         "--from",
         dest="base",
         metavar="IMAGE",
-        default="grade-engine",
-        help="the engine's image (default: grade-engine)",
+        default=DEFAULT_ENGINE_IMAGE,
+        help=f"the engine's image (default: {DEFAULT_ENGINE_IMAGE})",
     )
     build.add_argument(
         "--files",
@@ -171,8 +173,9 @@ def _add_container_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--ranks-image",
         metavar="IMAGE",
-        default="grade-ranks",
-        help="with two-containers: the image that submitted code runs in (default: grade-ranks)",
+        default=DEFAULT_RANKS_IMAGE,
+        help="with two-containers: the image that submitted code runs in "
+        f"(default: {DEFAULT_RANKS_IMAGE})",
     )
     command.add_argument(
         "--engine",

@@ -13,13 +13,15 @@ and `<!-- run: COMMAND -->` is a step that readers do by hand, such as writing a
 import difflib
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from this_checkout import GRADE, ROOT, TAG
+
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "ci" / "README.md")
 LIMIT_S = 600
 
@@ -28,6 +30,17 @@ _FENCE = re.compile(r"```(\S*)")
 _COMMANDS = re.compile(
     r"^ *(\$ |(\w+=\S* )*(grade|docker|podman|make|pip|python3?|git|curl) )", re.M
 )
+_OUR_GRADE = f'#!/bin/sh\nexec {shlex.join(GRADE)} "$@"\n'
+_DOCKER_WITH_OUR_IMAGES = f"""#!/bin/sh
+for word; do
+    shift
+    case $word in grade | grade-student) word=$word:{TAG} ;; esac
+    set -- "$@" "$word"
+done
+PATH=${{PATH#*:}}
+exec docker "$@"
+"""
+"""Pages name the images of `make image`, which another checkout may have built anew meanwhile."""
 _SHELLS = ("console", "bash", "sh", "shell", "powershell")
 
 
@@ -131,9 +144,10 @@ def problems(page_steps: Sequence[Step], folder: Path) -> list[str]:
     work, own = folder / "work", folder / "own"
     for each in (work, own / "bin"):
         each.mkdir(parents=True, exist_ok=True)
-    grade = own / "bin" / "grade"
-    grade.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m grader "$@"\n')
-    grade.chmod(0o755)
+    programs = {"grade": _OUR_GRADE, "docker": _DOCKER_WITH_OUR_IMAGES}
+    for name, text in programs.items():
+        (own / "bin" / name).write_text(text)
+        (own / "bin" / name).chmod(0o755)
     lines = []
     for number, step in enumerate(page_steps):
         lines += [

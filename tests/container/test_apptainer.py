@@ -11,10 +11,9 @@ from pathlib import Path
 
 import docker
 import pytest
+from this_checkout import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 DEFINITION = ROOT / "ci" / "apptainer" / "grader.def"
-IMAGE = "grade-unsealed"
 SAMPLES = ROOT / "tests" / "submissions"
 LIMIT_S = 900
 

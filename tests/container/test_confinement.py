@@ -13,9 +13,8 @@ from pathlib import Path
 import docker
 import pytest
 from docker.errors import DockerException
+from this_checkout import IMAGE, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-IMAGE = "grade"
 LIMIT_S = 300
 HARDENED = (
     *("--network", "none", "--init", "--read-only", "--shm-size", "256m"),

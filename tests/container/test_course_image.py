@@ -2,22 +2,21 @@
 
 import os
 import subprocess
-import sys
-from pathlib import Path
 
 import docker
 import pytest
 from docker.errors import DockerException, ImageNotFound
+from this_checkout import ENGINE_IMAGE, GRADE, ROOT, TAG
 
 from grader.authoring import skeleton
 
-ROOT = Path(__file__).resolve().parents[2]
+COURSE_IMAGE, LEAK_IMAGE = f"grader-test-course-{TAG}", f"grader-test-leak-{TAG}"
 LIMIT_S = 300
 
 
 def grade(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "grader", *map(str, arguments)],
+        [*GRADE, *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -50,9 +49,9 @@ def contents(image):
 def course(tmp_path_factory):
     """Return a course with one assignment and a hidden test, and have its images made."""
     try:
-        docker.from_env().images.get("grade-engine")
+        docker.from_env().images.get(ENGINE_IMAGE)
     except (DockerException, ImageNotFound):
-        pytest.skip("there is no image grade-engine: `make image` builds it")
+        pytest.skip(f"there is no image {ENGINE_IMAGE}: `make image` builds it")
     root = tmp_path_factory.mktemp("outside") / "course"
     skeleton.write(root, "sums")
     suites = root / "tests/suites/sums"
@@ -70,9 +69,9 @@ def course(tmp_path_factory):
     )
     toml = suites / "assignment.toml"
     toml.write_text(toml.read_text().replace("points = 10\n", "points = 10\nhidden_points = 3\n"))
-    done = grade("--course", root, "build", "--tag", "grader-test-course")
+    done = grade("--course", root, "build", "--tag", COURSE_IMAGE)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["grader-test-course", "grader-test-course-student"]
+    assert done.stdout.split() == [COURSE_IMAGE, f"{COURSE_IMAGE}-student"]
     yield root
     for image in done.stdout.split():
         docker.from_env().images.remove(image, force=True)
@@ -80,24 +79,24 @@ def course(tmp_path_factory):
 
 def test_the_course_image_grades_with_hidden_tests(course):
     """By nothing but what lies in the image; no bundled assignment is there."""
-    done = run("grader-test-course", course / "reference/sums")
+    done = run(COURSE_IMAGE, course / "reference/sums")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Score 13 of 13" in done.stdout
-    listed = run("grader-test-course", course, "list").stdout
+    listed = run(COURSE_IMAGE, course, "list").stdout
     assert listed.startswith("sums: A sum over ranks")
     assert "mpi_sgd" not in listed
 
 
 def test_only_root_reads_the_course_in_its_image(course):
-    assert set(contents("grader-test-course").values()) == {"600"}
+    assert set(contents(COURSE_IMAGE).values()) == {"600"}
 
 
 def test_the_student_image_has_no_solution_and_no_hidden_test(course):
     """It grades all the same, and says what is missing."""
-    files = contents("grader-test-course-student")
+    files = contents(f"{COURSE_IMAGE}-student")
     assert "student_template/sums/my_sum.py" in files
     assert not any("hidden" in name or name.startswith("reference/") for name in files)
-    done = run("grader-test-course-student", course / "reference/sums")
+    done = run(f"{COURSE_IMAGE}-student", course / "reference/sums")
     assert "Score 10 of 10" in done.stdout
     assert "3 further points are graded by hidden tests" in done.stdout
     (told,) = [line for line in done.stdout.splitlines() if "protection" in line]
@@ -109,12 +108,12 @@ def test_hidden_lines_in_what_students_get_stop_the_build(course):
     leak = course / "student_template/sums/HANDOUT.md"
     before = leak.read_text()
     leak.write_text(f'{before}\n    """Five ranks, which no visible test has, get the sum.\n')
-    done = grade("--course", course, "build", "--tag", "grader-test-leak")
+    done = grade("--course", course, "build", "--tag", LEAK_IMAGE)
     leak.write_text(before)
     assert done.returncode == 3
     assert "students get it, and it holds a line of hidden_sum.py" in done.stderr
     with pytest.raises(ImageNotFound):
-        docker.from_env().images.get("grader-test-leak")
+        docker.from_env().images.get(LEAK_IMAGE)
 
 
 def test_an_engine_image_that_is_not_there_is_told(course):

@@ -4,16 +4,17 @@ import docker
 import pytest
 from docker.errors import DockerException, ImageNotFound
 from pages import ROOT, problems, steps
+from this_checkout import IMAGE, STUDENT_IMAGE
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/instructor.md"])
 def test_commands_do_what_their_page_says(page, tmp_path):
     """In a folder that holds what a checkout does, without writing into the checkout itself."""
     try:
-        for image in ("grade", "grade-student"):
+        for image in (IMAGE, STUDENT_IMAGE):
             docker.from_env().images.get(image)
     except (DockerException, ImageNotFound):
-        pytest.skip("there is no image grade or grade-student: `make image` builds them")
+        pytest.skip(f"there is no image {IMAGE} or {STUDENT_IMAGE}: `make image` builds them")
     work = tmp_path / "work"
     work.mkdir()
     for each in ROOT.iterdir():

@@ -11,15 +11,14 @@ from pathlib import Path
 import docker
 import pytest
 from docker.errors import DockerException
+from this_checkout import IMAGE, ROOT
 
 from grader.container import sealed_grading
 from grader.container.engine import CLIENT_LABEL, client
 from grader.container.resume import Record
 from grader.courses import find_courses
 
-ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
-IMAGE = "grade"
 PARTS = ("naive_allreduce", "ring_allreduce")
 
 

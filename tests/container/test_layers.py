@@ -27,8 +27,8 @@ from typing import IO
 import docker
 import pytest
 from docker.errors import DockerException, ImageNotFound
+from this_checkout import IMAGE, RANKS_IMAGE, ROOT, STUDENT_IMAGE, TAG
 
-ROOT = Path(__file__).resolve().parents[2]
 IN_THE_IMAGES = (
     *("grader", "reference", "student_template", "tests/suites"),
     *("course.toml", "requirements.lock"),
@@ -43,7 +43,8 @@ HIDDEN = {
     "tests/suites/federated/test_hidden_rounds.py": f"# {CANARY}\n",
 }
 SECRET = {"course-secret": f"{CANARY}: a secret\n"}
-STUDENT_IMAGES = ("grade-student", "grade-ranks")
+STUDENT_IMAGES = (STUDENT_IMAGE, RANKS_IMAGE)
+CANARY_IMAGES = {target: f"{target}:canary-{TAG}" for target in ("grade", "grade-student")}
 LIMIT_S = 600
 
 MIN_LINE_CHARS = 28
@@ -167,7 +168,7 @@ def search(images: list[str], secrets: Secrets) -> dict[str, list[str]]:
     assert saving.returncode == 0
     found = {}
     for image in json.loads(said["manifest.json"]):
-        found[image["RepoTags"][0].removesuffix(":latest")] = [
+        found[image["RepoTags"][0]] = [
             *(leak for layer in image["Layers"] for leak in found_by_layer[same.get(layer, layer)]),
             *_said_leaks(said[image["Config"]]),
         ]
@@ -210,8 +211,8 @@ def images_at_hand():
     """Return the images of `make image`, by what a student or a rank may get."""
     try:
         client = docker.from_env()
-        client.images.get("grade")
-        client.images.get("grade-student")
+        client.images.get(IMAGE)
+        client.images.get(STUDENT_IMAGE)
     except DockerException as error:
         if os.environ.get("CI") == "true":
             pytest.fail(f"no Docker, or `make image` has not been run: {error}")
@@ -222,7 +223,7 @@ def images_at_hand():
             client.images.get(name)
             found.append(name)
         except ImageNotFound:
-            assert name != "grade-student"
+            assert name != STUDENT_IMAGE
     return found
 
 
@@ -265,12 +266,11 @@ def secrets(context):
 
 @pytest.fixture(scope="module")
 def found(images_at_hand, context, secrets):
-    """Return what the search finds, by image; the edition with canaries under `canary-<target>`."""
-    built = [f"canary-{target}" for target in ("grade", "grade-student")]
+    """Return what the search finds, by image; those with canaries under their names."""
+    built = CANARY_IMAGES.values()
     try:
-        for image in built:
+        for target, image in CANARY_IMAGES.items():
             # The very line of `make image`, so that all but the last stages come out of the cache.
-            target = image.removeprefix("canary-")
             line = f"$(BUILD) --target {target} --tag {image} {context}"
             done = subprocess.run(
                 ["make", f"--eval=canary: ; {line}", "canary"],
@@ -292,12 +292,12 @@ def test_the_images_of_students_and_ranks_hold_nothing_of_the_course(found, imag
 
 def test_hidden_tests_and_a_secret_beside_the_project_do_not_get_in(found):
     """A student's edition that is built where hidden tests lie has none of them."""
-    assert found["canary-grade-student"] == []
+    assert found[CANARY_IMAGES["grade-student"]] == []
 
 
 def test_the_search_finds_everything_in_the_courses_edition(found, secrets):
     """Every solution and every hidden test; the secret is in neither."""
-    told = "\n".join([*found["canary-grade"], ""])
+    told = "\n".join([*found[CANARY_IMAGES["grade"]], ""])
     for name in HIDDEN:
         assert f"opt/course/{name} is {name}\n" in told
         assert f"opt/course/{name} holds a canary\n" in told

@@ -9,21 +9,19 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import docker
 import pytest
 from docker.errors import DockerException
+from this_checkout import GRADE, IMAGE, ROOT, STUDENT_IMAGE
 
 from grader.container.engine import CLIENT_LABEL, name_of_client
 
-ROOT = Path(__file__).resolve().parents[2]
 ASSIGNMENTS = sorted(file.parent.name for file in ROOT.glob("tests/suites/*/assignment.toml"))
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
-IMAGE, STUDENT_IMAGE = "grade", "grade-student"
 LIMIT_S = 300
 ONE_PART = ("--part", "ring_allreduce", "--json", "-")
 
@@ -43,7 +41,7 @@ def engine():
 
 def grade(*arguments) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "grader", *map(str, arguments)],
+        [*GRADE, *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -265,7 +263,7 @@ def test_a_missing_image_is_one_clear_sentence(engine):
 def test_no_daemon_is_one_clear_sentence():
     """Exit 3 and what to do, with no Docker needed to show it."""
     done = subprocess.run(
-        [sys.executable, "-m", "grader", "run", str(TEMPLATE)],
+        [*GRADE, "run", str(TEMPLATE)],
         capture_output=True,
         text=True,
         cwd=ROOT,
@@ -287,7 +285,7 @@ def test_the_container_ends_with_its_client(engine, tmp_path, how):
     """Ctrl-C or a killed client: no container and no process stays."""
     (tmp_path / "my_ring_allreduce.py").write_text(HANGING_RING)
     client = subprocess.Popen(
-        [sys.executable, "-m", "grader", "run", str(tmp_path), "--part", "ring_allreduce"],
+        [*GRADE, "run", str(tmp_path), "--part", "ring_allreduce"],
         cwd=ROOT,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

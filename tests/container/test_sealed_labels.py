@@ -5,11 +5,11 @@ Needs the image that `make image` builds.
 """
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from red_team import images
+from this_checkout import GRADE
 
 from grader.report.json_report import parse
 from grader.verification.labels import disagreements, read_label
@@ -33,7 +33,7 @@ def test_submission_gets_its_verdict_in_the_container(folder):
     label = read_label(folder)
     chosen = ("--assignment", folder.parent.name, "--part", label.part, "--json", "-")
     graded = subprocess.run(
-        [sys.executable, "-m", "grader", "run", folder, *chosen],
+        [*GRADE, "run", folder, *chosen],
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

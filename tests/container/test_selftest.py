@@ -8,16 +8,14 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import docker
 import pytest
 from docker.errors import DockerException
+from this_checkout import GRADE, IMAGE, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
-IMAGE = "grade"
 LIMIT_S = 300
 CAPABILITIES = "--cap-drop ALL --cap-add SETUID --cap-add SETGID --cap-add KILL"
 FLAGS = {
@@ -68,7 +66,7 @@ def selftest(*flags: str) -> tuple[int, dict[str, dict[str, object]]]:
 def test_everything_holds_in_a_container_of_grade_run():
     """The very flags that submissions are graded under."""
     done = subprocess.run(
-        [sys.executable, "-m", "grader", "selftest", "--image", IMAGE],
+        [*GRADE, "selftest"],
         capture_output=True,
         text=True,
         cwd=ROOT,

@@ -8,20 +8,17 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import docker
 import pytest
 from docker.errors import DockerException
+from this_checkout import GRADE, IMAGE, RANKS_IMAGE, ROOT
 
 from grader.container.engine import CLIENT_LABEL, name_of_client
 
-ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 DEADLOCK = ROOT / "tests/submissions/deadlock/mpi_sgd/ring_receives_from_the_wrong_side"
-IMAGE, RANKS_IMAGE = "grade", "grade-ranks"
 TWO = ("--isolation", "two-containers")
 RING = ("--part", "ring_allreduce")
 LIMIT_S = 300
@@ -58,7 +55,7 @@ def podman():
 
 def start(*arguments) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "grader", "run", *map(str, arguments), "--json", "-"],
+        [*GRADE, "run", *map(str, arguments), "--json", "-"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -226,13 +223,13 @@ def test_both_containers_end_with_their_client(engine, tmp_path):
 
 def test_podman_gives_the_verdict_of_docker(engine, podman):
     """In two containers, and with nothing left."""
-    reports = [
-        graded(start(DEADLOCK, *RING, *TWO, "--engine", each)) for each in ("docker", podman)
-    ]
+    clients = [start(DEADLOCK, *RING, *TWO, "--engine", each) for each in ("docker", podman)]
+    reports = [graded(client) for client in clients]
     parts = [without_measured(report["parts"]) for report in reports]
     assert parts[0] == parts[1]
     assert parts[0][0]["verdict"] == "DEADLOCK"
-    label = ("--filter", "label=grader.client", "--quiet")
+    of_podman = f"label={CLIENT_LABEL}={name_of_client(clients[1].pid)}"
+    label = ("--filter", of_podman, "--quiet")
     for what in (("ps", "--all"), ("volume", "ls")):
         found = subprocess.run([podman, *what, *label], capture_output=True, text=True, check=True)
         assert found.stdout == ""

@@ -11,19 +11,17 @@ import subprocess
 import tarfile
 import threading
 import time
-from pathlib import Path
 
 import docker
 import pytest
 from red_team import images
+from this_checkout import IMAGE, ROOT, TAG
 
 from grader.container import sealed_grading
 from grader.container.engine import CLIENT_LABEL, client
 from grader.courses import find_courses
 
-ROOT = Path(__file__).resolve().parents[2]
-IMAGE = "grade"
-IMPATIENT = "grade-impatient"
+IMPATIENT = f"grade-impatient:{TAG}"
 LIMIT_S = 240
 SUBMISSION = """
 import time

@@ -14,6 +14,7 @@ from typing import Any
 import docker
 from docker.types import Mount
 from docker.utils.socket import STDERR, frames_iter
+from this_checkout import IMAGE
 
 from grader import journal
 from grader.container.engine import ContainerLimits
@@ -23,7 +24,6 @@ from grader.submission import Submission
 
 from .canaries import Canaries
 
-IMAGE = "grade"
 LABEL = "grader.red-team"
 SOURCE_OVER_IMAGE = "GRADER_SOURCE_OVER_IMAGE"
 """Names a folder with `grader`, `tests/suites` and `student_template`, and an `interposer.so` if it

@@ -19,6 +19,7 @@ from grader.errors import GraderError, UsageError
 from grader.intake import answer, process, submission_codec
 from grader.intake.answer import OUT_OF_MEMORY, READY, submission_in
 from grader.intake.submission_codec import SubmissionMessage
+from grader.runner.users import run_uids
 
 WANTED = ["ring.py", "part1/main.py"]
 IS_ROOT = os.geteuid() == 0
@@ -32,6 +33,12 @@ def folder(tmp_path: Path) -> Path:
     (root / "ring.py").write_bytes(b"x = 1\n")
     (root / "part1" / "main.py").write_bytes(b"y = 2\n")
     return root
+
+
+@pytest.fixture
+def reader() -> int:
+    """Return a user that no test of another checkout becomes."""
+    return next(run_uids())
 
 
 @pytest.fixture
@@ -77,36 +84,36 @@ def test_a_refusal_arrives_as_it_was_said(tmp_path):
 
 
 @AS_ROOT
-def test_it_is_the_owner_of_what_it_reads(folder):
+def test_it_is_the_owner_of_what_it_reads(folder, reader):
     """A folder only its owner may read is read; one of somebody else's in it is not."""
     for path in [folder, *folder.rglob("*")]:
-        os.chown(path, 150_001, 150_001)
+        os.chown(path, reader + 1, reader + 1)
         path.chmod(0o700 if path.is_dir() else 0o600)
     _open_way_to(folder)
-    assert set(process.read(folder, WANTED, uid=150_000).files) == {"ring.py", "part1/main.py"}
-    os.chown(folder / "ring.py", 150_002, 150_002)
+    assert set(process.read(folder, WANTED, uid=reader).files) == {"ring.py", "part1/main.py"}
+    os.chown(folder / "ring.py", reader + 2, reader + 2)
     with pytest.raises(UsageError, match=r"ring\.py cannot be read; check .*chmod.*`grade run`"):
-        process.read(folder, WANTED, uid=150_000)
+        process.read(folder, WANTED, uid=reader)
 
 
 @AS_ROOT
-def test_it_is_nobody_where_root_owns_what_it_reads(folder):
+def test_it_is_nobody_where_root_owns_what_it_reads(folder, reader):
     """What everybody may read is read; the rest is one sentence with the way out."""
     _open_way_to(folder)
-    assert set(process.read(folder, WANTED, uid=150_000).files) == {"ring.py", "part1/main.py"}
+    assert set(process.read(folder, WANTED, uid=reader).files) == {"ring.py", "part1/main.py"}
     folder.chmod(0o700)
     with pytest.raises(UsageError, match="handed-in cannot be read; check its permissions"):
-        process.read(folder, WANTED, uid=150_000)
+        process.read(folder, WANTED, uid=reader)
 
 
 @AS_ROOT
-def test_a_folder_in_a_closed_one_is_one_sentence(folder):
+def test_a_folder_in_a_closed_one_is_one_sentence(folder, reader):
     """It cannot even be looked at."""
     _open_way_to(folder)
-    os.chown(folder / "part1", 150_001, 150_001)
+    os.chown(folder / "part1", reader + 1, reader + 1)
     folder.chmod(0o700)
     with pytest.raises(UsageError, match=r"part1 cannot be read; check .* the folders above it"):
-        process.read(folder / "part1", WANTED, uid=150_000)
+        process.read(folder / "part1", WANTED, uid=reader)
 
 
 def test_who_may_not_become_another_user_is_told_what_it_takes(program):
@@ -146,9 +153,10 @@ print([line for line in status.splitlines() if line.startswith("NoNewPrivs")])
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-@pytest.mark.parametrize("uid", [None, pytest.param(150_000, marks=AS_ROOT)])
-def test_the_process_can_do_little_else(tmp_path, program, uid):
+@pytest.mark.parametrize("is_other_user", [False, pytest.param(True, marks=AS_ROOT)])
+def test_the_process_can_do_little_else(tmp_path, program, is_other_user, reader):
     """It holds its pipes, no environment of ours, and can neither write nor fork."""
+    uid = reader if is_other_user else None
     tmp_path.chmod(0o777)
     _open_way_to(tmp_path / "x")
     root = str(Path(process.__file__).resolve().parents[2])
@@ -162,7 +170,7 @@ def test_the_process_can_do_little_else(tmp_path, program, uid):
         os.close(held)
     who, descriptors, refusals, limits, privileges = said.decode().splitlines()
     assert exit_code == 0
-    assert "(150000, 150000, 150000) [] ['LC_ALL']" in who if uid else "LC_ALL" in who
+    assert f"({uid}, {uid}, {uid}) [] ['LC_ALL']" in who if uid else "LC_ALL" in who
     assert str(held) not in descriptors and len(descriptors) == len("['3']")  # its own listing
     assert refusals == "True True"
     assert limits == "[1073741824, 0, 60, 0, 0]"

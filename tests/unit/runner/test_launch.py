@@ -10,6 +10,7 @@ from launching import case, run, values
 
 from grader.model import MessageFault, Outcome, RunFailure, Verdict
 from grader.runner.launch_plan import Limits
+from grader.runner.users import run_uids
 from grader.trace.call_record import RECORD
 
 
@@ -369,9 +370,10 @@ def test_a_poll_before_a_computation_is_no_deadlock():
 
 
 @pytest.mark.parametrize(
-    "uid", [None, pytest.param(45_679, marks=pytest.mark.skipif(os.getuid() != 0, reason="root"))]
+    "is_other_user",
+    [False, pytest.param(True, marks=pytest.mark.skipif(os.getuid() != 0, reason="root"))],
 )
-def test_a_submission_imports_from_its_own_folders(uid):
+def test_a_submission_imports_from_its_own_folders(is_other_user):
     """By their names, or as a script that a program has put on its path where it was started."""
     launched = run(
         """
@@ -388,7 +390,7 @@ def test_a_submission_imports_from_its_own_folders(uid):
         ranks=1,
         backend="none",
         cases=(case(ranks=1),),
-        uid=uid,
+        uid=next(run_uids()) if is_other_user else None,
     )
     assert launched.failure is None, launched.failure
     assert values(launched) == [5.0]
@@ -397,8 +399,8 @@ def test_a_submission_imports_from_its_own_folders(uid):
 @pytest.mark.skipif(os.getuid() != 0, reason="runs as another user")
 def test_a_run_of_another_user_cannot_outlive_itself_nor_leave_files():
     """Its processes may not signal whoever ends them, and what they wrote anywhere is removed."""
-    uid = 45_678
-    left = [Path("/dev/shm/left-by-a-run"), Path("/tmp/left-by-a-run")]
+    uid = next(run_uids())
+    left = [Path(f"/dev/shm/left-by-{uid}"), Path(f"/tmp/left-by-{uid}")]
     for _ in range(5):
         launched = run(
             f"""

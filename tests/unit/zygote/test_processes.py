@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.runner.users import run_uids
 from grader.zygote.memory import _proportional_num_bytes, private_num_bytes
 from grader.zygote.processes import descendants, is_alive, is_below, owned_by
 
@@ -69,7 +70,7 @@ def state_of(pid):
 @pytest.mark.skipif(os.getuid() != 0, reason="starts processes of another user")
 def test_a_process_that_may_not_be_looked_into_is_found_by_its_user():
     """Most of its files in /proc are root's; its status tells everybody who it is."""
-    uid = 1_234_571
+    uid = next(run_uids())
     python = "/usr/bin/python3"
     process = subprocess.Popen(
         [python, "-c", NOT_DUMPABLE + "time.sleep(1000)"],

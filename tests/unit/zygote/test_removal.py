@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from grader.runner.users import run_uids
 from grader.zygote.removal import names_in, remove_contents, unlock
 
 
@@ -71,7 +72,7 @@ def test_other_kinds_of_files_are_removed(tmp_path):
 @pytest.mark.parametrize("mode", [0o000, 0o100, 0o444])
 def test_locked_folders_are_unlocked_by_their_owner(open_to_all, mode):
     """Without the rights of root, which no supervisor has: locked folders within locked folders."""
-    uid = 1_234_567
+    uid = next(run_uids())
     folder = open_to_all / "folder"
     for path in (folder, folder / "a", folder / "a" / "b", folder / "a" / "b" / "c"):
         path.mkdir()
