@@ -1,16 +1,18 @@
 """Finds out which assignment a submission is for, by the names of its files."""
 
+import re
 from collections.abc import Iterable, Sequence
 
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
-from grader.spelling import meant_files
+from grader.spelling import likeness, meant_files
 from grader.submission import Submission
 
 _MAX_NOTES = 5
 _MAX_FOUND = 8
 _MAX_EXPECTED = 8
 _MAX_MEANT = 4
+_DEFINITION = re.compile(rb"^\s*(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
 
 
 def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment:
@@ -80,8 +82,7 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
     found = submission.found or tuple(submission.files)
     shown = ", ".join(found[:_MAX_FOUND]) or "no file in the root or one folder down"
     more = f" and {len(found) - _MAX_FOUND} more" if len(found) > _MAX_FOUND else ""
-    meant = [(each, meant_by(submission, each)) for each in known]
-    nearest, names = max(meant, key=lambda pair: len(pair[1]))
+    nearest, names = _nearest(submission, known)
     if names:
         pairs = list(names.items())
         asked = " ".join(
@@ -97,6 +98,40 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
         f"{submission.origin} holds none of the files of any assignment; found {shown}{more}; "
         f"{expected}" + "".join(f"; {note}" for note in submission.notes[:_MAX_NOTES])
     )
+
+
+def _nearest(
+    submission: Submission, known: Sequence[Assignment]
+) -> tuple[Assignment, dict[str, str]]:
+    """Return the assignment that most of the files were meant for, and for which of its names.
+
+    Each file speaks for the assignment with the name nearest to its own; where names are equally
+    near, for the one whose template defines more of what the file defines.
+    """
+    meant = [meant_by(submission, each) for each in known]
+    near = [
+        {
+            path: (likeness(name, path), _likeness_of_contents(submission, path, each, name))
+            for name, path in names.items()
+        }
+        for each, names in zip(known, meant, strict=True)
+    ]
+    nearest = {
+        path: max(each[path] for each in near if path in each) for each in near for path in each
+    }
+    votes = [sum(each.get(path) == best for path, best in nearest.items()) for each in near]
+    index = votes.index(max(votes))
+    return known[index], meant[index]
+
+
+def _likeness_of_contents(
+    submission: Submission, path: str, assignment: Assignment, name: str
+) -> float:
+    """Return the share of a template's functions and classes that a file defines as well."""
+    template = assignment.template / name
+    asked = set(_DEFINITION.findall(template.read_bytes())) if template.is_file() else set()
+    handed_in = submission.files.get(path, submission.files.get(path.partition("/")[2], b""))
+    return len(asked.intersection(_DEFINITION.findall(handed_in))) / max(len(asked), 1)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -34,10 +34,10 @@ def meant_files(missing: Iterable[str], found: Sequence[str]) -> dict[str, str]:
     """
     pairs = sorted(
         (
-            (-_likeness(name, path), name, path)
+            (-likeness(name, path), name, path)
             for name in missing
             for path in found[:_MANY]
-            if _likeness(name, path) >= _SIMILAR
+            if likeness(name, path) >= _SIMILAR
         ),
         key=lambda pair: pair[0],
     )
@@ -48,7 +48,7 @@ def meant_files(missing: Iterable[str], found: Sequence[str]) -> dict[str, str]:
     return meant
 
 
-def _likeness(name: str, path: str) -> float:
+def likeness(name: str, path: str) -> float:
     """Return from 0 to 1 how much a path ends like a name."""
     num_parts = name.count("/") + 1
     parts = path.split("/")

@@ -1,5 +1,6 @@
 """Which assignment a submission is for, and under which names its files are graded."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,41 @@ def test_a_name_that_is_almost_right_is_asked_for(tmp_path, path, name):
     assert f"found {path}; nearest is " in str(raised.value)
     assert f"Did you mean {name} by {path}?" in str(raised.value)
     assert ".env" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("my_ring_allreduc.py", ("mpi_sgd", "my_ring_allreduce.py")),
+        ("rin_allreduce.py", ("lenet_eyeriss", "ring_allreduce.py")),
+        ("hogwil.py", ("psgd_hogwild", "hogwild.py")),
+        ("fed_avgg.py", ("federated", "fed_avg.py")),
+    ],
+)
+def test_the_nearest_name_decides_between_assignments(path, expected):
+    """And not which of them comes first."""
+    assignment, name = expected
+    for known in (bundled().assignments(), bundled().assignments()[::-1]):
+        with pytest.raises(UsageError) as raised:
+            recognise(handed_in(path), known)
+        assert f"nearest is {assignment}, which expects " in str(raised.value)
+        assert f"Did you mean {name} by {path}?" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [(b"class Net:\n    def forward(self): ...", "lenet"), (b"def ring(comm): ...", "mpi")],
+)
+def test_between_equally_near_names_contents_decide(tmp_path, source, expected):
+    """By the functions and classes of the template."""
+    known = [replace(each, template=tmp_path / each.name) for each in (LENET, MPI)]
+    for each, text in zip(known, ("class Net:\n  def forward", "def ring(comm)"), strict=True):
+        each.template.mkdir()
+        (each.template / "ring.py").write_text(text)
+    found = submissions.of_files("handin", {"rings.py": source})
+    for order in (known, known[::-1]):
+        with pytest.raises(UsageError, match=f"nearest is {expected}, which"):
+            recognise(found, order)
 
 
 def test_where_nothing_is_near_every_assignment_is_named(tmp_path):
