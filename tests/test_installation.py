@@ -17,6 +17,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from engine_wheel import make_wheel
 
 from grader import __version__
 from grader.authoring import skeleton
@@ -48,19 +49,9 @@ def without_settings_of_pip():
 
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory):
-    """Return the folder of the engine's wheel, made of a copy: a build leaves files behind."""
-    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheels")
-    shutil.copytree(
-        ROOT / "grader",
-        source / "grader",
-        ignore=shutil.ignore_patterns("__pycache__", "*.so"),
-    )
-    for name in ("setup.py", "pyproject.toml", "MANIFEST.in", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
-    shutil.copy(ROOT / "requirements.lock", source)
-    command = ("wheel", "-q", "--no-build-isolation", "--no-deps", "--wheel-dir", target, source)
-    done = run(sys.executable, "-m", "pip", *command)
-    assert done.returncode == 0, done.stderr
+    """Return the folder of the engine's wheel."""
+    target = tmp_path_factory.mktemp("wheels")
+    make_wheel(tmp_path_factory.mktemp("source"), target)
     return target
 
 
