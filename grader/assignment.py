@@ -119,6 +119,14 @@ class Assignment:
                 names[file] += others
         return {file: tuple(dict.fromkeys(each)) for file, each in names.items()}
 
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """Return all names under which something may be handed in, for tests and for people."""
+        names = [name for accepted in self.accepted_names.values() for name in accepted]
+        for manual in self.manual:
+            names += [manual.file, *manual.other_names]
+        return tuple(dict.fromkeys(names))
+
     def parts_with(self, files: Collection[str]) -> tuple[Part, ...]:
         """Return the parts that one of the files may be handed in for."""
         names = self.accepted_names

@@ -76,9 +76,7 @@ class Courses:
     def wanted(self, name: str | None = None) -> list[str]:
         """Return all names of files that the assignments ask for, or only those of one."""
         asked = self.assignments() if name is None else [self.assignment(name)]
-        return [
-            name for each in asked for accepted in each.accepted_names.values() for name in accepted
-        ]
+        return [name for each in asked for name in each.wanted]
 
 
 def bundled_root() -> Path | None:

@@ -1,42 +1,37 @@
 """What a person will mark: the grader only says what was handed in for it."""
 
-from grader.assignment import Assignment, Manual
+from grader.assignment import Manual
 from grader.errors import UsageError
 from grader.intake import process as intake
 from grader.journal import Journal
 from grader.model import ManualPart
-from grader.submission import Submission
+from grader.placement.table import Placement
 
 
 def manual_parts(
-    assignment: Assignment,
-    submission: Submission,
+    placement: Placement,
     uid: int | None = None,
     journal: Journal | None = None,
 ) -> tuple[ManualPart, ...]:
-    """Return the manual parts of an assignment, each with what the submission holds for it.
+    """Return the manual parts of an assignment, each with what was handed in for it.
 
     uid: who looks into the files; None for who we are. journal: is told before each file, which may
     take a while.
     """
     num_pages: dict[str, int | None] = {}
     found = []
-    for manual in assignment.manual:
-        file = handed_in_for(manual, submission)
+    for manual in placement.assignment.manual:
+        file = placement.chosen.get(manual.file)
         if file is not None and file not in num_pages:
             if journal is not None:
                 journal.beat("counting pages")
-            num_pages[file] = _num_pages(file, submission.files[file], uid)
+            num_pages[file] = _num_pages(file, placement.submission.files[file], uid)
         text = described(manual, file, num_pages.get(file) if file else None)
+        not_read = [row for row in placement.rows if row.file == manual.file and not file]
+        if not_read:
+            text = f"{not_read[0].path} {not_read[0].why}"
         found.append(ManualPart(manual.name, manual.title, manual.points, text))
     return tuple(found)
-
-
-def handed_in_for(manual: Manual, submission: Submission) -> str | None:
-    """Return the first of a manual part's names that was handed in, None if none was."""
-    return next(
-        (name for name in (manual.file, *manual.other_names) if name in submission.files), None
-    )
 
 
 def described(manual: Manual, file: str | None, num_pages: int | None) -> str:

@@ -239,6 +239,19 @@ class Versions:
 
 
 @dataclass(frozen=True)
+class HandedInFile:
+    """One file of a hand-in, and what became of it."""
+
+    path: str
+    """In the hand-in; what lies in an archive or a notebook lies below its name."""
+    file: str
+    """The file of the assignment that it counts for; empty where it counts for none."""
+    is_graded: bool
+    why: str
+    """By which rule it is graded, or why it is not: the end of a sentence that begins with it."""
+
+
+@dataclass(frozen=True)
 class Report:
     """Everything a grading found."""
 
@@ -257,6 +270,8 @@ class Report:
     """ISO 8601, UTC."""
     notes: tuple[str, ...] = ()
     """About the grading as a whole: missing protections, files ignored, ..."""
+    files: tuple[HandedInFile, ...] = ()
+    """All that was handed in."""
     is_recognised: bool = False
     """The assignment was found out from the files, for want of its name."""
     course_folder: str = ""

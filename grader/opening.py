@@ -1,7 +1,6 @@
 """Finds what an open session is about: the suites of an assignment, the folder of a submission."""
 
 import argparse
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,8 @@ from grader.assignment import Assignment
 from grader.courses import Courses
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
-from grader.recognition import recognise, require_likely
+from grader.placement.recognition import recognise, require_likely
+from grader.placement.table import place
 from grader.runner.machine import check_machine
 from grader.spelling import did_you_mean
 from grader.suite.open_session import OpenEnd, OpenOrder, run_openly
@@ -36,11 +36,17 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
         found = courses.assignment(assignment)
         require_likely(submission, found, courses.readable())
     check_machine(found.needs)
+    placement = place(submission, found)
+    inside = placement.folder_of(options.part or [])
+    if not (folder / inside).is_dir():
+        raise UsageError(
+            f"{inside} is no folder, but holds the files: unpack it and name its folder"
+        )
     end = run_openly(
         OpenOrder(
-            suites=_suites(found, options.part or [], set(submission.files)),
+            suites=_suites(found, options.part or [], set(placement.chosen)),
             root=found.folder.parent,
-            submission=_folder_of_files(folder, found),
+            submission=folder / inside,
             ranks=options.ranks,
             pytest_options=(
                 *(["-k", options.k] if options.k else []),
@@ -87,10 +93,3 @@ def _suites(found: Assignment, wanted: Sequence[str], handed_in: set[str]) -> tu
             "to see"
         )
     return tuple(found.folder / part.suite for part in open_to_it)
-
-
-def _folder_of_files(folder: Path, found: Assignment) -> Path:
-    """Return the folder itself, or the one in it that holds more of the wanted files."""
-    names = {name for accepted in found.accepted_names.values() for name in accepted}
-    below = sorted(Path(entry.path) for entry in os.scandir(folder) if entry.is_dir())
-    return max([folder, *below], key=lambda each: sum((each / name).is_file() for name in names))

@@ -9,8 +9,9 @@ from grader.assignment import Assignment, Part
 from grader.errors import GraderError, GradingLost
 from grader.feedback import Feedback
 from grader.model import PartResult, TestResult, Verdict
+from grader.placement.recognition import missing_text
+from grader.placement.table import Placement
 from grader.points import total, written
-from grader.recognition import missing_text
 from grader.runner.launch_plan import Limits
 from grader.settings import Settings
 from grader.submission import Submission
@@ -26,10 +27,19 @@ _START_S = 600.0
 class GradingTask:
     """A submission that is graded as one of an assignment, and how."""
 
-    submission: Submission
-    assignment: Assignment
+    placement: Placement
     settings: Settings
     launch: Launcher
+
+    @property
+    def submission(self) -> Submission:
+        """Return all that was handed in."""
+        return self.placement.submission
+
+    @property
+    def assignment(self) -> Assignment:
+        """Return what it is graded as."""
+        return self.placement.assignment
 
 
 @dataclass(frozen=True)
@@ -74,10 +84,11 @@ def _grade_once(
 
     stand_in: our version of the part it builds on.
     """
-    submission, assignment, settings = task.submission, task.assignment, task.settings
-    files, notes = _under_asked_names(part, submission.source_files(assignment.support))
+    placement, assignment, settings = task.placement, task.assignment, task.settings
     missing = [
-        file for file in part.files if file not in files and file not in (part.stand_in or {})
+        file
+        for file in part.files
+        if file not in placement.chosen and file not in (part.stand_in or {})
     ]
     if missing:
         return PartOutcome(
@@ -87,10 +98,11 @@ def _grade_once(
                 verdict=Verdict.NOT_ATTEMPTED,
                 points=0,
                 max_points=part.points,
-                message=missing_text(submission, assignment, part, missing[0]),
+                message=missing_text(placement, part, missing[0]),
                 tests=(),
             )
         )
+    files = placement.sources_of(part)
     started_s = time.monotonic()
     context = PartContext(
         assignment=assignment.name,
@@ -112,7 +124,7 @@ def _grade_once(
     result = _part_result(
         part, found.tests, found.num_launches, time.monotonic() - started_s, problem
     )
-    notes += tuple(
+    notes = tuple(
         f"{refusal}; this was refused and the program went on: a person should look at it"
         for refusal in found.refusals[:1]
     )
@@ -211,19 +223,6 @@ def _suite_failure(problem: str) -> TestResult:
         is_hidden=True,
         feedback=Feedback.VERDICT,
     )
-
-
-def _under_asked_names(
-    part: Part, files: Mapping[str, bytes]
-) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Return the files with those of another accepted name also under the asked one, and notes."""
-    named, notes = dict(files), []
-    for asked, others in part.accepted_names.items():
-        found = next((name for name in others if name in files), None)
-        if asked not in files and found is not None:
-            named[asked] = files[found]
-            notes.append(f"graded {found} as {asked}")
-    return named, tuple(notes)
 
 
 def _part_result(

@@ -12,9 +12,10 @@ from grader.intake import process as intake
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, Verdict
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
+from grader.placement.recognition import full_name, recognise, require_likely
+from grader.placement.table import place
 from grader.points import NOT_ALL_TESTS, total, written
 from grader.progress import PartProgress
-from grader.recognition import full_name, recognise, require_likely
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.runner.launch_plan import LaunchPlan, LaunchResult
@@ -72,13 +73,14 @@ def grade_as(submission: Submission, name: str | None, settings: Settings) -> Re
 def grade_submission(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
     """Grade every part of one submission."""
     check_machine(assignment.needs)
+    placement = place(submission, assignment)
     if settings.launch is not None:
-        return _grade_all(GradingTask(submission, assignment, settings, settings.launch))
+        return _grade_all(GradingTask(placement, settings, settings.launch))
     with ForkServer(assignment.needs, settings.rank_host) as server:
         if not settings.sealed:  # where the self-test starts it at once
             server.warm_up()
         launcher = _launcher(settings, server)
-        task = GradingTask(submission, assignment, settings, launcher)
+        task = GradingTask(placement, settings, launcher)
         notes = _selftest_notes(task) if settings.sealed else ()
         settings = replace(settings, notes=(*settings.notes, *notes))
         return _grade_all(replace(task, settings=settings))
@@ -151,7 +153,7 @@ def _grade_all(task: GradingTask) -> Report:
         mode=settings.mode,
         parts=tuple(results),
         # Who asked for some of the parts does not want to hear of the others.
-        manual_parts=manual_parts(assignment, submission, intake_user(settings), settings.journal)
+        manual_parts=manual_parts(task.placement, intake_user(settings), settings.journal)
         if everything
         else (),
         versions=versions(course),
@@ -160,9 +162,11 @@ def _grade_all(task: GradingTask) -> Report:
         notes=(
             *settings.notes,
             *submission.notes,
+            *task.placement.notes,
             *settings.data.notes(),
             *(_further_points(without) if settings.selection.is_mark else [NOT_ALL_TESTS]),
         ),
+        files=task.placement.rows,
         is_recognised=settings.is_recognised,
         course_folder=next(named, ""),
     )

@@ -1,76 +1,76 @@
-"""What a student handed in: found in a folder or an archive, read once, never executed here.
+"""What a student handed in: listed in a folder or an archive, read once, never executed here.
 
 What is read here may be of hostile make: grader.intake does it in a process of its own.
 """
 
 import hashlib
+import io
 import os
 import stat
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
 
-from grader import choosing, inner_archives, notebook, remarks
+from grader import notebook
 from grader.errors import UsageError
-from grader.listing import names
-from grader.listing.entries import MAX_FILE_NUM_BYTES, Entry, Listing
+from grader.listing import entries, names
+from grader.listing.entries import IS_OF_A_TOOL, IS_OF_NO_KIND, MAX_FILE_NUM_BYTES, Entry, Listing
 from grader.listing.folder import of_folder
 from grader.listing.tars import is_tar, of_tar
 from grader.listing.zips import of_zip
 
 MAX_FILES = 2000
-MAX_FOUND = 200
+MAX_NOT_READ = 2000
 MAX_TOTAL_NUM_BYTES = 128 << 20
 _MAX_ARCHIVE_NUM_BYTES = 1 << 30
-_MAX_NOTEBOOKS = 20
 _MAX_NOTES = 20
+_MAX_OPENED = 10
+_MAX_NOTEBOOKS = 20
+ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+_NOT_OPENED = (".rar", ".7z")
+_WAS_OPENED = "is an archive, which was opened"
 
 
 @dataclass(frozen=True)
 class Submission:
-    """The files of one submission, by path relative to the folder that counts."""
+    """Everything of one hand-in that was read, and why the rest was not."""
 
     origin: str
     """As the user named it."""
     files: Mapping[str, bytes]
+    """By path in the hand-in. What lies in an archive, and what the cells of a notebook write, lies
+    in a folder of its name."""
     digest: str
-    """SHA-256 over names and contents of the files."""
-    from_notebooks: frozenset[str] = frozenset()
-    """Those of the files that cells of a notebook would write."""
+    """SHA-256 over names and contents of the files, wherever they lie together."""
+    not_read: Mapping[str, str] = field(default_factory=dict)
+    """Why other files were not read, as the end of a sentence that begins with `it`."""
+    times: Mapping[str, int] = field(default_factory=dict)
+    """When files of archives were last written, in seconds; of those that say so."""
     notes: tuple[str, ...] = ()
-    """What was read from where, and what was not."""
-    found: tuple[str, ...] = ()
-    """What there was, the nearest first and at most so many, by path in what was handed in."""
-
-    def source_files(self, support: Iterable[str]) -> dict[str, bytes]:
-        """Return the Python files a rank may import; support files are always the grader's."""
-        ours = set(support)
-        return {
-            name: content
-            for name, content in self.files.items()
-            if name.endswith(".py") and name not in ours
-        }
+    """What to say of how it was read."""
 
 
 def of_files(
     origin: str,
     files: Mapping[str, bytes],
-    from_notebooks: frozenset[str] = frozenset(),
+    not_read: Mapping[str, str] | None = None,
+    times: Mapping[str, int] | None = None,
     notes: tuple[str, ...] = (),
-    found: tuple[str, ...] = (),
 ) -> Submission:
     """Return the submission of exactly these files, with its digest."""
     ordered = {name: files[name] for name in sorted(files)}
+    common = os.path.commonpath([f"/{PurePosixPath(name).parent}" for name in ordered] or ["/"])
     digest = hashlib.sha256()
     for name, content in ordered.items():
-        digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
-    return Submission(origin, ordered, digest.hexdigest(), from_notebooks, notes, found)
+        inside = PurePosixPath(f"/{name}").relative_to(common).as_posix()
+        digest.update(f"{len(inside)} {inside} {len(content)} ".encode() + content)
+    return Submission(origin, ordered, digest.hexdigest(), not_read or {}, times or {}, notes)
 
 
-def read(path: Path, wanted: Iterable[str]) -> Submission:
-    """Read a folder, zip or tar; the submission's files may lie in its root or one folder down.
+def read(path: Path, wanted: Collection[str]) -> Submission:
+    """Read a folder, a zip or tar, or a single script.
 
-    wanted: the relative paths that assignments ask for, which tell the folder that counts.
+    wanted: the relative paths that assignments ask for: what else is read beside scripts.
     Raises UsageError when there is nothing to grade.
     """
     name = names.shortened(str(path))
@@ -85,8 +85,8 @@ def read(path: Path, wanted: Iterable[str]) -> Submission:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
         try:
             if stat.S_ISDIR(os.fstat(descriptor).st_mode):
-                return _submission(str(path), of_folder(path, descriptor), set(wanted))
-            return _of_archive(path, descriptor, set(wanted))
+                return _submission(str(path), of_folder(path, descriptor), wanted)
+            return _of_file(path, descriptor, wanted)
         finally:
             os.close(descriptor)
     except PermissionError as error:
@@ -103,85 +103,141 @@ def read(path: Path, wanted: Iterable[str]) -> Submission:
         ) from None
 
 
-def _of_archive(path: Path, descriptor: int, wanted: set[str]) -> Submission:
+def _of_file(path: Path, descriptor: int, wanted: Collection[str]) -> Submission:
     info = os.fstat(descriptor)
     if not stat.S_ISREG(info.st_mode):
         raise UsageError(f"{path} changed while it was read; try again")
-    if info.st_size > _MAX_ARCHIVE_NUM_BYTES:
-        raise UsageError(
-            f"{path} has more than {_MAX_ARCHIVE_NUM_BYTES >> 20} MiB; leave data files out"
-        )
+    is_script = path.suffix.lower() in (".py", ".ipynb")
+    if info.st_size > (MAX_FILE_NUM_BYTES if is_script else _MAX_ARCHIVE_NUM_BYTES):
+        most = MAX_FILE_NUM_BYTES if is_script else _MAX_ARCHIVE_NUM_BYTES
+        raise UsageError(f"{path} has more than {most >> 20} MiB; leave data files out")
     with os.fdopen(os.dup(descriptor), "rb") as file:
+        if is_script:
+            problem = names.problem_of((path.name,))
+            script = replace(entries.in_memory(file.read()), problem=problem)
+            return _submission(str(path), {names.shown((path.name,)): script}, wanted)
         found = of_tar(file, path, wanted) if is_tar(file) else of_zip(file, path)
         return _submission(str(path), found, wanted)
 
 
-def _submission(origin: str, listed: Listing, wanted: set[str]) -> Submission:
-    found, opened = inner_archives.opened(origin, listed, _problems_of(listed), wanted)
-    problems = _problems_of(found)
-    loose = {name: entry for name, entry in found.items() if not problems[name]}
-    # The nearest first, so that no heap of others further down keeps the right one from being read.
-    all_notebooks = sorted(filter(choosing.is_notebook, loose), key=_nearness)
-    notebooks = {name: notebook.read(loose[name].read()) for name in all_notebooks[:_MAX_NOTEBOOKS]}
-    _require_something(origin, loose, notebooks, problems)
-    listing = {**choosing.written_by(notebooks, wanted), **loose}
-    root = choosing.root_of(listing, wanted)
-    there = choosing.below(root, listing)
-    kept = choosing.kept_of(there, wanted)
-    _require_moderation(origin, kept)
-    kept |= choosing.helpers_of(there, kept)
-    _require_moderation(origin, kept)
-    files = {name: kept[name].read() for name in sorted(kept)}
-    from_notebooks = frozenset(name for name, entry in kept.items() if entry.is_written)
-    not_read = {name: why for name, why in choosing.below(root, problems).items() if why}
-    refused = [name for name in sorted(not_read) if "/" not in name or name in wanted]
-    told = {f"{root}/{name}" if root else name for name in (*kept, *refused)}
-    others = {name: entry for name, entry in {**found, **listing}.items() if name not in told}
-    notes = (
-        *opened,
-        *([_few_of(all_notebooks, notebooks)] if len(notebooks) < len(all_notebooks) else []),
-        *remarks.other_versions(listing, root, wanted),
-        *remarks.not_taken(others, wanted - set(kept)),
-        *(f"{name} was not read: it {not_read[name]}" for name in refused),
-        *(f"{name} {entry.remark}" for name, entry in sorted(kept.items()) if entry.remark),
-        *(f"{' and '.join(group)} are one name on some systems" for group in names.alike(files)),
-    )
+def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submission:
+    kinds = kinds_of(wanted)
+    found, notes = _with_opened(listed, wanted)
+    if all(is_hidden(name) or entry.problem == IS_OF_A_TOOL for name, entry in found.items()):
+        names_there = sorted(name for name in found if found[name].problem != IS_OF_A_TOOL)
+        hidden = f": {names_there[0]} is a hidden file" if names_there else ""
+        raise UsageError(f"{origin} is empty{hidden}; put the files to hand in there")
+    files: dict[str, bytes] = {}
+    not_read: dict[str, str] = {}
+    num_bytes = 0
+    for name in sorted(found, key=_nearness):
+        entry = found[name]
+        reason = _reason(name, entry, kinds) or _problem_of_place(name, files)
+        if not reason and len(files) == MAX_FILES:
+            reason = f"is one of too many: {MAX_FILES} are read, the nearest ones"
+        if not reason and num_bytes + entry.num_bytes > MAX_TOTAL_NUM_BYTES:
+            reason = f"makes more than {MAX_TOTAL_NUM_BYTES >> 20} MiB of all that is read"
+        if not reason:
+            try:
+                files[name] = entry.read()
+                num_bytes += entry.num_bytes
+            except UsageError as error:
+                if name in listed:  # what was made by hand, not by a platform, can be made again
+                    raise
+                reason = f"cannot be read: {error}"
+        if reason:
+            not_read[name] = reason
+    _require_something(origin, files, not_read, found)
+    notes += [f"{name} {found[name].remark}" for name in sorted(files) if found[name].remark]
+    notes += [f"{' and '.join(each)} are one name on some systems" for each in names.alike(files)]
+    if len(not_read) > MAX_NOT_READ:
+        notes.insert(0, f"{len(not_read) - MAX_NOT_READ} more files were not read")
     more = len(notes) - _MAX_NOTES
-    of_notebooks = remarks.of_notebooks(
-        choosing.below(root, notebooks),
-        files,
-        from_notebooks,
-        has_nothing=not wanted & set(files),
-    )
     return of_files(
         origin,
         files,
-        from_notebooks,
-        (
-            *of_notebooks,
-            *notes[:_MAX_NOTES],
-            *([f"and {more} more of the kind"] if more > 0 else []),
-        ),
-        tuple(sorted((name for name in listing if not _is_hidden(name)), key=_nearness))[
-            :MAX_FOUND
-        ],
+        dict(list(not_read.items())[:MAX_NOT_READ]),
+        {name: found[name].time_s for name in files if found[name].time_s},
+        (*notes[:_MAX_NOTES], *([f"and {more} more of the kind"] if more > 0 else [])),
     )
 
 
-def _few_of(all_notebooks: Sequence[str], read: Collection[str]) -> str:
-    return f"of {len(all_notebooks)} notebooks only {len(read)} were read, the nearest ones"
+def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, Entry], list[str]]:
+    """Return all files, with those in archives and those that notebooks write in folders."""
+    found, notes = dict(listed), list[str]()
+    num_bytes = 0
+    for number, name in enumerate(_nearest(found, ARCHIVES)):
+        try:
+            if number >= _MAX_OPENED:
+                raise UsageError(f"there are too many, and {_MAX_OPENED} are opened")
+            if num_bytes <= MAX_TOTAL_NUM_BYTES:  # else none is unpacked any more
+                inside = _opened(name, listed[name].read(), wanted)
+                num_bytes += sum(each.num_bytes for each in inside.values() if not each.problem)
+            if num_bytes > MAX_TOTAL_NUM_BYTES:
+                raise UsageError(f"archives hold more than {MAX_TOTAL_NUM_BYTES >> 20} MiB")
+        except UsageError as error:
+            found[name] = replace(found[name], problem=f"cannot be opened: {error}")
+            continue
+        found |= inside
+        found[name] = replace(listed[name], problem=_WAS_OPENED)
+        notes.append(f"{name} was opened")
+    notebooks = _nearest(found, (".ipynb",))
+    for name in notebooks[:_MAX_NOTEBOOKS]:
+        try:
+            written = notebook.read(found[name].read())
+        except UsageError as error:
+            if name in listed:
+                raise
+            found[name] = replace(found[name], problem=f"cannot be read: {error}")
+            continue
+        for file, content in written.files.items():
+            found.setdefault(f"{name}/{file}", entries.in_memory(content))
+        problem = "; it ".join(written.problems[:3]) or "is a notebook, whose cells were read"
+        found[name] = replace(found[name], problem=problem)
+        if written.files:
+            notes.append(f"read from the cells of {name}: {', '.join(sorted(written.files))}")
+    for name in notebooks[_MAX_NOTEBOOKS:]:
+        problem = f"is one of too many notebooks: {_MAX_NOTEBOOKS} are read, the nearest ones"
+        found[name] = replace(found[name], problem=problem)
+    return found, notes
 
 
-def _nearness(name: str) -> tuple[int, str]:
-    return name.count("/"), name
+def _nearest(found: Listing, suffixes: tuple[str, ...]) -> list[str]:
+    """Return the files of some kinds that can be read, the nearest first."""
+    names = [name for name in found if name.lower().endswith(suffixes) and not is_hidden(name)]
+    return sorted((name for name in names if not _problem_of(found[name])), key=_nearness)
 
 
-def _is_hidden(name: str) -> bool:
-    return any(part.startswith(".") for part in name.split("/"))
+def _opened(name: str, packed: bytes, wanted: Collection[str]) -> dict[str, Entry]:
+    """Return the files of an archive in the hand-in. Raises UsageError for one that is damaged."""
+    path, file = Path(name), io.BytesIO(packed)
+    inside = of_tar(file, path, wanted) if is_tar(file) else of_zip(file, path)
+    kinds = {*kinds_of(wanted), ".ipynb"}
+    found = {}
+    for each, entry in inside.items():
+        problem = _reason(each, entry, kinds)
+        # Without its content, where that is not read.
+        found[f"{name}/{each}"] = entries.left_out(problem) if problem else entry
+    return found
 
 
-def _problems_of(listing: Listing) -> dict[str, str]:
-    return {name: _problem_of(entry) for name, entry in listing.items()}
+def _reason(name: str, entry: Entry, kinds: Collection[str]) -> str:
+    """Return why a file is not read; empty if it is."""
+    if name.lower().endswith(_NOT_OPENED):
+        return "is an archive of a kind that is not opened; hand in a zip"
+    if problem := _problem_of(entry):
+        return problem
+    if not is_hidden(name) and PurePosixPath(name).suffix.lower() in kinds:
+        return ""
+    return "is hidden" if is_hidden(name) else IS_OF_NO_KIND
+
+
+def _problem_of_place(name: str, files: Mapping[str, bytes]) -> str:
+    """Return what is wrong with the place of a file, given those above it; empty if nothing."""
+    parts = name.split("/")
+    if any("/".join(parts[:depth]) in files for depth in range(1, len(parts))):
+        return "lies below a file"
+    return names.problem_of(parts)
 
 
 def _problem_of(entry: Entry) -> str:
@@ -192,40 +248,34 @@ def _problem_of(entry: Entry) -> str:
 
 def _require_something(
     origin: str,
-    loose: Listing,
-    notebooks: Mapping[str, notebook.Written],
-    problems: Mapping[str, str],
+    files: Mapping[str, bytes],
+    not_read: Mapping[str, str],
+    found: Mapping[str, Entry],
 ) -> None:
-    """Raise UsageError when no file can be graded at all."""
-    if not problems:
-        raise UsageError(f"{origin} is empty; put the files to hand in there")
-    if not loose:
-        name = min(problems)
-        raise UsageError(
-            f"{origin} holds no file that is read: {name} {problems[name]}; hand in the scripts "
-            "themselves"
-        )
-    if (
-        notebooks
-        and len(notebooks) == len(loose)
-        and not any(each.files for each in notebooks.values())
-    ):
-        name, found = next(iter(notebooks.items()))
-        raise UsageError(
-            f"{origin} holds only {name}, which {found.problems[0]}; hand in the scripts, or a "
-            "notebook in which each of them is a cell that begins with %%writefile NAME"
-        )
+    """Raise UsageError when no file can be graded, and one could not be read that might be."""
+    if any(name.lower().endswith(".py") for name in files):
+        return
+    for name in sorted(not_read, key=_nearness):
+        problem = found[name].problem
+        if is_hidden(name) or problem in (IS_OF_A_TOOL, _WAS_OPENED):
+            continue
+        is_broken = problem not in ("", IS_OF_NO_KIND)
+        if is_broken or name.lower().endswith((".py", ".ipynb", *ARCHIVES, *_NOT_OPENED)):
+            raise UsageError(
+                f"{origin} holds no script that is read: {name} {not_read[name]}; hand in the "
+                "scripts themselves"
+            )
 
 
-def _require_moderation(origin: str, kept: Listing) -> None:
-    """Raise UsageError when there are too many files, or too much in them."""
-    if len(kept) > MAX_FILES:
-        raise UsageError(
-            f"{origin} holds {len(kept)} files to read, at most {MAX_FILES} are; hand in only the "
-            "files that the assignment asks for"
-        )
-    if sum(entry.num_bytes for entry in kept.values()) > MAX_TOTAL_NUM_BYTES:
-        raise UsageError(
-            f"the files of {origin} add up to more than {MAX_TOTAL_NUM_BYTES >> 20} MiB; leave "
-            "data files out"
-        )
+def kinds_of(wanted: Collection[str]) -> set[str]:
+    """Return the suffixes of files that are read: scripts, and whatever else is asked for."""
+    return {".py", *(PurePosixPath(name).suffix.lower() for name in wanted)}
+
+
+def _nearness(name: str) -> tuple[int, str]:
+    return name.count("/"), name
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether a file, or a folder above it, has a name that begins with a dot."""
+    return any(part.startswith(".") for part in name.split("/"))

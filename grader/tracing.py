@@ -11,7 +11,8 @@ from grader.intake import process as intake
 from grader.journal import Journal, Step
 from grader.judge.counting import num_bytes_kept
 from grader.model import Outcome, PartResult, RunFailure, Verdict
-from grader.recognition import recognise
+from grader.placement.recognition import recognise
+from grader.placement.table import place
 from grader.report.traced import Traced, TracedCase
 from grader.runner.launch_plan import (
     MOST_TRACE_NUM_BYTES,
@@ -93,7 +94,7 @@ def _only_part(options: argparse.Namespace, courses: Courses) -> str:
         if options.assignment is None
         else courses.assignment(options.assignment)
     )
-    names = [part.name for part in found.parts_with(submission.files) or found.parts]
+    names = [part.name for part in found.parts_with(place(submission, found).chosen) or found.parts]
     if len(names) > 1:
         raise UsageError(
             f"`grade trace` shows one part of {found.name}; name it with --part: {', '.join(names)}"

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.standing import Standing
+from grader.model import Report
 from grader.points import written
 
+_MAX_PATHS = 5
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _HEAD = (
     *("id", "name", "group", "pseudonym", "status", "score", "final", "max", "pending"),
@@ -74,7 +76,23 @@ def _reasons(each: Standing) -> list[str]:
             why = f": {given.comment}" if given.comment else ""
             reasons.append(f"{name} by a person: {written(given.points)}{why}")
     reasons += [each.decision.problem] if each.decision.problem else []
+    if each.counted and each.counted.grading and each.counted.grading.report:
+        reasons += _of_zeros(each.counted.grading.report)
     return [*reasons, *each.decision.reasons]
+
+
+def _of_zeros(report: Report) -> list[str]:
+    """Return why parts have no points, and what was handed in where nothing of it is graded."""
+    reasons: dict[str, list[str]] = {}
+    for part in report.parts:
+        if part.points == 0 < part.max_points:
+            reasons.setdefault(part.message, []).append(part.name)
+    told = [f"{', '.join(names)}: {message}" for message, names in reasons.items() if message]
+    if report.files and not any(each.is_graded for each in report.files):
+        paths = [each.path for each in report.files]
+        more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS else ""
+        told.append(f"handed in: {', '.join(paths[:_MAX_PATHS])}{more}")
+    return told
 
 
 def _of_parts(each: Standing, parts: Sequence[str]) -> list[str]:

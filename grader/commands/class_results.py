@@ -2,11 +2,12 @@
 
 import argparse
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.assignment import Assignment
 from grader.classroom import (
     filled_in,
     marking_sheets,
@@ -27,8 +28,8 @@ from grader.commands.context import say_visibly
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.model import Report
+from grader.placement.table import place
 from grader.report.safe_text import visible
-from grader.submission import Submission
 
 _MOST_SHOWN = 20
 
@@ -48,9 +49,7 @@ def write(
     if options.sheets:
         for each in handed_in:
             folder = out / outputs.MARKING / each.student
-            marking_sheets.write(
-                folder, each.student, each.report, each.mark, each.submission.files
-            )
+            marking_sheets.write(folder, each.student, each.report, each.mark, each.files)
         marks = [(each.student, each.digest, each.mark) for each in handed_in]
         file = out / marking_sheets.TO_FILL
         if kept := filled_in.replace_unread(file, marking_sheets.to_fill(marks)):
@@ -71,7 +70,8 @@ class _HandedIn:
     """Of the hand-in."""
     report: Report
     mark: Mark
-    submission: Submission
+    files: Mapping[str, bytes]
+    """All that was read, by the names that the assignment asks for."""
 
 
 def _handed_in(
@@ -86,21 +86,20 @@ def _handed_in(
     # Each is read by a process of its own, which is what takes the time.
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         read = pool.map(
-            lambda one: _read_again(one[0], inputs.courses.wanted(one[2].assignment)),
+            lambda one: _read_again(one[0], inputs.courses.assignment(one[2].assignment)),
             marked.values(),
         )
         return [
-            _HandedIn(student, hand_in.digest, report, mark, submission)
-            for (hand_in, student, report, mark), submission in zip(
-                marked.values(), read, strict=True
-            )
-            if submission is not None
+            _HandedIn(student, hand_in.digest, report, mark, files)
+            for (hand_in, student, report, mark), files in zip(marked.values(), read, strict=True)
+            if files is not None
         ]
 
 
-def _read_again(hand_in: HandIn, wanted: Iterable[str]) -> Submission | None:
+def _read_again(hand_in: HandIn, assignment: Assignment) -> Mapping[str, bytes] | None:
+    wanted = assignment.wanted
     try:
-        return intake.read(hand_in.path, wanted)
+        return place(intake.read(hand_in.path, wanted), assignment).everything
     except GraderError as error:  # its mark stands, and so do all others
         say_visibly(f"{hand_in.label} is compared with no other and has no sheet: {error}")
         return None
@@ -110,7 +109,7 @@ def _pairs(inputs: ClassInputs, handed_in: Sequence[_HandedIn]) -> list[Pair]:
     sources = {
         each.student: {
             name: content.decode(errors="replace")
-            for name, content in each.submission.files.items()
+            for name, content in each.files.items()
             if name.endswith(".py")
         }
         for each in handed_in

@@ -2,8 +2,8 @@
 
 A message is a sequence of records: the kind (one byte), the length of the name (two bytes,
 big-endian), the length of the content (eight bytes), the name, the content. The kinds: `f`, a file;
-`w`, a file that a notebook's cells write; `n`, a note (its content is the text); `o`, the path of
-something that was found; `r`, why there are no files; `x`, the same where the reader itself failed;
+`t`, when a file was last written; `u`, a file that was not read, and why; `n`, a note (its content
+is the text); `r`, why there are no files; `x`, the same where the reader itself failed;
 `e`, the end, without which a message is not whole. What arrives may have been packed by anybody.
 """
 
@@ -12,19 +12,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from grader.listing.names import problem_of, shown_text
-from grader.submission import MAX_FILES, MAX_FOUND, MAX_TOTAL_NUM_BYTES, Submission, of_files
+from grader.submission import MAX_FILES, MAX_NOT_READ, MAX_TOTAL_NUM_BYTES, Submission, of_files
 
 _HEAD = struct.Struct(">cHQ")
-_FILE, _WRITTEN, _NOTE, _FOUND = b"f", b"w", b"n", b"o"
+_FILE, _TIME, _NOT_READ, _NOTE = b"f", b"t", b"u", b"n"
 _REFUSAL, _FAILURE, _END = b"r", b"x", b"e"
 _MAX_TEXT_NUM_BYTES = 4096
 _MAX_NOTES = 200
 _MAX_NAME_NUM_BYTES = 1024
-_MAX_PARTS = 8
+_MAX_PARTS = 32
+_MAX_DIGITS = 12
 MAX_NUM_BYTES = (
     MAX_TOTAL_NUM_BYTES
     + (MAX_FILES + 1) * (_HEAD.size + _MAX_NAME_NUM_BYTES)
-    + (_MAX_NOTES + MAX_FOUND) * (_HEAD.size + _MAX_TEXT_NUM_BYTES)
+    + (_MAX_NOTES + MAX_FILES + 2 * MAX_NOT_READ) * (_HEAD.size + _MAX_TEXT_NUM_BYTES)
 )
 """Of a whole message."""
 
@@ -34,9 +35,9 @@ class SubmissionMessage:
     """Files, what was said of them, and why there may be none."""
 
     files: Mapping[str, bytes] = field(default_factory=dict)
-    from_notebooks: frozenset[str] = frozenset()
+    not_read: Mapping[str, str] = field(default_factory=dict)
+    times: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    found: tuple[str, ...] = ()
     refusal: str = ""
     """Why the submission cannot be graded; empty if it can."""
     failure: str = ""
@@ -50,22 +51,24 @@ class BrokenMessageError(Exception):
 def of_submission(submission: Submission) -> SubmissionMessage:
     """Return the message that holds a submission."""
     return SubmissionMessage(
-        submission.files, submission.from_notebooks, submission.notes, submission.found
+        submission.files, submission.not_read, submission.times, submission.notes
     )
 
 
 def submission_of(origin: str, message: SubmissionMessage) -> Submission:
     """Return the submission in a message; its digest is computed here."""
-    return of_files(origin, message.files, message.from_notebooks, message.notes, message.found)
+    return of_files(origin, message.files, message.not_read, message.times, message.notes)
 
 
 def pack(message: SubmissionMessage) -> Iterator[bytes]:
     """Yield the bytes of a message in pieces."""
     for name, content in message.files.items():
-        kind = _WRITTEN if name in message.from_notebooks else _FILE
-        yield from _record(kind, name.encode(), content)
+        yield from _record(_FILE, name.encode(), content)
+    for name, time_s in message.times.items():
+        yield from _record(_TIME, name.encode(), str(time_s).encode())
+    for name, reason in message.not_read.items():
+        yield from _record(_NOT_READ, _plain(name), _plain(reason))
     texts = [(_NOTE, note) for note in message.notes[:_MAX_NOTES]]
-    texts += [(_FOUND, path) for path in message.found[:MAX_FOUND]]
     texts += [(_REFUSAL, message.refusal)] if message.refusal else []
     texts += [(_FAILURE, message.failure)] if message.failure else []
     for kind, text in texts:
@@ -79,20 +82,19 @@ def unpack(data: bytes) -> SubmissionMessage:
     Raises BrokenMessageError for all others.
     """
     files: dict[str, bytes] = {}
-    from_notebooks = set()
+    not_read: dict[str, str] = {}
+    times: dict[str, int] = {}
     notes: list[str] = []
-    found: list[str] = []
     reasons = {_REFUSAL: "", _FAILURE: ""}
     for kind, name, content in _records(data):
-        if kind in (_FILE, _WRITTEN):
-            checked = _checked_name(name, files)
-            files[checked] = content
-            if kind == _WRITTEN:
-                from_notebooks.add(checked)
+        if kind == _FILE:
+            files[_checked_name(name, files)] = content
+        elif kind == _TIME and _text(name) in files:
+            times[_text(name)] = _number(content)
+        elif kind == _NOT_READ and len(not_read) < MAX_NOT_READ:
+            not_read[_text(name)] = _text(content)
         elif kind == _NOTE and len(notes) < _MAX_NOTES:
             notes.append(_text(content))
-        elif kind == _FOUND and len(found) < MAX_FOUND:
-            found.append(_text(content))
         elif kind in reasons and content and not reasons[kind]:
             reasons[kind] = _text(content)
         else:
@@ -105,9 +107,9 @@ def unpack(data: bytes) -> SubmissionMessage:
             raise BrokenMessageError(f"{path!r} below another file")
     return SubmissionMessage(
         files,
-        frozenset(from_notebooks),
+        not_read,
+        times,
         tuple(notes),
-        tuple(found),
         refusal=reasons[_REFUSAL],
         failure=reasons[_FAILURE],
     )
@@ -155,6 +157,12 @@ def _checked_name(name: bytes, others: Mapping[str, bytes]) -> str:
 def _plain(text: str) -> bytes:
     """Return a text as `_text` takes it."""
     return shown_text(text).encode()[:_MAX_TEXT_NUM_BYTES].decode(errors="ignore").encode()
+
+
+def _number(content: bytes) -> int:
+    if not content.isdigit() or len(content) > _MAX_DIGITS:
+        raise BrokenMessageError("a time that is no number")
+    return int(content)
 
 
 def _text(content: bytes) -> str:

@@ -3,13 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-MAX_DEPTH = 5
-"""A file may be as deep as utils/layers/conv.py beside part1/main.py in a folder of a folder."""
+MAX_DEPTH = 12
+"""How many folders a path may have, and the file."""
 MAX_ENTRIES = 100_000
 """Files and folders that are looked at."""
 MAX_FILE_NUM_BYTES = 32 << 20
 IS_A_LINK = "is a link, and links are not followed"
 IS_SPECIAL = "is no regular file"
+IS_OF_NO_KIND = "is of no kind that is asked for"
+IS_OF_A_TOOL = "is a folder of a tool, not of the submission"
 
 
 @dataclass(frozen=True)
@@ -18,12 +20,12 @@ class Entry:
 
     read: Callable[[], bytes]
     num_bytes: int
-    is_written: bool = False
-    """By a cell of a notebook."""
     problem: str = ""
     """Why it is not to be read, as the end of a sentence that begins with `it`; empty if it is."""
     remark: str = ""
     """What to say of it all the same, as the end of a sentence that begins with its name."""
+    time_s: int = 0
+    """When it was last written, in an archive that says so."""
 
 
 Listing = Mapping[str, Entry]

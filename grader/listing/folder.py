@@ -10,6 +10,7 @@ from grader.errors import UsageError
 from grader.listing import names
 from grader.listing.entries import (
     IS_A_LINK,
+    IS_OF_A_TOOL,
     IS_SPECIAL,
     MAX_DEPTH,
     MAX_ENTRIES,
@@ -54,9 +55,9 @@ class _Walk:
         found = sorted(self._scanned(folder, parts))
         for name, info in found:
             path = (*parts, name)
-            if names.is_skipped(name) and not stat.S_ISREG(info.st_mode):
-                continue
             problem = names.problem_of(path) or _problem_of(info, self._owner)
+            if names.is_skipped(name) and not stat.S_ISREG(info.st_mode):
+                problem = IS_OF_A_TOOL
             if problem:
                 yield names.shown(path), left_out(problem)
             elif stat.S_ISREG(info.st_mode):
@@ -67,7 +68,10 @@ class _Walk:
             if not is_wanted or names.problem_of(path):
                 continue
             if depth == 1:
-                yield names.shown(path), left_out(f"is a folder too far down, {names.TOO_DEEP}")
+                yield (
+                    names.shown(path),
+                    left_out(f"lies {len(path) - 1} folders down, {names.TOO_DEEP}"),
+                )
             else:
                 with self._opened(folder, name, path, os.O_DIRECTORY) as below:
                     yield from self.entries(below, path, depth - 1)

@@ -1,19 +1,21 @@
 """Names that a file handed in may have: text that any system can hold and any screen can show."""
 
+import hashlib
 import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 
-from grader.listing.entries import MAX_DEPTH
+from grader.listing.entries import IS_OF_A_TOOL, MAX_DEPTH
 
 _MAX_NAME_NUM_BYTES = 255
 _MAX_SHOWN_CHARS = 200
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SKIPPED_FOLDERS = {"__pycache__", "__MACOSX", "node_modules", "venv"}
 """And all whose names begin with a dot."""
-TOO_DEEP = "expected are files in the root or one folder down"
+_MAX_PATH_NUM_BYTES = 480
+TOO_DEEP = f"which is more than {MAX_DEPTH - 1}"
 
 
 def problem_of(parts: Sequence[str]) -> str:
@@ -30,25 +32,31 @@ def is_skipped(folder: str) -> bool:
 
 
 def in_archive(name: str) -> tuple[tuple[str, ...], str] | None:
-    """Return the parts of a member's path and what is wrong with it; None when nobody misses it.
+    """Return the parts of a member's path and what is wrong with it; None for the root.
 
-    Nobody misses folders, and what lies in folders of tools.
+    Of what lies in a folder of a tool, it is that folder.
     """
     # Some programs write the separators of their own system.
     path = PurePosixPath(name.replace("\\", "/"))
     if problem := _problem_of_place(path.parts):
         return path.parts, problem
-    if not path.parts or any(map(is_skipped, path.parts[:-1])):
+    if not path.parts:
         return None
+    for depth, part in enumerate(path.parts[:-1], 1):
+        if is_skipped(part):
+            return path.parts[:depth], IS_OF_A_TOOL
     if len(path.parts) > MAX_DEPTH:
         return path.parts, f"lies {len(path.parts) - 1} folders down, {TOO_DEEP}"
     return path.parts, problem_of(path.parts)
 
 
 def shown(parts: Iterable[str]) -> str:
-    """Return a path of any parts as plain text."""
+    """Return a path of any parts as plain text; where it is long, its digest ends it."""
     # The first part of an absolute path is its slash.
-    return shown_text("/".join(parts).replace("//", "/"))[:_MAX_NAME_NUM_BYTES]
+    text = shown_text("/".join(parts).replace("//", "/"))
+    if len(text) <= _MAX_NAME_NUM_BYTES:
+        return text
+    return f"{text[: _MAX_NAME_NUM_BYTES - 11]}...{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 def shown_text(text: str) -> str:
@@ -79,6 +87,8 @@ def _problem_of_place(parts: Sequence[str]) -> str:
     if (parts and parts[0].startswith("/")) or ".." in parts:
         return "would lie outside of the submission"
     # In any part: the folder that counts may be one further down.
+    if sum(len(part) + 1 for part in parts) > _MAX_PATH_NUM_BYTES:
+        return f"has a path of more than {_MAX_PATH_NUM_BYTES} characters"
     if drive := next(filter(None, map(_DRIVE.match, parts)), None):
         return f"has a name that begins with a drive of some systems, {drive[0]}"
     return ""

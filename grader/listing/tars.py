@@ -8,7 +8,7 @@ import tarfile
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
@@ -17,6 +17,7 @@ from grader.errors import UsageError
 from grader.listing import names
 from grader.listing.entries import (
     IS_A_LINK,
+    IS_OF_NO_KIND,
     IS_SPECIAL,
     MAX_ENTRIES,
     MAX_FILE_NUM_BYTES,
@@ -56,6 +57,8 @@ _MAX_RATIO = 100
 _UNSUSPICIOUS_NUM_BYTES = 256 << 20
 """Up to here, any ratio of unpacked to packed bytes can be honest."""
 _PIECE_NUM_BYTES = 1 << 20
+_KEPT = {".py", ".ipynb", ".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz"}
+_MAX_TIME_S = (1 << 32) - 1
 _MAX_EMPTY_READS = 16
 """At its end: tarfile goes on to any place that a member's size leads to, block by block."""
 
@@ -80,13 +83,15 @@ def _has_its_sum(head: bytes) -> bool:
     return said is not None and int(said[1], 8) in (sum(summed), signed)
 
 
-def of_tar(file: BinaryIO, path: Path, wanted: Set[str]) -> Listing:
-    """Return the files of a tar that can be part of a submission of the wanted files.
+def of_tar(file: BinaryIO, path: Path, wanted: Collection[str]) -> Listing:
+    """Return the files of a tar, with the contents of those that may be read.
 
+    wanted: names of files of whose kinds such are, beside scripts, notebooks and archives.
     Raises UsageError when it is none, is damaged, or unpacks to too much.
     """
     listing: dict[str, Entry] = {}
     times: Counter[str] = Counter()
+    kinds = {PurePosixPath(each).suffix.lower() for each in wanted} | _KEPT
     room = _MAX_HELD_NUM_BYTES
     stream = _Unpacked(file, path)
     is_named_otherwise = stream.is_packed or path.suffix.lower() == ".zip"
@@ -103,11 +108,14 @@ def of_tar(file: BinaryIO, path: Path, wanted: Set[str]) -> Listing:
                 problem = problem or _problem_of(member)
                 if problem:
                     listing[names.shown(parts)] = left_out(problem)
-                elif _may_count(PurePosixPath(*parts), wanted):
+                elif PurePosixPath(*parts).suffix.lower() not in kinds:
+                    listing["/".join(parts)] = left_out(IS_OF_NO_KIND)
+                else:
                     name = "/".join(parts)
                     times[name] += 1
                     entry = _entry(archive, member)
-                    listing[name] = replace(entry, remark=remark(times[name]))
+                    time_s = max(0, min(int(member.mtime), _MAX_TIME_S))
+                    listing[name] = replace(entry, remark=remark(times[name]), time_s=time_s)
                     room -= entry.num_bytes if entry.num_bytes <= MAX_FILE_NUM_BYTES else 0
                     if room < 0:
                         raise _too_much(path, _MAX_HELD_NUM_BYTES)
@@ -143,13 +151,6 @@ def _problem_of(member: tarfile.TarInfo) -> str:
     if member.sparse is not None:
         return "is a sparse file, which can claim any size"
     return "" if member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) else IS_SPECIAL
-
-
-def _may_count(path: PurePosixPath, wanted: Set[str]) -> bool:
-    """Return whether a file can be part of a submission: the others are not even kept in memory."""
-    is_near = len(path.parts) <= 2
-    is_wanted = bool({str(path), "/".join(path.parts[1:])} & wanted)
-    return is_near or is_wanted or path.suffix.lower() in (".py", ".ipynb")
 
 
 def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:

@@ -1,5 +1,6 @@
 """The files of a zip: what it says of itself is not believed."""
 
+import calendar
 import stat
 import struct
 import zipfile
@@ -81,7 +82,7 @@ def of_zip(file: BinaryIO, path: Path) -> Listing:
         name = "/".join(parts)
         times[name] += 1
         entry = Entry(_unpacking(archive, member, path), member.file_size)
-        listing[name] = replace(entry, remark=remark(times[name]))
+        listing[name] = replace(entry, remark=remark(times[name]), time_s=_time_s(member))
     return listing
 
 
@@ -90,6 +91,13 @@ def remark(num_times: int) -> str:
     if num_times == 1:
         return ""
     return f"is in the archive {num_times} times; the last one was read"
+
+
+def _time_s(member: zipfile.ZipInfo) -> int:
+    try:
+        return max(0, calendar.timegm((*member.date_time, 0, 0, 0)))
+    except ValueError:  # a month 0, say
+        return 0
 
 
 def _problem_of(member: zipfile.ZipInfo) -> str:

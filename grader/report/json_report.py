@@ -20,7 +20,7 @@ from grader.report.json_text import number as _number
 from grader.report.json_text import valid as _text
 from grader.report.safe_text import one_line
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 _UNREADABLE = "the grading gave a report that cannot be read"
 
 
@@ -98,6 +98,15 @@ def _report(report: Report) -> dict[str, Any]:
             for part in report.manual_parts
         ],
         "notes": [_text(note) for note in report.notes],
+        "files": [
+            {
+                "path": _text(each.path),
+                "file": _text(each.file),
+                "is_graded": each.is_graded,
+                "why": _text(each.why),
+            }
+            for each in report.files
+        ],
         "versions": {
             "grader": versions.grader,
             "engine_digest": versions.engine_digest,

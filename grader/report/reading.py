@@ -7,7 +7,7 @@ import msgspec
 
 from grader.evidence import Evidence
 from grader.feedback import Feedback
-from grader.model import ManualPart, PartResult, Report, TestResult, Verdict, Versions
+from grader.model import HandedInFile, ManualPart, PartResult, Report, TestResult, Verdict, Versions
 
 Kind = TypeVar("Kind")
 Data = Mapping[str, Any]
@@ -31,7 +31,17 @@ def report(data: Data) -> Report:
         wall_time_s=_number(measured, "wall_time_s"),
         started_at=_get(measured, "started_at", str),
         notes=_texts(data, "notes"),
+        files=tuple(_handed_in(each) for each in _get(data, "files", list)),
         is_recognised=_get(data, "is_recognised", bool),
+    )
+
+
+def _handed_in(data: Data) -> HandedInFile:
+    return HandedInFile(
+        path=_get(data, "path", str),
+        file=_get(data, "file", str),
+        is_graded=_get(data, "is_graded", bool),
+        why=_get(data, "why", str),
     )
 
 

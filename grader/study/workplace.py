@@ -12,6 +12,7 @@ from typing import IO
 
 from grader.assignment import SHARED_SUPPORT, Assignment
 from grader.errors import UsageError
+from grader.placement.table import place
 from grader.submission import Submission
 
 SHARED_PROGRAM = "study_point.py"
@@ -55,11 +56,7 @@ def sources(assignment: Assignment, submission: Submission | None) -> Sources:
         paths = {name: assignment.reference / name for name in assignment.handed_in}
         student = {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
     else:
-        student = dict(submission.source_files(assignment.support))
-        for asked, others in assignment.accepted_names.items():
-            found = next((name for name in others if name in student), None)
-            if asked not in student and found is not None:
-                student[asked] = student[found]
+        student = place(submission, assignment).sources
     programs = {
         path.name: path.read_bytes()
         for path in sorted((assignment.folder / "study" / "programs").glob("*.py"))

@@ -406,7 +406,7 @@ def _archive(data: bytes) -> None:
 
 
 def _require_plain(found: Submission) -> None:
-    assert all(note.isprintable() for note in found.notes)
+    assert all(text.isprintable() for text in (*found.notes, *found.not_read.values()))
     submission_codec.unpack(b"".join(submission_codec.pack(submission_codec.of_submission(found))))
 
 
@@ -416,9 +416,13 @@ def _archives() -> list[bytes]:
         archive.writestr("ring.py", "x = 1\n" * 9)
         archive.writestr("part1/main.py", "")
         archive.writestr("all.ipynb", _notebooks()[0])
+    outer = io.BytesIO()
+    with zipfile.ZipFile(outer, "w") as archive:
+        archive.writestr("sync.py", "")
+        archive.writestr("code.zip", zipped.getvalue())
     tars = [_tar(form) for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT, tarfile.USTAR_FORMAT)]
     packed = [pack(tars[0]) for pack in (gzip.compress, bz2.compress, lzma.compress)]
-    return [zipped.getvalue(), *tars, *packed]
+    return [zipped.getvalue(), outer.getvalue(), *tars, *packed]
 
 
 def _tar(form: int) -> bytes:
@@ -437,8 +441,8 @@ def _parcel(data: bytes) -> None:
 
 
 def _parcels() -> list[bytes]:
-    files = {"ring.py": b"x", "part1/main.py": b"", "all.ipynb": _notebooks()[0]}
-    full = SubmissionMessage(files, frozenset(["ring.py"]), ("a note",))
+    files = {"ring.py": b"x", "part1/main.py": b"", "all.ipynb/a.py": b"1"}
+    full = SubmissionMessage(files, {"a.bin": "is large"}, {"ring.py": 7}, ("a note",))
     return [
         b"".join(submission_codec.pack(each))
         for each in (full, SubmissionMessage(refusal="it is empty"))

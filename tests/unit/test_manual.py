@@ -2,13 +2,15 @@
 
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pypdf import PdfWriter
 
 from grader import manual
-from grader.assignment import Manual
-from grader.submission import Submission
+from grader.assignment import Assignment, Manual
+from grader.placement.table import place
+from grader.submission import of_files
 
 TIMES = Manual("times", "Times", 3, "report.pdf", other_names=("hw3.pdf",), max_pages=5)
 
@@ -22,15 +24,10 @@ def pdf(num_pages: int) -> bytes:
     return buffer.getvalue()
 
 
-class WithManual:
-    """As much of an assignment as is asked."""
-
-    def __init__(self, *questions: Manual) -> None:
-        self.manual = questions
-
-
-def said_of(files: dict[str, bytes], *questions: Manual) -> list[str]:
-    found = manual.manual_parts(WithManual(*questions), Submission("here", files, digest=""))
+def said_of(files: dict[str, bytes], *questions: Manual, **not_read: str) -> list[str]:
+    asked = Assignment("a", "A", Path("nowhere"), (), (), questions)
+    unread = {f"{name}.pdf": reason for name, reason in not_read.items()}
+    found = manual.manual_parts(place(of_files("here", files, unread), asked))
     return [each.found for each in found]
 
 
@@ -42,11 +39,21 @@ def said_of(files: dict[str, bytes], *questions: Manual) -> list[str]:
         ({"hw3.pdf": pdf(1), "report.pdf": pdf(5)}, "report.pdf, 5 pages"),
         ({"report.pdf": pdf(6)}, "report.pdf, 6 pages, and at most 5 are asked for"),
         ({"report.pdf": b"PK"}, "report.pdf cannot be read as a PDF"),
+        ({"a/b/Report (1).pdf": pdf(1)}, "a/b/Report (1).pdf, 1 page"),
+        ({"code.zip/hw3.pdf": pdf(1), "b/report_final.pdf": pdf(2)}, "code.zip/hw3.pdf, 1 page"),
     ],
 )
 def test_names_and_pages(files, text):
     """The first of its names counts, and pages beyond those that are read are told."""
     assert said_of(files, TIMES) == [text]
+
+
+def test_a_report_that_was_not_read_says_why():
+    """Unless another one was."""
+    (said,) = said_of({}, TIMES, report="is larger than 32 MiB")
+    assert "report.pdf" in said and "is larger than 32 MiB" in said
+    (said,) = said_of({"hw3.pdf": pdf(1)}, TIMES, report="is larger than 32 MiB")
+    assert said == "hw3.pdf, 1 page"
 
 
 def test_where_nothing_else_is_said():

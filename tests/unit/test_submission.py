@@ -18,7 +18,7 @@ from grader.submission import Submission
 
 FLAT = ("ring.py", "sync.py", "fed.py")
 NESTED = ("part1/main.py", "part2a/main.py")
-WANTED = [*FLAT, *NESTED]
+WANTED = [*FLAT, *NESTED, "report.pdf"]
 
 
 def in_folder(root: Path, files: dict[str, bytes]) -> Path:
@@ -61,145 +61,51 @@ EVERY_WAY = pytest.mark.parametrize("how", ["folder", "zip", "stream"])
 
 
 @EVERY_WAY
-@pytest.mark.parametrize("folder", ["", "anna/"])
-def test_files_may_lie_in_the_root_or_one_folder_down(tmp_path, how, folder):
-    """Flat and nested files alike, under the paths that the assignment asks for."""
-    handed_in = {"ring.py": b"1", "report.pdf": b"2", "part1/main.py": b"3", "part1/model.py": b"4"}
-    found = read(tmp_path, {f"{folder}{name}": each for name, each in handed_in.items()}, how)
-    assert dict(found.files) == dict(sorted(handed_in.items()))
-    assert found.source_files(["part1/model.py"]) == {"part1/main.py": b"3", "ring.py": b"1"}
-
-
-@EVERY_WAY
-def test_only_scripts_beside_wanted_ones_are_taken_from_folders(tmp_path, how):
-    """A folder of data or of old versions is not part of the submission."""
-    handed_in = {
-        "ring.py": b"1",
-        "old/ring.py": b"2",
-        "data/digits.csv": b"3",
-        "part1/main.py": b"4",
-        "part1/data/batch": b"5",
-        "part1/layers/conv.py": b"6",
-        "part2b/main.py": b"7",
-    }
-    expected = ["part1/layers/conv.py", "part1/main.py", "ring.py"]
-    assert list(read(tmp_path, handed_in, how).files) == expected
-
-
-@EVERY_WAY
-@pytest.mark.parametrize("folder", ["", "anna/"])
-@pytest.mark.parametrize(
-    "line",
-    [
-        "from utils.train import loop",
-        "import utils",
-        "import numpy as np, utils.train as train",
-        "sys.path.append('../utils')",
-        "importlib.import_module('utils.train')",
-        "from utils import (\n    train,\n)",
-        "sys.path.append(str(HERE)); import train",
-    ],
-)
-def test_what_is_imported_from_another_folder_is_taken(tmp_path, how, folder, line):
-    """By the name of the folder or of the script; with what it imports in its turn."""
-    handed_in = {
-        "part2a/main.py": line.encode(),
-        "utils/train.py": b"from shared.deep.layers import conv",
-        "utils/weights.bin": b"2",
-        "shared/deep/layers/conv.py": b"3",
-        "notes/scratch.py": b"4",
-    }
-    found = read(tmp_path, {f"{folder}{name}": each for name, each in handed_in.items()}, how)
-    assert list(found.files) == ["part2a/main.py", "shared/deep/layers/conv.py", "utils/train.py"]
+@pytest.mark.parametrize("folder", ["", "anna/", "a/b/c/d/"])
+def test_everything_that_may_be_asked_for_is_read_by_its_path(tmp_path, how, folder):
+    """Scripts, and files of the kinds of those that are asked for, wherever they lie."""
+    handed_in = {"ring.py": b"1", "report.pdf": b"2", "part1/main.py": b"3", "old/RING.PY": b"4"}
+    handed_in = {f"{folder}{name}": content for name, content in handed_in.items()}
+    found = read(tmp_path, {**handed_in, "data/digits.csv": b"5", "Makefile": b""}, how)
+    assert found.files == handed_in
+    assert set(found.not_read) == {"data/digits.csv", "Makefile"}
+    assert all("kind" in reason for reason in found.not_read.values())
     assert found.notes == ()
 
 
-def test_another_version_of_a_script_is_no_helper(tmp_path):
-    """Though the folder of the submission holds one of that name, which others import."""
-    handed_in = {"ring.py": b"", "sync.py": b"from ring import go", "old/ring.py": b"x"}
-    found = read(tmp_path, handed_in)
-    assert list(found.files) == ["ring.py", "sync.py"]
-
-
-def test_of_very_many_helpers_the_nearest_are_taken(tmp_path):
-    """A whole environment in a folder is no reason to grade nothing."""
-    many = {f"env/lib/{number:04}.py": b"" for number in range(3000)}
-    found = read(tmp_path, {"ring.py": b"import env.near", "env/near.py": b"", **many}, "zip")
-    assert len(found.files) == 501
-    assert "env/near.py" in found.files
-
-
 @EVERY_WAY
-def test_of_two_folders_with_the_same_files_both_are_named(tmp_path, how):
-    """The one that was graded, and the one that was not."""
-    files = {"part1/main.py": b"1", "part2a/main.py": b"2"}
-    handed_in = {f"{each}/{name}": b for each in ("worker", "master") for name, b in files.items()}
-    found = read(tmp_path, {**handed_in, "worker/notes.txt": b"", "figures/x.py": b""}, how)
-    assert found.notes == (
-        "the folder master was graded and the folder worker was not: both hold part1/main.py, "
-        "part2a/main.py; hand in one of them",
-    )
-    assert dict(found.files) == files
+def test_of_too_many_files_the_nearest_are_read(tmp_path, how, monkeypatch):
+    """And the others are named, until these are too many as well."""
+    monkeypatch.setattr(submissions, "MAX_FILES", 3)
+    monkeypatch.setattr(submissions, "MAX_NOT_READ", 4)
+    many = {f"env/{number}.py": b"" for number in range(9)}
+    found = read(tmp_path, {**many, "ring.py": b""}, how)
+    assert list(found.files) == ["env/0.py", "env/1.py", "ring.py"]
+    assert len(found.not_read) == 4
+    assert all("too many" in reason for reason in found.not_read.values())
+    assert any("3 more" in note for note in found.notes)
 
 
-def test_a_folder_with_some_of_the_same_files_is_named_too(tmp_path):
-    """Beside the outermost folder, which holds more of them."""
-    many = {f"v{number}/{name}": b"" for number in range(5) for name in FLAT[:2]}
-    found = read(tmp_path, {**dict.fromkeys(FLAT, b""), **many})
-    assert found.notes[0] == (
-        "the outermost folder was graded and the folder v0 was not: both hold ring.py, sync.py; "
-        "hand in one of them"
-    )
-    assert found.notes[3:] == ("2 further folders hold such files, and were not graded",)
+@pytest.mark.parametrize("name", ["ring.py", "ring (1).py", "SOLUTION.PY"])
+def test_a_single_script_is_a_hand_in(tmp_path, name):
+    """Whatever its name."""
+    (tmp_path / name).write_bytes(b"1")
+    assert submissions.read(tmp_path / name, WANTED).files == {name: b"1"}
 
 
-@EVERY_WAY
-def test_what_was_found_is_known_the_nearest_first(tmp_path, how):
-    """For the sentence about a folder that is nobody's; hidden files are not worth a word."""
-    handed_in = {"Part 2a/main.py": b"", ".env": b"", ".vscode/x.json": b"", "a/b/c.txt": b""}
-    assert read(tmp_path, handed_in, how).found == ("Part 2a/main.py", "a/b/c.txt")
+def test_a_single_notebook_is_a_hand_in(tmp_path):
+    """Its cells are read."""
+    (tmp_path / "all.ipynb").write_bytes(notebook(fed="f"))
+    found = submissions.read(tmp_path / "all.ipynb", WANTED)
+    assert found.files == {"all.ipynb/fed.py": b"f\n"}
 
 
-@EVERY_WAY
-def test_the_folder_with_most_of_the_files_counts(tmp_path, how):
-    """The root when it holds as many as any other."""
-    more = {"ring.py": b"old", "new/ring.py": b"new", "new/sync.py": b"new"}
-    assert set(read(tmp_path, more, how).files.values()) == {b"new"}
-    equal = {"ring.py": b"root", "other/ring.py": b"other"}
-    assert dict(read(tmp_path / "b", equal, how).files) == {"ring.py": b"root"}
-
-
-def test_without_any_wanted_file_the_root_counts_or_else_the_first_folder(tmp_path):
-    """So that the message can name what was found."""
-    assert list(read(tmp_path / "a", {"x.py": b"", "z/y.py": b""}).files) == ["x.py"]
-    assert list(read(tmp_path / "b", {"z/y.py": b"", "q/w.py": b""}).files) == ["w.py"]
-
-
-@EVERY_WAY
-def test_nothing_is_read_further_down(tmp_path, how):
-    """Three levels: a folder, a folder of the assignment, a file."""
-    deep = {"a/b/c/ring.py": b"1", "a/b/c/d/e.py": b"2", "x.py": b""}
-    assert list(read(tmp_path, deep, how).files) == ["x.py"]
-
-
-@pytest.mark.parametrize("how", ["folder", "zip"])
-def test_what_lies_too_far_down_is_named(tmp_path, how):
-    """The nearest place of each file that is missing, also where a notebook writes it."""
-    handed_in = {
-        "stud/hw/ring.py": b"",
-        "stud/hw/old/ring.py": b"",
-        "stud/hw/all.ipynb": notebook(fed="f"),
-        "stud/sync.py": b"",
-        "stud/hw/sync.py": b"",
-    }
-    found = read(tmp_path, handed_in, how)
-    assert list(found.files) == ["sync.py"]
-    assert found.notes == (
-        "stud/hw/fed.py, which a notebook writes, was not read: it lies 2 folders down; expected "
-        "is fed.py in the root or one folder down",
-        "stud/hw/ring.py was not read: it lies 2 folders down; expected is ring.py in the root or "
-        "one folder down",
-    )
+@pytest.mark.parametrize("name", ["a\nb.py", "a\u202eb.py", "c:b.py", ".ring.py"])
+def test_a_single_script_has_a_plain_name(tmp_path, name):
+    """As it has in a folder."""
+    (tmp_path / name).write_bytes(b"1")
+    with pytest.raises(UsageError, match=r"no script that is read|is empty"):
+        submissions.read(tmp_path / name, WANTED)
 
 
 @pytest.mark.parametrize(
@@ -213,8 +119,8 @@ def test_what_lies_too_far_down_is_named(tmp_path, how):
     ],
 )
 @pytest.mark.parametrize("how", ["zip", "tar", "pax"])
-def test_a_missing_file_that_cannot_be_taken_is_told_for_its_own_reason(tmp_path, how, name, why):
-    """Not as one that lies too far down, wherever its path is written."""
+def test_a_file_that_cannot_be_taken_has_its_own_reason(tmp_path, how, name, why):
+    """Wherever its path is written."""
     if how == "zip":
         content = zip_of((name, b"1"), ("sync.py", b"2"))
     elif how == "tar":
@@ -224,8 +130,8 @@ def test_a_missing_file_that_cannot_be_taken_is_told_for_its_own_reason(tmp_path
         content = tar_of(moved, ("sync.py", b"2"), format=tarfile.PAX_FORMAT)
     (tmp_path / "it").write_bytes(content)
     found = submissions.read(tmp_path / "it", ["ring.py", "sync.py"])
-    assert list(found.files) == ["sync.py"]
-    assert found.notes == (f"{name} was not read: it {why}",)
+    assert found.files == {"sync.py": b"2"}
+    assert found.not_read == {name: why}
 
 
 @pytest.mark.parametrize("how", ["folder", "zip", "tar", "notebook"])
@@ -244,22 +150,35 @@ def test_a_drive_is_no_name_in_any_form(tmp_path, how, name):
         pack = zip_of if how == "zip" else tar_of
         place.write_bytes(pack((name, b"1"), ("sync.py", b"2")))
     found = submissions.read(place, ["ring.py", "sync.py", name])
-    assert "sync.py" in found.files
+    assert any(each.endswith("sync.py") for each in found.files)
     assert not [each for each in found.files if ":" in each]
-    assert any(name.partition("/")[0] in note for note in found.notes), found.notes
+    told = [*found.not_read, *found.not_read.values()]
+    assert any(name.partition("/")[0] in each for each in told), told
 
 
-@pytest.mark.parametrize(
-    ("how", "sentence"),
-    [
-        ("folder", "stud/hw/a/b/c is a folder too far down, expected are files in the root or one"),
-        ("zip", r"stud/hw/a/b/c/ring\.py lies 5 folders down, expected are files in the root or"),
-    ],
-)
-def test_nothing_but_files_too_far_down_is_not_called_empty(tmp_path, how, sentence):
+@pytest.mark.parametrize("how", ["folder", "zip"])
+def test_nothing_but_files_too_far_down_is_not_called_empty(tmp_path, how):
     """The sentence names the first of them."""
-    with pytest.raises(UsageError, match=f"holds no file that is read: {sentence}"):
-        read(tmp_path, {"stud/hw/a/b/c/ring.py": b""}, how)
+    deep = "/".join("abcdefghijkl")
+    with pytest.raises(UsageError, match=r"no script that is read: a/b/.* lies 1[12] folders"):
+        read(tmp_path, {f"{deep}/ring.py": b""}, how)
+    found = read(tmp_path / "b", {f"{deep}/ring.py": b"", "sync.py": b""}, how)
+    assert list(found.files) == ["sync.py"]
+    (path,) = found.not_read
+    assert path.startswith(deep)
+
+
+@pytest.mark.parametrize("how", ["folder", "zip", "tar"])
+@pytest.mark.parametrize("files", [{".git/x": b""}, {".env": b""}, {"__MACOSX/ring.py": b""}])
+def test_nothing_at_all_is_called_empty(tmp_path, how, files):
+    """Hidden files, and what tools have left, are nothing."""
+    place = tmp_path / "it"
+    if how == "folder":
+        in_folder(place, files)
+    else:
+        place.write_bytes((zip_of if how == "zip" else tar_of)(*files.items()))
+    with pytest.raises(UsageError, match="is empty"):
+        submissions.read(place, WANTED)
 
 
 @pytest.mark.parametrize("path", ["a" * 300, "b/" * 3000], ids=["long name", "long path"])
@@ -273,9 +192,11 @@ def test_a_path_that_the_system_refuses_is_bad_usage(path):
 @pytest.mark.parametrize("how", ["folder", "zip"])
 @pytest.mark.parametrize("folder", [".git", ".ipynb_checkpoints", "__pycache__", "venv"])
 def test_folders_of_tools_are_skipped(tmp_path, how, folder):
-    """They can hold copies of the files with more matches."""
-    handed_in = {f"{folder}/ring.py": b"", f"{folder}/sync.py": b"", "ring.py": b"mine"}
-    assert dict(read(tmp_path, handed_in, how).files) == {"ring.py": b"mine"}
+    """They can hold copies of the files; each is one row of the table."""
+    handed_in = {f"a/{folder}/ring.py": b"", f"a/{folder}/x/sync.py": b"", "ring.py": b"mine"}
+    found = read(tmp_path, handed_in, how)
+    assert found.files == {"ring.py": b"mine"}
+    assert set(found.not_read) == {f"a/{folder}"}
 
 
 def test_links_are_not_followed(tmp_path):
@@ -284,19 +205,25 @@ def test_links_are_not_followed(tmp_path):
     secret = in_folder(tmp_path / "elsewhere", {"ring.py": b"secret"})
     (root / "ring.py").symlink_to(secret / "ring.py")
     (root / "part1").symlink_to(secret)
-    assert list(submissions.read(root, WANTED).files) == ["sync.py"]
+    (root / ".venv").symlink_to(secret)
+    found = submissions.read(root, WANTED)
+    assert found.files == {"sync.py": b"1"}
+    assert set(found.not_read) == {"ring.py", "part1", ".venv"}
+    assert "link" in found.not_read["ring.py"]
 
 
 def test_a_zip_may_have_separators_of_another_system(tmp_path):
     """Some programs write backslashes."""
     found = read(tmp_path, {"anna\\part1\\main.py": b"1"}, "zip")
-    assert dict(found.files) == {"part1/main.py": b"1"}
+    assert found.files == {"anna/part1/main.py": b"1"}
 
 
 @pytest.mark.parametrize("name", ["../ring.py", "/ring.py", "a/../../ring.py", "..\\ring.py"])
 def test_a_zip_that_leads_elsewhere_leads_nowhere(tmp_path, name):
-    """Such a member is not there."""
-    assert list(read(tmp_path, {name: b"1", "sync.py": b"2"}, "zip").files) == ["sync.py"]
+    """Such a member is only told of."""
+    found = read(tmp_path, {name: b"1", "sync.py": b"2"}, "zip")
+    assert found.files == {"sync.py": b"2"}
+    assert found.not_read == {name.replace("\\", "/"): "would lie outside of the submission"}
 
 
 def test_a_zip_that_is_damaged_inside_is_one_sentence(tmp_path):
@@ -310,30 +237,43 @@ def test_a_zip_that_is_damaged_inside_is_one_sentence(tmp_path):
 
 def test_a_name_that_is_a_file_and_a_folder_in_a_zip_is_a_file(tmp_path):
     """What lies below it has no place to be."""
-    found = read(tmp_path, {"part1": b"", "part1/main.py": b"", "ring.py": b""}, "zip")
-    assert list(found.files) == ["part1", "ring.py"]
+    files = {"a.py": b"", "a.py/main.py": b"", "a.py/b/c.py": b"", "part1": b"", "part1/x.py": b""}
+    found = read(tmp_path, files, "zip")
+    assert list(found.files) == ["a.py", "part1/x.py"]
+    assert set(found.not_read) == {"a.py/main.py", "a.py/b/c.py", "part1"}
+    assert arrived(found) == found
 
 
 def test_a_file_that_is_too_large_is_not_read_and_named(tmp_path, monkeypatch):
     """The rest is graded."""
     monkeypatch.setattr(submissions, "MAX_FILE_NUM_BYTES", 10)
-    found = read(tmp_path, {"ring.py": b"1", "video.mp4": bytes(11), "data/huge": bytes(11)})
+    found = read(tmp_path, {"ring.py": b"1", "video.mp4": bytes(11), "data/huge.py": bytes(11)})
     assert list(found.files) == ["ring.py"]
-    assert found.notes == ("video.mp4 was not read: it is larger than 0 MiB",)
+    assert set(found.not_read) == {"video.mp4", "data/huge.py"}
+    assert all("larger" in reason for reason in found.not_read.values())
 
 
-def test_too_much_in_all_is_one_sentence(tmp_path, monkeypatch):
+@pytest.mark.parametrize("how", ["folder", "zip"])
+def test_of_too_much_the_nearest_files_are_read(tmp_path, monkeypatch, how):
     """A zip can announce more than there is memory."""
     monkeypatch.setattr(submissions, "MAX_TOTAL_NUM_BYTES", 10)
-    with pytest.raises(UsageError, match="add up to more than 0 MiB; leave data files out"):
-        read(tmp_path, {"ring.py": bytes(6), "sync.py": bytes(6)}, "zip")
+    found = read(tmp_path, {"a/ring.py": bytes(6), "sync.py": bytes(6), "a/b.py": bytes(4)}, how)
+    assert set(found.files) == {"sync.py", "a/b.py"}
+    assert "MiB" in found.not_read["a/ring.py"]
 
 
 def test_only_files_that_are_too_large_are_one_sentence(tmp_path, monkeypatch):
     """As nothing is left to grade."""
     monkeypatch.setattr(submissions, "MAX_FILE_NUM_BYTES", 10)
-    with pytest.raises(UsageError, match=r"no script that is read: all\.tar is larger than 0 MiB"):
-        read(tmp_path, {"all.tar": bytes(11)})
+    for name in ("all.tar", "ring.py", "a/all.ipynb"):
+        with pytest.raises(UsageError, match=f"no script that is read: {name} is larger"):
+            read(tmp_path / name, {name: bytes(11)})
+
+
+@pytest.mark.parametrize("name", ["hidden/.ring.py", "report.pdf", "notes.txt"])
+def test_other_files_alone_are_a_hand_in(tmp_path, name):
+    """A report alone, say: no script was left out."""
+    assert read(tmp_path, {name: b"", "a.pdf": b""}).digest
 
 
 def test_a_folder_that_cannot_be_read_is_named(tmp_path):
@@ -359,13 +299,19 @@ def test_the_digest_depends_on_names_and_contents_alone(tmp_path):
 
 
 @EVERY_WAY
-@pytest.mark.parametrize("folder", ["", "anna/"])
+@pytest.mark.parametrize("folder", ["", "anna/", "a/b/c/"])
 def test_a_notebook_is_read_for_the_files_it_writes(tmp_path, how, folder):
-    """And the report says so."""
-    found = read(tmp_path, {f"{folder}all.ipynb": notebook(fed="f", ring="r", helper="h")}, how)
-    assert found.source_files([]) == {"fed.py": b"f\n", "helper.py": b"h\n", "ring.py": b"r\n"}
-    assert found.from_notebooks == {"fed.py", "helper.py", "ring.py"}
-    assert found.notes == ("read from the cells of all.ipynb: fed.py, helper.py, ring.py",)
+    """They lie in a folder of its name, beside what was handed in otherwise."""
+    name = f"{folder}all.ipynb"
+    files = {name: notebook(fed="f", ring="r"), f"{folder}ring.py": b"loose"}
+    found = read(tmp_path, files, how)
+    assert found.files == {
+        f"{folder}ring.py": b"loose",
+        f"{name}/fed.py": b"f\n",
+        f"{name}/ring.py": b"r\n",
+    }
+    assert set(found.not_read) == {name}
+    assert [note for note in found.notes if name in note and "fed.py, ring.py" in note]
 
 
 @pytest.mark.parametrize(
@@ -373,75 +319,38 @@ def test_a_notebook_is_read_for_the_files_it_writes(tmp_path, how, folder):
     [
         ("ring.py", "all.ipynb"),
         ("hw/part1/main.py", "hw/part1/ring.py", "hw/part1/sync.py"),
-        ("hw/part1/main.py", "hw/part1/all.ipynb"),
+        ("hw/part1/main.py", "hw/part1/all.ipynb", "hw/data.csv"),
     ],
 )
 def test_both_doors_grade_the_same(tmp_path, names):
-    """Which files count is not asked again of what is left of them."""
+    """Which files are read is not asked again of what is left of them."""
     contents = {name: notebook(fed="f") if "ipynb" in name else b"" for name in names}
     here = read(tmp_path, contents)
-    assert {"ring.py", "part1/main.py"} & set(here.files)
     assert arrived(here) == here
-
-
-def test_loose_scripts_win_over_a_notebook(tmp_path):
-    """What differs is said; what is the same needs no word."""
-    loose = {"fed.py": b"loose", "ring.py": b"r\n"}
-    found = read(tmp_path, {"all.ipynb": notebook(fed="f", ring="r", sync="s"), **loose})
-    assert found.files["fed.py"] == b"loose"
-    assert found.notes == (
-        "read from the cells of all.ipynb: sync.py",
-        "not read from the cells of all.ipynb, as handed in elsewhere: fed.py",
-    )
-
-
-def test_loose_scripts_in_a_folder_win_over_a_notebook_beside_it(tmp_path):
-    """When there are as many of them."""
-    handed_in = {"all.ipynb": notebook(fed="f"), "scripts/fed.py": b"loose"}
-    assert dict(read(tmp_path, handed_in).files) == {"fed.py": b"loose"}
 
 
 @EVERY_WAY
 def test_of_many_notebooks_the_nearest_are_read(tmp_path, how):
-    """And it is said that others were not, but nothing of those that cannot count."""
-    lectures = {f"nbs/lectures/{number:02}.ipynb": b"{}" for number in range(20)}
+    """And it is said of the others that they were not."""
+    lectures = {f"nbs/lectures/{number:02}.ipynb": notebook(x="1") for number in range(20)}
     found = read(tmp_path, {**lectures, "nbs/task.IPYNB": notebook(fed="f")}, how)
-    assert found.files["fed.py"] == b"f\n"
-    assert found.notes == (
-        "read from the cells of task.IPYNB: fed.py",
-        "of 21 notebooks only 20 were read, the nearest ones",
-    )
+    assert found.files["nbs/task.IPYNB/fed.py"] == b"f\n"
+    assert len(found.files) == 20
+    assert "too many" in found.not_read["nbs/lectures/19.ipynb"]
 
 
-def test_of_two_notebooks_the_one_with_more_of_the_files_wins(tmp_path):
-    """And what the other would have written is said."""
-    handed_in = {"a.ipynb": notebook(fed="a", ring="a"), "b.ipynb": notebook(fed="b")}
-    found = read(tmp_path, handed_in)
-    assert found.source_files([]) == {"fed.py": b"a\n", "ring.py": b"a\n"}
-    assert found.notes[1] == "not read from the cells of b.ipynb, as handed in elsewhere: fed.py"
-
-
-def test_a_notebook_for_trying_things_out_is_no_matter(tmp_path):
-    """Nothing is said of it where the files are there."""
-    handed_in = {"try.ipynb": notebook(), "ring.py": b""}
-    assert read(tmp_path, handed_in).notes == ()
-
-
-def test_a_broken_notebook_is_ignored_with_a_note(tmp_path):
+def test_a_broken_notebook_is_named(tmp_path):
     """The scripts beside it are graded."""
     found = read(tmp_path, {"broken.ipynb": b"[" * 100_000, "ring.py": b""})
-    assert "ring.py" in found.files
-    assert found.notes[0].startswith("broken.ipynb is not a notebook that can be read")
+    assert list(found.files) == ["ring.py"]
+    assert found.not_read["broken.ipynb"].startswith("is not a notebook")
 
 
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"{", r"holds only all\.ipynb, which is not a notebook that can be read"),
-        (
-            notebook(),
-            r"holds only all\.ipynb, which has no cell that begins with %%writefile; hand",
-        ),
+        (b"{", r"no script that is read: all\.ipynb is not a notebook"),
+        (notebook(), r"no script that is read: all\.ipynb has no cell .*%%writefile"),
     ],
 )
 def test_nothing_but_a_notebook_without_files_is_bad_usage(tmp_path, content, sentence):
@@ -451,11 +360,12 @@ def test_nothing_but_a_notebook_without_files_is_bad_usage(tmp_path, content, se
 
 
 def test_a_notebook_cannot_write_outside_its_folder(tmp_path):
-    """The refusal is a note."""
+    """The refusal is told."""
     cell = {"cell_type": "code", "source": "%%writefile ../ring.py\nx"}
     content = json.dumps({"cells": [cell]}).encode()
     found = read(tmp_path, {"all.ipynb": content, "sync.py": b""})
-    assert "ring.py" not in found.files
+    assert list(found.files) == ["sync.py"]
+    assert "../ring.py" in found.not_read["all.ipynb"]
 
 
 def packed(name: str, how: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -501,4 +411,7 @@ def test_names_that_no_text_can_hold_are_left_out(tmp_path):
     long = f"{'a' * 300}.py"
     cell = {"cell_type": "code", "source": f"%%writefile {long}\nx"}
     (tmp_path / "n.ipynb").write_text(json.dumps({"cells": [cell]}))
-    assert set(submissions.read(tmp_path, ["ring.py"]).files) == {"n.ipynb", "ring.py"}
+    found = submissions.read(tmp_path, ["ring.py"])
+    assert list(found.files) == ["ring.py"]
+    assert len(found.not_read) == 2
+    assert all(each.isprintable() for each in found.not_read)

@@ -33,12 +33,12 @@ def test_what_follows_the_parcel_is_left_in_the_stream():
     assert stream.read() == b"more"
 
 
-def test_what_a_notebook_writes_is_sent_as_such():
-    """Inside, nothing is chosen again."""
-    files = {"all.ipynb": b"{}", "ring.py": b"1"}
-    sent = pack(submissions.of_files("it", files, frozenset(["ring.py"])))
-    found = submission_codec.unpack(read_submission(io.BytesIO(sent)))
-    assert (found.files, found.from_notebooks) == (files, {"ring.py"})
+def test_all_that_was_found_out_is_sent():
+    """Inside, nothing is read again."""
+    files, not_read = {"all.ipynb/fed.py": b"{}", "ring.py": b"1"}, {"all.ipynb": "was read"}
+    sent = submissions.of_files("it", files, not_read, {"ring.py": 5}, ("a note",))
+    found = submission_codec.unpack(read_submission(io.BytesIO(pack(sent))))
+    assert submission_codec.submission_of("it", found) == sent
 
 
 def test_too_large_a_submission_is_refused():

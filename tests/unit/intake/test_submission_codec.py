@@ -17,8 +17,10 @@ def record(kind: bytes, name: bytes = b"", content: bytes = b"") -> bytes:
 
 
 def test_all_of_a_parcel_arrives():
-    """Files, where they are from, notes."""
-    sent = SubmissionMessage({"b/ä.py": b"1", "a.py": b""}, frozenset(["a.py"]), ("one", "two"))
+    """Files, when they were written, what was not read, notes."""
+    sent = SubmissionMessage(
+        {"b/ä.py": b"1", "a.py": b""}, {"c.lnk": "is a link"}, {"a.py": 1 << 32}, ("one", "two")
+    )
     assert unpack(b"".join(pack(sent))) == sent
     refused = SubmissionMessage(refusal="it is empty")
     assert unpack(b"".join(pack(refused))) == refused
@@ -49,7 +51,7 @@ def test_texts_are_made_plain_before_they_are_sent():
         b"a\xff.py",
         b"a\0b",
         b"x" * 256,
-        b"/".join([b"a"] * 9),
+        b"/".join([b"a"] * 33),
         b"/".join([b"x" * 250] * 5),
     ],
 )
@@ -70,8 +72,17 @@ def test_names_that_lead_elsewhere_are_refused(name):
         (record(b"e", b"x"), "something at its end"),
         (record(b"?") + END, r"of kind b'\?'"),
         (record(b"f", b"a") * 2 + END, "'a' twice"),
-        (record(b"f", b"a") + record(b"w", b"a/b") + END, "'a/b' below another file"),
-        (record(b"f", b"a/b") + record(b"w", b"a") + END, "'a/b' below another file"),
+        (record(b"f", b"a") + record(b"f", b"a/b") + END, "'a/b' below another file"),
+        (record(b"f", b"a/b") + record(b"f", b"a") + END, "'a/b' below another file"),
+        (record(b"w", b"a", b"1") + END, "kind b'w'"),
+        (record(b"t", b"a", b"1") + END, "kind b't'"),
+        (record(b"f", b"a") + record(b"t", b"a", b"-1") + END, "no number"),
+        (record(b"f", b"a") + record(b"t", b"a", b"") + END, "no number"),
+        (record(b"f", b"a") + record(b"t", b"a", b"9" * 13) + END, "no number"),
+        (record(b"f", b"a") + record(b"t", b"a", "²".encode()) + END, "no number"),
+        (record(b"u", b"\x1b", b"1") + END, "cannot be shown"),
+        (record(b"u", b"a", b"\x1b") + END, "cannot be shown"),
+        (record(b"u", b"a", b"\xff") + END, "a text that is none"),
         (record(b"n", b"", b"\x1b") + END, "cannot be shown"),
         (record(b"n", b"", b"\xff") + END, "a text that is none"),
         (record(b"n", b"", b"x" * 4097) + END, "cannot be shown"),
@@ -87,6 +98,9 @@ def test_what_no_sender_packs_is_refused(data, reason):
 
 def test_too_much_is_refused(monkeypatch):
     """In number and in bytes."""
+    monkeypatch.setattr(submission_codec, "MAX_NOT_READ", 1)
+    with pytest.raises(BrokenMessageError, match="kind b'u'"):
+        unpack(record(b"u", b"a", b"1") + record(b"u", b"b", b"1") + END)
     monkeypatch.setattr(submission_codec, "MAX_FILES", 2)
     monkeypatch.setattr(submission_codec, "MAX_TOTAL_NUM_BYTES", 10)
     with pytest.raises(BrokenMessageError, match="more than 2 files"):

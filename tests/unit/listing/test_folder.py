@@ -12,7 +12,7 @@ import pytest
 from grader import submission as submissions
 from grader.errors import UsageError
 from grader.listing import folder as folders
-from grader.listing.entries import Listing
+from grader.listing.entries import IS_A_LINK, IS_OF_A_TOOL, IS_OF_NO_KIND, IS_SPECIAL, Listing
 from grader.listing.folder import of_folder
 
 WANTED = ["ring.py", "sync.py", "part1/main.py"]
@@ -39,8 +39,8 @@ def listed(root: Path) -> Iterator[Listing]:
         os.close(descriptor)
 
 
-def notes_of(root: Path) -> tuple[str, ...]:
-    return submissions.read(root, WANTED).notes
+def not_read_of(root: Path) -> dict[str, str]:
+    return dict(submissions.read(root, WANTED).not_read)
 
 
 def test_links_are_left_out_and_named(root):
@@ -52,10 +52,7 @@ def test_links_are_left_out_and_named(root):
     (root / "c").symlink_to("c")
     found = submissions.read(root, WANTED)
     assert set(found.files) == {"ring.py", "part1/main.py"}
-    assert found.notes == tuple(
-        f"{name} was not read: it is a link, and links are not followed"
-        for name in ("a", "b", "c", "sync.py")
-    )
+    assert found.not_read == dict.fromkeys(("a", "b", "c", "sync.py"), IS_A_LINK)
 
 
 def test_pipes_sockets_and_devices_are_never_opened(root, monkeypatch):
@@ -71,10 +68,7 @@ def test_pipes_sockets_and_devices_are_never_opened(root, monkeypatch):
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(root / "socket"))
         monkeypatch.setattr(os, "open", watched)
-        assert notes_of(root) == (
-            "socket was not read: it is no regular file",
-            "sync.py was not read: it is no regular file",
-        )
+        assert not_read_of(root) == {"socket": IS_SPECIAL, "sync.py": IS_SPECIAL}
     assert not {"sync.py", "socket"} & set(opened)
 
 
@@ -92,10 +86,9 @@ def test_a_second_name_of_somebody_elses_file_is_left_out(root, monkeypatch):
 
     monkeypatch.setattr(os, "fstat", of_another_owner)
     monkeypatch.setattr(folders, "_devices_of_the_system", set)
-    assert notes_of(root) == (
-        "ring.py was not read: it is a second name of a file that somebody else owns",
-        "sync.py was not read: it is a second name of a file that somebody else owns",
-    )
+    not_read = not_read_of(root)
+    assert set(not_read) == {"ring.py", "sync.py"}
+    assert all("second name" in reason for reason in not_read.values())
 
 
 @pytest.mark.parametrize("become", ["longer", "shorter", "a link", "a pipe", "nothing"])
@@ -138,26 +131,27 @@ def test_a_huge_sparse_file_is_left_out(root):
     """It takes no room, and says that it has a terabyte."""
     (root / "sync.py").touch()
     os.truncate(root / "sync.py", 1 << 40)
-    assert notes_of(root) == ("sync.py was not read: it is larger than 32 MiB",)
+    assert not_read_of(root) == {"sync.py": "is larger than 32 MiB"}
 
 
 @pytest.mark.parametrize("name", ["a\nb.py", "\x1b[2Jb.py", "a\u202eyp.b", "a\\b.py"])
 def test_names_that_cannot_be_shown_are_left_out(root, name):
     """They are named as far as they can be."""
     (root / name).write_bytes(b"1")
-    (note,) = notes_of(root)
-    assert note.isprintable()
-    assert note.endswith("was not read: it has a name that cannot be shown as it is")
+    ((shown, reason),) = not_read_of(root).items()
+    assert shown.isprintable()
+    assert "cannot be shown" in reason
 
 
 def test_names_that_are_one_on_other_systems_are_said(root):
-    """By case, by how an accent is written, by a space at the end; all are read."""
+    """By case, by how an accent is written, by a space at the end, which is no script."""
     for name in ("Ring.py", "ring.py ", "\u00e9.py", "e\u0301.py"):
         (root / name).write_bytes(b"2")
     found = submissions.read(root, WANTED)
-    assert len(found.files) == 6
+    assert set(found.files) == {"Ring.py", "ring.py", "\u00e9.py", "e\u0301.py", "part1/main.py"}
+    assert set(found.not_read) == {"ring.py "}
     assert found.notes == (
-        "Ring.py and ring.py and ring.py  are one name on some systems",
+        "Ring.py and ring.py are one name on some systems",
         "e\u0301.py and \u00e9.py are one name on some systems",
     )
 
@@ -171,22 +165,27 @@ def test_too_many_entries_are_one_sentence(root, monkeypatch):
         submissions.read(root, WANTED)
 
 
-def test_too_many_files_to_read_are_one_sentence(root, monkeypatch):
-    """In every way to grade."""
-    monkeypatch.setattr(submissions, "MAX_FILES", 5)
-    for number in range(10):
-        (root / f"{number}.txt").touch()
-    with pytest.raises(UsageError, match="holds 12 files to read, at most 5 are; hand in only"):
-        submissions.read(root, WANTED)
-
-
 def test_a_deep_tree_is_not_walked(root):
-    """Five levels down is enough for every assignment."""
+    """Some levels down are enough; the folder that is not looked into is told."""
     deep = root / "x"
     for _ in range(300):
         deep = deep / "x"
     deep.mkdir(parents=True)
-    assert notes_of(root) == ()
+    ((path, reason),) = not_read_of(root).items()
+    assert path == "/".join("x" * 12)
+    assert "folders down" in reason
+
+
+def test_folders_of_tools_are_one_row_each(root):
+    """Links of that name as well; files of that name are files."""
+    for name in (".git", "__pycache__"):
+        (root / "part1" / name).mkdir()
+        (root / "part1" / name / "ring.py").touch()
+    (root / "venv").symlink_to(root.parent / "elsewhere")
+    (root / "node_modules").touch()
+    not_read = not_read_of(root)
+    assert not_read.pop("node_modules") == IS_OF_NO_KIND
+    assert not_read == dict.fromkeys(("part1/.git", "part1/__pycache__", "venv"), IS_OF_A_TOOL)
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no /proc")
@@ -207,7 +206,8 @@ def test_a_pipe_as_the_submission_is_refused(tmp_path):
 def test_many_notes_are_cut(root):
     """The rest is counted."""
     for number in range(25):
-        (root / f"{number:02}.lnk").symlink_to("x")
-    notes = notes_of(root)
+        for name in (f"a{number:02}.py", f"A{number:02}.py"):
+            (root / name).touch()
+    notes = submissions.read(root, WANTED).notes
     assert len(notes) == 21
     assert notes[-1] == "and 5 more of the kind"

@@ -15,9 +15,10 @@ from archives import PACKINGS, member, tar_of, zip_of
 from grader import submission as submissions
 from grader.errors import UsageError
 from grader.listing import tars
+from grader.listing.entries import IS_OF_NO_KIND
 from grader.submission import Submission
 
-WANTED = ["ring.py", "sync.py", "part1/main.py"]
+WANTED = ["ring.py", "sync.py", "part1/main.py", "report.pdf"]
 HONEST = ("sync.py", b"2")
 ALL_PACKINGS = pytest.mark.parametrize("packed", PACKINGS)
 
@@ -43,8 +44,9 @@ def test_a_tar_is_read_like_a_folder(read, tmp_path, packed, start):
             packed=packed,
         )
     )
-    assert dict(found.files) == files
-    assert found.notes == ()
+    folder = start.removeprefix("./")
+    assert found.files == {f"{folder}{name}": content for name, content in files.items()}
+    assert (found.notes, found.not_read) == ((), {})
     assert found.digest == submissions.of_files("it", files).digest
 
 
@@ -60,7 +62,8 @@ def test_the_oldest_kind_of_tar_is_read(read):
     for name, form in forms:
         plain[:100], plain[148:156] = name.ljust(100, b"\0"), b" " * 8
         plain[148:156] = form % sum(byte - 256 * (byte > 127) for byte in plain[:512])
-        assert set(read(bytes(plain)).files) == {"sync.py"}
+        (path,) = read(bytes(plain)).files
+        assert path.endswith("sync.py")
 
 
 @pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
@@ -93,7 +96,7 @@ def test_what_is_no_regular_file_is_left_out_and_named(read, kind, problem):
     """Nothing it points to is read."""
     found = read(tar_of(member("ring.py", kind, "/etc/passwd"), HONEST))
     assert dict(found.files) == {"sync.py": b"2"}
-    assert found.notes == (f"ring.py was not read: it {problem}",)
+    assert found.not_read == {"ring.py": problem}
 
 
 def test_a_sparse_file_is_left_out_and_named(read):
@@ -106,7 +109,8 @@ def test_a_sparse_file_is_left_out_and_named(read):
         "GNU.sparse.map": f"0,0,{1 << 50},0",
     }
     found = read(tar_of(info, HONEST, format=tarfile.PAX_FORMAT))
-    assert found.notes == ("ring.py was not read: it is a sparse file, which can claim any size",)
+    assert found.files == {"sync.py": b"2"}
+    assert "sparse" in found.not_read["ring.py"]
 
 
 def test_of_two_files_of_one_name_the_last_counts_and_is_named(read):
@@ -120,12 +124,13 @@ def test_a_link_over_a_file_wins(read):
     """As it would in every program that unpacks."""
     found = read(tar_of(("ring.py", b"1"), member("ring.py", tarfile.SYMTYPE, "x"), HONEST))
     assert list(found.files) == ["sync.py"]
+    assert list(found.not_read) == ["ring.py"]
 
 
 def test_a_name_that_is_no_text_is_left_out(read):
     """Bytes that are not UTF-8 have no name here."""
-    (note,) = read(tar_of(("r\udcff.py", b"1"), HONEST, format=tarfile.GNU_FORMAT)).notes
-    assert note == "r\\udcff.py was not read: it has a name that is no text"
+    found = read(tar_of(("r\udcff.py", b"1"), HONEST, format=tarfile.GNU_FORMAT))
+    assert found.not_read == {"r\\udcff.py": "has a name that is no text"}
 
 
 @ALL_PACKINGS
@@ -164,11 +169,12 @@ def test_too_much_to_hold_is_one_sentence(read, monkeypatch):
         read(tar_of(("ring.py", bytes(600)), ("sync.py", bytes(600))))
 
 
-def test_data_files_further_down_are_not_held(read, monkeypatch):
-    """They cannot be part of a submission."""
+def test_data_files_are_not_held(read, monkeypatch):
+    """They are of no kind that is asked for, which is told."""
     monkeypatch.setattr(tars, "_MAX_HELD_NUM_BYTES", 1000)
-    found = read(tar_of(*((f"data/train/{n}.png", bytes(600)) for n in range(9)), HONEST))
+    found = read(tar_of(*((f"data/{n}.png", bytes(600)) for n in range(9)), HONEST))
     assert list(found.files) == ["sync.py"]
+    assert found.not_read == {f"data/{n}.png": IS_OF_NO_KIND for n in range(9)}
 
 
 def test_a_size_without_measure_is_one_sentence(read):

@@ -14,6 +14,7 @@ from archives import zip_of, zip_with_modes
 from grader import submission as submissions
 from grader.errors import UsageError
 from grader.listing import zips
+from grader.listing.entries import IS_A_LINK, IS_SPECIAL
 from grader.submission import Submission
 
 WANTED = ["ring.py", "sync.py", "part1/main.py"]
@@ -39,8 +40,9 @@ def test_what_would_lie_elsewhere_is_left_out(read, name):
 
 def test_a_name_with_a_drive_is_said_to_have_one(read):
     """It is not outside of anything here, but it would be elsewhere."""
-    (note,) = read(zip_of(("a:b.py", b"1"), HONEST)).notes
-    assert note == "a:b.py was not read: it has a name that begins with a drive of some systems, a:"
+    ((path, reason),) = read(zip_of(("a:b.py", b"1"), HONEST)).not_read.items()
+    assert path == "a:b.py"
+    assert "drive" in reason
 
 
 @pytest.mark.parametrize("damage", ["cut", "a name that is no text", "a version to come"])
@@ -75,18 +77,15 @@ def test_links_and_devices_are_left_out_and_named(read):
         )
     )
     assert dict(found.files) == {"sync.py": b"2"}
-    assert found.notes == (
-        "pipe was not read: it is no regular file",
-        "ring.py was not read: it is a link, and links are not followed",
-    )
+    assert found.not_read == {"pipe": IS_SPECIAL, "ring.py": IS_A_LINK}
 
 
 @pytest.mark.parametrize("name", ["a\nb.py", "\x1b[2Jb.py", "a\u202eyp.b"])
 def test_names_that_cannot_be_shown_are_left_out(read, name):
     """They are named as far as they can be."""
-    (note,) = read(zip_of((name, b"1"), HONEST)).notes
-    assert note.isprintable()
-    assert note.endswith("was not read: it has a name that cannot be shown as it is")
+    ((shown, reason),) = read(zip_of((name, b"1"), HONEST)).not_read.items()
+    assert shown.isprintable()
+    assert "cannot be shown" in reason
 
 
 def test_of_two_files_of_one_name_the_last_counts_and_is_named(read):
@@ -135,7 +134,7 @@ def test_a_file_that_is_not_as_long_as_it_says_is_one_sentence(read, said, told)
         read(bytes(data))
 
 
-def test_a_lie_about_a_huge_size_is_a_note(read):
+def test_a_lie_about_a_huge_size_is_told(read):
     """What says that it is huge is not unpacked."""
     data = bytearray(zip_of(("ring.py", b"1" * 100), HONEST))
     extra = struct.pack("<HHQ", 1, 8, 1 << 62)
@@ -146,14 +145,23 @@ def test_a_lie_about_a_huge_size_is_a_note(read):
     end = data.index(b"PK\x05\x06")
     size = struct.unpack_from("<I", data, end + 12)[0]
     struct.pack_into("<I", data, end + 12, size + len(extra))
-    assert read(bytes(data)).notes == ("ring.py was not read: it is larger than 32 MiB",)
+    assert read(bytes(data)).not_read == {"ring.py": "is larger than 32 MiB"}
 
 
-def test_a_zip_in_a_zip_stays_packed(read):
+def test_a_zip_in_a_zip_in_a_zip_stays_packed(read):
     """A bomb made of zips does not go off."""
     inner = zip_of(("ring.py", bytes(1 << 20)))
-    found = read(zip_of(("more.zip", inner), HONEST))
-    assert found.files["more.zip"] == inner
+    found = read(zip_of(("more.zip", zip_of(("most.zip", inner), HONEST))))
+    assert list(found.files) == ["more.zip/sync.py"]
+    assert set(found.not_read) == {"more.zip", "more.zip/most.zip"}
+
+
+def test_two_long_names_are_two_rows(read):
+    """Though neither is shown whole."""
+    paths = [f"{'a/' * 300}{end}" for end in ("x.py", "y.py")]
+    found = read(zip_of(*((path, b"") for path in paths), HONEST))
+    assert len(found.not_read) == 2
+    assert max(map(len, found.not_read)) <= 255
 
 
 def test_too_many_members_are_one_sentence(read, monkeypatch):

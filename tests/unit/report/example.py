@@ -16,7 +16,7 @@ from grader.evidence import (
     Timeline,
     WaitingRank,
 )
-from grader.model import ManualPart, PartResult, Report, TestResult, Verdict, Versions
+from grader.model import HandedInFile, ManualPart, PartResult, Report, TestResult, Verdict, Versions
 
 TRACEBACK = """\
   File "sync_network_collective.py", line 31, in fit
@@ -272,6 +272,17 @@ def usual() -> Report:
         wall_time_s=31.207,
         started_at="2026-03-02T01:58:11+00:00",
         notes=("utils.py was handed in too; the course's own copy was used",),
+        files=(
+            HandedInFile(
+                "ring/my_ring_allreduce.py",
+                "my_ring_allreduce.py",
+                True,
+                "is graded as my_ring_allreduce.py: it has that name",
+            ),
+            HandedInFile(
+                "notes.txt", "", False, "was not read: it is of no kind that is asked for"
+            ),
+        ),
         is_recognised=True,
     )
 

@@ -1,18 +1,23 @@
-"""Finds out which assignment a submission is for, by the names of its files."""
+"""Finds out which assignment a submission is for, and what may stand for a missing file."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
+from grader.placement.matching import Rule, counts_for
+from grader.placement.table import Placement, names_of
 from grader.spelling import likeness, meant_files
-from grader.submission import Submission
+from grader.submission import Submission, is_hidden
 
-_MAX_NOTES = 5
 _MAX_FOUND = 8
+_MAX_NOTES = 5
 _MAX_EXPECTED = 8
 _MAX_MEANT = 4
-_DEFINITION = re.compile(rb"^\s*(?:async\s+)?(?:def|class)\s+(\w+)", re.MULTILINE)
+_MAX_LOOKED_INTO = 200
+_MAX_LOOKED_AT_NUM_BYTES = 1 << 17
+_DEFINITION = re.compile(rb"^[ \t]*+(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+_CALLED = re.compile(r"(\w+)[.(]")
 
 
 def recognise(submission: Submission, known: Sequence[Assignment]) -> Assignment:
@@ -40,15 +45,13 @@ def require_likely(submission: Submission, named: Assignment, known: Sequence[As
     """Raise UsageError for files of another assignment than the one that was named."""
     if _score(submission, named)[0] or meant_by(submission, named):
         return
-    found = set(submission.found) | set(submission.files)
-    tails = found | {path.partition("/")[2] for path in found}
     others = {
-        full_name(each, known): sum(any(name in tails for name in names) for names in _asked(each))
+        full_name(each, known): score
         for each in known
-        if each != named
+        if each != named and (score := _score(submission, each)[0])
     }
-    best = max(others, key=lambda name: others[name], default="")
-    if best and others[best]:
+    if others:
+        best = max(others, key=lambda name: others[name])
         raise UsageError(
             f"{submission.origin} holds none of the files of {named.name}: these look like "
             f"{best}; name that assignment instead"
@@ -56,11 +59,42 @@ def require_likely(submission: Submission, named: Assignment, known: Sequence[As
 
 
 def meant_by(submission: Submission, assignment: Assignment) -> dict[str, str]:
-    """Return of each file that is missing the one that was probably meant to be it, if any."""
-    known = {name for names in _asked(assignment) for name in names} | set(assignment.support)
-    missing = [names[0] for names in _asked(assignment) if not set(names) & set(submission.files)]
-    found = submission.found or tuple(submission.files)
-    return meant_files(missing, [path for path in found if not _is_one_of(path, known)])
+    """Return of each file that is missing the one that was probably meant to be it, if any.
+
+    By what it defines first: the function or class that is called, then by its name.
+    """
+    names = names_of(assignment)
+    rules = {path: counts_for(path, names) for path in [*submission.files, *submission.not_read]}
+    there = {file for path in submission.files for file in rules[path]}
+    missing = [file for file in assignment.handed_in if file not in there]
+    not_read = {file: path for path in sorted(submission.not_read, reverse=True) for file in rules[path]}
+    found = {file: not_read[file] for file in missing if file in not_read}
+    free = [path for path in _shown(submission) if not rules[path]]
+    pairs = [
+        (-likeness(file, path), file, path)
+        for part in assignment.parts
+        for path in free[:_MAX_LOOKED_INTO]
+        if _defines(submission.files.get(path, b""), part)
+        for file in part.files
+        if file in missing
+    ]
+    for _, file, path in sorted(pairs):
+        if file not in found and path not in found.values():
+            found[file] = path
+    left = [path for path in free if path not in found.values()]
+    return found | meant_files([name for name in missing if name not in found], left)
+
+
+def _defines(content: bytes, part: Part) -> bool:
+    """Return whether a file defines what is called of a part."""
+    called, source = _called(part).encode(), content[:_MAX_LOOKED_AT_NUM_BYTES]
+    return bool(called) and called in source and called in _DEFINITION.findall(source)
+
+
+def _called(part: Part) -> str:
+    """Return the function or class that is called of a part; empty where a script is run."""
+    called = _CALLED.match(part.entry)
+    return called[1] if called else ""
 
 
 def full_name(assignment: Assignment, known: Sequence[Assignment]) -> str:
@@ -69,18 +103,24 @@ def full_name(assignment: Assignment, known: Sequence[Assignment]) -> str:
     return assignment.name if is_alone else f"{assignment.course}/{assignment.name}"
 
 
-def missing_text(submission: Submission, assignment: Assignment, part: Part, file: str) -> str:
+def missing_text(placement: Placement, part: Part, file: str) -> str:
     """Return the sentence about a file of a part that was not handed in."""
     names = " or ".join([file, *part.accepted_names.get(file, ())])
-    meant = meant_by(submission, assignment).get(file)
-    hint = f"; did you mean it by {meant}? If so, rename that" if meant else ""
-    return f"{names} was not handed in{hint}"
+    submission = placement.submission
+    meant = meant_by(submission, placement.assignment).get(file)
+    if not meant:
+        return f"{names} was not handed in"
+    if reason := submission.not_read.get(meant):
+        return f"{names} was not handed in; {meant} was not read: it {reason}"
+    if _defines(submission.files[meant], part):
+        return f"{names} was not handed in; {meant} defines {_called(part)}: name it {file}"
+    return f"{names} was not handed in; did you mean it by {meant}? If so, rename that"
 
 
 def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
     """Return what there is instead of any file of any assignment, and what may have been meant."""
-    found = submission.found or tuple(submission.files)
-    shown = ", ".join(found[:_MAX_FOUND]) or "no file in the root or one folder down"
+    found = _shown(submission)
+    shown = ", ".join(found[:_MAX_FOUND])
     more = f" and {len(found) - _MAX_FOUND} more" if len(found) > _MAX_FOUND else ""
     nearest, names = _nearest(submission, known)
     if names:
@@ -130,8 +170,9 @@ def _likeness_of_contents(
     """Return the share of a template's functions and classes that a file defines as well."""
     template = assignment.template / name
     asked = set(_DEFINITION.findall(template.read_bytes())) if template.is_file() else set()
-    handed_in = submission.files.get(path, submission.files.get(path.partition("/")[2], b""))
-    return len(asked.intersection(_DEFINITION.findall(handed_in))) / max(len(asked), 1)
+    content = submission.files.get(path, b"")[:_MAX_LOOKED_AT_NUM_BYTES]
+    defined = _DEFINITION.findall(content)
+    return len(asked.intersection(defined)) / max(len(asked), 1)
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -139,18 +180,20 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MAX_EXPECTED]) + more
 
 
-def _is_one_of(path: str, names: Iterable[str]) -> bool:
-    """Return whether a path ends in one of the names, in whichever folder."""
-    return any(path == name or path.endswith(f"/{name}") for name in names)
+def _shown(submission: Submission) -> list[str]:
+    """Return what was handed in, the nearest first, without what is hidden."""
+    names = [*submission.files, *submission.not_read]
+    shown = [name for name in dict.fromkeys(names) if not is_hidden(name)]
+    return sorted(shown, key=lambda name: (name.count("/"), name))
 
 
-def _asked(assignment: Assignment) -> list[tuple[str, ...]]:
-    return list(assignment.accepted_names.values())
-
-
-def _score(submission: Submission, assignment: Assignment) -> tuple[int, int]:
-    """Return how many files are there that the assignment asks for, and how many that it gives."""
-    return (
-        sum(any(name in submission.files for name in names) for names in _asked(assignment)),
-        sum(name in submission.files for name in assignment.support),
-    )
+def _score(submission: Submission, assignment: Assignment) -> tuple[int, int, int]:
+    """Return how many asked files are there, how many by an accepted name, how many given ones."""
+    names = names_of(assignment)
+    best = dict[str, Rule]()
+    for path in submission.files:
+        for file, rule in counts_for(path, names).items():
+            best[file] = min(rule, best.get(file, rule))
+    asked = [best[file] for file in assignment.handed_in if file in best]
+    given = sum(best.get(file) is Rule.OWN_NAME for file in assignment.support)
+    return len(asked), sum(rule <= Rule.OTHER_NAME for rule in asked), given

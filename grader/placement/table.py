@@ -1,0 +1,202 @@
+"""The table of a hand-in: each file, and the file of the assignment it is graded as, or why not."""
+
+import re
+from codecs import BOM_UTF8
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import zip_longest
+
+from grader.assignment import Assignment, Part
+from grader.model import HandedInFile
+from grader.placement.imported import Scripts
+from grader.placement.matching import Rule, counts_for, num_folders_above
+from grader.submission import Submission
+
+_RULES = {
+    Rule.OWN_NAME: "it has that name",
+    Rule.OTHER_NAME: "it has another name that is accepted",
+    Rule.SAME_LETTERS: "it has that name, spelt otherwise",
+    Rule.WITH_ADDITIONS: "it has nearly that name",
+}
+_LATER = "its name is nearer to the one asked for, or its place, or it is newer"
+_CODE_LINE = re.compile(rb"^[ \t\f]*[^\s#].*", re.MULTILINE)
+_MAX_NOTES = 8
+_MAX_TEMPLATE_NUM_BYTES = 1 << 17
+"""With comments that were added: what is larger was changed."""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """What a submission holds for one assignment."""
+
+    submission: Submission
+    assignment: Assignment
+    chosen: Mapping[str, str]
+    """The path of what is graded as each file that is asked for."""
+    rows: tuple[HandedInFile, ...]
+    """One for each file that was handed in."""
+
+    @property
+    def files(self) -> dict[str, bytes]:
+        """Return what was handed in, by the names that the assignment asks for."""
+        return {file: self.submission.files[path] for file, path in self.chosen.items()}
+
+    @property
+    def everything(self) -> dict[str, bytes]:
+        """Return all files that were read, each by the name it is graded as, else by its path."""
+        graded = {*self.chosen.values()}
+        others = {path: each for path, each in self.submission.files.items() if path not in graded}
+        return {**others, **self.files}
+
+    @property
+    def sources(self) -> dict[str, bytes]:
+        """Return the scripts that all parts run with together."""
+        found: dict[str, bytes] = {}
+        for part in self.assignment.parts:
+            if any(file in self.chosen for file in part.files):
+                found = self.sources_of(part) | found
+        return found
+
+    def sources_of(self, part: Part) -> dict[str, bytes]:
+        """Return the scripts that a part runs with, as if they lay side by side.
+
+        They are those of the folder in which the part's own file lies, then the files of other
+        parts, then what is imported from elsewhere. Support files are always the grader's.
+        """
+        own = {file: self.chosen[file] for file in part.files if file in self.chosen}
+        root = next((_root(path, file) for file, path in own.items()), "")
+        found = self._scripts.beside(root, own.values()) | own
+        for file, path in self.chosen.items():
+            if file not in found or self._is_template(file, found[file]):
+                found[file] = path
+        elsewhere = [_root(path, file) for file, path in self.chosen.items()]
+        found |= self._scripts.from_elsewhere(found, [root, *elsewhere])
+        support = {*self.assignment.support}
+        return {
+            name: self.submission.files[path]
+            for name, path in sorted(found.items())
+            if name.endswith(".py") and name not in support
+        }
+
+    def folder_of(self, parts: Collection[str]) -> str:
+        """Return the folder in which the first of these parts lies, or of all where none is named.
+
+        It may be that of an archive or a notebook.
+        """
+        files = [
+            file
+            for part in self.assignment.parts
+            for file in part.files
+            if file in self.chosen and (not parts or part.name in parts)
+        ]
+        path = self.chosen[files[0]] if files else ""
+        return _root(path, files[0]) if files else ""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader of the report must know of the rows."""
+        roots = {_root(path, file) for file, path in self.chosen.items()}
+        is_plain = len(roots) < 2 and all(
+            path == file or path.endswith(f"/{file}") for file, path in self.chosen.items()
+        )
+        told = [
+            f"{row.path} {row.why}"
+            for row in self.rows
+            if row.file and (not row.is_graded or not is_plain)
+            if row.is_graded or self._is_worth_a_word(row)
+        ]
+        more = len(told) - _MAX_NOTES
+        return (*told[:_MAX_NOTES], *([f"and {more} more files of the kind"] if more > 0 else []))
+
+    def _is_worth_a_word(self, row: HandedInFile) -> bool:
+        """Return whether a file that is not graded is another version, or the only one."""
+        if row.file not in self.chosen:
+            return True
+        content = self.submission.files.get(row.path)
+        return content is not None and content != self.files[row.file]
+
+    def _is_template(self, file: str, path: str) -> bool:
+        return _is_code(self.submission.files[path], self._templates.get(file))
+
+    @cached_property
+    def _templates(self) -> dict[str, bytes]:
+        return templates_of(self.assignment)
+
+    @cached_property
+    def _scripts(self) -> Scripts:
+        return Scripts(self.submission.files)
+
+
+def place(submission: Submission, assignment: Assignment) -> Placement:
+    """Decide which file of a submission is graded as which file of an assignment.
+
+    Of several that count for one, what differs from the template comes first, then the better
+    rule, then the nearest to the place asked for, then the newest in its archive.
+    """
+    templates = templates_of(assignment)
+    names = names_of(assignment)
+    found: dict[str, list[tuple[bool, Rule, int, bool, int, str]]] = {file: [] for file in names}
+    rows: dict[str, HandedInFile] = {}
+    for path, content in submission.files.items():
+        rows[path] = HandedInFile(path, "", False, "is no file that is asked for")
+        for file, rule in counts_for(path, names).items():
+            if file in assignment.support:
+                rows[path] = HandedInFile(path, "", False, f"is not used: {file} is the grader's")
+                continue
+            is_template = _is_code(content, templates.get(file))
+            distance = num_folders_above(path, names[file])
+            is_written = ".ipynb/" in path.lower()
+            newest = -submission.times.get(path, 0)
+            found[file].append((is_template, rule, distance, is_written, newest, path))
+    chosen: dict[str, str] = {}
+    for file, candidates in found.items():
+        for is_template, rule, *_, path in sorted(candidates):
+            if file not in chosen:
+                chosen[file] = path
+                rows[path] = HandedInFile(path, file, True, f"is graded as {file}: {_RULES[rule]}")
+            elif not rows[path].is_graded:
+                reason = "it is the unchanged template" if is_template else _LATER
+                why = f"is not graded, since {chosen[file]} is: {reason}"
+                rows[path] = HandedInFile(path, file, False, why)
+    for path, problem in submission.not_read.items():
+        meant = [file for file in counts_for(path, names) if file not in assignment.support]
+        why = f"was not read: it {problem}"
+        rows[path] = HandedInFile(path, meant[0] if meant else "", False, why)
+    ordered = sorted(rows.values(), key=lambda row: (row.path.count("/"), row.path))
+    return Placement(submission, assignment, chosen, tuple(ordered))
+
+
+def names_of(assignment: Assignment) -> dict[str, tuple[str, ...]]:
+    """Return all names of each file that an assignment asks for or gives along."""
+    names = {file: (file,) for file in assignment.support} | assignment.accepted_names
+    for manual in assignment.manual:
+        known = names.get(manual.file, (manual.file,))
+        names[manual.file] = tuple(dict.fromkeys((*known, *manual.other_names)))
+    return names
+
+
+def templates_of(assignment: Assignment) -> dict[str, bytes]:
+    """Return what students start from, by the file that is asked for."""
+    paths = {file: assignment.template / file for file in assignment.handed_in}
+    return {file: path.read_bytes() for file, path in paths.items() if path.is_file()}
+
+
+def _is_code(content: bytes, template: bytes | None) -> bool:
+    """Return whether a script differs from a template in comments and empty lines at most."""
+    if template is None or len(content) > _MAX_TEMPLATE_NUM_BYTES:
+        return False
+    return all(ours == theirs for ours, theirs in zip_longest(_code(content), _code(template)))
+
+
+def _code(content: bytes) -> Iterator[bytes]:
+    """Yield the lines of a script that are not comments or empty."""
+    for line in _CODE_LINE.finditer(content.removeprefix(BOM_UTF8).replace(b"\r", b"\n")):
+        yield line[0].rstrip()
+
+
+def _root(path: str, file: str) -> str:
+    """Return the folder from which a file has the path that is asked for, else that it lies in."""
+    if path.endswith(f"/{file}"):
+        return path.removesuffix(f"/{file}")
+    return "" if path == file else path.rpartition("/")[0]
