@@ -64,7 +64,8 @@ def _traced(detail: str) -> list[tuple[str, int, str]]:
 def _excerpt(
     path: str, source: bytes, findings: Mapping[tuple[str, int], str]
 ) -> SourceExcerpt | None:
-    lines = source.decode("utf-8", "replace").splitlines()
+    # Those of bytes end where Python's do; those of a text end at a form feed, too.
+    lines = [line.decode("utf-8", "replace") for line in source.splitlines()]
     marked: Sequence[int] = [line for file, line in findings if file == path]
     shown = sorted(
         {

@@ -51,3 +51,10 @@ def test_bytes_that_are_no_text_and_long_lines_are_bounded():
     sources = {"x.py": b"\xff\xfe" + b"y" * 9000}
     ((line,),) = [each.lines for each in source_excerpts(sources, "at x.py:1", "")]
     assert len(line.text) == 200
+
+
+def test_lines_end_where_pythons_do():
+    """A form feed between two functions is no line, nor is what Unicode calls one."""
+    source = "one\n\fdef two():\r\n# \x85 \u2028\nfour\n".encode()
+    (excerpt,) = source_excerpts({"ring.py": source}, "it stands at ring.py:4", "")
+    assert [line.text for line in excerpt.lines] == ["one", "\fdef two():", "# \x85 \u2028", "four"]
