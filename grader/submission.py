@@ -13,9 +13,10 @@ from pathlib import Path, PurePosixPath
 
 from grader import notebook
 from grader.errors import UsageError
-from grader.listing import entries, names
+from grader.listing import entries, names, source_text
 from grader.listing.entries import IS_OF_A_TOOL, IS_OF_NO_KIND, MAX_FILE_NUM_BYTES, Entry, Listing
 from grader.listing.folder import of_folder
+from grader.listing.source_text import SourceText
 from grader.listing.tars import is_tar, of_tar
 from grader.listing.zips import of_zip
 
@@ -139,14 +140,20 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
             reason = f"makes more than {MAX_TOTAL_NUM_BYTES >> 20} MiB of all that is read"
         if not reason:
             try:
-                files[name] = entry.read()
-                num_bytes += entry.num_bytes
+                text = _text(name, entry.read())
+                reason = text.problem
             except UsageError as error:
                 if name in listed:  # what was made by hand, not by a platform, can be made again
                     raise
                 reason = f"cannot be read: {error}"
+        if not reason and num_bytes + len(text.content) > MAX_TOTAL_NUM_BYTES:
+            reason = f"makes more than {MAX_TOTAL_NUM_BYTES >> 20} MiB of all that is read"
         if reason:
             not_read[name] = reason
+            continue
+        files[name] = text.content
+        num_bytes += len(text.content)
+        notes += [f"{name} {text.remark}"] if text.remark else []
     _require_something(origin, files, not_read, found)
     notes += [f"{name} {found[name].remark}" for name in sorted(files) if found[name].remark]
     notes += [f"{' and '.join(each)} are one name on some systems" for each in names.alike(files)]
@@ -160,6 +167,10 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
         {name: found[name].time_s for name in files if found[name].time_s},
         (*notes[:_MAX_NOTES], *([f"and {more} more of the kind"] if more > 0 else [])),
     )
+
+
+def _text(name: str, content: bytes) -> SourceText:
+    return source_text.read(content) if name.lower().endswith(".py") else SourceText(content)
 
 
 def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, Entry], list[str]]:

@@ -1,5 +1,6 @@
 """What counts as handed in: from a folder, a zip, a stream or a notebook."""
 
+import codecs
 import io
 import json
 import os
@@ -15,6 +16,7 @@ from grader import submission as submissions
 from grader.errors import UsageError
 from grader.intake import stream, submission_codec
 from grader.submission import Submission
+from grader.suite.source_excerpts import source_excerpts
 
 FLAT = ("ring.py", "sync.py", "fed.py")
 NESTED = ("part1/main.py", "part2a/main.py")
@@ -415,3 +417,93 @@ def test_names_that_no_text_can_hold_are_left_out(tmp_path):
     assert list(found.files) == ["ring.py"]
     assert len(found.not_read) == 2
     assert all(each.isprintable() for each in found.not_read)
+
+
+RING = (
+    (Path(__file__).parents[2] / "reference/mpi_sgd/my_ring_allreduce.py")
+    .read_text()
+    .replace("import mpi4py\n", "import mpi4py  # übung, größer\n", 1)
+)
+LATIN_1 = f"# coding: latin-1\n{RING}"
+
+
+@EVERY_WAY
+@pytest.mark.parametrize(
+    ("content", "text", "remark"),
+    [
+        (codecs.BOM_UTF8 + RING.encode(), RING, ""),
+        (RING.encode("utf-16"), RING, "was converted from UTF-16, which Python does not read; "),
+        (RING.encode("cp1252"), RING, "was converted from cp1252 (Windows), as line 3 is not in "),
+        (LATIN_1.encode("latin-1"), LATIN_1.replace("latin-1", "utf-8  "), ""),
+    ],
+)
+def test_scripts_are_one_text_however_they_were_saved(tmp_path, how, content, text, remark):
+    """What is graded, shown and compared, and what the digest is of."""
+    found = read(tmp_path, {"ring.py": content}, how)
+    assert dict(found.files) == {"ring.py": text.encode()}
+    assert found.digest == submissions.of_files("it", found.files).digest
+    assert [note.startswith(f"ring.py {remark}") for note in found.notes] == [True] * bool(remark)
+    compile(found.files["ring.py"], "ring.py", "exec")
+    (excerpt,) = source_excerpts(found.files, "rank 0 waits at ring.py:4", "")
+    lines = {line.line: line.text for line in excerpt.lines}
+    assert lines == {line: text.splitlines()[line - 1] for line in range(1, 8)}
+
+
+@pytest.mark.parametrize("coding", ["utf-16", "utf-8-sig"])
+def test_what_a_converted_script_imports_is_taken(tmp_path, coding):
+    """From another folder, in another encoding."""
+    texts = {"ring.py": "import train\n", "utils/train.py": "x = 'é'\n"}
+    found = read(tmp_path, {name: text.encode(coding) for name, text in texts.items()})
+    assert dict(found.files) == {name: text.encode() for name, text in texts.items()}
+
+
+@EVERY_WAY
+def test_a_script_in_an_unknown_coding_is_named_and_the_others_are_graded(tmp_path, how):
+    """What it says may be anything."""
+    files = {"ring.py": b"# coding: utf-7\n", "sync.py": b"1", "helper.py": b"x = '\0'\n"}
+    found = read(tmp_path, files, how)
+    assert dict(found.files) == {"sync.py": b"1"}
+    assert found.not_read == {
+        "helper.py": "has a NUL byte in line 1, as no Python file may; save it as UTF-8",
+        "ring.py": "has the coding utf-7 in line 1; save it as UTF-8 and remove the coding line",
+    }
+
+
+def test_where_no_script_that_is_asked_for_can_be_read_there_is_no_zero(tmp_path):
+    """One sentence names the file, and what to do."""
+    with pytest.raises(UsageError, match="ring.py has a NUL byte in line 2, as no Python file may"):
+        read(tmp_path, {"ring.py": b"x = 1\n\0\n", "notes.txt": b"\0"})
+
+
+def test_text_that_grows_beyond_all_measure_is_refused(tmp_path, monkeypatch):
+    """A euro sign is one byte in cp1252, and three in UTF-8."""
+    monkeypatch.setattr(submissions, "MAX_TOTAL_NUM_BYTES", 1000)
+    assert read(tmp_path / "a", {"ring.py": b"\x80" * 333}).files
+    with pytest.raises(UsageError, match="ring.py makes more than"):
+        read(tmp_path / "b", {"ring.py": b"\x80" * 334})
+
+
+@pytest.mark.parametrize("coding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
+def test_a_notebook_is_read_in_each_encoding_of_json(tmp_path, coding):
+    """With a mark or without."""
+    found = read(tmp_path, {"all.ipynb": notebook(fed="x = 'é'").decode().encode(coding)})
+    assert found.files["all.ipynb/fed.py"] == "x = 'é'\n".encode()
+
+
+def test_what_a_notebook_writes_is_read_as_a_script_is(tmp_path):
+    """Its coding line, too; and it is told as taken from there."""
+    cells = notebook(fed="# coding: latin-1\nx = 1", ring="x = '\0'")
+    found = read(tmp_path, {"all.ipynb": cells})
+    assert found.files["fed.py"] == b"# coding: utf-8  \nx = 1\n"
+    assert found.notes == (
+        "read from the cells of all.ipynb: fed.py",
+        "ring.py was not read: it has a NUL byte in line 1, as no Python file may; save it as "
+        "UTF-8",
+    )
+    assert found.from_notebooks == {"fed.py"}
+
+
+def test_a_notebook_that_is_no_text_is_refused_in_one_sentence(tmp_path):
+    """JSON has no other encodings."""
+    with pytest.raises(UsageError, match=r"all\.ipynb, which is not a notebook that can be read"):
+        read(tmp_path, {"all.ipynb": '{"cells": ["é"]}'.encode("cp1252")})

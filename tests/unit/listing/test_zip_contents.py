@@ -64,7 +64,7 @@ def test_bytes_behind_a_packed_content_are_refused(read, flags, behind):
 @pytest.mark.parametrize("flags", [0, STREAMED])
 def test_contents_that_end_where_they_should_are_read(read, size, flags):
     """Also those that are unpacked in several pieces, or in none."""
-    content = bytes(size)
+    content = b"1" * size
     files = read(zip_by_hand(("ring.py", content, packed(content), flags, flags))).files
     assert files["ring.py"] == content
 

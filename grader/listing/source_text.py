@@ -1,0 +1,129 @@
+"""The text of a Python file that was handed in, in UTF-8, whichever way an editor has saved it."""
+
+import codecs
+import re
+from dataclasses import dataclass
+from encodings import normalize_encoding
+from encodings.aliases import aliases
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf_8"),
+    (codecs.BOM_UTF32_LE, "utf_32_le"),  # begins as the next one does
+    (codecs.BOM_UTF16_LE, "utf_16_le"),
+    (codecs.BOM_UTF32_BE, "utf_32_be"),
+    (codecs.BOM_UTF16_BE, "utf_16_be"),
+)
+_CALLED = {"utf_8": "UTF-8", "latin_1": "latin-1", "cp1252": "cp1252"}
+"""What a coding line may name, and how people call it."""
+_CODING_LINE = re.compile(
+    rb"(?:[ \t\f]*+(?:#[^\r\n]*+)?(?:\r\n|\r|\n))??"
+    rb"[ \t\f]*+#[^\r\n]*?coding[:=][ \t]*+([-\w.]+)"
+)
+"""PEP 263: a comment in line 1, or in line 2 if line 1 is blank or a comment."""
+_WITH_ENDING = re.compile(r"(utf_8|latin_1|iso_8859_1|iso_latin_1)(?:_.*)?")
+"""Names to which Python lets anything be added, such as the `-unix` of an editor."""
+_MAX_NAME_CHARS = 40
+_REMEDY = "save it as UTF-8"
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """What a file says, or why that is not known."""
+
+    content: bytes
+    """In UTF-8 without a mark; empty where the file is not read."""
+    remark: str = ""
+    """What to say of it all the same, as the end of a sentence that begins with its name."""
+    problem: str = ""
+    """Why it is not read, as the end of a sentence that begins with `it`; empty if it is."""
+
+
+def read(content: bytes) -> SourceText:
+    """Return the text of a Python file, with the same lines, and in it no coding but UTF-8.
+
+    A mark at its beginning counts more than a coding line, which counts as in PEP 263.
+    """
+    mark, codec = next((each for each in _MARKS if content.startswith(each[0])), (b"", ""))
+    codec = codec or _without_mark(content)
+    body, remark = content[len(mark) :], ""
+    if codec not in ("", "utf_8"):
+        name = codec[:6].replace("_", "-").upper()
+        try:
+            body = body.decode(codec).encode()
+        except UnicodeDecodeError as error:
+            return _not_read(f"is broken {name} (byte {len(mark) + error.start}); {_REMEDY}")
+        remark = f"was converted from {name}, which Python does not read; {_REMEDY}"
+    if b"\0" in body:
+        line = _line(body, body.index(0))
+        return _not_read(f"has a NUL byte in line {line}, as no Python file may; {_REMEDY}")
+    said = _CODING_LINE.match(body)
+    if said is None:
+        return _decoded(body, codec, remark)
+    name = said[1][:_MAX_NAME_CHARS].decode("ascii")
+    named, line = _codec_called(name), _line(body, said.start(1))
+    if named not in _CALLED:
+        return _not_read(
+            f"has the coding {name} in line {line}; {_REMEDY} and remove the coding line"
+        )
+    if named == "utf_8":
+        return _decoded(body, named, remark)
+    if codec == "utf_8":
+        remark = (
+            f"was read as UTF-8, as its first bytes say; remove the coding {name} in line {line}"
+        )
+    start, end = said.span(1)
+    honest = body[:start] + b"utf-8".ljust(end - start) + body[end:]
+    return _decoded(honest, "utf_8" if codec else named, remark)
+
+
+def _decoded(body: bytes, codec: str, remark: str) -> SourceText:
+    """Return the text of a file that is in one of the codecs a coding line may name.
+
+    codec: empty where nothing says which: UTF-8, or else cp1252.
+    """
+    tried = codec if codec in _CALLED else "utf_8"
+    try:
+        text = body.decode(tried)
+        return SourceText(body if tried == "utf_8" else text.encode(), remark)
+    except UnicodeDecodeError as error:
+        line, byte = _line(body, error.start), body[error.start]
+    if codec:
+        return _not_read(
+            f"says that it is {_CALLED[codec]}, and byte {byte:#x} in line {line} is not; {_REMEDY}"
+        )
+    try:
+        converted = body.decode("cp1252").encode()
+    except UnicodeDecodeError as error:
+        line, byte = _line(body, error.start), body[error.start]
+        return _not_read(
+            f"has the byte {byte:#x} in line {line}, which is neither UTF-8 nor cp1252; {_REMEDY}"
+        )
+    remark = f"was converted from cp1252 (Windows), as line {line} is not in UTF-8; {_REMEDY}"
+    return SourceText(converted, remark)
+
+
+def _not_read(problem: str) -> SourceText:
+    return SourceText(b"", problem=problem)
+
+
+def _without_mark(content: bytes) -> str:
+    """Return the codec of UTF-16 without a mark: of most characters every other byte is 0."""
+    for codec, first in (("utf_16_le", 1), ("utf_16_be", 0)):
+        num_zeros = content[first::2].count(0)
+        if len(content) % 2 == 0 and 4 * num_zeros > len(content):
+            return codec
+    return ""
+
+
+def _codec_called(name: str) -> str:
+    """Return the name under which Python has a coding, as in PEP 263; of others, any name."""
+    plain = normalize_encoding(name).lower()
+    if known := _WITH_ENDING.fullmatch(plain):
+        return "utf_8" if known[1] == "utf_8" else "latin_1"
+    return aliases.get(plain, plain)
+
+
+def _line(content: bytes, index: int) -> int:
+    """Return the number of the line that a byte is in; lines end as Python has it."""
+    num_ends = content.count(b"\n", 0, index) + content.count(b"\r", 0, index)
+    return 1 + num_ends - content.count(b"\r\n", 0, index)
