@@ -111,7 +111,7 @@ def missing_text(placement: Placement, part: Part, file: str) -> str:
     if not meant:
         return f"{names} was not handed in"
     if reason := submission.not_read.get(meant):
-        return f"{names} was not handed in; {meant} was not read: it {reason}"
+        return f"{meant} was not read: it {reason}"
     if _defines(submission.files[meant], part):
         return f"{names} was not handed in; {meant} defines {_called(part)}: name it {file}"
     return f"{names} was not handed in; did you mean it by {meant}? If so, rename that"

@@ -152,6 +152,15 @@ def test_where_nothing_is_near_every_assignment_is_named(tmp_path):
     assert "network.py (hogwild)" in text and "ring.py (mpi)" in text
 
 
+def test_of_a_file_that_was_not_read_the_reason_is_told(tmp_path):
+    """It was handed in, after all."""
+    (tmp_path / "ring.py").write_bytes(b"# coding: utf-7")
+    (tmp_path / "fit.py").write_bytes(b"1")
+    found = submissions.read(tmp_path, ["ring.py", "fit.py"])
+    assert missing_text(found, MPI, MPI.parts[0], "ring.py") == found.notes[0]
+    assert found.notes[0].startswith("ring.py was not read: it has the coding utf-7 in line 1; ")
+
+
 def test_files_of_another_assignment_are_told_from_none_at_all():
     """Who names an assignment and hands in another one has mixed up something."""
     with pytest.raises(UsageError) as raised:
