@@ -20,9 +20,9 @@ def describe(
 ) -> dict[str, Any]:
     """Return what the judge is told: kind, type, message, and where it was raised.
 
-    file, line, source: the student's innermost line. called: the function that raised. traceback:
-    the frames from the student's first one on. command: what a script was started as. said: the
-    line that argparse ends a program with.
+    file, line, source: the student's innermost line, or the one that is no valid Python. called:
+    the function that raised. traceback: the frames from the student's first one on. command: what a
+    script was started as. said: the line that argparse ends a program with.
     submission, support: the folders of the student's files and of those given beside them.
     command: the words that the student's script was started with; empty where it was imported.
     """
@@ -32,8 +32,10 @@ def describe(
     theirs = stack[first:] if first is not None else []
     inner = next((frame for frame in reversed(theirs) if _is_in(frame.filename, submission)), None)
     file, line = (_name(inner.filename, submission), inner.lineno) if inner else ("", 0)
+    source = (inner.line or "") if inner else ""
     if isinstance(error, SyntaxError) and error.filename:
         file, line = _name(error.filename, submission), error.lineno or 0
+        source = error.text if isinstance(error.text, str) else ""
     message = _text_of(error)
     deep = _too_deep(error, stack, submission)
     if deep is not None:
@@ -46,7 +48,7 @@ def describe(
         "message": message,
         "file": file,
         "line": line,
-        "source": (inner.line or "")[:_MAX_LAST_LINE] if inner else "",
+        "source": source[:_MAX_LAST_LINE],
         "called": stack[-1].name[:_MAX_LAST_LINE] if stack else "",
         "traceback": frames.told(theirs, folders) + _last_lines(error, message, folders),
         "command": shlex.join(command)[:_MAX_LAST_LINE],

@@ -3,12 +3,14 @@
 import contextlib
 import math
 import signal
+import sys
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from grader.judge.crash_hints import Crash, started_as
+from grader.judge.newer_syntax import newer_syntax
 from grader.model import Array, RunFailure, Text, Verdict
 from grader.runner.wire import Frame
 from grader.trace.calls import Trace
@@ -158,12 +160,10 @@ def failure_of_problem(
             detail,
         )
     if name in ("SyntaxError", "IndentationError", "TabError"):
-        return RunFailure(
-            Verdict.RUN_TIME_ERROR,
-            f"{file}:{line} is not valid Python: {message}",
-            detail,
-            is_lasting=True,
+        told = _syntax_text(
+            f"{file}:{line}" if file else "a file", message, _text(values, "source")
         )
+        return RunFailure(Verdict.RUN_TIME_ERROR, told, detail, is_lasting=True)
     if name == "NotDefined":
         asks = f"{message}; the part asks for {entry}"
         return RunFailure(Verdict.RUN_TIME_ERROR, asks, is_lasting=True)
@@ -179,6 +179,20 @@ def failure_of_problem(
     asked = "" if file else f"; the part asks for {entry}"
     told = f"rank {rank} raised {name}: {message}{where}{asked}"
     return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}; {hint}" if hint else told, detail)
+
+
+def _syntax_text(where: str, message: str, source: str) -> str:
+    """Return the sentence about a line that this Python cannot read, though a newer one may."""
+    running = sys.version_info[:2]
+    ours = f"Python {'.'.join(map(str, running))}"
+    sign = newer_syntax(message, source, running)
+    if sign is None:
+        return f"{where} is not valid {ours}: {message}"
+    needed = ".".join(map(str, sign.since))
+    return (
+        f"{where} uses syntax of Python {needed} or newer ({sign.what}); the grader runs {ours}. "
+        f"{sign.remedy}"
+    )
 
 
 def _exit_text(rank: int, values: Mapping[str, Any], message: str, where: str) -> str:

@@ -70,6 +70,7 @@ def test_what_is_no_valid_python_is_shown_with_its_line_and_a_caret(tmp_path):
     assert told["traceback"] == (
         "  File \"ring.py\", line 1\n    def go(comm)\n                ^\nSyntaxError: expected ':'"
     )
+    assert told["source"] == "def go(comm)\n"
 
 
 def test_a_traceback_ends_with_the_students_line_though_a_library_raised(tmp_path):

@@ -107,11 +107,12 @@ def test_the_lowest_raising_rank_speaks():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("def go(comm)\n    pass", r"work.py:1 is not valid Python: expected ':'"),
-        ("if 1:\n\tx = 1\n        y = 2\n", r"work.py:3 is not valid Python: .*tabs"),
-        (b"def go(comm): return '\xff'", r"work.py:\d+ is not valid Python: .*utf-8"),
+        ("def go(comm)\n    pass", r"work.py:1 is not valid Python 3.\d+: expected ':'"),
+        ("if 1:\n\tx = 1\n        y = 2\n", r"work.py:3 is not valid Python 3.\d+: .*tabs"),
+        (b"def go(comm): return '\xff'", r"work.py:\d+ is not valid Python 3.\d+: .*utf-8"),
         ("def went(comm): pass", r"work.py defines no go; it defines went; .* asks for go\(comm\)"),
         ("def go(): pass", r"rank 0 raised TypeError: go\(\) takes 0 .* asks for go\(comm\)"),
+        ("x = t'{1}'", r"work.py:1 uses syntax of Python 3.14 or newer \(a t-string\); the gr"),
         ("import nowhere", r"rank 0 raised ModuleNotFoundError: .*'nowhere' at work.py:1"),
         ("def go(comm): exit(0)", r"rank 0 called sys.exit\(0\) at work.py:1"),
         ("import sys\ndef go(comm): sys.exit(0)", r"rank 0 called sys.exit\(0\) at work.py:2"),

@@ -157,8 +157,12 @@ def test_a_missing_result_is_told(texts):
 @settings(max_examples=200, deadline=None)
 @given(
     st.dictionaries(
-        st.sampled_from(["kind", "type", "message", "file", "line", "traceback"]),
-        st.none() | st.integers() | st.text(max_size=20) | st.lists(st.integers(), max_size=2),
+        st.sampled_from(["kind", "type", "message", "file", "line", "source", "traceback"]),
+        st.none()
+        | st.integers()
+        | st.just("SyntaxError")
+        | st.text(max_size=20)
+        | st.lists(st.integers(), max_size=2),
     )
 )
 def test_any_problem_gives_one_short_sentence(values):
