@@ -128,6 +128,7 @@ def _grade_once(
         f"{refusal}; this was refused and the program went on: a person should look at it"
         for refusal in found.refusals[:1]
     )
+    notes += found.remarks
     if not settings.selection.is_whole:
         result = replace(result, max_points=total(test.max_points for test in found.tests))
     return PartOutcome(

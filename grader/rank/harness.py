@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from . import backends, guard, probe_modules, problem, wire
+from . import backends, guard, missing_packages, probe_modules, problem, wire
 from .output import SubmissionOutput
 from .own_modules import OwnModules
+from .remarks import Remarks
 from .student import Student
 
 
@@ -32,6 +33,8 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> No
     sys.meta_path.append(OwnModules(Path(setup["submission"])))
     sys.dont_write_bytecode = True
     probes = probe_modules.load(setup["probes"])
+    folders = Path(setup["submission"]), Path(setup["support"])
+    remarks = missing_packages.install(*folders)
     if setup["windows"]:
         os.environ["GRADER_WINDOWS"] = "1"  # for the guard
     if setup["guarded"]:
@@ -56,8 +59,7 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> No
         wire.send(connection, "ready")
         _, given, arrays = wire.receive(connection)
         arguments = {**given["values"], **arrays}
-        folders = Path(setup["submission"]), Path(setup["support"])
-        _answer(connection, folders, probe, student, communicator, arguments)
+        _answer(connection, folders, probe, student, communicator, arguments, remarks)
 
 
 def _answer(
@@ -67,15 +69,18 @@ def _answer(
     student: Student,
     communicator: Any,
     arguments: dict[str, Any],
+    remarks: Remarks,
 ) -> None:
     """Run one case and send its results, or what the student's code raised.
 
-    folders: where the submission lies, and what was given beside it.
+    folders: where the submission lies, and what was given beside it. remarks: on lines of the
+    submission, sent with the results.
     """
     try:
         results: Mapping[str, Any] = probe(student, communicator, **arguments)
         student.mark_phase(0)  # what was sent is counted up to here
         values, arrays = sort_results(results)
+        values["remarks"] = remarks.listed(str(folders[0]))
     except BaseException as error:
         wire.send(connection, "problem", problem.describe(error, *folders, student.command))
         return

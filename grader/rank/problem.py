@@ -22,7 +22,8 @@ def describe(
 
     file, line, source: the student's innermost line, or the one that is no valid Python. called:
     the function that raised. traceback: the frames from the student's first one on. command: what a
-    script was started as. said: the line that argparse ends a program with.
+    script was started as. said: the line that argparse ends a program with. imported_at: the line
+    that imports a package which is not installed, where another one uses it.
     submission, support: the folders of the student's files and of those given beside them.
     command: the words that the student's script was started with; empty where it was imported.
     """
@@ -53,6 +54,7 @@ def describe(
         "traceback": frames.told(theirs, folders) + _last_lines(error, message, folders),
         "command": shlex.join(command)[:_MAX_LAST_LINE],
         "said": _said_by_argparse(error)[:_MAX_LAST_LINE],
+        "imported_at": frames.without(_imported_at(error), folders)[:_MAX_LAST_LINE],
     }
 
 
@@ -73,6 +75,11 @@ def _said_by_argparse(error: BaseException) -> str:
             if frame.f_code.co_name == "error" and isinstance(said, str):
                 return said
     return ""
+
+
+def _imported_at(error: BaseException) -> str:
+    """Return where the package was imported that a stand-in was used of; see missing_packages."""
+    return (isinstance(error, ModuleNotFoundError) and error.path) or ""
 
 
 def _too_deep(error: BaseException, stack: traceback.StackSummary, submission: Path) -> Path | None:

@@ -16,6 +16,11 @@ from grader.runner.wire import Frame
 from grader.trace.calls import Trace
 
 _MAX_MESSAGE_CHARS = 600
+_MAX_REMARKS = 20
+_REMARKS = {
+    "import": "imports {}, which is not installed here; no case with an answer used it",
+}
+"""What a rank may remark on a line, by kind."""
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
 _REFUSED = (
     "submissions talk through mpi4py or torch only",
@@ -72,6 +77,23 @@ def _num_bytes(form: Array) -> int:
     if len(known) < len(form.shape):
         return 0
     return min(form.max_num_bytes, np.dtype(form.dtype).itemsize * math.prod(known))
+
+
+def remarks_of(frame: Frame, submission: Mapping[str, bytes]) -> list[str]:
+    """Return what a rank remarks on lines of the submission, as sentences.
+
+    submission: its files. What a line does not bear out is left out: a rank can say anything.
+    """
+    found = frame.values.get("remarks")
+    told = []
+    for remark in found[:_MAX_REMARKS] if isinstance(found, list) else []:
+        if not isinstance(remark, list) or [type(each) for each in remark] != [str, str, str, int]:
+            continue
+        kind, about, file, line = remark
+        lines = submission.get(file, b"").decode(errors="replace").splitlines()
+        if kind in _REMARKS and 0 < line <= len(lines) and (about or kind) in lines[line - 1]:
+            told.append(f"{file}:{line} {_REMARKS[kind].format(about)}")
+    return told
 
 
 def failure_of_many_calls(trace: Trace) -> RunFailure:
@@ -176,6 +198,12 @@ def failure_of_problem(
             "where this is graded; leave tensors and models on the CPU",
             detail,
         )
+    if imported_at := _text(values, "imported_at"):
+        user = f"{file}:{line}" if file else "the part"
+        package = message.partition("'")[2].partition("'")[0]
+        told = f"rank {rank}: {user} uses {package}, which is not installed here"
+        told += f" and which {imported_at} imports"
+        return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}; {hint}" if hint else told, detail)
     asked = "" if file else f"; the part asks for {entry}"
     told = f"rank {rank} raised {name}: {message}{where}{asked}"
     return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}; {hint}" if hint else told, detail)

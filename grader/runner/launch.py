@@ -117,7 +117,14 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Be
         tails = tuple(run.outputs.tail(rank) for rank in range(plan.ranks))
         refusals, traces = run.refusals(), run.traces.kept
         return LaunchResult(
-            tuple(outcomes), failure, tails, refusals, is_out_of_time, is_starved, traces
+            tuple(outcomes),
+            failure,
+            tails,
+            refusals,
+            is_out_of_time,
+            is_starved,
+            traces,
+            remarks=tuple(run.remarks),
         )
 
 

@@ -126,6 +126,8 @@ class LaunchResult:
     """It failed by the clock, before its last case was given its time."""
     traces: Sequence[CaseTrace] = ()
     """Of each case that was begun, in order, where the plan asks for them."""
+    remarks: Sequence[str] = ()
+    """On lines of the submission that cost nothing, in sentences."""
 
     @property
     def trace_num_bytes(self) -> int:

@@ -56,6 +56,8 @@ class Run:
         self._connections = connections
         self._files = files
         self.outputs = Outputs(files, sandbox.folder)
+        self.remarks: dict[str, None] = {}
+        """On lines of the submission, in sentences."""
         self._student_has_run = False
         self._trace_num_bytes_left = plan.most_trace_num_bytes
         self._is_mpi = plan.backend.startswith("mpi")
@@ -162,6 +164,8 @@ class Run:
                 told = self.outputs.without_our_paths(problem)
                 return RunFailure(Verdict.WRONG_ANSWER, told)
             results.append(result)
+            remarks = answers.remarks_of(frames[rank], self._plan.submission)
+            self.remarks.update(dict.fromkeys(remarks))
         student_calls = self._student_calls.of(trace, all_count=case.all_calls_count)
         judged = compacted_trace(name_lower_case(replace(student_calls, doubts=doubts)))
         num_bytes = num_bytes_kept(judged)

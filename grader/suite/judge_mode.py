@@ -50,6 +50,8 @@ class JudgeMode(SuiteMode):
         """Why no other run can be started here."""
         self.refusals: dict[str, None] = {}
         """What the guard refused to ranks that went on, in sentences."""
+        self.remarks: dict[str, None] = {}
+        """On lines of the submission that cost nothing, in sentences."""
 
     def launch(
         self,
@@ -122,6 +124,7 @@ class JudgeMode(SuiteMode):
         self.num_launches += 1
         if launched.failure is None or launched.failure.message not in launched.refusals:
             self.refusals.update(dict.fromkeys(launched.refusals))
+        self.remarks.update(dict.fromkeys(launched.remarks))
         return launched
 
     def pytest_configure(self, config: pytest.Config) -> None:

@@ -27,7 +27,7 @@ from grader.course import Course
 from grader.data import Data
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.model import RunFailure
-from grader.rank import mpi_shim, probe_modules, problem
+from grader.rank import missing_packages, mpi_shim, probe_modules, problem
 from grader.rank.harness import sort_results
 from grader.rank.own_modules import OwnModules
 from grader.rank.student import Student
@@ -185,6 +185,7 @@ class OpenMode(SuiteMode):
         self._world.Barrier()
         sys.path += [str(support), str(self._submission)]
         sys.meta_path.append(OwnModules(self._submission))
+        missing_packages.install(self._submission, support)
         self._support = support
 
     def _probes_of(self, assignment: Assignment) -> ModuleType:

@@ -29,6 +29,8 @@ class SuiteResult:
     """What was refused to ranks that went on all the same, in sentences."""
     test_names: tuple[str, ...] = ()
     """Of the whole suite, also those that were not to be run."""
+    remarks: tuple[str, ...] = ()
+    """On lines of the submission that cost nothing, in sentences."""
 
 
 def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
@@ -66,6 +68,7 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
         plugin.has_ended,
         tuple(plugin.refusals),
         plugin.test_names,
+        tuple(plugin.remarks),
     )
 
 

@@ -22,8 +22,7 @@ NOTHING = Run(2).trace()
         ),
         (
             Crash(0, "No module named 'torchvision.models'"),
-            "neither a file that was handed in nor a package that is installed has this name; if "
-            "it is yours, hand in torchvision.py too",
+            "the part has to work without it, so remove the lines that need it",
         ),
         (
             Crash(0, "No module named 'my_utils.ring'"),

@@ -97,6 +97,77 @@ def test_an_exception_names_rank_file_and_line():
     assert "last output of rank 1:\nabout to fail" in failure.detail
 
 
+@pytest.mark.parametrize("backend", ["mpi", "mpi-student", "mpi-script", "torch", "none"])
+def test_a_missing_package_that_nothing_uses_is_remarked_once(backend):
+    """In whatever world the ranks are, not by each rank and case."""
+    launched = run(
+        "import seaborn_of_mine\ndef go(comm): return 3",
+        backend=backend,
+        cases=(case("first"), case("second")),
+    )
+    assert launched.failure is None and len(launched.outcomes) == 2
+    (remark,) = launched.remarks
+    assert remark == (
+        "work.py:1 imports seaborn_of_mine, which is not installed here; no case with an answer "
+        "used it"
+    )
+
+
+@pytest.mark.parametrize("backend", ["torch-script", "mpi-script"])
+def test_a_missing_package_of_a_whole_program_is_remarked(backend):
+    """Which is run as `python work.py`."""
+    launched = run(
+        "from seaborn_of_mine.plots import curve\nanswer = 3",
+        backend=backend,
+        cases=(case(probe="bare_script"),),
+    )
+    assert launched.failure is None
+    assert len(launched.remarks) == 1
+
+
+def test_a_standalone_program_may_import_what_is_missing():
+    """One that starts MPI itself."""
+    launched = run(
+        """
+        import seaborn_of_mine
+        from mpi4py import MPI
+        answer = 3
+        """,
+        standalone=True,
+        cases=(case(probe="bare_script"),),
+    )
+    assert launched.failure is None
+    assert len(launched.remarks) == 1
+
+
+def test_a_file_of_ones_own_may_be_called_like_a_missing_package():
+    """In whichever folder it lies."""
+    launched = run(
+        "import pandas\ndef go(comm): return pandas.read()",
+        files={"tables/pandas.py": "def read(): return 7"},
+    )
+    assert values(launched) == [7.0, 7.0] and not launched.remarks
+
+
+def test_remarks_are_no_way_to_say_anything():
+    """What the line does not bear out is left out."""
+    launched = run(
+        """
+        import sys
+        frame = sys._getframe()
+        while "remarks" not in frame.f_locals:
+            frame = frame.f_back
+        remarks = frame.f_locals["remarks"]
+        for line in (-1, 0, 1, 99, True, "1"):
+            remarks.add("import", "all is well", __file__, line)
+            remarks.add("praise", "sys", __file__, line)
+        remarks.add("import", "sys", "elsewhere.py", 1)
+        def go(comm): return 3
+        """
+    )
+    assert launched.failure is None and not launched.remarks
+
+
 def test_the_lowest_raising_rank_speaks():
     """When all ranks raise, the message does not depend on who was first."""
     for _ in range(3):
@@ -113,7 +184,16 @@ def test_the_lowest_raising_rank_speaks():
         ("def went(comm): pass", r"work.py defines no go; it defines went; .* asks for go\(comm\)"),
         ("def go(): pass", r"rank 0 raised TypeError: go\(\) takes 0 .* asks for go\(comm\)"),
         ("x = t'{1}'", r"work.py:1 uses syntax of Python 3.14 or newer \(a t-string\); the gr"),
-        ("import nowhere", r"rank 0 raised ModuleNotFoundError: .*'nowhere' at work.py:1"),
+        ("__import__('nowhere')", r"rank 0 raised ModuleNotFoundError: .*'nowhere' at work.py:1"),
+        (
+            "from my_utlis import go",
+            r"rank 0: the part uses my_utlis, which is not installed here and which work.py:1 "
+            r"imports; neither a file .*hand in my_utlis.py too",
+        ),
+        (
+            "import pandas_x\ndef go(comm): return pandas_x.read()",
+            r"rank 0: work.py:2 uses pandas_x, which is not installed here and which work.py:1",
+        ),
         ("def go(comm): exit(0)", r"rank 0 called sys.exit\(0\) at work.py:1"),
         ("import sys\ndef go(comm): sys.exit(0)", r"rank 0 called sys.exit\(0\) at work.py:2"),
     ],

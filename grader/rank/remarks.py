@@ -1,0 +1,23 @@
+"""What there is to say of a submission's lines that cost nothing, for the judge to tell."""
+
+
+class Remarks:
+    """Kinds of remarks, what each is about, and the line: of each line one is enough."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, str, int], None] = {}
+
+    def add(self, kind: str, about: str, file: str, line: int) -> None:
+        """Keep a remark. kind: `import` or `breakpoint`; about: of an import, the package."""
+        self._found[kind, about, file, line] = None
+
+    def take_back(self, kind: str, about: str, file: str, line: int) -> None:
+        """Forget a remark that is no longer true."""
+        self._found.pop((kind, about, file, line), None)
+
+    def listed(self, submission: str) -> list[tuple[str, str, str, int]]:
+        """Return all of them; files are named by their paths below the submission."""
+        return [
+            (kind, about, file.removeprefix(f"{submission}/"), line)
+            for kind, about, file, line in self._found
+        ]

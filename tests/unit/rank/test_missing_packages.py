@@ -1,0 +1,194 @@
+"""Which imports of packages that are not installed a submission gets away with, until it uses them.
+
+What it may not get away with is in here as well: each is an import that goes on raising.
+"""
+
+import builtins
+import importlib
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from grader.rank import missing_packages
+from grader.rank.own_modules import OwnModules
+from grader.rank.problem import describe
+
+OTHERS = {
+    "old/twice_there.py": "",
+    "new/twice_there.py": "",
+    "needs_a_package.py": "import not_installed_a",
+    "mine/__init__.py": "",
+}
+
+
+class Program:
+    """A submission of `work.py` and others, and what there is to say of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._remarks = missing_packages.install(folder, folder.parent / "support")
+
+    def run(self, source: str) -> dict:
+        """Import work.py; return its globals."""
+        (self.folder / "work.py").write_text(textwrap.dedent(source))
+        return vars(importlib.import_module("work"))
+
+    def problem(self, source: str) -> dict:
+        """Return what is told of the exception that work.py raises."""
+        with pytest.raises(BaseException) as caught:
+            self.run(source)
+        return describe(caught.value, self.folder)
+
+    @property
+    def remarks(self) -> list:
+        return self._remarks.listed(str(self.folder))
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch) -> Program:
+    root = tmp_path / "submission"
+    for name, text in OTHERS.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    given = tmp_path / "support" / "given"
+    given.mkdir(parents=True)
+    (given / "given_by_course.py").write_text("import not_installed_b")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(given), str(root)])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, OwnModules(root)])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.setattr(builtins, "__import__", builtins.__import__)
+    before = set(sys.modules)
+    yield Program(root)
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+IMPORTS = [
+    ("import not_installed", "not_installed"),
+    ("import not_installed as n", "n"),
+    ("import not_installed.b.c", "not_installed.b.c"),
+    ("import not_installed.b as n", "n"),
+    ("from not_installed import c", "c"),
+    ("from not_installed.b import c, d as n", "n"),
+]
+
+
+@pytest.mark.parametrize(("statement", "name"), IMPORTS)
+def test_what_nothing_uses_costs_nothing(program, statement, name):
+    """It is remarked, and no other library sees anything of it."""
+    program.run(f"import os\n{statement}\nanswer = 3\n")
+    assert program.remarks == [("import", "not_installed", "work.py", 2)]
+    assert not any(each.startswith("not_installed") for each in sys.modules)
+
+
+@pytest.mark.parametrize(("statement", "name"), IMPORTS)
+@pytest.mark.parametrize(
+    "use",
+    [
+        *("{}.attribute", "{}(3)", "{}[3]", "for _ in {}: pass", "bool({})", "print({})", "{} + 1"),
+        *("1 @ {}", "{}.x = 3", "class A({}): pass", "isinstance(3, {})", "open({})", "{}[0] = 1"),
+        "with {}: pass",
+    ],
+)
+def test_whatever_uses_it_raises_with_both_lines(program, statement, name, use):
+    """Nothing is left to remark then."""
+    told = program.problem(f"{statement}\n\n{use.format(name)}\n")
+    assert (told["type"], told["message"]) == (
+        "ModuleNotFoundError",
+        "No module named 'not_installed'",
+    )
+    assert (told["file"], told["line"]) == ("work.py", 3)
+    assert told["imported_at"] == "work.py:1"
+    assert program.remarks == []
+
+
+def test_an_import_within_a_function_is_like_any_other(program):
+    """Also in a comprehension's function, a class or a branch."""
+    program.run(
+        """
+        def load():
+            import not_installed
+            return 3
+        class Plots:
+            from not_installed import plot
+        if True:
+            import not_installed
+        answer = load()
+        """
+    )
+    assert [line for *_, line in program.remarks] == [6, 8, 3]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "try:\n    import absent\nexcept ImportError:\n    answer = 3",
+        "try:\n    import absent\nexcept Exception:\n    answer = 3",
+        "try:\n    import json\n    from absent.b import c\nexcept ImportError:\n    answer = 3",
+        "try:\n    import absent\nexcept ImportError:\n    try:\n        import absent_too\n"
+        "    except ImportError:\n        answer = 3",
+        "from contextlib import suppress\nanswer = 3\n"
+        "with suppress(ImportError):\n    import absent\n    answer = 4",
+        "def load():\n    import absent\ntry:\n    load()\nexcept ImportError:\n    answer = 3",
+        "try:\n    import needs_a_package\nexcept ImportError:\n    answer = 3",
+        "from typing import TYPE_CHECKING\nanswer = 3\nif TYPE_CHECKING:\n    import absent",
+        "import absent\ntry:\n    import absent\nexcept ImportError:\n    answer = 3",
+        "import importlib.util\nimport absent\n"
+        "answer = 3 if importlib.util.find_spec('absent') is None else 4",
+    ],
+)
+def test_who_handles_the_missing_package_goes_on_doing_so(program, source):
+    """Whether the import stands in the `try`, or is reached from there."""
+    assert program.run(source)["answer"] == 3
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "__import__('not_installed')",
+        "import importlib\nimportlib.import_module('not_installed')",
+        "exec('import not_installed')",
+        "from not_installed import *",
+        "from . import not_installed",
+        "from .not_installed import name",
+        "from json import not_in_there",
+        "import json.not_in_there",
+        "import winreg",
+        "import twice_there",
+        "import mine.not_there",
+        "from mine import not_there",
+        "import given_by_course",
+    ],
+)
+def test_everything_else_raises_as_it_did(program, source):
+    """What is installed, the standard library's, handed in or given; what is no statement."""
+    told = program.problem(source)
+    assert told["type"] in ("ImportError", "ModuleNotFoundError")
+    assert told["imported_at"] == ""
+    assert program.remarks == []
+
+
+def test_a_library_that_fails_to_import_something_is_not_helped(program, tmp_path, monkeypatch):
+    """A half-imported one would fail anywhere."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "broken_library.py").write_text("import not_installed")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
+    told = program.problem("import broken_library")
+    assert told["message"] == "No module named 'not_installed'"
+    assert told["imported_at"] == ""
+
+
+def test_libraries_may_look_for_special_names(program):
+    """An annotation is no use of a package."""
+    program.run(
+        """
+        import copy
+        from typing import Optional
+        from not_installed import DataFrame
+        def show(table: DataFrame, more: Optional[DataFrame] = None) -> list[DataFrame]: ...
+        settings = copy.copy({"kind": DataFrame, DataFrame: 3})
+        """
+    )
+    assert len(program.remarks) == 1
