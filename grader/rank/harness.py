@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import backends, guard, missing_packages, probe_modules, problem, wire
+from . import backends, debuggers, guard, missing_packages, probe_modules, problem, wire
 from .output import SubmissionOutput
 from .own_modules import OwnModules
 from .remarks import Remarks
@@ -35,6 +35,7 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> No
     probes = probe_modules.load(setup["probes"])
     folders = Path(setup["submission"]), Path(setup["support"])
     remarks = missing_packages.install(*folders)
+    debuggers.leave_out(remarks)
     if setup["windows"]:
         os.environ["GRADER_WINDOWS"] = "1"  # for the guard
     if setup["guarded"]:

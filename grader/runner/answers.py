@@ -18,9 +18,16 @@ from grader.trace.calls import Trace
 _MAX_MESSAGE_CHARS = 600
 _MAX_REMARKS = 20
 _REMARKS = {
+    "breakpoint": "calls breakpoint(), which does nothing here",
     "import": "imports {}, which is not installed here; no case with an answer used it",
 }
 """What a rank may remark on a line, by kind."""
+_NOBODY_TYPES = {
+    ("BdbQuit", ""): "starts the debugger pdb, and nobody types there; remove the line",
+    ("EOFError", "EOF when reading a line"): "calls input(), and nobody types there; write the "
+    "value into the file instead",
+}
+"""By type and message of an exception: what the line does that raised it."""
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
 _REFUSED = (
     "submissions talk through mpi4py or torch only",
@@ -191,6 +198,8 @@ def failure_of_problem(
         return RunFailure(Verdict.RUN_TIME_ERROR, asks, is_lasting=True)
     if kind == "exit":
         return RunFailure(Verdict.RUN_TIME_ERROR, _exit_text(rank, values, message, where), detail)
+    if file and (asked := _NOBODY_TYPES.get((name, message))):
+        return RunFailure(Verdict.RUN_TIME_ERROR, f"rank {rank}: {file}:{line} {asked}", detail)
     if any(words in message for words in _NO_GPU):
         return RunFailure(
             Verdict.RUN_TIME_ERROR,

@@ -137,6 +137,8 @@ class Sandbox:
             "CUDA_VISIBLE_DEVICES": "",
             "MPLBACKEND": "Agg",
             "MPLCONFIGDIR": scratch,
+            # Also in processes that a rank starts: see the rank's debuggers.
+            "PYTHONBREAKPOINT": "0",
         }
 
     @property

@@ -140,6 +140,38 @@ def test_a_standalone_program_may_import_what_is_missing():
     assert len(launched.remarks) == 1
 
 
+@pytest.mark.parametrize("backend", ["mpi-student", "torch", "none"])
+def test_a_breakpoint_does_nothing_and_is_remarked(backend):
+    """Once, however often it is passed; what debuggers print is nowhere."""
+    launched = run(
+        """
+        def go(comm):
+            for number in range(3):
+                breakpoint()
+            return number
+        """,
+        backend=backend,
+    )
+    assert values(launched) == [2.0, 2.0]
+    assert launched.remarks == ("work.py:4 calls breakpoint(), which does nothing here",)
+    assert launched.output_tails == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("import pdb; pdb.set_trace()", "starts the debugger pdb, and nobody types there"),
+        ("from pdb import set_trace; set_trace()", "starts the debugger pdb, and nobody"),
+        ("input('How many? ')", "calls input(), and nobody types there; write the value into"),
+    ],
+)
+def test_what_waits_for_somebody_who_types_ends_its_case(line, message):
+    """With its line, and in one sentence."""
+    launched = run(f"def go(comm):\n    {line}\n    return 3")
+    assert launched.failure is not None
+    assert launched.failure.message.startswith(f"rank 0: work.py:2 {message}")
+
+
 def test_a_file_of_ones_own_may_be_called_like_a_missing_package():
     """In whichever folder it lies."""
     launched = run(
