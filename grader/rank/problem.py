@@ -1,5 +1,6 @@
 """An exception of student code, told so that the student finds the line."""
 
+import contextlib
 import shlex
 import traceback
 from collections.abc import Sequence
@@ -10,6 +11,10 @@ from . import frames
 
 _MAX_TEXT = 4000
 _MAX_LAST_LINE = 1000
+_OURS = ("processes", "rank-0", "segments", "windows")
+"""What we have put into the working folder of a rank that has no others."""
+_MAX_NAMES = 10
+"""Of what the working folder holds."""
 
 
 def describe(
@@ -23,7 +28,8 @@ def describe(
     file, line, source: the student's innermost line, or the one that is no valid Python. called:
     the function that raised. traceback: the frames from the student's first one on. command: what a
     script was started as. said: the line that argparse ends a program with. imported_at: the line
-    that imports a package which is not installed, where another one uses it.
+    that imports a package which is not installed, where another one uses it. missing, there: the
+    relative path of a file that is not there, and what the working folder holds.
     submission, support: the folders of the student's files and of those given beside them.
     command: the words that the student's script was started with; empty where it was imported.
     """
@@ -54,6 +60,7 @@ def describe(
         "traceback": frames.told(theirs, folders) + _last_lines(error, message, folders),
         "command": shlex.join(command)[:_MAX_LAST_LINE],
         "said": _said_by_argparse(error)[:_MAX_LAST_LINE],
+        **_missing_file(error),
         "imported_at": frames.without(_imported_at(error), folders)[:_MAX_LAST_LINE],
     }
 
@@ -75,6 +82,18 @@ def _said_by_argparse(error: BaseException) -> str:
             if frame.f_code.co_name == "error" and isinstance(said, str):
                 return said
     return ""
+
+
+def _missing_file(error: BaseException) -> dict[str, Any]:
+    """Return which relative path is not there, and what is: folders end with a slash."""
+    path = error.filename if isinstance(error, FileNotFoundError) else None
+    if not isinstance(path, str) or path.startswith("/"):
+        return {}
+    with contextlib.suppress(OSError):
+        found = [each for each in Path().iterdir() if each.name not in _OURS]
+        there = sorted(f"{each.name}/" if each.is_dir() else each.name for each in found)
+        return {"missing": path[:_MAX_LAST_LINE], "there": there[:_MAX_NAMES]}
+    return {}
 
 
 def _imported_at(error: BaseException) -> str:

@@ -12,22 +12,10 @@ import numpy as np
 from grader.judge.crash_hints import Crash, started_as
 from grader.judge.newer_syntax import newer_syntax
 from grader.model import Array, RunFailure, Text, Verdict
-from grader.runner.wire import Frame
+from grader.runner import slips
+from grader.runner.wire import Frame, text_of
 from grader.trace.calls import Trace
 
-_MAX_MESSAGE_CHARS = 600
-_MAX_REMARKS = 20
-_REMARKS = {
-    "breakpoint": "calls breakpoint(), which does nothing here",
-    "import": "imports {}, which is not installed here; no case with an answer used it",
-}
-"""What a rank may remark on a line, by kind."""
-_NOBODY_TYPES = {
-    ("BdbQuit", ""): "starts the debugger pdb, and nobody types there; remove the line",
-    ("EOFError", "EOF when reading a line"): "calls input(), and nobody types there; write the "
-    "value into the file instead",
-}
-"""By type and message of an exception: what the line does that raised it."""
 _LOST_CONNECTION = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")
 _REFUSED = (
     "submissions talk through mpi4py or torch only",
@@ -86,23 +74,6 @@ def _num_bytes(form: Array) -> int:
     return min(form.max_num_bytes, np.dtype(form.dtype).itemsize * math.prod(known))
 
 
-def remarks_of(frame: Frame, submission: Mapping[str, bytes]) -> list[str]:
-    """Return what a rank remarks on lines of the submission, as sentences.
-
-    submission: its files. What a line does not bear out is left out: a rank can say anything.
-    """
-    found = frame.values.get("remarks")
-    told = []
-    for remark in found[:_MAX_REMARKS] if isinstance(found, list) else []:
-        if not isinstance(remark, list) or [type(each) for each in remark] != [str, str, str, int]:
-            continue
-        kind, about, file, line = remark
-        lines = submission.get(file, b"").decode(errors="replace").splitlines()
-        if kind in _REMARKS and 0 < line <= len(lines) and (about or kind) in lines[line - 1]:
-            told.append(f"{file}:{line} {_REMARKS[kind].format(about)}")
-    return told
-
-
 def failure_of_many_calls(trace: Trace) -> RunFailure:
     """Return why a case has no outcome whose calls are more than may be kept."""
     by_rank = [len(seen.calls) for seen in trace.ranks]
@@ -134,12 +105,12 @@ def _array_problem(array: np.ndarray[Any, Any], form: Array) -> str:
 
 def is_lost_connection(values: Mapping[str, Any]) -> bool:
     """Return whether a rank only says that another one went away."""
-    return any(words in _text(values, "message") for words in _LOST_CONNECTION)
+    return any(words in text_of(values, "message") for words in _LOST_CONNECTION)
 
 
 def is_refused(values: Mapping[str, Any]) -> bool:
     """Return whether a rank ended because the guard refused something to it."""
-    said = _text(values, "message") + _text(values, "traceback", 8000)
+    said = text_of(values, "message") + text_of(values, "traceback", 8000)
     return any(words in said for words in _REFUSED)
 
 
@@ -157,10 +128,10 @@ def crash_of_problem(rank: int, values: Mapping[str, Any]) -> Crash:
     """Return what a rank says of the exception that ended it."""
     return Crash(
         rank,
-        _text(values, "message"),
-        source=_text(values, "source"),
-        called=_text(values, "called"),
-        command=_text(values, "command"),
+        text_of(values, "message"),
+        source=text_of(values, "source"),
+        called=text_of(values, "called"),
+        command=text_of(values, "command"),
     )
 
 
@@ -172,10 +143,10 @@ def failure_of_problem(
     hint: what is known of its cause beside what the exception says.
     """
     kind = values.get("kind")
-    name, message = _text(values, "type"), _text(values, "message")
-    file, line = _text(values, "file"), values.get("line")
+    name, message = text_of(values, "type"), text_of(values, "message")
+    file, line = text_of(values, "file"), values.get("line")
     where = f" at {file}:{line}" if file and type(line) is int else ""
-    detail = _text(values, "traceback", 8000)
+    detail = text_of(values, "traceback", 8000)
     if kind == "not_attempted":
         return RunFailure(
             Verdict.NOT_ATTEMPTED,
@@ -198,8 +169,8 @@ def failure_of_problem(
         return RunFailure(Verdict.RUN_TIME_ERROR, asks, is_lasting=True)
     if kind == "exit":
         return RunFailure(Verdict.RUN_TIME_ERROR, _exit_text(rank, values, message, where), detail)
-    if file and (asked := _NOBODY_TYPES.get((name, message))):
-        return RunFailure(Verdict.RUN_TIME_ERROR, f"rank {rank}: {file}:{line} {asked}", detail)
+    if slip := slips.told(rank, values):
+        return RunFailure(Verdict.RUN_TIME_ERROR, f"{slip}; {hint}" if hint else slip, detail)
     if any(words in message for words in _NO_GPU):
         return RunFailure(
             Verdict.RUN_TIME_ERROR,
@@ -207,12 +178,6 @@ def failure_of_problem(
             "where this is graded; leave tensors and models on the CPU",
             detail,
         )
-    if imported_at := _text(values, "imported_at"):
-        user = f"{file}:{line}" if file else "the part"
-        package = message.partition("'")[2].partition("'")[0]
-        told = f"rank {rank}: {user} uses {package}, which is not installed here"
-        told += f" and which {imported_at} imports"
-        return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}; {hint}" if hint else told, detail)
     asked = "" if file else f"; the part asks for {entry}"
     told = f"rank {rank} raised {name}: {message}{where}{asked}"
     return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}; {hint}" if hint else told, detail)
@@ -234,7 +199,7 @@ def _syntax_text(where: str, message: str, source: str) -> str:
 
 def _exit_text(rank: int, values: Mapping[str, Any], message: str, where: str) -> str:
     """Return the sentence about a program that has ended itself, and how it had been started."""
-    command, said = _text(values, "command"), _text(values, "said")
+    command, said = text_of(values, "command"), text_of(values, "said")
     if said:
         return f"rank {rank}: argparse ends the program{where}: {said}; {started_as(command)}"
     started = f"; {started_as(command)}" if command else ""
@@ -246,7 +211,7 @@ def failure_of_broken_frame(rank: int, frame: Frame) -> RunFailure:
 
     frame: one that nobody expected, or that stands for bytes that are none.
     """
-    why = _text(frame.values, "message") if frame.kind == "broken" else ""
+    why = text_of(frame.values, "message") if frame.kind == "broken" else ""
     told = f"rank {rank} sent the judge something it cannot read"
     return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}: {why}" if why else told)
 
@@ -304,8 +269,3 @@ def _end_of(exit_status: int | None) -> str:
         with contextlib.suppress(ValueError):
             return f"was ended by {signal.Signals(exit_status - 128).name}"
     return f"ended with status {exit_status}"
-
-
-def _text(values: Mapping[str, Any], name: str, length: int = _MAX_MESSAGE_CHARS) -> str:
-    value = values.get(name)
-    return value[:length] if isinstance(value, str) else ""

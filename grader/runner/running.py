@@ -10,7 +10,7 @@ from grader.errors import GraderError, LaunchError
 from grader.judge.counting import num_bytes_kept
 from grader.judge.lower_case import name_lower_case
 from grader.model import Outcome, RunFailure, Verdict
-from grader.runner import answers
+from grader.runner import answers, slips
 from grader.runner.case_time import CaseTime
 from grader.runner.case_traces import CaseTraces
 from grader.runner.connections import Connections
@@ -164,7 +164,7 @@ class Run:
                 told = self.outputs.without_our_paths(problem)
                 return RunFailure(Verdict.WRONG_ANSWER, told)
             results.append(result)
-            remarks = answers.remarks_of(frames[rank], self._plan.submission)
+            remarks = slips.remarks_of(frames[rank], self._plan.submission)
             self.remarks.update(dict.fromkeys(remarks))
         student_calls = self._student_calls.of(trace, all_count=case.all_calls_count)
         judged = compacted_trace(name_lower_case(replace(student_calls, doubts=doubts)))

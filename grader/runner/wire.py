@@ -13,6 +13,7 @@ _HEAD_LENGTH = struct.Struct(">I")
 _MAX_HEAD_NUM_BYTES = 1 << 20
 SPARE_NUM_BYTES = 32 << 20
 """What a rank may send beyond the results asked for, to be told what is wrong with their form."""
+_MAX_MESSAGE_CHARS = 600
 _DTYPES = {
     np.dtype(name).str: np.dtype(name)
     for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
@@ -30,6 +31,12 @@ class Frame:
     kind: str
     values: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray[Any, Any]]
+
+
+def text_of(values: Mapping[str, Any], name: str, length: int = _MAX_MESSAGE_CHARS) -> str:
+    """Return a text among the values of a frame, up to a length; empty where it is none."""
+    value = values.get(name)
+    return value[:length] if isinstance(value, str) else ""
 
 
 CLOSED = Frame("closed", {}, {})

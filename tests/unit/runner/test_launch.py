@@ -172,6 +172,41 @@ def test_what_waits_for_somebody_who_types_ends_its_case(line, message):
     assert launched.failure.message.startswith(f"rank 0: work.py:2 {message}")
 
 
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_missing_file_is_told_with_what_is_there(ranks):
+    """Of a relative path, which is meant below the working folder."""
+    failure = diagnose(
+        """
+        def go(comm):
+            open("mine.txt", "w").close()
+            open("data/train.csv")
+        """,
+        ranks=ranks,
+        backend="none" if ranks == 1 else "mpi",
+    )
+    assert failure.message.startswith(
+        "rank 0: work.py:4 asks for 'data/train.csv', which is not there; the working folder holds "
+    )
+    assert " holds mine.txt; files that were handed in are not" in failure.message
+
+
+def test_a_case_that_misses_a_file_costs_no_other():
+    """What is left goes on in a fresh launch: see the suite's continuation."""
+    launched = run(
+        """
+        calls = []
+        def go(comm):
+            calls.append(1)
+            if len(calls) == 2:
+                input()
+            return 3
+        """,
+        cases=(case("first"), case("second"), case("third")),
+    )
+    assert len(launched.outcomes) == 1 and values(launched) == [3.0, 3.0]
+    assert launched.failure is not None and "calls input()" in launched.failure.message
+
+
 def test_a_file_of_ones_own_may_be_called_like_a_missing_package():
     """In whichever folder it lies."""
     launched = run(

@@ -1,0 +1,70 @@
+"""What is told of slips beside the task, also where a rank says what no rank of ours does."""
+
+import pytest
+
+from grader.runner.slips import remarks_of, told
+from grader.runner.wire import Frame
+
+FILES = {
+    "ring.py": b"import numpy\nimport pandas\n\nbreakpoint()\n",
+    "odd.py": b"\xff\x00import x\n",
+}
+
+
+def said(*remarks) -> list[str]:
+    return remarks_of(Frame("result", {"remarks": list(remarks)}, {}), FILES)
+
+
+def test_a_remark_is_told_with_its_line():
+    """In the order in which they came."""
+    assert said(["breakpoint", "", "ring.py", 4], ["import", "pandas", "ring.py", 2]) == [
+        "ring.py:4 calls breakpoint(), which does nothing here",
+        "ring.py:2 imports pandas, which is not installed here; no case with an answer used it",
+    ]
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        ["import", "pandas", "ring.py", 1],
+        ["import", "pandas", "ring.py", 0],
+        ["import", "pandas", "ring.py", -3],
+        ["import", "pandas", "ring.py", 9],
+        ["import", "pandas", "ring.py", True],
+        ["import", "pandas", "ring.py", "2"],
+        ["import", "pandas", "../ring.py", 2],
+        ["import", "pandas", "odd.py", 1],
+        ["import", "pandas", "ring.py"],
+        ["praise", "pandas", "ring.py", 2],
+        ["breakpoint", "", "ring.py", 2],
+        {"import": "pandas"},
+        None,
+    ],
+)
+def test_what_the_line_does_not_bear_out_is_left_out(remark):
+    """The line is in the judge's own copy of the file."""
+    assert said(remark) == []
+
+
+@pytest.mark.parametrize("remarks", [None, 3, "text", {"a": 1}])
+def test_remarks_that_are_no_list_are_none(remarks):
+    """Or are not there."""
+    assert remarks_of(Frame("result", {"remarks": remarks}, {}), FILES) == []
+
+
+def test_few_remarks_are_told():
+    """However many a rank sends."""
+    assert len(said(*[["import", "pandas", "ring.py", 2]] * 999)) == 20
+
+
+@pytest.mark.parametrize("there", [None, 3, [3, None], []])
+def test_a_working_folder_of_which_nothing_is_said_holds_nothing(there):
+    """A rank can say anything of it."""
+    problem = {"type": "FileNotFoundError", "file": "ring.py", "line": 2, "missing": "a.csv"}
+    assert "the working folder holds nothing;" in told(0, {**problem, "there": there})
+
+
+def test_an_exception_that_is_no_slip_has_no_sentence():
+    """Nor has input() that somebody else's code calls."""
+    assert told(0, {"type": "ValueError", "message": "3", "file": "ring.py", "line": 2}) == ""
+    assert told(0, {"type": "EOFError", "message": "EOF when reading a line", "file": ""}) == ""
