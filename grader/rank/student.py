@@ -11,6 +11,8 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from .option_spelling import either_spelling
+
 
 class NotDefined(Exception):
     """A file does not define the function or class that the assignment asks for."""
@@ -28,6 +30,9 @@ class Student:
         self.mark_phase = mark_phase
         self.command: tuple[str, ...] = ()
         """What the script that runs, or that has raised, was started as; empty for no script."""
+        self.respelt: dict[str, str] = {}
+        """Options of the last script's command line that its argparse spells with `_` for `-`, or
+        the reverse: as they were given, and as it has them."""
         self._level = 0
         self._leaves_messages = leaves_messages
         self._kept: list[object] = []
@@ -66,12 +71,13 @@ class Student:
         """
         path = str(_find(file))
         self.command = ("python", Path(file).name, *arguments)
+        self.respelt = {}
         main = ModuleType("__main__")
         main.__dict__.update(__file__=path, __builtins__=builtins)
         before = sys.argv, sys.modules["__main__"]
         sys.argv, sys.modules["__main__"] = [path, *arguments], main
         try:
-            with io.open_code(path) as source:
+            with either_spelling(self.respelt), io.open_code(path) as source:
                 exec(compile(source.read(), path, "exec"), main.__dict__)  # noqa: S102 - our task
         except SystemExit as end:
             if end.code not in (None, 0):

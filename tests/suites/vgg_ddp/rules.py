@@ -236,3 +236,13 @@ def assert_names_of_today(case: Training, outcome: Outcome) -> None:
                 "that is kept for old programs only; today it is dist.ReduceOp, as in "
                 "dist.all_reduce(tensor, op=dist.ReduceOp.SUM)"
             )
+
+
+def assert_options_of_handout(case: Training, outcome: Outcome) -> None:
+    """Assert that argparse has the options as the handout writes them. Raises RuleViolation."""
+    respelt = max(outcome["respelt"])
+    if respelt:
+        raise RuleViolation(
+            f"argparse has {respelt}. Grading started the program in its own spelling, which costs "
+            "nothing; the handout's command line does not start it"
+        )

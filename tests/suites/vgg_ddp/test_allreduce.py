@@ -29,6 +29,7 @@ from .rules import (
     assert_names_of_today,
     assert_not_through_ddp,
     assert_num_elements,
+    assert_options_of_handout,
     assert_plain,
     assert_something_given,
 )
@@ -183,3 +184,10 @@ def test_program_takes_its_time_for_training_only(run):
 def test_uses_names_of_today(run):
     """The program uses the names that torch.distributed has today."""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_names_of_today)
+
+
+@points(0)
+def test_options_are_spelt_as_in_the_handout(run):
+    """The program spells its options as the handout's command line does."""
+    require(first_batch_of(run(4, CASES[4])), assert_trained, "there is no training on 4 ranks")
+    assert_all_hold(first_batch_of(run(4, CASES[4])), assert_options_of_handout)

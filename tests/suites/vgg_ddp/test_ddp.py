@@ -26,7 +26,7 @@ from .checks import (
 )
 from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
 from .proof import assert_steps_come_from_backward
-from .rules import assert_through_ddp, assert_wrapped
+from .rules import assert_options_of_handout, assert_through_ddp, assert_wrapped
 from .steps import assert_trained
 from .train_cases import cases_by_ranks, epoch_of, first_batch_of, timing_cases
 
@@ -164,3 +164,10 @@ def test_program_takes_its_time_for_training_only(run):
         what="the program on 2 ranks, 2 iterations,",
         yardstick="a plain loop that averages by DistributedDataParallel",
     )
+
+
+@points(0)
+def test_options_are_spelt_as_in_the_handout(run):
+    """The program spells its options as the handout's command line does."""
+    require(first_batch_of(run(4, CASES[4])), assert_trained, "there is no training on 4 ranks")
+    assert_all_hold(first_batch_of(run(4, CASES[4])), assert_options_of_handout)

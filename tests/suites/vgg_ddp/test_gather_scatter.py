@@ -29,6 +29,7 @@ from .rules import (
     assert_gradients_given,
     assert_not_through_ddp,
     assert_num_elements,
+    assert_options_of_handout,
     assert_plain,
     assert_something_given,
 )
@@ -184,3 +185,10 @@ def test_program_takes_its_time_for_training_only(run):
         what="the program on 2 ranks, 2 iterations,",
         yardstick="a plain loop that averages by gather and scatter",
     )
+
+
+@points(0)
+def test_options_are_spelt_as_in_the_handout(run):
+    """The program spells its options as the handout's command line does."""
+    require(first_batch_of(run(4, CASES[4])), assert_trained, "there is no training on 4 ranks")
+    assert_all_hold(first_batch_of(run(4, CASES[4])), assert_options_of_handout)

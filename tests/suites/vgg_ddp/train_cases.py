@@ -93,6 +93,7 @@ class Training(Case):
             "examples": Array("int64", (None,)),
             "batch_sizes": Array("int64", (None,)),
             "counts": Array("int64", (3,)),
+            "respelt": Text(),
         }
         if self.extent != "epoch":
             return seen

@@ -28,7 +28,8 @@ def train(
     comm.on_operation(log.operation)
     with watched(student, log, data, phase, seed + comm.rank, first_channels):
         _run(student, file, flags if takes_flags else [])
-    return log.results()
+    respelt = [f"{own} for {given}" for given, own in student.respelt.items()]
+    return {**log.results(), "respelt": ", ".join(respelt)}
 
 
 def print_losses(student, comm, *, file, seed, num_examples, **data):

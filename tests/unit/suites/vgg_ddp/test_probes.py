@@ -36,6 +36,7 @@ class FakeStudent:
 
     def __init__(self):
         self.phases = []
+        self.respelt = {}
 
     def mark_phase(self, level):
         self.phases.append(level)
