@@ -44,7 +44,7 @@ for flag, kind in (("--master-ip", str), ("--num-nodes", int), ("--rank", int)):
     parser.add_argument(flag, type=kind)
 args = parser.parse_args()
 rank, size = args.rank, args.num_nodes
-dist.init_process_group("gloo", rank=rank, world_size=size)
+dist.init_process_group("gloo", f"tcp://{args.master_ip}:29500", rank=rank, world_size=size)
 data = datasets.CIFAR10("data", transform=transforms.ToTensor())
 sampler = DistributedSampler(data, size, rank)
 loader = DataLoader(data, batch_size=256 // size, sampler=sampler)

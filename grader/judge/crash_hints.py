@@ -22,6 +22,8 @@ _PACKAGES = frozenset(
 _DATASETS = "torchvision.datasets"
 _TRUNCATED = ("MPI_ERR_TRUNCATE", "MPI_ERR_IN_STATUS", "Received data size doesn't match")
 """How MPI and gloo call a message that is longer than its buffer."""
+_RENDEZVOUS = ("rendezvous: ", "looks for rank 0")
+"""In what torch, and its stand-in, say of ranks that do not know where the others are."""
 _INITS = ("Init", "Init_thread")
 _IMPORT = "/rank/mpi_shim.py"
 """Where the import of mpi4py initialises MPI, in the trace of a rank."""
@@ -127,9 +129,19 @@ def _of_a_message_to_oneself(crash: Crash, trace: Trace) -> str:
 
 
 def _of_arguments(crash: Crash, trace: Trace) -> str:
-    if "argv" not in crash.source:
+    is_of_environment = crash.command and "environ" in crash.source
+    if "argv" not in crash.source and not is_of_environment:
         return ""
     return started_as(crash.command)
+
+
+def _of_rendezvous(crash: Crash, trace: Trace) -> str:
+    if not crash.command or not any(words in crash.message for words in _RENDEZVOUS):
+        return ""
+    return (
+        "init_process_group needs rank, world_size, and on every rank the same address and port "
+        f"of rank 0, as in init_method='tcp://ADDRESS:29500'; {started_as(crash.command)}"
+    )
 
 
 def _is_refused(crash: Crash) -> bool:
@@ -180,6 +192,7 @@ _HINTS: tuple[Callable[[Crash, Trace], str], ...] = (
     _of_a_long_message,
     _of_a_message_to_oneself,
     _of_arguments,
+    _of_rendezvous,
     _of_what_shows_others,
     _of_what_ranks_do_not_share,
 )

@@ -14,11 +14,14 @@ import torch.distributed as dist
 import torch.multiprocessing
 from torch.distributed import distributed_c10d
 
+from . import rendezvous
 from .c10d import Recorder
 from .identities import EndedIdentities
 from .trace_writer import TraceWriter
 
 ADDRESS = "127.0.0.1"
+_ADDRESS_OF_NODE_0 = "127.0.0.2"
+"""Of this machine as well, but no address that a program would have by itself."""
 _PAUSE_S = 0.005
 _TCP_STORE: Any = dist.TCPStore  # type: ignore[attr-defined] # it has
 _PREFIX_STORE: Any = dist.PrefixStore  # type: ignore[attr-defined] # it has
@@ -34,6 +37,8 @@ class Processes:
     port: int
     on_operation: Callable[[Callable[[str, Sequence[torch.Tensor]], None]], None]
     """Has a probe told the name of each c10d operation of this rank, and what is given to it."""
+    be_nodes: Callable[[], str]
+    """Has processes be nodes that are told by options alone; returns the address of node 0."""
 
 
 class TorchBackend:
@@ -61,6 +66,8 @@ class TorchBackend:
         self._rank, self._size, self._port, self._kind = rank, size, port, kind
         self._meeting = _Meeting(Path(store), rank, size)
         self._case = self._group = 0
+        self._node_0 = ""
+        """Where nodes are to meet, as their command line says; empty where it does not."""
         self._stores: list[Any] = []
         """Of the groups of this case: the others may need one longer than this rank does."""
         self._ended_groups = EndedIdentities()
@@ -78,15 +85,8 @@ class TorchBackend:
 
     def begin_case(self) -> Processes | None:
         """Return the processes of a new case, with what torchrun tells by the environment."""
-        told = {
-            "RANK": self._rank,
-            "LOCAL_RANK": self._rank,
-            "WORLD_SIZE": self._size,
-            "LOCAL_WORLD_SIZE": self._size,
-            "MASTER_ADDR": ADDRESS,
-            "MASTER_PORT": self._port,
-        }
-        os.environ.update({name: str(value) for name, value in told.items()})
+        self._node_0 = ""
+        os.environ.update(self._told_by_torchrun())
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         if self._kind == "standalone":
             return None
@@ -102,7 +102,24 @@ class TorchBackend:
         self._group = 0
         if self._kind == "torch":
             self._make(dist.init_process_group)
-        return Processes(self._rank, self._size, ADDRESS, self._port, self._observe)
+        return Processes(self._rank, self._size, ADDRESS, self._port, self._observe, self._be_nodes)
+
+    def _told_by_torchrun(self) -> dict[str, str]:
+        told = {
+            "RANK": self._rank,
+            "LOCAL_RANK": self._rank,
+            "WORLD_SIZE": self._size,
+            "LOCAL_WORLD_SIZE": self._size,
+            "MASTER_ADDR": ADDRESS,
+            "MASTER_PORT": self._port,
+        }
+        return {name: str(value) for name, value in told.items()}
+
+    def _be_nodes(self) -> str:
+        for name in self._told_by_torchrun():
+            os.environ.pop(name, None)
+        self._node_0 = _ADDRESS_OF_NODE_0
+        return self._node_0
 
     def _observe(self, observer: Callable[[str, Sequence[torch.Tensor]], None]) -> None:
         self._recorder.on_operation = observer
@@ -115,7 +132,8 @@ class TorchBackend:
     def progress_until_readable(self, connection: socket.socket) -> None:
         """Do nothing: gloo has threads of its own, and we keep what a submission drops."""
 
-    def _make(self, make_group: Callable[..., Any], **options: Any) -> None:
+    def _make(self, make_group: Callable[..., Any], port: int = 0, **options: Any) -> None:
+        """port: where the program has its processes meet; 0 where it names none."""
         # The only network there is inside a container without one, whatever the student asks for.
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         self._group += 1
@@ -124,9 +142,21 @@ class TorchBackend:
         phase = self._recorder.phase
         self.mark_phase(2)
         try:
+            if port:
+                self._assert_same_port(store, port)
             make_group("gloo", store=store, rank=self._rank, world_size=self._size, **options)
         finally:
             self.mark_phase(phase)
+
+    def _assert_same_port(self, store: Any, port: int) -> None:
+        """Raise RuntimeError where rank 0 would listen at another port than this rank tries."""
+        if self._rank == 0:
+            store.set("port", str(port))
+        elif (of_rank_0 := int(store.get("port"))) != port:
+            raise RuntimeError(
+                f"init_process_group looks for rank 0 at port {port}, and that listens at port "
+                f"{of_rank_0}"
+            )
 
     def init_process_group(
         self,
@@ -138,9 +168,10 @@ class TorchBackend:
         store: Any = None,
         **options: Any,
     ) -> None:
-        """Stand in for torch's own: the group of this case, whatever address was asked for.
+        """Stand in for torch's own: the group of this case, whatever port was asked for.
 
-        Raises RuntimeError where torch's own would wait for ever, naming what does not fit.
+        Raises what torch's own would raise, and RuntimeError where it would wait for ever, naming
+        what does not fit.
         """
         named = str(backend).lower().rpartition(":")[2] if backend else "gloo"
         if named not in ("gloo", "undefined"):
@@ -148,10 +179,12 @@ class TorchBackend:
                 f"init_process_group(backend={backend!r}): only 'gloo' works on processors without "
                 "a GPU, which is what this is graded on"
             )
-        if store is None and init_method is not None and "=" in init_method:
-            query = dict(part.partition("=")[::2] for part in init_method.split("?")[-1].split("&"))
-            world_size = int(query.get("world_size", world_size))
-            rank = int(query.get("rank", rank))
+        port = 0
+        if store is None:
+            asked = rendezvous.asked_for(init_method, rank, world_size)
+            rank, world_size, port = asked.rank, asked.size, asked.port
+            if self._node_0:
+                asked.assert_leads_to(self._node_0)
         for word, given, own in (
             ("world_size", world_size, self._size),
             ("rank", rank, self._rank),
@@ -162,7 +195,9 @@ class TorchBackend:
                     f"expected {word}={own}, as the command line and the environment say"
                 )
         options.pop("device_id", None)
-        self._make(self._make_group, **({} if timeout is None else {"timeout": timeout}), **options)
+        if timeout is not None:
+            options["timeout"] = timeout
+        self._make(self._make_group, port, **options)
 
     def spawn(
         self,
@@ -181,6 +216,7 @@ class TorchBackend:
             raise RuntimeError(
                 f"torch.multiprocessing.spawn(nprocs={nprocs}): this run has {self._size} processes"
             )
+        self._node_0 = ""  # all on this machine
         fn(self._rank, *args)
 
 

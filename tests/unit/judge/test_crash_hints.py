@@ -48,6 +48,16 @@ NOTHING = Run(2).trace()
             '`if __name__ == "__main__":`',
         ),
         (
+            Crash(0, "'RANK'", source="os.environ['RANK']", command="python a.py --rank 0"),
+            "the program is started as `python a.py --rank 0`",
+        ),
+        (
+            Crash(0, "tcp:// rendezvous: port number missing", command="python a.py --rank 0"),
+            "init_process_group needs rank, world_size, and on every rank the same address and "
+            "port of rank 0, as in init_method='tcp://ADDRESS:29500'; the program is "
+            "started as `python a.py --rank 0`",
+        ),
+        (
             Crash(0, "[Errno 2] No such file or directory: 'a.npy'", is_apart=True),
             "each process works in a folder of its own, without what the others have written",
         ),
@@ -91,6 +101,9 @@ NOTHING = Run(2).trace()
             "sqlite3.connect('file:NAME?nolock=1', uri=True), or keep it in memory (':memory:')",
         ),
         (Crash(0, "list index out of range", source="n = x[1]"), ""),
+        # A file that is imported is not started by a command line.
+        (Crash(0, "'RANK'", source="os.environ['RANK']"), ""),
+        (Crash(0, "tcp:// rendezvous: port number missing"), ""),
         (Crash(0, "MPI_ERR_OTHER: known error", called="mpi4py.MPI.Comm.Send"), ""),
         # Ranks of torch, and of a program that initialises MPI itself, have a folder in common.
         (Crash(0, "[Errno 2] No such file or directory: 'a.npy'"), ""),

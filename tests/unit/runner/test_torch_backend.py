@@ -1,6 +1,7 @@
 """Launches of torch.distributed processes: groups, scripts, traces and hangs."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -428,8 +429,6 @@ def test_a_real_group_over_a_free_port(server):
 )
 def test_a_group_that_would_never_form_is_said_so(server, call, message):
     """Torch itself would wait half an hour for processes that do not exist."""
-    import re
-
     failure = hang(
         server,
         f"""
@@ -439,6 +438,110 @@ def test_a_group_that_would_never_form_is_said_so(server, call, message):
         """,
         backend="torch-script",
     )
+    assert failure.verdict is Verdict.RUN_TIME_ERROR
+    assert re.search(message, failure.message), failure.message
+
+
+NODE = """
+    import argparse, os, torch, torch.distributed as dist, torch.multiprocessing as mp
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--master-ip"), parser.add_argument("--rank", type=int)
+    ip, rank = vars(parser.parse_args()).values()
+    given = {{"rank": rank, "world_size": 2}}
+    def work(rank=rank):
+        {start}
+        global answer
+        answer = torch.ones(1)
+        dist.all_reduce(answer)
+        answer = answer.item()
+        dist.destroy_process_group()
+    {call}
+"""
+
+
+def start_nodes(server, start, call="work()"):
+    """Run a program on two nodes that are told an address and a rank, and nothing else."""
+    return run(
+        NODE.format(start=start, call=call),
+        backend="torch-script",
+        server=server,
+        cases=(case("a", 2, "started_nodes"),),
+    )
+
+
+@pytest.mark.parametrize(
+    ("start", "call"),
+    [
+        ("dist.init_process_group('gloo', f'tcp://{ip}:1234', **given)", "work()"),
+        ("dist.init_process_group(None, f'tcp://{ip}:1?rank={rank}&world_size=2')", "work()"),
+        (
+            "os.environ |= {'MASTER_ADDR': ip, 'MASTER_PORT': '29500'}; "
+            "dist.init_process_group('gloo', **given)",
+            "work()",
+        ),
+        (
+            "dist.init_process_group("
+            "'gloo', 'tcp://%s:29500' % (ip if rank else 'localhost'), **given)",
+            "work()",
+        ),
+        (
+            "dist.init_process_group('gloo', 'tcp://localhost:29500', rank=rank, world_size=2)",
+            "mp.spawn(work, nprocs=2)",
+        ),
+    ],
+)
+def test_nodes_meet_by_what_their_command_line_says(server, start, call):
+    """By an address with any port, by the environment that they set, by a machine's own name."""
+    launched = start_nodes(server, start, call)
+    assert launched.failure is None, launched.failure
+    assert values(launched) == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (
+            "dist.init_process_group('gloo', f'tcp://{ip}', **given)",
+            "ValueError: .*tcp:// rendezvous: port number missing at work.py:8; "
+            ".* the same address and port of rank 0,.*started as `python work.py --master-ip",
+        ),
+        ("dist.init_process_group('gloo', f'tcp://{ip}:x', **given)", "ValueError: Port could not"),
+        ("dist.init_process_group('gloo', f'tcp://{ip}:70000', **given)", "Port out of range"),
+        (
+            "dist.init_process_group('gloo', f'tcp://{ip}:0', **given)",
+            "looks for rank 0 at 127.0.0.2:0, not at 127.0.0.2:PORT at work.py:8; init_process",
+        ),
+        (
+            "dist.init_process_group('gloo', 'tcp://127.0.0.1:29500', **given)",
+            "rank 1 raised .* rank 0 at 127.0.0.1:29500, not at 127.0.0.2:PORT at work.py:8; init",
+        ),
+        (
+            "dist.init_process_group('gloo', f'tcp://{ip}:{29500 + rank}', **given)",
+            "rank 1 raised .* rank 0 at port 29501, and that listens at port 29500 at work.py:8; ",
+        ),
+        (
+            "dist.init_process_group('gloo', f'tcp://{ip}:29500', rank=rank)",
+            "world size parameter missing",
+        ),
+        (
+            "dist.init_process_group('gloo', f'file://{os.getcwd()}/meet', **given)",
+            "looks for rank 0 in a file, not at 127.0.0.2:PORT at",
+        ),
+        (
+            "dist.init_process_group('gloo')",
+            "env:// rendezvous: environment variable RANK expected, but not set at",
+        ),
+        (
+            "dist.init_process_group('gloo', **given)",
+            "environment variable MASTER_ADDR expected, but not set at",
+        ),
+        ("int(os.environ['LOCAL_RANK'])", "KeyError: .*started as `python work.py --master-ip"),
+    ],
+)
+def test_nodes_that_would_not_meet_are_told_why(server, start, message):
+    """What torch would raise is raised, and so is what it would wait for."""
+    failure = start_nodes(server, start).failure
+    assert failure is not None
     assert failure.verdict is Verdict.RUN_TIME_ERROR
     assert re.search(message, failure.message), failure.message
 

@@ -23,11 +23,14 @@ def train(
     `between` the begin of backward and the step, but for what DistributedDataParallel sends in
     backward, or `backward` alone. exchange: the operation whose contents are looked at.
     """
-    flags = ["--master-ip", comm.address, "--num-nodes", str(comm.size), "--rank", str(comm.rank)]
+    flags = []
+    if takes_flags:
+        address, num_nodes, rank = comm.be_nodes(), str(comm.size), str(comm.rank)
+        flags = ["--master-ip", address, "--num-nodes", num_nodes, "--rank", rank]
     log = Log(extent, num_steps, exchange)
     comm.on_operation(log.operation)
     with watched(student, log, data, phase, seed + comm.rank, first_channels):
-        _run(student, file, flags if takes_flags else [])
+        _run(student, file, flags)
     respelt = [f"{own} for {given}" for given, own in student.respelt.items()]
     return {**log.results(), "respelt": ", ".join(respelt)}
 
