@@ -111,6 +111,7 @@ def _grade_once(
         backend=part.backend,
         probes=assignment.probe_sources(),
         limits=limits_of(part),
+        folders=placement.folders_of(part),
         windows=part.windows,
         submission={**files, **(stand_in or {})},
         own_sources={path: data for path, data in files.items() if path not in (stand_in or {})},

@@ -22,6 +22,7 @@ from grader.listing.zips import of_zip
 
 MAX_FILES = 2000
 MAX_NOT_READ = 2000
+MAX_FOLDERS = 100
 MAX_TOTAL_NUM_BYTES = 128 << 20
 _MAX_ARCHIVE_NUM_BYTES = 1 << 30
 _MAX_NOTES = 20
@@ -42,13 +43,16 @@ class Submission:
     """By path in the hand-in. What lies in an archive, and what the cells of a notebook write, lies
     in a folder of its name."""
     digest: str
-    """SHA-256 over names and contents of the files, wherever they lie together."""
+    """SHA-256 over names and contents of the files, and names of the folders, wherever they lie
+    together."""
     not_read: Mapping[str, str] = field(default_factory=dict)
     """Why other files were not read, as the end of a sentence that begins with `it`."""
     times: Mapping[str, int] = field(default_factory=dict)
     """When files of archives were last written, in seconds; of those that say so."""
     notes: tuple[str, ...] = ()
     """What to say of how it was read."""
+    folders: tuple[str, ...] = ()
+    """Those in which no script lies: a program may write there."""
 
 
 def of_files(
@@ -57,15 +61,20 @@ def of_files(
     not_read: Mapping[str, str] | None = None,
     times: Mapping[str, int] | None = None,
     notes: tuple[str, ...] = (),
+    folders: tuple[str, ...] = (),
 ) -> Submission:
-    """Return the submission of exactly these files, with its digest."""
+    """Return the submission of exactly these files and folders, with its digest."""
     ordered = {name: files[name] for name in sorted(files)}
     common = os.path.commonpath([f"/{PurePosixPath(name).parent}" for name in ordered] or ["/"])
     digest = hashlib.sha256()
     for name, content in ordered.items():
         inside = PurePosixPath(f"/{name}").relative_to(common).as_posix()
         digest.update(f"{len(inside)} {inside} {len(content)} ".encode() + content)
-    return Submission(origin, ordered, digest.hexdigest(), not_read or {}, times or {}, notes)
+    for name in folders:
+        inside = os.path.relpath(f"/{name}", common)
+        digest.update(f"{len(inside)} {inside} folder ".encode())
+    found = digest.hexdigest()
+    return Submission(origin, ordered, found, not_read or {}, times or {}, notes, folders)
 
 
 def read(path: Path, wanted: Collection[str]) -> Submission:
@@ -123,7 +132,8 @@ def _of_file(path: Path, descriptor: int, wanted: Collection[str]) -> Submission
 
 def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submission:
     kinds = kinds_of(wanted)
-    found, notes = _with_opened(listed, wanted)
+    everything, notes = _with_opened(listed, wanted)
+    found = {name: entry for name, entry in everything.items() if not entry.is_folder}
     if all(is_hidden(name) or entry.problem == IS_OF_A_TOOL for name, entry in found.items()):
         names_there = sorted(name for name in found if found[name].problem != IS_OF_A_TOOL)
         hidden = f": {names_there[0]} is a hidden file" if names_there else ""
@@ -166,7 +176,31 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
         dict(list(not_read.items())[:MAX_NOT_READ]),
         {name: found[name].time_s for name in files if found[name].time_s},
         (*notes[:_MAX_NOTES], *([f"and {more} more of the kind"] if more > 0 else [])),
+        _folders(everything, files),
     )
+
+
+def _folders(listed: Listing, files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return the folders in which no script lies, at most so many, the nearest first."""
+    usable = {name: entry for name, entry in listed.items() if entry.problem != IS_OF_A_TOOL}
+    there = {name for name, entry in usable.items() if entry.is_folder}
+    there |= {folder for name in usable for folder in _folders_above(name)}
+    scripts = [name for name in files if name.lower().endswith(".py")]
+    taken = {folder for name in scripts for folder in _folders_above(name)}
+    others = {name for name, entry in listed.items() if not entry.is_folder}
+    found = [
+        name
+        for name in there - taken - others
+        if not is_hidden(name)
+        and not others.intersection(_folders_above(name))
+        and not names.problem_of(name.split("/"))
+    ]
+    return tuple(sorted(found, key=_nearness)[:MAX_FOLDERS])
+
+
+def _folders_above(name: str) -> list[str]:
+    parts = name.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def _text(name: str, content: bytes) -> SourceText:
@@ -215,7 +249,11 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
 
 def _nearest(found: Listing, suffixes: tuple[str, ...]) -> list[str]:
     """Return the files of some kinds that can be read, the nearest first."""
-    names = [name for name in found if name.lower().endswith(suffixes) and not is_hidden(name)]
+    names = [
+        name
+        for name, entry in found.items()
+        if name.lower().endswith(suffixes) and not is_hidden(name) and not entry.is_folder
+    ]
     return sorted((name for name in names if not _problem_of(found[name])), key=_nearness)
 
 
@@ -226,7 +264,7 @@ def _opened(name: str, packed: bytes, wanted: Collection[str]) -> dict[str, Entr
     kinds = {*kinds_of(wanted), ".ipynb"}
     found = {}
     for each, entry in inside.items():
-        problem = _reason(each, entry, kinds)
+        problem = "" if entry.is_folder else _reason(each, entry, kinds)
         # Without its content, where that is not read.
         found[f"{name}/{each}"] = entries.left_out(problem) if problem else entry
     return found

@@ -49,7 +49,7 @@ def _read(how: str, origin: str, wanted: list[str]) -> SubmissionMessage:
                 notes=(str(_num_pages(origin, sys.stdin.buffer.read(), *wanted)),)
             )
         sent = submission_codec.unpack(sys.stdin.buffer.read())
-        return SubmissionMessage(sent.files, sent.not_read, sent.times, sent.notes)
+        return SubmissionMessage(sent.files, sent.not_read, sent.times, sent.notes, sent.folders)
     except BrokenMessageError as error:
         return SubmissionMessage(refusal=f"{origin} did not arrive whole: it holds {error}")
     except UsageError as error:

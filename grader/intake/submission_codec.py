@@ -2,9 +2,10 @@
 
 A message is a sequence of records: the kind (one byte), the length of the name (two bytes,
 big-endian), the length of the content (eight bytes), the name, the content. The kinds: `f`, a file;
-`t`, when a file was last written; `u`, a file that was not read, and why; `n`, a note (its content
-is the text); `r`, why there are no files; `x`, the same where the reader itself failed;
-`e`, the end, without which a message is not whole. What arrives may have been packed by anybody.
+`t`, when a file was last written; `u`, a file that was not read, and why; `d`, a folder without
+scripts; `n`, a note (its content is the text); `r`, why there are no files; `x`, the same where the
+reader itself failed; `e`, the end, without which a message is not whole. What arrives may have been
+packed by anybody.
 """
 
 import struct
@@ -12,10 +13,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from grader.listing.names import problem_of, shown_text
-from grader.submission import MAX_FILES, MAX_NOT_READ, MAX_TOTAL_NUM_BYTES, Submission, of_files
+from grader.submission import (
+    MAX_FILES,
+    MAX_FOLDERS,
+    MAX_NOT_READ,
+    MAX_TOTAL_NUM_BYTES,
+    Submission,
+    of_files,
+)
 
 _HEAD = struct.Struct(">cHQ")
-_FILE, _TIME, _NOT_READ, _NOTE = b"f", b"t", b"u", b"n"
+_FILE, _TIME, _NOT_READ, _NOTE, _FOLDER = b"f", b"t", b"u", b"n", b"d"
 _REFUSAL, _FAILURE, _END = b"r", b"x", b"e"
 _MAX_TEXT_NUM_BYTES = 4096
 _MAX_NOTES = 200
@@ -24,7 +32,7 @@ _MAX_PARTS = 32
 _MAX_DIGITS = 12
 MAX_NUM_BYTES = (
     MAX_TOTAL_NUM_BYTES
-    + (MAX_FILES + 1) * (_HEAD.size + _MAX_NAME_NUM_BYTES)
+    + (MAX_FILES + MAX_FOLDERS + 1) * (_HEAD.size + _MAX_NAME_NUM_BYTES)
     + (_MAX_NOTES + MAX_FILES + 2 * MAX_NOT_READ) * (_HEAD.size + _MAX_TEXT_NUM_BYTES)
 )
 """Of a whole message."""
@@ -38,6 +46,7 @@ class SubmissionMessage:
     not_read: Mapping[str, str] = field(default_factory=dict)
     times: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     refusal: str = ""
     """Why the submission cannot be graded; empty if it can."""
     failure: str = ""
@@ -51,13 +60,19 @@ class BrokenMessageError(Exception):
 def of_submission(submission: Submission) -> SubmissionMessage:
     """Return the message that holds a submission."""
     return SubmissionMessage(
-        submission.files, submission.not_read, submission.times, submission.notes
+        submission.files,
+        submission.not_read,
+        submission.times,
+        submission.notes,
+        submission.folders,
     )
 
 
 def submission_of(origin: str, message: SubmissionMessage) -> Submission:
     """Return the submission in a message; its digest is computed here."""
-    return of_files(origin, message.files, message.not_read, message.times, message.notes)
+    return of_files(
+        origin, message.files, message.not_read, message.times, message.notes, message.folders
+    )
 
 
 def pack(message: SubmissionMessage) -> Iterator[bytes]:
@@ -68,6 +83,8 @@ def pack(message: SubmissionMessage) -> Iterator[bytes]:
         yield from _record(_TIME, name.encode(), str(time_s).encode())
     for name, reason in message.not_read.items():
         yield from _record(_NOT_READ, _plain(name), _plain(reason))
+    for name in message.folders[:MAX_FOLDERS]:
+        yield from _record(_FOLDER, name.encode(), b"")
     texts = [(_NOTE, note) for note in message.notes[:_MAX_NOTES]]
     texts += [(_REFUSAL, message.refusal)] if message.refusal else []
     texts += [(_FAILURE, message.failure)] if message.failure else []
@@ -84,6 +101,7 @@ def unpack(data: bytes) -> SubmissionMessage:
     files: dict[str, bytes] = {}
     not_read: dict[str, str] = {}
     times: dict[str, int] = {}
+    folders: dict[str, bytes] = {}
     notes: list[str] = []
     reasons = {_REFUSAL: "", _FAILURE: ""}
     for kind, name, content in _records(data):
@@ -93,6 +111,8 @@ def unpack(data: bytes) -> SubmissionMessage:
             times[_text(name)] = _number(content)
         elif kind == _NOT_READ and len(not_read) < MAX_NOT_READ:
             not_read[_text(name)] = _text(content)
+        elif kind == _FOLDER and len(folders) < MAX_FOLDERS and not content:
+            folders[_checked_name(name, folders)] = b""
         elif kind == _NOTE and len(notes) < _MAX_NOTES:
             notes.append(_text(content))
         elif kind in reasons and content and not reasons[kind]:
@@ -101,7 +121,7 @@ def unpack(data: bytes) -> SubmissionMessage:
             raise BrokenMessageError(f"a record of kind {kind!r} that does not belong there")
     if sum(map(len, files.values())) > MAX_TOTAL_NUM_BYTES:
         raise BrokenMessageError("files that add up to more than are taken")
-    for path in files:
+    for path in (*files, *(f"{folder}/" for folder in folders)):
         parts = path.split("/")
         if any("/".join(parts[:depth]) in files for depth in range(1, len(parts))):
             raise BrokenMessageError(f"{path!r} below another file")
@@ -110,6 +130,7 @@ def unpack(data: bytes) -> SubmissionMessage:
         not_read,
         times,
         tuple(notes),
+        tuple(folders),
         refusal=reasons[_REFUSAL],
         failure=reasons[_FAILURE],
     )

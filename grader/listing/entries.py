@@ -26,15 +26,22 @@ class Entry:
     """What to say of it all the same, as the end of a sentence that begins with its name."""
     time_s: int = 0
     """When it was last written, in an archive that says so."""
+    is_folder: bool = False
+    """A folder, listed because nothing that is listed lies in it."""
 
 
 Listing = Mapping[str, Entry]
-"""Files by relative path; the path of one with a problem is only for showing."""
+"""By relative path, files and folders without any; that of one with a problem is for showing."""
 
 
 def in_memory(content: bytes) -> Entry:
     """Return the entry of a file whose content is here already."""
     return Entry(lambda: content, len(content))
+
+
+def empty_folder() -> Entry:
+    """Return the entry of a folder that holds nothing that is read."""
+    return Entry(lambda: b"", 0, is_folder=True)
 
 
 def left_out(problem: str) -> Entry:

@@ -17,6 +17,7 @@ from grader.listing.entries import (
     MAX_FILE_NUM_BYTES,
     Entry,
     Listing,
+    empty_folder,
     left_out,
 )
 
@@ -53,6 +54,8 @@ class _Walk:
                 "with the submission's files"
             )
         found = sorted(self._scanned(folder, parts))
+        if parts and not found:
+            yield "/".join(parts), empty_folder()
         for name, info in found:
             path = (*parts, name)
             problem = names.problem_of(path) or _problem_of(info, self._owner)

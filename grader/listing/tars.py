@@ -23,6 +23,7 @@ from grader.listing.entries import (
     MAX_FILE_NUM_BYTES,
     Entry,
     Listing,
+    empty_folder,
     in_memory,
     left_out,
 )
@@ -105,6 +106,10 @@ def of_tar(file: BinaryIO, path: Path, wanted: Collection[str]) -> Listing:
                 if found is None:
                     continue
                 parts, problem = found
+                if member.isdir():
+                    if not problem and not names.is_skipped(parts[-1]):
+                        listing.setdefault("/".join(parts), empty_folder())
+                    continue
                 problem = problem or _problem_of(member)
                 if problem:
                     listing[names.shown(parts)] = left_out(problem)
@@ -141,8 +146,7 @@ def _members(archive: tarfile.TarFile, path: Path) -> Iterator[tarfile.TarInfo]:
                 f"{path} holds more than {MAX_ENTRIES} files; hand in only the files that the "
                 "assignment asks for"
             )
-        if not member.isdir():
-            yield member
+        yield member
 
 
 def _problem_of(member: tarfile.TarInfo) -> str:

@@ -13,7 +13,15 @@ from typing import BinaryIO
 
 from grader.errors import UsageError
 from grader.listing import names
-from grader.listing.entries import IS_A_LINK, IS_SPECIAL, MAX_ENTRIES, Entry, Listing, left_out
+from grader.listing.entries import (
+    IS_A_LINK,
+    IS_SPECIAL,
+    MAX_ENTRIES,
+    Entry,
+    Listing,
+    empty_folder,
+    left_out,
+)
 from grader.listing.zip_contents import ENCRYPTED
 from grader.listing.zip_layout import refuse_other_readings
 
@@ -68,13 +76,16 @@ def of_zip(file: BinaryIO, path: Path) -> Listing:
     _refuse_overlaps(members, path)
     refuse_other_readings(file, archive, path)
     times: Counter[str] = Counter()
-    listing = {}
+    listing: dict[str, Entry] = {}
     for member in members:
-        is_folder = member.filename.endswith("/")
-        found = None if is_folder else names.in_archive(member.filename)
+        found = names.in_archive(member.filename)
         if found is None:
             continue
         parts, problem = found
+        if member.filename.endswith("/"):
+            if not problem and not names.is_skipped(parts[-1]):
+                listing.setdefault("/".join(parts), empty_folder())
+            continue
         problem = problem or _problem_of(member)
         if problem:
             listing[names.shown(parts)] = left_out(problem)

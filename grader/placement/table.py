@@ -58,6 +58,13 @@ class Placement:
                 found = self.sources_of(part) | found
         return found
 
+    def folders_of(self, part: Part) -> tuple[str, ...]:
+        """Return the folders without scripts that lie beside a part's own file, by their paths."""
+        own = next((file for file in part.files if file in self.chosen), None)
+        start = f"{_root(self.chosen[own], own)}/".lstrip("/") if own else ""
+        there = (name for name in self.submission.folders if name.startswith(start))
+        return tuple(name.removeprefix(start) for name in there)
+
     def sources_of(self, part: Part) -> dict[str, bytes]:
         """Return the scripts that a part runs with, as if they lay side by side.
 

@@ -1,5 +1,6 @@
 """The process around the probe in each rank: takes cases, runs them, sends bytes back."""
 
+import contextlib
 import faulthandler
 import os
 import signal
@@ -48,6 +49,9 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> No
         kept = None if rest is None else backends.when_mpi_starts(rest)  # noqa: F841 - see there
     student = Student(backend.mark_phase, leaves_messages=backend.leaves_messages)
     home = Path.cwd()
+    for folder in setup["folders"]:
+        with contextlib.suppress(OSError):
+            (home / folder).mkdir(parents=True, exist_ok=True)
     while True:
         # Not before the results of the last case have been sent: they are what the call left.
         backend.progress_until_readable(connection)

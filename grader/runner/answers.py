@@ -161,7 +161,7 @@ def failure_of_problem(
         )
     if name in ("SyntaxError", "IndentationError", "TabError"):
         told = _syntax_text(
-            f"{file}:{line}" if file else "a file", message, _text(values, "source")
+            f"{file}:{line}" if file else "a file", message, text_of(values, "source")
         )
         return RunFailure(Verdict.RUN_TIME_ERROR, told, detail, is_lasting=True)
     if name == "NotDefined":

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 from grader.judge.counting import num_bytes_kept
@@ -52,6 +53,7 @@ class CaseCall:
     """Find out how long of it the machine worked for others."""
 
 
+_MAX_FOLDERS = 200
 MOST_TRACE_NUM_BYTES = 228 << 20
 """Of the calls of a part, all ranks together, as they are before they are packed: 1.5 million, two
 for each request that is waited for.
@@ -84,8 +86,27 @@ class LaunchPlan:
     """Once MPI connects the ranks, leave them nothing else in common; the same holds."""
     windows: bool = False
     """Allow MPI's windows, for which ranks share a folder."""
+    folders: tuple[str, ...] = ()
+    """Of the submission, those without files."""
     keeps_traces: bool = False
     """Bring back what was seen of every case, also of one that has no outcome."""
+
+    @property
+    def work_folders(self) -> list[str]:
+        """Return which folders each rank has to work in, at most so many: the submission's.
+
+        What lies below the folder of a script is there by its path from that one as well: a program
+        may have been started in either.
+        """
+        starts = {str(above) for file in self.submission for above in PurePosixPath(file).parents}
+        paths = {*self.folders, *starts} - {"."}
+        paths |= {
+            path[len(start) + 1 :]
+            for start in starts
+            for path in self.folders
+            if path.startswith(f"{start}/")
+        }
+        return sorted(paths, key=lambda path: (path.count("/"), path))[:_MAX_FOLDERS]
 
     def __post_init__(self) -> None:
         """Raise ValueError for more ranks than there are users for."""

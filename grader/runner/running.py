@@ -86,6 +86,7 @@ class Run:
             "layout": layout.described(),
             "port": free_port(),
             "submission": str(submission),
+            "folders": plan.work_folders,
             "support": str(self._sandbox.folder / "support"),
         }
         for rank, rank_files in enumerate(self._files):

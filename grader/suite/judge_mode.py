@@ -100,6 +100,7 @@ class JudgeMode(SuiteMode):
             entry=context.entry,
             submission=context.submission,
             support=context.support,
+            folders=context.folders,
             limits=context.limits,
             windows=context.windows,
         )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.runner.rank_files import NUM_TRACE_RECORDS, RankFiles
+from grader.suite.continuation import ranks_text
 from grader.trace.memory import TraceMemory
 
 FOLDER_VARIABLE = "GRADER_OPEN"
@@ -45,6 +46,11 @@ class RunningCase:
     limit_s: float
     """0 for as long as anybody likes to look at it in a debugger."""
     entry: str
+
+    @property
+    def title(self) -> str:
+        """Return `3 ranks, length 240`."""
+        return f"{ranks_text(self.ranks)}, {self.label}"
 
 
 class Board:

@@ -35,7 +35,7 @@ from grader.runner.launch_plan import CaseCall
 from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
 from grader.suite.case import Case
-from grader.suite.continuation import Answer, NotRun, naming, ranks_text
+from grader.suite.continuation import Answer, NotRun, naming
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import NOT_RUN
@@ -97,9 +97,11 @@ class OpenMode(SuiteMode):
         return Path(self._world.bcast(made))
 
     def _own_folder(self) -> Path:
-        """Return where this rank works, made where need be: like the folders of closed runs."""
+        """Return where this rank works, with the folders of the submission, as in closed runs."""
         own = self._folder / SCRATCH / f"rank-{self._world.rank}"
         own.mkdir(exist_ok=True)
+        for folder in (*self._submission.glob("[!.]*/"), *self._submission.glob("[!.]*/[!.]*/")):
+            (own / folder.relative_to(self._submission)).mkdir(exist_ok=True)
         return own
 
     def launch(
@@ -218,7 +220,7 @@ class OpenMode(SuiteMode):
         first = trace.snapshot().head
         is_live = self._is_live and communicator.rank == 0
         if is_live:
-            print(f"\n-- {_title(running)}", flush=True)
+            print(f"\n-- {running.title}", flush=True)
         os.chdir(self._own_folder())
         self._board.begin_case(communicator.rank, running.number, first)
         started_s = time.monotonic()
@@ -245,7 +247,7 @@ class OpenMode(SuiteMode):
         """Return what came of a case, in every rank; rank 0 shows what was printed."""
         everyone: list[Said] = self._world.allgather(said)[: running.ranks]
         if self._world.rank == 0:
-            title = "" if self._is_live else _title(running)
+            title = "" if self._is_live else running.title
             text = told(title, [each.printed for each in everyone])
             print(text, end="\n" if text else "")
         return combined(everyone, call, running.entry)
@@ -293,7 +295,3 @@ class OpenMode(SuiteMode):
         """Remove the folder of the session, where nobody else does."""
         if not self._is_watched and self._world.rank == 0:
             shutil.rmtree(self._folder, ignore_errors=True)
-
-
-def _title(running: RunningCase) -> str:
-    return f"{ranks_text(running.ranks)}, {running.label}"

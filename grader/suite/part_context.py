@@ -57,6 +57,8 @@ class PartContext:
     settings: SuiteSettings = field(default_factory=SuiteSettings)
     windows: bool = False
     """Whether MPI's windows are allowed."""
+    folders: tuple[str, ...] = ()
+    """Those of the submission without files."""
     own_sources: Mapping[str, bytes] = field(default_factory=dict)
     """By path, the files of `submission` that the student wrote: their lines may be shown."""
     own_part_replaced: str | None = None

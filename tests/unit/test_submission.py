@@ -4,6 +4,7 @@ import codecs
 import io
 import json
 import os
+import shutil
 import stat
 import tarfile
 import zipfile
@@ -259,7 +260,7 @@ def test_a_file_that_is_too_large_is_not_read_and_named(tmp_path, monkeypatch):
 def test_of_too_much_the_nearest_files_are_read(tmp_path, monkeypatch, how):
     """A zip can announce more than there is memory."""
     monkeypatch.setattr(submissions, "MAX_TOTAL_NUM_BYTES", 10)
-    found = read(tmp_path, {"a/ring.py": bytes(6), "sync.py": bytes(6), "a/b.py": bytes(4)}, how)
+    found = read(tmp_path, {"a/ring.py": b"#" * 6, "sync.py": b"#" * 6, "a/b.py": b"#" * 4}, how)
     assert set(found.files) == {"sync.py", "a/b.py"}
     assert "MiB" in found.not_read["a/ring.py"]
 
@@ -471,7 +472,7 @@ def test_a_script_in_an_unknown_coding_is_named_and_the_others_are_graded(tmp_pa
 
 def test_where_no_script_that_is_asked_for_can_be_read_there_is_no_zero(tmp_path):
     """One sentence names the file, and what to do."""
-    with pytest.raises(UsageError, match="ring.py has a NUL byte in line 2, as no Python file may"):
+    with pytest.raises(UsageError, match=r"ring\.py has a NUL byte in line 2, as no Python"):
         read(tmp_path, {"ring.py": b"x = 1\n\0\n", "notes.txt": b"\0"})
 
 
@@ -479,7 +480,7 @@ def test_text_that_grows_beyond_all_measure_is_refused(tmp_path, monkeypatch):
     """A euro sign is one byte in cp1252, and three in UTF-8."""
     monkeypatch.setattr(submissions, "MAX_TOTAL_NUM_BYTES", 1000)
     assert read(tmp_path / "a", {"ring.py": b"\x80" * 333}).files
-    with pytest.raises(UsageError, match="ring.py makes more than"):
+    with pytest.raises(UsageError, match=r"ring\.py makes more than"):
         read(tmp_path / "b", {"ring.py": b"\x80" * 334})
 
 
@@ -494,7 +495,7 @@ def test_what_a_notebook_writes_is_read_as_a_script_is(tmp_path):
     """Its coding line, too; and it is told as taken from there."""
     cells = notebook(fed="# coding: latin-1\nx = 1", ring="x = '\0'")
     found = read(tmp_path, {"all.ipynb": cells})
-    assert found.files["fed.py"] == b"# coding: utf-8  \nx = 1\n"
+    assert found.files["all.ipynb/fed.py"] == b"# coding: utf-8  \nx = 1\n"
     assert found.notes == (
         "read from the cells of all.ipynb: fed.py",
         "ring.py was not read: it has a NUL byte in line 1, as no Python file may; save it as "
@@ -505,5 +506,44 @@ def test_what_a_notebook_writes_is_read_as_a_script_is(tmp_path):
 
 def test_a_notebook_that_is_no_text_is_refused_in_one_sentence(tmp_path):
     """JSON has no other encodings."""
-    with pytest.raises(UsageError, match=r"all\.ipynb, which is not a notebook that can be read"):
+    with pytest.raises(UsageError, match=r"all\.ipynb is not a notebook that can be read"):
         read(tmp_path, {"all.ipynb": '{"cells": ["é"]}'.encode("cp1252")})
+
+
+@pytest.mark.parametrize("how", ["folder", "zip", "tar"])
+@pytest.mark.parametrize("outer", ["", "anna/"])
+def test_folders_without_files_are_known_by_their_names(tmp_path, how, outer):
+    """Empty ones and those of outputs, wherever they lie; what tools leave is none."""
+    root = in_folder(
+        tmp_path / "it",
+        {
+            f"{outer}part1/main.py": b"1",
+            f"{outer}part1/output/run1/loss.txt": b"2",
+            f"{outer}figures/ring.png": b"3",
+        },
+    )
+    for name in ("empty", "part1/empty", ".git", "part1/__pycache__"):
+        (root / outer / name).mkdir()
+    if how != "folder":
+        root = Path(shutil.make_archive(str(tmp_path / "packed"), how, root))
+    found = submissions.read(root, WANTED)
+    assert found.folders == tuple(
+        f"{outer}{name}"
+        for name in ("empty", "figures", "part1/empty", "part1/output", "part1/output/run1")
+    )
+    assert list(found.files) == [f"{outer}part1/main.py"]
+    assert arrived(found) == found
+
+
+def test_a_folder_more_is_another_submission(tmp_path):
+    """What it comes to may differ: a program writes there."""
+    before = read(tmp_path, {"ring.py": b"1"})
+    (tmp_path / "it" / "output").mkdir()
+    assert submissions.read(tmp_path / "it", WANTED).digest != before.digest
+
+
+def test_empty_folders_are_nothing_to_grade(tmp_path):
+    """As before they were known."""
+    (tmp_path / "it" / "output").mkdir(parents=True)
+    with pytest.raises(UsageError, match="is empty"):
+        submissions.read(tmp_path / "it", WANTED)

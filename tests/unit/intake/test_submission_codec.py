@@ -1,6 +1,7 @@
 """What travels between processes: only whole submission_codec of plain files are taken."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -22,6 +23,7 @@ def test_all_of_a_parcel_arrives():
         {"b/ä.py": b"1", "a.py": b""}, {"c.lnk": "is a link"}, {"a.py": 1 << 32}, ("one", "two")
     )
     assert unpack(b"".join(pack(sent))) == sent
+    assert unpack(b"".join(pack(replace(sent, folders=("b", "output"))))).folders == ("b", "output")
     refused = SubmissionMessage(refusal="it is empty")
     assert unpack(b"".join(pack(refused))) == refused
 
@@ -59,6 +61,24 @@ def test_names_that_lead_elsewhere_are_refused(name):
     """Only plain relative names, even from our own process."""
     with pytest.raises(BrokenMessageError, match="the name"):
         unpack(record(b"f", name, b"1") + END)
+    with pytest.raises(BrokenMessageError, match="the name"):
+        unpack(record(b"d", name) + END)
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        record(b"d", b"a", b"content"),
+        record(b"d", b"a") * 2,
+        record(b"d", b"a.py/b") + record(b"f", b"a.py"),
+        record(b"d", b"a.py") + record(b"f", b"a.py"),
+        b"".join(record(b"d", b"%d" % number) for number in range(101)),
+    ],
+)
+def test_folders_that_cannot_be_are_refused(records):
+    """With a content, twice, below or in place of a file, or too many."""
+    with pytest.raises(BrokenMessageError):
+        unpack(records + END)
 
 
 @pytest.mark.parametrize(

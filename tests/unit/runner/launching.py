@@ -69,6 +69,8 @@ def run(
     server: ForkServer | None = None,
     files: Mapping[str, str] | None = None,
     support: Mapping[str, str] | None = None,
+    folders: tuple[str, ...] = (),
+    modules: tuple[str, ...] = (),
     guarded: bool = True,
     confined: bool = True,
     windows: bool = False,
@@ -79,6 +81,7 @@ def run(
     """Launch a submission whose file `work.py` is `source`; files: others beside it.
 
     support: files that the assignment gives. probes: their sources by module, instead of PROBES.
+    modules: what the ranks have imported, where no server is given.
     """
     content = source if isinstance(source, bytes) else textwrap.dedent(source).encode()
     others = {name: textwrap.dedent(text).encode() for name, text in (files or {}).items()}
@@ -90,6 +93,7 @@ def run(
         standalone=standalone,
         entry="go(comm)",
         submission={"work.py": content, **others},
+        folders=folders,
         support={name: text.encode() for name, text in (support or {}).items()},
         limits=limits or Limits(),
         guarded=guarded,
@@ -100,7 +104,7 @@ def run(
     )
     if server is not None:
         return launch(plan, server, uid=uid)
-    with ForkServer() as own_server:
+    with ForkServer(modules) as own_server:
         return launch(plan, own_server, uid=uid)
 
 

@@ -190,6 +190,37 @@ def test_a_missing_file_is_told_with_what_is_there(ranks):
     assert " holds mine.txt; files that were handed in are not" in failure.message
 
 
+@pytest.mark.parametrize(
+    ("ranks", "backend", "is_other_user"),
+    [(2, "mpi", False), (2, "torch", False), (2, "torch", True), (1, "none", True)],
+)
+def test_folders_that_were_handed_in_can_be_written_to(ranks, backend, is_other_user):
+    """Each rank has its own; one below a script's folder is there from both."""
+    if is_other_user and os.getuid() != 0:
+        pytest.skip("runs as another user")
+    modules = ("torch",) if backend == "torch" else ()
+    launched = run(
+        """
+        import os
+        from pathlib import Path
+        def go(comm):
+            for folder in ("output", "part1", "part1/output", "empty/inner"):
+                assert not os.listdir(folder) or folder == "part1", os.listdir(folder)
+                Path(folder, "loss.txt").write_text("3")
+            return 3
+        """,
+        files={"part1/main.py": ""},
+        folders=("empty/inner", "part1/output"),
+        ranks=ranks,
+        backend=backend,
+        cases=(case(ranks=ranks),),
+        modules=modules,
+        uid=next(run_uids()) if is_other_user else None,
+    )
+    assert launched.failure is None, launched.failure
+    assert values(launched) == [3.0] * ranks
+
+
 def test_a_case_that_misses_a_file_costs_no_other():
     """What is left goes on in a fresh launch: see the suite's continuation."""
     launched = run(

@@ -105,6 +105,25 @@ def test_an_exception_that_the_others_wait_for_is_the_cause(tmp_path):
     assert "last output of rank 1:\n  │ about to fail" in done.stdout
 
 
+def test_slips_are_told_as_in_a_grading_but_a_breakpoint_works(tmp_path):
+    """What is not installed stands in, folders can be written to, and a person may debug."""
+    source = """
+        import sys
+        import not_installed
+        def allreduce(send, recv, comm, op):
+            assert sys.breakpointhook.__module__ != "grader.rank.debuggers"
+            with open("output/loss.txt", "w") as losses:
+                losses.write("3")
+            not_installed.plot()
+        """
+    (tmp_path / "output").mkdir()
+    done = opened(write(tmp_path, source), "-n", "3", "-k", "three_processes")
+    assert (
+        "rank 0: my_naive_allreduce.py:8 uses not_installed, which is not installed here and which "
+        "my_naive_allreduce.py:3 imports" in " ".join(done.stdout.split())
+    ), done.stdout
+
+
 def test_a_crash_is_told_with_its_line(tmp_path):
     """Mpirun names a signal only."""
     source = """
