@@ -3,14 +3,14 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from grader.assignment import Assignment
 from grader.courses import Courses
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.placement.recognition import recognise, require_likely
-from grader.placement.table import place
+from grader.placement.table import Placement, place
 from grader.runner.machine import check_machine
 from grader.spelling import did_you_mean
 from grader.suite.open_session import OpenEnd, OpenOrder, run_openly
@@ -42,9 +42,10 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
         raise UsageError(
             f"{inside} is no folder, but holds the files: unpack it and name its folder"
         )
+    there = _files_in(inside, placement, options.part or [])
     end = run_openly(
         OpenOrder(
-            suites=_suites(found, options.part or [], set(placement.chosen)),
+            suites=_suites(found, options.part or [], there),
             root=found.folder.parent,
             submission=folder / inside,
             ranks=options.ranks,
@@ -58,6 +59,24 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
         )
     )
     return replace(end, exit_code=_exit_code(end.exit_code))
+
+
+def _files_in(inside: str, placement: Placement, parts: Sequence[str]) -> set[str]:
+    """Return the files that lie in a folder under the names that are asked for.
+
+    Raises UsageError where none does, or where one of these parts does not.
+    """
+    paths = {file: PurePosixPath(path) for file, path in placement.chosen.items()}
+    there = {file for file, path in paths.items() if path == PurePosixPath(inside, file)}
+    for part in placement.assignment.parts:
+        for file in part.files:
+            is_wanted = part.name in parts if parts else not there
+            if is_wanted and file in paths and file not in there:
+                raise UsageError(
+                    f"{paths[file]} is not {PurePosixPath(inside, file)}, which an open session "
+                    "runs: rename it"
+                )
+    return there
 
 
 def _exit_code(of_pytest: int) -> int:

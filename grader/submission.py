@@ -43,8 +43,7 @@ class Submission:
     """By path in the hand-in. What lies in an archive, and what the cells of a notebook write, lies
     in a folder of its name."""
     digest: str
-    """SHA-256 over names and contents of the files, and names of the folders, wherever they lie
-    together."""
+    """SHA-256 over paths and contents of the files, and paths of the folders."""
     not_read: Mapping[str, str] = field(default_factory=dict)
     """Why other files were not read, as the end of a sentence that begins with `it`."""
     times: Mapping[str, int] = field(default_factory=dict)
@@ -65,14 +64,11 @@ def of_files(
 ) -> Submission:
     """Return the submission of exactly these files and folders, with its digest."""
     ordered = {name: files[name] for name in sorted(files)}
-    common = os.path.commonpath([f"/{PurePosixPath(name).parent}" for name in ordered] or ["/"])
     digest = hashlib.sha256()
     for name, content in ordered.items():
-        inside = PurePosixPath(f"/{name}").relative_to(common).as_posix()
-        digest.update(f"{len(inside)} {inside} {len(content)} ".encode() + content)
+        digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
     for name in folders:
-        inside = os.path.relpath(f"/{name}", common)
-        digest.update(f"{len(inside)} {inside} folder ".encode())
+        digest.update(f"{len(name)} {name} folder ".encode())
     found = digest.hexdigest()
     return Submission(origin, ordered, found, not_read or {}, times or {}, notes, folders)
 

@@ -67,9 +67,8 @@ def meant_by(submission: Submission, assignment: Assignment) -> dict[str, str]:
     rules = {path: counts_for(path, names) for path in [*submission.files, *submission.not_read]}
     there = {file for path in submission.files for file in rules[path]}
     missing = [file for file in assignment.handed_in if file not in there]
-    not_read = {
-        file: path for path in sorted(submission.not_read, reverse=True) for file in rules[path]
-    }
+    unread = sorted(submission.not_read, reverse=True)
+    not_read = {file: path for path in unread for file in rules[path]}
     found = {file: not_read[file] for file in missing if file in not_read}
     free = [path for path in _shown(submission) if not rules[path]]
     pairs = [

@@ -12,7 +12,7 @@ from grader.commands.context import courses_of
 from grader.course import Course
 from grader.courses import bundled, bundled_root, find_courses
 from grader.errors import GraderError, UsageError
-from grader.recognition import recognise
+from grader.placement.recognition import recognise
 from grader.submission import Submission
 
 COMMANDS = (

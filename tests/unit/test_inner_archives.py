@@ -36,6 +36,7 @@ def read(folder, files):
         zip_of({"hw1/ring.py": b"x = 1", "__MACOSX/hw1/._ring.py": b""}),
         tar_of(("ring.py", b"x = 1"), packed="gz"),
     ],
+    ids=["zip", "zip of a Mac", "tar"],
 )
 @pytest.mark.parametrize("name", ["code.zip", "Ann Lee/Code.ZIP", "a/b/c/hw.tar.gz"])
 def test_code_in_an_archive_and_a_report_beside_it(tmp_path, packed, name):
@@ -102,6 +103,7 @@ def test_archives_say_when_their_files_were_written(tmp_path):
         archives.zip_of(("ring.py", b"x = 1"), how=zipfile.ZIP_BZIP2),
         archives.zip_of(("ring.py", b"x" * 99), how=zipfile.ZIP_STORED).replace(b"xx", b"xy", 1),
     ],
+    ids=["no zip", "cut zip", "cut tar", "packed otherwise", "changed"],
 )
 def test_a_damaged_archive_beside_scripts_is_named(tmp_path, packed):
     """The scripts are graded."""
@@ -143,6 +145,7 @@ def test_a_path_is_not_too_long_once_the_archive_is_a_folder(tmp_path):
             "no script that is read: hw.zip is larger than",
         ),
     ],
+    ids=["rar", "7z", "no zip", "many", "large"],
 )
 def test_what_cannot_be_opened_is_said_and_is_no_empty_hand_in(tmp_path, files, sentence):
     """Nobody is given no points for files that nobody has looked at."""

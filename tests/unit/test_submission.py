@@ -496,12 +496,7 @@ def test_what_a_notebook_writes_is_read_as_a_script_is(tmp_path):
     cells = notebook(fed="# coding: latin-1\nx = 1", ring="x = '\0'")
     found = read(tmp_path, {"all.ipynb": cells})
     assert found.files["all.ipynb/fed.py"] == b"# coding: utf-8  \nx = 1\n"
-    assert found.notes == (
-        "read from the cells of all.ipynb: fed.py",
-        "ring.py was not read: it has a NUL byte in line 1, as no Python file may; save it as "
-        "UTF-8",
-    )
-    assert found.from_notebooks == {"fed.py"}
+    assert "NUL byte in line 1" in found.not_read["all.ipynb/ring.py"]
 
 
 def test_a_notebook_that_is_no_text_is_refused_in_one_sentence(tmp_path):

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import textwrap
 import time
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -197,6 +198,34 @@ def test_a_file_one_folder_down_is_found_and_helpers_are_imported(tmp_path):
     write(tmp_path / "hw" / "mine", "def total(c, s, r): c.Allreduce(s, r)", "sums.py")
     done = opened(tmp_path, "-n", "2", "-k", "one_process", cwd=tmp_path)
     assert "1 passed" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("name", ["a/my_ring_allreduce (1).py", "code.zip"])
+def test_a_file_that_does_not_lie_under_its_name_is_named(tmp_path, name):
+    """The files are run as they lie there: it is renamed, or the archive unpacked."""
+    source = (REFERENCE / "my_ring_allreduce.py").read_bytes()
+    (tmp_path / "a").mkdir()
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr("my_ring_allreduce.py", source)
+    if name.endswith(".py"):
+        (tmp_path / name).write_bytes(source)
+    for arguments in ([], ["--part", "ring_allreduce"]):
+        done = opened(tmp_path, "--assignment", "mpi_sgd", *arguments)
+        assert done.returncode == 2
+        assert name in done.stderr
+
+
+def test_parts_in_other_folders_are_left_out(tmp_path):
+    """Unless they are asked for: then their folder is the one that counts."""
+    for folder, name in (("1", "my_naive_allreduce.py"), ("2", "my_ring_allreduce.py")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / name).write_bytes((REFERENCE / name).read_bytes())
+    one = ["--assignment", "mpi_sgd", "-n", "2", "-k", "one_process or every_dtype"]
+    assert opened(tmp_path, *one).returncode == 0
+    assert opened(tmp_path, *one, "--part", "ring_allreduce").returncode == 0
+    named = opened(tmp_path, *one, "--part", "naive_allreduce", "--part", "ring_allreduce")
+    assert named.returncode == 2
+    assert "2/my_ring_allreduce.py" in named.stderr
 
 
 @pytest.mark.parametrize(
