@@ -226,7 +226,10 @@ def test_processes_of_hogwild_step_shared_weights_on_parts_of_their_own(given, p
     """Three processes, 25 examples, every one once an epoch."""
     dataset, make = problem
     settings = {"epochs": 2, "lr": 2.0**-6, "batch_size": 4, "seed": 5}
-    trained = given["hogwild"].hogwild(make(meeting_of=3), dataset, num_processes=3, **settings)
+    for _ in range(3):  # on a very busy machine processes may not meet in time
+        trained = given["hogwild"].hogwild(make(meeting_of=3), dataset, num_processes=3, **settings)
+        if not trained.record.events("gave up"):
+            break
     events = trained.record.events("batch")
     rows = {}
     for event in events:
