@@ -13,7 +13,7 @@ def root(tmp_path):
     """A project with one module of the longest that is allowed, and one too long."""
     for folder in SIZES["FOLDERS"]:
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "grader/short.py").write_text("\n" * 300)
+    (tmp_path / "grader/short.py").write_text("\n" * 500)
     (tmp_path / "grader/long.c").write_text("\n" * 301)
     (tmp_path / "grader/data.json").write_text("\n" * 999)
     return tmp_path
