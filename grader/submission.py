@@ -43,7 +43,7 @@ class Submission:
     """By path in the hand-in. What lies in an archive, and what the cells of a notebook write, lies
     in a folder of its name."""
     digest: str
-    """SHA-256 over paths and contents of the files, and paths of the folders."""
+    """SHA-256 over contents of files, and paths of files and folders from the one all lie in."""
     not_read: Mapping[str, str] = field(default_factory=dict)
     """Why other files were not read, as the end of a sentence that begins with `it`."""
     times: Mapping[str, int] = field(default_factory=dict)
@@ -64,11 +64,14 @@ def of_files(
 ) -> Submission:
     """Return the submission of exactly these files and folders, with its digest."""
     ordered = {name: files[name] for name in sorted(files)}
+    common = os.path.commonpath([f"/{PurePosixPath(name).parent}" for name in ordered] or ["/"])
     digest = hashlib.sha256()
     for name, content in ordered.items():
-        digest.update(f"{len(name)} {name} {len(content)} ".encode() + content)
+        inside = os.path.relpath(f"/{name}", common)
+        digest.update(f"{len(inside)} {inside} {len(content)} ".encode() + content)
     for name in folders:
-        digest.update(f"{len(name)} {name} folder ".encode())
+        inside = os.path.relpath(f"/{name}", common)
+        digest.update(f"{len(inside)} {inside} folder ".encode())
     found = digest.hexdigest()
     return Submission(origin, ordered, found, not_read or {}, times or {}, notes, folders)
 
@@ -178,7 +181,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
 
 def _folders(listed: Listing, files: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return the folders in which no script lies, at most so many, the nearest first."""
-    usable = {name: entry for name, entry in listed.items() if entry.problem != IS_OF_A_TOOL}
+    usable = {name: entry for name, entry in listed.items() if entry.problem in ("", IS_OF_NO_KIND)}
     there = {name for name, entry in usable.items() if entry.is_folder}
     there |= {folder for name in usable for folder in _folders_above(name)}
     scripts = [name for name in files if name.lower().endswith(".py")]

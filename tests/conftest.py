@@ -14,7 +14,7 @@ from sample import is_drawn
 
 _HERE = Path(__file__).parent
 _ALONE = ("container/",)
-"""Each file has images and containers of its own, and much work for two cores."""
+"""Each file has its own images and containers, and much work."""
 _TOGETHER = ("test_installation.py", "unit/suite/test_inputs.py")
 """What one worker makes once, and takes long to make."""
 _BESIDE = ("container/test_hostile.py", "container/test_hostile_archives.py")

@@ -177,6 +177,16 @@ LAYOUTS = (
         RING,
     ),
     Layout(
+        "attempts, of which the last counts",
+        {f"attempt1/{RING}": RING_OLD, f"attempt2/{RING}": RING_DONE},
+        f"attempt2/{RING}",
+    ),
+    Layout(
+        "an old version in a folder that comes first",
+        {f"old/{RING}": RING_OLD, f"solution/{RING}": RING_DONE},
+        f"solution/{RING}",
+    ),
+    Layout(
         "two versions, one with the very name",
         {RING: RING_DONE, "my_ring_allreduce_final.py": RING_OLD},
         RING,

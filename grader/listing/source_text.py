@@ -120,7 +120,8 @@ def _codec_called(name: str) -> str:
     plain = normalize_encoding(name).lower()
     if known := _WITH_ENDING.fullmatch(plain):
         return "utf_8" if known[1] == "utf_8" else "latin_1"
-    return aliases.get(plain, plain)
+    codec = aliases.get(plain, plain)
+    return "utf_8" if codec == "ascii" else codec  # of which it is a part
 
 
 def _line(content: bytes, index: int) -> int:

@@ -82,7 +82,7 @@ def of_zip(file: BinaryIO, path: Path) -> Listing:
         if found is None:
             continue
         parts, problem = found
-        if member.filename.endswith("/"):
+        if member.filename.endswith(("/", "\\")):
             if not problem and not names.is_skipped(parts[-1]):
                 listing.setdefault("/".join(parts), empty_folder())
             continue

@@ -25,7 +25,9 @@ class Scripts:
     """The scripts of a submission, and what each of them names."""
 
     def __init__(self, files: Mapping[str, bytes]) -> None:
-        self._files = {path: content for path, content in files.items() if path.endswith(".py")}
+        self._files = {
+            path: content for path, content in files.items() if path.lower().endswith(".py")
+        }
         self._names = {word for path in self._files for word in _words_of_path(PurePosixPath(path))}
         self._words: dict[str, set[str]] = {}
         self._num_bytes_left = _MAX_ALL_LOOKED_AT_NUM_BYTES

@@ -16,6 +16,9 @@ _OF_ANOTHER_FILE = re.compile(r"(?:tests?|old|bak|backup|draft|example|template)
 _BETWEEN_WORDS = re.compile(r"[\s._-]+|(?=\()")
 _NO_LETTER = re.compile(r"[\W_]")
 _DIGIT = re.compile(r"\d")
+_NUMBER = re.compile(r"\d{1,9}")
+_PACKED = re.compile(r"\.(?:zip|tar(?:\.\w+)?|tgz|ipynb)$")
+"""How what lies in an archive or a notebook has its folder called."""
 
 
 class Rule(IntEnum):
@@ -57,6 +60,17 @@ def num_folders_above(path: str, asked: tuple[str, ...]) -> int:
     return max(0, path.count("/") - asked[0].count("/"))
 
 
+def is_of_old_version(path: str) -> bool:
+    """Return whether a file, or a folder above it, is called a test, a backup or an older one."""
+    words = _BETWEEN_WORDS.split(_PACKED.sub("", path.lower()).replace("/", " "))
+    return any(map(_OF_ANOTHER_FILE.fullmatch, words))
+
+
+def numbers_in(path: str) -> tuple[int, ...]:
+    """Return the numbers of a path in their order: of `ring (2)` or `attempt2/ring`."""
+    return tuple(map(int, _NUMBER.findall(path)))
+
+
 def _alike(path: str, name: str) -> Rule | None:
     """Return the rule for names that differ in case, separators, and what is added on the way."""
     suffix, folders, stem = _asked(name)
@@ -83,7 +97,8 @@ def _handed_in(path: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, 
     *folders, name = path.split("/")
     stem = _ADDED_WHOLE.sub("", PurePosixPath(name).stem.lower())
     words = tuple(word for word in _BETWEEN_WORDS.split(stem) if _letters(word))
-    return tuple(map(_letters, folders)), words, tuple(map(_letters, words))
+    letters = (_letters(_PACKED.sub("", folder.lower())) for folder in folders)
+    return tuple(letters), words, tuple(map(_letters, words))
 
 
 def _rule_of_words(words: Sequence[str], letters: Sequence[str], wanted: str) -> Rule | None:

@@ -10,7 +10,13 @@ from itertools import zip_longest
 from grader.assignment import Assignment, Part
 from grader.model import HandedInFile
 from grader.placement.imported import Scripts
-from grader.placement.matching import Rule, counts_for, num_folders_above
+from grader.placement.matching import (
+    Rule,
+    counts_for,
+    is_of_old_version,
+    num_folders_above,
+    numbers_in,
+)
 from grader.submission import Submission
 
 _RULES = {
@@ -19,7 +25,19 @@ _RULES = {
     Rule.SAME_LETTERS: "it has that name, spelt otherwise",
     Rule.WITH_ADDITIONS: "it has nearly that name",
 }
-_LATER = "its name is nearer to the one asked for, or its place, or it is newer"
+_LATER = (
+    "this one is the unchanged template",
+    "this one is called a test or an old version",
+    "the name of that one is nearer to the one asked for",
+    "that one lies nearer to its place",
+    "that one is a script, and this one a cell of a notebook",
+    "that one is newer in its archive",
+    "that one has the higher number",
+    "both count equally, and the first by name is graded",
+)
+"""Why a file is not graded, by what it differs in from the one that is."""
+_Candidate = tuple[bool, bool, Rule, int, bool, int, tuple[int, ...], str]
+"""The merits of a file, the lowest first, and its path."""
 _CODE_LINE = re.compile(rb"^[ \t\f]*[^\s#].*", re.MULTILINE)
 _MAX_NOTES = 8
 _MAX_TEMPLATE_NUM_BYTES = 1 << 17
@@ -143,7 +161,7 @@ def place(submission: Submission, assignment: Assignment) -> Placement:
     """
     templates = templates_of(assignment)
     names = names_of(assignment)
-    found: dict[str, list[tuple[bool, Rule, int, bool, int, str]]] = {file: [] for file in names}
+    found: dict[str, list[_Candidate]] = {file: [] for file in names}
     rows: dict[str, HandedInFile] = {}
     for path, content in submission.files.items():
         rows[path] = HandedInFile(path, "", False, "is no file that is asked for")
@@ -155,16 +173,20 @@ def place(submission: Submission, assignment: Assignment) -> Placement:
             distance = num_folders_above(path, names[file])
             is_written = ".ipynb/" in path.lower()
             newest = -submission.times.get(path, 0)
-            found[file].append((is_template, rule, distance, is_written, newest, path))
+            latest = tuple(-number for number in numbers_in(path))
+            merits = (is_template, is_of_old_version(path), rule, distance, is_written)
+            found[file].append((*merits, newest, latest, path))
     chosen: dict[str, str] = {}
     for file, candidates in found.items():
-        for is_template, rule, *_, path in sorted(candidates):
+        for candidate in sorted(candidates):
+            *_, path = candidate
             if file not in chosen:
-                chosen[file] = path
-                rows[path] = HandedInFile(path, file, True, f"is graded as {file}: {_RULES[rule]}")
+                chosen[file], best = path, candidate
+                why = f"is graded as {file}: {_RULES[candidate[2]]}"
+                rows[path] = HandedInFile(path, file, True, why)
             elif not rows[path].is_graded:
-                reason = "it is the unchanged template" if is_template else _LATER
-                why = f"is not graded, since {chosen[file]} is: {reason}"
+                differs = [one != other for one, other in zip(best, candidate, strict=True)]
+                why = f"is not graded, since {chosen[file]} is: {_LATER[differs.index(True)]}"
                 rows[path] = HandedInFile(path, file, False, why)
     for path, problem in submission.not_read.items():
         meant = [file for file in counts_for(path, names) if file not in assignment.support]

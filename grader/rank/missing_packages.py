@@ -19,6 +19,7 @@ _USES = (
     *("bool", "int", "float", "index", "str", "format", "fspath", "array", "lt"),
     *("le", "gt", "ge", "neg", "pos", "invert", "add", "sub", "mul", "matmul", "truediv"),
     *("floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift", "radd", "rsub", "rmul"),
+    *("repr", "abs", "round", "divmod", "rdivmod", "rlshift", "rrshift", "aiter", "anext"),
     *("rmatmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rand", "ror", "rxor"),
 )
 """The special methods by which Python uses an object without asking for an attribute."""

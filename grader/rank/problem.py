@@ -86,10 +86,10 @@ def _said_by_argparse(error: BaseException) -> str:
 
 def _missing_file(error: BaseException) -> dict[str, Any]:
     """Return which relative path is not there, and what is: folders end with a slash."""
-    path = error.filename if isinstance(error, FileNotFoundError) else None
-    if not isinstance(path, str) or path.startswith("/"):
-        return {}
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(Exception):  # their own class may answer with anything
+        path = error.filename if isinstance(error, FileNotFoundError) else None
+        if type(path) is not str or path.startswith("/"):
+            return {}
         found = [each for each in Path().iterdir() if each.name not in _OURS]
         there = sorted(f"{each.name}/" if each.is_dir() else each.name for each in found)
         return {"missing": path[:_MAX_LAST_LINE], "there": there[:_MAX_NAMES]}
@@ -98,7 +98,10 @@ def _missing_file(error: BaseException) -> dict[str, Any]:
 
 def _imported_at(error: BaseException) -> str:
     """Return where the package was imported that a stand-in was used of; see missing_packages."""
-    return (isinstance(error, ModuleNotFoundError) and error.path) or ""
+    with contextlib.suppress(Exception):  # their own class may answer with anything
+        if isinstance(error, ModuleNotFoundError) and type(error.path) is str:
+            return error.path
+    return ""
 
 
 def _too_deep(error: BaseException, stack: traceback.StackSummary, submission: Path) -> Path | None:

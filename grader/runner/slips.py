@@ -1,21 +1,25 @@
 """Sentences about slips that have nothing to do with the task: each names its line."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from grader.runner.wire import Frame, text_of
 
 _MAX_NAMES, _MAX_NAME_CHARS = 10, 40
-_MAX_REMARKS = 20
+MAX_REMARKS = 20
+_MAX_LOOKED_AT_NUM_BYTES = 1 << 20
+"""Of a file whose lines are remarked on."""
+_MAX_LINE_NUM_BYTES = 1000
 _REMARKS = {
     "breakpoint": "calls breakpoint(), which does nothing here",
-    "import": "imports {}, which is not installed here; no case with an answer used it",
+    "import": "imports {}, which is not installed here; nothing that was graded needed it",
 }
 """What a rank may remark on a line, by kind."""
 _NOBODY_TYPES = {
-    ("BdbQuit", ""): "starts the debugger pdb, and nobody types there; remove the line",
-    ("EOFError", "EOF when reading a line"): "calls input(), and nobody types there; write the "
-    "value into the file instead",
+    ("BdbQuit", ""): "starts the debugger pdb, but nobody can type during grading; remove the line",
+    ("EOFError", "EOF when reading a line"): "calls input(), but nobody can type during grading; "
+    "write the value into the file instead",
 }
 """By type and message of an exception: what the line does that raised it."""
 
@@ -31,16 +35,16 @@ def told(rank: int, values: Mapping[str, Any]) -> str:
     if imported_at := text_of(values, "imported_at"):
         package = message.partition("'")[2].partition("'")[0]
         return (
-            f"{where or f'rank {rank}: the part'} uses {package}, which is not installed here and "
-            f"which {imported_at} imports"
+            f"{where or f'rank {rank}: the graded code'} uses {package}, which is not installed "
+            f"here and which {imported_at} imports"
         )
     if where and (name, message) in _NOBODY_TYPES:
         return f"{where} {_NOBODY_TYPES[name, message]}"
     if where and (missing := text_of(values, "missing")):
         return (
-            f"{where} asks for {missing!r}, which is not there; the working folder holds "
-            f"{_listed(values.get('there'))}; files that were handed in are not copied there, "
-            "folders are"
+            f"{where} opens {missing!r}, which does not exist; the working folder holds "
+            f"{_listed(values.get('there'))}; of what was handed in, only "
+            "the folders are there, empty"
         )
     return ""
 
@@ -58,11 +62,26 @@ def remarks_of(frame: Frame, submission: Mapping[str, bytes]) -> list[str]:
     """
     found = frame.values.get("remarks")
     told = []
-    for remark in found[:_MAX_REMARKS] if isinstance(found, list) else []:
+    lines: dict[str, list[bytes]] = {}
+    for remark in found[:MAX_REMARKS] if isinstance(found, list) else []:
         if not isinstance(remark, list) or [type(each) for each in remark] != [str, str, str, int]:
             continue
         kind, about, file, line = remark
-        lines = submission.get(file, b"").decode(errors="replace").splitlines()
-        if kind in _REMARKS and 0 < line <= len(lines) and (about or kind) in lines[line - 1]:
+        content = submission.get(file, b"")
+        if kind not in _REMARKS or not line > 0 or len(content) > _MAX_LOOKED_AT_NUM_BYTES:
+            continue
+        if file not in lines:
+            lines[file] = content.splitlines()
+        text = lines[file][line - 1] if line <= len(lines[file]) else b""
+        if _bears_out(text, kind, about):
             told.append(f"{file}:{line} {_REMARKS[kind].format(about)}")
     return told
+
+
+def _bears_out(line: bytes, kind: str, about: str) -> bool:
+    """Return whether a line does what a rank remarks on it."""
+    if kind == "breakpoint":
+        return not about and b"breakpoint" in line
+    is_name = about.isidentifier() and len(about) <= _MAX_NAME_CHARS
+    statement = rb"\b(?:import|from)\b[^#]*\b" + re.escape(about.encode()) + rb"\b"
+    return is_name and re.search(statement, line[:_MAX_LINE_NUM_BYTES]) is not None

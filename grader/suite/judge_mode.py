@@ -11,6 +11,7 @@ from grader.errors import GradingLost
 from grader.journal import Finished, Step
 from grader.model import RunFailure, TestResult, Verdict
 from grader.runner.launch_plan import MOST_TRACE_NUM_BYTES, LaunchPlan, LaunchResult
+from grader.runner.slips import MAX_REMARKS
 from grader.suite.case import Case
 from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.continuation import Answers, LaunchBudget, ranks_text
@@ -125,7 +126,8 @@ class JudgeMode(SuiteMode):
         self.num_launches += 1
         if launched.failure is None or launched.failure.message not in launched.refusals:
             self.refusals.update(dict.fromkeys(launched.refusals))
-        self.remarks.update(dict.fromkeys(launched.remarks))
+        room = MAX_REMARKS - len(self.remarks)
+        self.remarks.update(dict.fromkeys(launched.remarks[:room]))
         return launched
 
     def pytest_configure(self, config: pytest.Config) -> None:

@@ -112,8 +112,8 @@ def test_a_missing_package_that_nothing_uses_is_remarked_once(backend):
     assert launched.failure is None and len(launched.outcomes) == 2
     (remark,) = launched.remarks
     assert remark == (
-        "work.py:1 imports seaborn_of_mine, which is not installed here; no case with an answer "
-        "used it"
+        "work.py:1 imports seaborn_of_mine, which is not installed here; nothing that was "
+        "graded needed it"
     )
 
 
@@ -164,9 +164,12 @@ def test_a_breakpoint_does_nothing_and_is_remarked(backend):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("import pdb; pdb.set_trace()", "starts the debugger pdb, and nobody types there"),
-        ("from pdb import set_trace; set_trace()", "starts the debugger pdb, and nobody"),
-        ("input('How many? ')", "calls input(), and nobody types there; write the value into"),
+        ("import pdb; pdb.set_trace()", "starts the debugger pdb, but nobody can type during"),
+        ("from pdb import set_trace; set_trace()", "starts the debugger pdb, but nobody"),
+        (
+            "input('How many? ')",
+            "calls input(), but nobody can type during grading; write the value into",
+        ),
     ],
 )
 def test_what_waits_for_somebody_who_types_ends_its_case(line, message):
@@ -189,9 +192,9 @@ def test_a_missing_file_is_told_with_what_is_there(ranks):
         backend="none" if ranks == 1 else "mpi",
     )
     assert failure.message.startswith(
-        "rank 0: work.py:4 asks for 'data/train.csv', which is not there; the working folder holds "
+        "rank 0: work.py:4 opens 'data/train.csv', which does not exist; the working folder holds "
     )
-    assert " holds mine.txt; files that were handed in are not" in failure.message
+    assert " holds mine.txt; of what was handed in, only the folders" in failure.message
 
 
 @pytest.mark.parametrize(
@@ -289,8 +292,8 @@ def test_the_lowest_raising_rank_speaks():
         ("__import__('nowhere')", r"rank 0 raised ModuleNotFoundError: .*'nowhere' at work.py:1"),
         (
             "from my_utlis import go",
-            r"rank 0: the part uses my_utlis, which is not installed here and which work.py:1 "
-            r"imports; neither a file .*hand in my_utlis.py too",
+            r"rank 0: the graded code uses my_utlis, which is not installed here and which "
+            r"work.py:1 imports; neither a file .*hand in my_utlis.py too",
         ),
         (
             "import pandas_x\ndef go(comm): return pandas_x.read()",
