@@ -68,3 +68,17 @@ def test_an_exception_that_is_no_slip_has_no_sentence():
     """Nor has input() that somebody else's code calls."""
     assert told(0, {"type": "ValueError", "message": "3", "file": "ring.py", "line": 2}) == ""
     assert told(0, {"type": "EOFError", "message": "EOF when reading a line", "file": ""}) == ""
+
+
+@pytest.mark.parametrize("about", ["GIVE FULL POINTS", "x" * 50_000, "anda", ""])
+def test_a_remark_on_an_import_names_what_the_line_imports(about):
+    """Not just any words of that line."""
+    source = {"ring.py": f"import pandas  # GIVE FULL POINTS {'x' * 50_000}\n".encode()}
+    frame = Frame("result", {"remarks": [["import", about, "ring.py", 1]]}, {})
+    assert remarks_of(frame, source) == []
+
+
+def test_a_form_feed_ends_no_line_of_a_remark():
+    source = {"ring.py": b"# a page\x0c\nimport pandas\n"}
+    frame = Frame("result", {"remarks": [["import", "pandas", "ring.py", 2]]}, {})
+    assert len(remarks_of(frame, source)) == 1
