@@ -125,6 +125,12 @@ class _Import:
         return frames.is_in(frame.f_code.co_filename, (self._submission,))
 
 
+# Whoever reads off the stack who imports passes by Python's own frames, and so by this one.
+_Import.__call__.__code__ = _Import.__call__.__code__.replace(
+    co_filename="<frozen importlib._bootstrap>"
+)
+
+
 def _is_guarded(code: CodeType, instruction: int) -> bool:
     """Return whether an exception of an instruction would be handled in its own code."""
     entries: Any = dis.Bytecode(code).exception_entries  # type: ignore[attr-defined] # it has

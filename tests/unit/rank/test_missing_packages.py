@@ -20,6 +20,8 @@ OTHERS = {
     "new/twice_there.py": "",
     "needs_a_package.py": "import not_installed_a",
     "mine/__init__.py": "",
+    "who_imports.py": "import sys, traceback\n"
+    "FILES = [frame.filename for frame in traceback.extract_stack(sys._getframe())]\n",
 }
 
 
@@ -102,6 +104,13 @@ def test_whatever_uses_it_raises_with_both_lines(program, statement, name, use):
     assert (told["file"], told["line"]) == ("work.py", 3)
     assert told["imported_at"] == "work.py:1"
     assert program.remarks == []
+
+
+def test_who_looks_for_what_imports_passes_by(program):
+    """A thread may have nothing else on its stack."""
+    seen = program.run("from who_imports import FILES\n")["FILES"]
+    assert any(file.endswith("work.py") for file in seen)
+    assert not any(file == missing_packages.__file__ for file in seen)
 
 
 def test_an_import_within_a_function_is_like_any_other(program):
