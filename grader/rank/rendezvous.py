@@ -21,6 +21,11 @@ class Rendezvous(NamedTuple):
     port: int = 0
     """Where rank 0 would listen; neither for a file."""
 
+    @property
+    def place(self) -> str:
+        """Return where rank 0 would wait, as words."""
+        return f"at port {self.port}" if self.host else "in a file"
+
     def assert_leads_to(self, address: str) -> None:
         """Raise RuntimeError where a node would not find rank 0, which is at this address."""
         is_here = self.host == address or (self.rank == 0 and self.host in _RANK_0_ITSELF)

@@ -132,8 +132,11 @@ class TorchBackend:
     def progress_until_readable(self, connection: socket.socket) -> None:
         """Do nothing: gloo has threads of its own, and we keep what a submission drops."""
 
-    def _make(self, make_group: Callable[..., Any], port: int = 0, **options: Any) -> None:
-        """port: where the program has its processes meet; 0 where it names none."""
+    def _make(
+        self, make_group: Callable[..., Any], place: str | None = None, **options: Any
+    ) -> None:
+        """place: where a program has its processes meet; empty where it gives a store of its own,
+        None where they are not to be compared."""
         # The only network there is inside a container without one, whatever the student asks for.
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         self._group += 1
@@ -142,20 +145,21 @@ class TorchBackend:
         phase = self._recorder.phase
         self.mark_phase(2)
         try:
-            if port:
-                self._assert_same_port(store, port)
+            if place is not None:
+                self._assert_same_place(store, place)
             make_group("gloo", store=store, rank=self._rank, world_size=self._size, **options)
         finally:
             self.mark_phase(phase)
 
-    def _assert_same_port(self, store: Any, port: int) -> None:
-        """Raise RuntimeError where rank 0 would listen at another port than this rank tries."""
+    def _assert_same_place(self, store: Any, place: str) -> None:
+        """Raise RuntimeError where rank 0 waits in another place than this rank looks."""
         if self._rank == 0:
-            store.set("port", str(port))
-        elif (of_rank_0 := int(store.get("port"))) != port:
+            store.set("place", place)
+            return
+        of_rank_0 = store.get("place").decode()
+        if place and of_rank_0 and place != of_rank_0:
             raise RuntimeError(
-                f"init_process_group looks for rank 0 at port {port}, and that listens at port "
-                f"{of_rank_0}"
+                f"init_process_group looks for rank 0 {place}, but rank 0 waits {of_rank_0}"
             )
 
     def init_process_group(
@@ -179,10 +183,10 @@ class TorchBackend:
                 f"init_process_group(backend={backend!r}): only 'gloo' works on processors without "
                 "a GPU, which is what this is graded on"
             )
-        port = 0
+        place = ""
         if store is None:
             asked = rendezvous.asked_for(init_method, rank, world_size)
-            rank, world_size, port = asked.rank, asked.size, asked.port
+            rank, world_size, place = asked.rank, asked.size, asked.place
             if self._node_0:
                 asked.assert_leads_to(self._node_0)
         for word, given, own in (
@@ -197,7 +201,7 @@ class TorchBackend:
         options.pop("device_id", None)
         if timeout is not None:
             options["timeout"] = timeout
-        self._make(self._make_group, port, **options)
+        self._make(self._make_group, place, **options)
 
     def spawn(
         self,

@@ -425,6 +425,14 @@ def test_a_real_group_over_a_free_port(server):
         ),
         ("dist.init_process_group('gloo', rank=0, world_size=2)", "rank=0.* in process 1 of 2"),
         ("mp.spawn(print, nprocs=5)", "nprocs=5.*this run has 2 processes"),
+        (
+            "dist.init_process_group('gloo', (FILE, TCP)[RANK], rank=RANK, world_size=2)",
+            "rank 1 raised .*rank 0 at port 29500, but rank 0 waits in a file at",
+        ),
+        (
+            "dist.init_process_group('gloo', (TCP, FILE)[RANK], rank=RANK, world_size=2)",
+            "rank 1 raised .*rank 0 in a file, but rank 0 waits at port 29500 at",
+        ),
     ],
 )
 def test_a_group_that_would_never_form_is_said_so(server, call, message):
@@ -432,8 +440,10 @@ def test_a_group_that_would_never_form_is_said_so(server, call, message):
     failure = hang(
         server,
         f"""
-        import torch.distributed as dist, torch.multiprocessing as mp
+        import os, torch.distributed as dist, torch.multiprocessing as mp
+        FILE, TCP = f"file://{{os.getcwd()}}/meet", "tcp://127.0.0.1:29500"
         def go(comm):
+            RANK = int(os.environ["RANK"])
             {call}
         """,
         backend="torch-script",
@@ -517,7 +527,7 @@ def test_nodes_meet_by_what_their_command_line_says(server, start, call):
         ),
         (
             "dist.init_process_group('gloo', f'tcp://{ip}:{29500 + rank}', **given)",
-            "rank 1 raised .* rank 0 at port 29501, and that listens at port 29500 at work.py:8; ",
+            "rank 1 raised .* rank 0 at port 29501, but rank 0 waits at port 29500 at work.py:8; ",
         ),
         (
             "dist.init_process_group('gloo', f'tcp://{ip}:29500', rank=rank)",
