@@ -28,7 +28,6 @@ class Written:
     """By path relative to the notebook's folder."""
     problems: tuple[str, ...] = ()
     """One clause for each thing that was not taken."""
-    is_notebook: bool = True
 
 
 def read(content: bytes) -> Written:
@@ -39,8 +38,7 @@ def read(content: bytes) -> Written:
     try:
         cells = list(_code_cells(json.loads(content)))
     except (RecursionError, TypeError, ValueError, KeyError) as error:
-        problem = f"is not a notebook that can be read ({type(error).__name__})"
-        return Written({}, (problem,), is_notebook=False)
+        return Written({}, (f"is not a notebook that can be read ({type(error).__name__})",))
     pieces: dict[str, list[str]] = {}
     problems = []
     for source in cells:

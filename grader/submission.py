@@ -30,6 +30,7 @@ _MAX_OPENED = 10
 _MAX_NOTEBOOKS = 20
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _NOT_OPENED = (".rar", ".7z")
+_TOO_MUCH = f"would bring the total to more than {MAX_TOTAL_NUM_BYTES >> 20} MiB"
 _WAS_OPENED = "is an archive, which was opened"
 
 
@@ -140,13 +141,13 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
     files: dict[str, bytes] = {}
     not_read: dict[str, str] = {}
     num_bytes = 0
-    for name in sorted(found, key=_nearness):
+    for name in sorted(found, key=names.nearness):
         entry = found[name]
         reason = _reason(name, entry, kinds) or _problem_of_place(name, files)
         if not reason and len(files) == MAX_FILES:
-            reason = f"is one of too many: {MAX_FILES} are read, the nearest ones"
+            reason = f"is one of too many files: only the nearest {MAX_FILES} are read"
         if not reason and num_bytes + entry.num_bytes > MAX_TOTAL_NUM_BYTES:
-            reason = f"makes more than {MAX_TOTAL_NUM_BYTES >> 20} MiB of all that is read"
+            reason = _TOO_MUCH
         if not reason:
             try:
                 text = _text(name, entry.read())
@@ -156,7 +157,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
                     raise
                 reason = f"cannot be read: {error}"
         if not reason and num_bytes + len(text.content) > MAX_TOTAL_NUM_BYTES:
-            reason = f"makes more than {MAX_TOTAL_NUM_BYTES >> 20} MiB of all that is read"
+            reason = _TOO_MUCH
         if reason:
             not_read[name] = reason
             continue
@@ -183,23 +184,18 @@ def _folders(listed: Listing, files: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return the folders in which no script lies, at most so many, the nearest first."""
     usable = {name: entry for name, entry in listed.items() if entry.problem in ("", IS_OF_NO_KIND)}
     there = {name for name, entry in usable.items() if entry.is_folder}
-    there |= {folder for name in usable for folder in _folders_above(name)}
+    there |= {folder for name in usable for folder in names.folders_above(name)}
     scripts = [name for name in files if name.lower().endswith(".py")]
-    taken = {folder for name in scripts for folder in _folders_above(name)}
+    taken = {folder for name in scripts for folder in names.folders_above(name)}
     others = {name for name, entry in listed.items() if not entry.is_folder}
     found = [
         name
         for name in there - taken - others
         if not is_hidden(name)
-        and not others.intersection(_folders_above(name))
+        and not others.intersection(names.folders_above(name))
         and not names.problem_of(name.split("/"))
     ]
-    return tuple(sorted(found, key=_nearness)[:MAX_FOLDERS])
-
-
-def _folders_above(name: str) -> list[str]:
-    parts = name.split("/")
-    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    return tuple(sorted(found, key=names.nearness)[:MAX_FOLDERS])
 
 
 def _text(name: str, content: bytes) -> SourceText:
@@ -241,7 +237,7 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
         if written.files:
             notes.append(f"read from the cells of {name}: {', '.join(sorted(written.files))}")
     for name in notebooks[_MAX_NOTEBOOKS:]:
-        problem = f"is one of too many notebooks: {_MAX_NOTEBOOKS} are read, the nearest ones"
+        problem = f"is one of too many notebooks: only the nearest {_MAX_NOTEBOOKS} are read"
         found[name] = replace(found[name], problem=problem)
     return found, notes
 
@@ -253,7 +249,7 @@ def _nearest(found: Listing, suffixes: tuple[str, ...]) -> list[str]:
         for name, entry in found.items()
         if name.lower().endswith(suffixes) and not is_hidden(name) and not entry.is_folder
     ]
-    return sorted((name for name in names if not _problem_of(found[name])), key=_nearness)
+    return sorted((name for name in names if not _problem_of(found[name])), key=names.nearness)
 
 
 def _opened(name: str, packed: bytes, wanted: Collection[str]) -> dict[str, Entry]:
@@ -282,10 +278,9 @@ def _reason(name: str, entry: Entry, kinds: Collection[str]) -> str:
 
 def _problem_of_place(name: str, files: Mapping[str, bytes]) -> str:
     """Return what is wrong with the place of a file, given those above it; empty if nothing."""
-    parts = name.split("/")
-    if any("/".join(parts[:depth]) in files for depth in range(1, len(parts))):
+    if any(folder in files for folder in names.folders_above(name)):
         return "lies below a file"
-    return names.problem_of(parts)
+    return names.problem_of(name.split("/"))
 
 
 def _problem_of(entry: Entry) -> str:
@@ -303,7 +298,7 @@ def _require_something(
     """Raise UsageError when no file can be graded, and one could not be read that might be."""
     if any(name.lower().endswith(".py") for name in files):
         return
-    for name in sorted(not_read, key=_nearness):
+    for name in sorted(not_read, key=names.nearness):
         problem = found[name].problem
         if is_hidden(name) or problem in (IS_OF_A_TOOL, _WAS_OPENED):
             continue
@@ -318,10 +313,6 @@ def _require_something(
 def kinds_of(wanted: Collection[str]) -> set[str]:
     """Return the suffixes of files that are read: scripts, and whatever else is asked for."""
     return {".py", *(PurePosixPath(name).suffix.lower() for name in wanted)}
-
-
-def _nearness(name: str) -> tuple[int, str]:
-    return name.count("/"), name
 
 
 def is_hidden(name: str) -> bool:

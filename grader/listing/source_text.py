@@ -89,7 +89,8 @@ def _decoded(body: bytes, codec: str, remark: str) -> SourceText:
         line, byte = _line(body, error.start), body[error.start]
     if codec:
         return _not_read(
-            f"says that it is {_CALLED[codec]}, and byte {byte:#x} in line {line} is not; {_REMEDY}"
+            f"declares {_CALLED[codec]}, but byte {byte:#x} in line {line} is not valid "
+            f"{_CALLED[codec]}; {_REMEDY}"
         )
     try:
         converted = body.decode("cp1252").encode()

@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import PurePosixPath
 
+from grader.listing.names import folders_above, nearness
+
 _MAX_IMPORTED = 500
 _MAX_IMPORTED_NUM_BYTES = 128 << 20
 _MAX_LOOKED_AT_NUM_BYTES = 1 << 20
@@ -50,7 +52,9 @@ class Scripts:
         """Return what the scripts found name, and what lies in or beside one of these folders."""
         words = self._words_in(found.values())
         more: Paths = {}
-        for root in dict.fromkeys(near for each in roots for near in (each, *_folders_above(each))):
+        for root in dict.fromkeys(
+            near for each in roots for near in (each, *reversed(folders_above(each)), "")
+        ):
             more |= self._named(self._below(root), {**found, **more}, words, more)
         return more
 
@@ -77,7 +81,7 @@ class Scripts:
         while new_words:
             named = {name for word in new_words & by_word.keys() for name in by_word[word]}
             new = []
-            for name in sorted(named - found.keys(), key=lambda name: (name.count("/"), name)):
+            for name in sorted(named - found.keys(), key=nearness):
                 num_bytes += len(self._files[there[name]])
                 if len(found) == room or num_bytes > _MAX_IMPORTED_NUM_BYTES:
                     return found
@@ -108,9 +112,3 @@ class Scripts:
 
 def _words_of_path(path: PurePosixPath) -> set[str]:
     return {path.stem, *path.parts[:-1]}
-
-
-def _folders_above(folder: str) -> list[str]:
-    """Return the folders above one, the nearest first; the outermost is the empty path."""
-    parts = folder.split("/") if folder else []
-    return ["/".join(parts[:number]) for number in range(len(parts) - 1, -1, -1)]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
+from grader.listing.names import nearness
 from grader.placement.matching import Rule, counts_for
 from grader.placement.table import Placement, names_of
 from grader.spelling import likeness, meant_files
@@ -115,7 +116,7 @@ def missing_text(placement: Placement, part: Part, file: str) -> str:
         return f"{meant} was not read: it {reason}"
     if _defines(submission.files[meant], part):
         return f"{names} was not handed in; {meant} defines {_called(part)}: name it {file}"
-    return f"{names} was not handed in; did you mean it by {meant}? If so, rename that"
+    return f"{names} was not handed in; is {meant} meant to be {file}? Then rename it"
 
 
 def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
@@ -127,7 +128,7 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
     if names:
         pairs = list(names.items())
         asked = " ".join(
-            f"Did you mean {name} by {path}?" for name, path in sorted(pairs)[:_MAX_MEANT]
+            f"Is {path} meant to be {name}?" for name, path in sorted(pairs)[:_MAX_MEANT]
         )
         files = _listed(nearest.handed_in)
         expected = f"nearest is {full_name(nearest, known)}, which expects {files}. {asked}"
@@ -185,7 +186,7 @@ def _shown(submission: Submission) -> list[str]:
     """Return what was handed in, the nearest first, without what is hidden."""
     names = [*submission.files, *submission.not_read]
     shown = [name for name in dict.fromkeys(names) if not is_hidden(name)]
-    return sorted(shown, key=lambda name: (name.count("/"), name))
+    return sorted(shown, key=nearness)
 
 
 def _score(submission: Submission, assignment: Assignment) -> tuple[int, int, int]:

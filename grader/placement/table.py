@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import zip_longest
 
 from grader.assignment import Assignment, Part
+from grader.listing.names import nearness
 from grader.model import HandedInFile
 from grader.placement.imported import Scripts
 from grader.placement.matching import (
@@ -22,7 +23,7 @@ from grader.submission import Submission
 _RULES = {
     Rule.OWN_NAME: "it has that name",
     Rule.OTHER_NAME: "it has another name that is accepted",
-    Rule.SAME_LETTERS: "it has that name, spelt otherwise",
+    Rule.SAME_LETTERS: "it has that name, spelt differently",
     Rule.WITH_ADDITIONS: "it has nearly that name",
 }
 _LATER = (
@@ -164,7 +165,7 @@ def place(submission: Submission, assignment: Assignment) -> Placement:
     found: dict[str, list[_Candidate]] = {file: [] for file in names}
     rows: dict[str, HandedInFile] = {}
     for path, content in submission.files.items():
-        rows[path] = HandedInFile(path, "", False, "is no file that is asked for")
+        rows[path] = HandedInFile(path, "", False, "is not one of the files asked for")
         for file, rule in counts_for(path, names).items():
             if file in assignment.support:
                 rows[path] = HandedInFile(path, "", False, f"is not used: {file} is the grader's")
@@ -192,7 +193,7 @@ def place(submission: Submission, assignment: Assignment) -> Placement:
         meant = [file for file in counts_for(path, names) if file not in assignment.support]
         why = f"was not read: it {problem}"
         rows[path] = HandedInFile(path, meant[0] if meant else "", False, why)
-    ordered = sorted(rows.values(), key=lambda row: (row.path.count("/"), row.path))
+    ordered = sorted(rows.values(), key=lambda row: nearness(row.path))
     return Placement(submission, assignment, chosen, tuple(ordered))
 
 

@@ -83,7 +83,6 @@ def test_a_cell_must_name_one_file(head):
 def test_a_notebook_without_such_cells_says_so():
     """The reader of the report learns what a cell has to begin with."""
     found = notebook.read(of("print(1)"))
-    assert found.is_notebook
     assert found.problems == ("has no cell that begins with %%writefile",)
 
 
@@ -108,7 +107,6 @@ def test_a_notebook_without_such_cells_says_so():
 def test_what_is_no_notebook_is_said_to_be_none(content):
     """Broken, deep or strange JSON: words, never an exception."""
     found = notebook.read(content)
-    assert not found.is_notebook
     assert found.files == {}
     assert found.problems[0].startswith("is not a notebook that can be read (")
 

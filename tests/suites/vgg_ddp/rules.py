@@ -243,6 +243,6 @@ def assert_options_of_handout(case: Training, outcome: Outcome) -> None:
     respelt = max(outcome["respelt"])
     if respelt:
         raise RuleViolation(
-            f"argparse has {respelt}. Grading started the program in its own spelling, which costs "
+            f"argparse has {respelt}. The grader used the program's own spelling, which costs "
             "nothing; the handout's command line does not start it"
         )
