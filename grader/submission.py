@@ -244,12 +244,13 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
 
 def _nearest(found: Listing, suffixes: tuple[str, ...]) -> list[str]:
     """Return the files of some kinds that can be read, the nearest first."""
-    names = [
+    fitting = [
         name
         for name, entry in found.items()
         if name.lower().endswith(suffixes) and not is_hidden(name) and not entry.is_folder
     ]
-    return sorted((name for name in names if not _problem_of(found[name])), key=names.nearness)
+    readable = [name for name in fitting if not _problem_of(found[name])]
+    return sorted(readable, key=names.nearness)
 
 
 def _opened(name: str, packed: bytes, wanted: Collection[str]) -> dict[str, Entry]:

@@ -135,8 +135,10 @@ class TorchBackend:
     def _make(
         self, make_group: Callable[..., Any], place: str | None = None, **options: Any
     ) -> None:
-        """place: where a program has its processes meet; empty where it gives a store of its own,
-        None where they are not to be compared."""
+        """place: where a program has its processes meet; empty for a store that it gives.
+
+        None where the places are not to be compared.
+        """
         # The only network there is inside a container without one, whatever the student asks for.
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         self._group += 1

@@ -1,11 +1,11 @@
 """What a launch is asked to do, and what it brings back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
 from typing import Any
 
 from grader.judge.counting import num_bytes_kept
+from grader.listing.names import folders_above, nearness
 from grader.model import Array, MessageFault, Outcome, RunFailure, Text
 from grader.trace.calls import Trace
 from grader.zygote.run_users import MAX_NUM_RANKS
@@ -61,6 +61,23 @@ A submission that sends the arrays of our cases element by element makes a milli
 trace memory ran over keeps its last calls only, and so hardly counts."""
 
 
+def work_folders(files: Iterable[str], folders: Collection[str]) -> list[str]:
+    """Return which folders each rank has to work in, at most so many: those of a submission.
+
+    files: its scripts. folders: those without scripts. What lies below the folder of a script is
+    there by its path from that one as well: a program may have been started in either.
+    """
+    starts = {above for file in files for above in folders_above(file)}
+    paths = {*folders, *starts}
+    paths |= {
+        path[len(start) + 1 :]
+        for start in starts
+        for path in folders
+        if path.startswith(f"{start}/")
+    }
+    return sorted(paths, key=nearness)[:_MAX_FOLDERS]
+
+
 @dataclass(frozen=True)
 class LaunchPlan:
     """One mpirun: who takes part, and the cases they go through in lockstep."""
@@ -90,23 +107,6 @@ class LaunchPlan:
     """Of the submission, those without files."""
     keeps_traces: bool = False
     """Bring back what was seen of every case, also of one that has no outcome."""
-
-    @property
-    def work_folders(self) -> list[str]:
-        """Return which folders each rank has to work in, at most so many: the submission's.
-
-        What lies below the folder of a script is there by its path from that one as well: a program
-        may have been started in either.
-        """
-        starts = {str(above) for file in self.submission for above in PurePosixPath(file).parents}
-        paths = {*self.folders, *starts} - {"."}
-        paths |= {
-            path[len(start) + 1 :]
-            for start in starts
-            for path in self.folders
-            if path.startswith(f"{start}/")
-        }
-        return sorted(paths, key=lambda path: (path.count("/"), path))[:_MAX_FOLDERS]
 
     def __post_init__(self) -> None:
         """Raise ValueError for more ranks than there are users for."""

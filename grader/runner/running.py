@@ -16,7 +16,7 @@ from grader.runner.case_traces import CaseTraces
 from grader.runner.connections import Connections
 from grader.runner.cross_check import CrossCheck
 from grader.runner.failure_diagnosis import crash_after_return, diagnose, wait_for_the_end
-from grader.runner.launch_plan import CaseCall, LaunchPlan
+from grader.runner.launch_plan import CaseCall, LaunchPlan, work_folders
 from grader.runner.machine import free_port
 from grader.runner.outputs import Outputs
 from grader.runner.rank_files import RankFiles
@@ -86,7 +86,7 @@ class Run:
             "layout": layout.described(),
             "port": free_port(),
             "submission": str(submission),
-            "folders": plan.work_folders,
+            "folders": work_folders(plan.submission, plan.folders),
             "support": str(self._sandbox.folder / "support"),
         }
         for rank, rank_files in enumerate(self._files):

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -26,12 +26,15 @@ from grader.assignment import Assignment
 from grader.course import Course
 from grader.data import Data
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.listing.names import is_skipped
 from grader.model import RunFailure
 from grader.rank import missing_packages, mpi_shim, probe_modules, problem
 from grader.rank.harness import sort_results
 from grader.rank.own_modules import OwnModules
+from grader.rank.remarks import Remarks
 from grader.rank.student import Student
-from grader.runner.launch_plan import CaseCall
+from grader.runner import slips
+from grader.runner.launch_plan import CaseCall, work_folders
 from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
 from grader.suite.case import Case
@@ -58,6 +61,8 @@ class OpenMode(SuiteMode):
         super().__init__()
         self._submission = submission.resolve()
         self._files = files
+        self._work_folders = _work_folders(self._submission)
+        self._remarks = Remarks()
         from mpi4py import MPI
 
         self._mpi = MPI
@@ -99,9 +104,9 @@ class OpenMode(SuiteMode):
     def _own_folder(self) -> Path:
         """Return where this rank works, with the folders of the submission, as in closed runs."""
         own = self._folder / SCRATCH / f"rank-{self._world.rank}"
-        own.mkdir(exist_ok=True)
-        for folder in (*self._submission.glob("[!.]*/"), *self._submission.glob("[!.]*/[!.]*/")):
-            (own / folder.relative_to(self._submission)).mkdir(exist_ok=True)
+        for folder in ("", *self._work_folders):
+            with suppress(OSError):
+                (own / folder).mkdir(parents=True, exist_ok=True)
         return own
 
     def launch(
@@ -187,7 +192,7 @@ class OpenMode(SuiteMode):
         self._world.Barrier()
         sys.path += [str(support), str(self._submission)]
         sys.meta_path.append(OwnModules(self._submission))
-        missing_packages.install(self._submission, support)
+        self._remarks = missing_packages.install(self._submission, support)
         self._support = support
 
     def _probes_of(self, assignment: Assignment) -> ModuleType:
@@ -283,6 +288,14 @@ class OpenMode(SuiteMode):
             report.longrepr = (str(item.path), None, f"Skipped: {error}")
         return report
 
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Remark on lines that cost nothing."""
+        remarks = self._remarks.listed(str(self._submission))
+        sources = {file: (self._submission / file).read_bytes() for _, _, file, _ in remarks}
+        frame = Frame("remarks", {"remarks": [list(each) for each in remarks]}, {})
+        for remark in slips.remarks_of(frame, sources):
+            terminalreporter.write_line(f"note: {remark}")
+
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Tell who watches what came of it: mpirun is not to explain a failed test."""
@@ -295,3 +308,14 @@ class OpenMode(SuiteMode):
         """Remove the folder of the session, where nobody else does."""
         if not self._is_watched and self._world.rank == 0:
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _work_folders(submission: Path) -> list[str]:
+    """Return the folders of a submission that a rank has where it works."""
+    scripts, folders = list[str](), list[str]()
+    for root, inner, files in os.walk(submission):
+        inner[:] = [name for name in inner if not is_skipped(name)]
+        here = Path(root).relative_to(submission)
+        folders += [str(here / name) for name in inner]
+        scripts += [str(here / name) for name in files if name.endswith(".py")]
+    return work_folders(scripts, folders)

@@ -76,7 +76,7 @@ def test_each_spelling_of_utf_8_is_utf_8(name, mark):
         (b"\r\n\r\x81", "has the byte 0x81 in line 3, which is neither UTF-8 nor cp1252; "),
         (b"# coding: utf-8\n\xe9", "declares UTF-8, but byte 0xe9 in line 2 is not valid UTF-8; "),
         (codecs.BOM_UTF8 + b"\xe9", "declares UTF-8, but byte 0xe9 in line 1 is not valid UTF-8; "),
-        (b"# coding: cp1252\n\x81", "says that it is cp1252, and byte 0x81 in line 2 is not; "),
+        (b"# coding: cp1252\n\x81", "declares cp1252, but byte 0x81 in line 2 is not valid cp1252; "),
     ],
 )
 def test_what_is_unclear_is_refused_in_one_clause(content, problem):

@@ -113,16 +113,22 @@ def test_slips_are_told_as_in_a_grading_but_a_breakpoint_works(tmp_path):
         import not_installed
         def allreduce(send, recv, comm, op):
             assert sys.breakpointhook.__module__ != "grader.rank.debuggers"
-            with open("output/loss.txt", "w") as losses:
+            with open("output/run/1/loss.txt", "w") as losses:
                 losses.write("3")
             not_installed.plot()
         """
-    (tmp_path / "output").mkdir()
+    (tmp_path / "output/run/1").mkdir(parents=True)
     done = opened(write(tmp_path, source), "-n", "3", "-k", "three_processes")
     assert (
         "rank 0: my_naive_allreduce.py:8 uses not_installed, which is not installed here and which "
         "my_naive_allreduce.py:3 imports" in " ".join(done.stdout.split())
     ), done.stdout
+
+
+def test_an_import_that_nothing_uses_is_remarked(tmp_path):
+    """Once, at the end."""
+    done = opened(write(tmp_path, f"import not_installed\n{textwrap.dedent(TALKS)}"), "-n", "3")
+    assert done.stdout.count("note: my_naive_allreduce.py:1 imports not_installed, which is") == 1
 
 
 def test_a_crash_is_told_with_its_line(tmp_path):
