@@ -3,7 +3,7 @@
 import re
 from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 
@@ -26,6 +26,8 @@ _RULES = {
     Rule.SAME_LETTERS: "it has that name, spelt differently",
     Rule.WITH_ADDITIONS: "it has nearly that name",
 }
+_NOT_ASKED_FOR = "is not one of the files asked for"
+_RUNS_ALONG = f"{_NOT_ASKED_FOR}; those that are graded can import it"
 _LATER = (
     "this one is the unchanged template",
     "this one is called a test or an old version",
@@ -53,8 +55,18 @@ class Placement:
     assignment: Assignment
     chosen: Mapping[str, str]
     """The path of what is graded as each file that is asked for."""
-    rows: tuple[HandedInFile, ...]
-    """One for each file that was handed in."""
+    decided: tuple[HandedInFile, ...]
+    """One row for each file that was handed in, as far as its name and content decide."""
+
+    @cached_property
+    def rows(self) -> tuple[HandedInFile, ...]:
+        """Return one row for each file that was handed in."""
+        parts = [each for each in self.assignment.parts if self.chosen.keys() & {*each.files}]
+        runs = {path for part in parts for path in self._paths_of(part).values()}
+        return tuple(
+            replace(row, why=_RUNS_ALONG) if row.why == _NOT_ASKED_FOR and row.path in runs else row
+            for row in self.decided
+        )
 
     @property
     def files(self) -> dict[str, bytes]:
@@ -85,7 +97,11 @@ class Placement:
         return tuple(name.removeprefix(start) for name in there)
 
     def sources_of(self, part: Part) -> dict[str, bytes]:
-        """Return the scripts that a part runs with, as if they lay side by side.
+        """Return the scripts that a part runs with, as if they lay side by side."""
+        return {name: self.submission.files[path] for name, path in self._paths_of(part).items()}
+
+    def _paths_of(self, part: Part) -> dict[str, str]:
+        """Return where the scripts that a part runs with lie, by the paths they run under.
 
         They are those of the folder in which the part's own file lies, then the files of other
         parts, then what is imported from elsewhere. Support files are always the grader's.
@@ -100,7 +116,7 @@ class Placement:
         found |= self._scripts.from_elsewhere(found, [root, *elsewhere])
         support = {*self.assignment.support}
         return {
-            name: self.submission.files[path]
+            name: path
             for name, path in sorted(found.items())
             if name.endswith(".py") and name not in support
         }
@@ -165,7 +181,7 @@ def place(submission: Submission, assignment: Assignment) -> Placement:
     found: dict[str, list[_Candidate]] = {file: [] for file in names}
     rows: dict[str, HandedInFile] = {}
     for path, content in submission.files.items():
-        rows[path] = HandedInFile(path, "", False, "is not one of the files asked for")
+        rows[path] = HandedInFile(path, "", False, _NOT_ASKED_FOR)
         for file, rule in counts_for(path, names).items():
             if file in assignment.support:
                 rows[path] = HandedInFile(path, "", False, f"is not used: {file} is the grader's")

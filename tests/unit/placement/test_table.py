@@ -80,6 +80,13 @@ def test_each_rule_is_named_with_the_file(course, path, word):
     assert (other.file, other.is_graded) == ("", False)
 
 
+def test_of_a_script_that_runs_along_it_is_said(course):
+    """It is used, though nobody asked for it."""
+    found = placed(course, {"a/ring.py": MINE, "a/helper.py": b"", "b/other.py": b""})
+    assert row_of(found, "a/helper.py").why.endswith("those that are graded can import it")
+    assert row_of(found, "b/other.py").why.endswith("asked for")
+
+
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
