@@ -30,7 +30,7 @@ _MAX_OPENED = 10
 _MAX_NOTEBOOKS = 20
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _NOT_OPENED = (".rar", ".7z")
-_TOO_MUCH = f"would bring the total to more than {MAX_TOTAL_NUM_BYTES >> 20} MiB"
+_TOO_MUCH = f"would bring all that is read to more than {MAX_TOTAL_NUM_BYTES >> 20} MiB"
 _WAS_OPENED = "is an archive, which was opened"
 
 
@@ -145,7 +145,7 @@ def _submission(origin: str, listed: Listing, wanted: Collection[str]) -> Submis
         entry = found[name]
         reason = _reason(name, entry, kinds) or _problem_of_place(name, files)
         if not reason and len(files) == MAX_FILES:
-            reason = f"is one of too many files: only the nearest {MAX_FILES} are read"
+            reason = f"is one of too many files: only {MAX_FILES} are read"
         if not reason and num_bytes + entry.num_bytes > MAX_TOTAL_NUM_BYTES:
             reason = _TOO_MUCH
         if not reason:
@@ -237,7 +237,7 @@ def _with_opened(listed: Listing, wanted: Collection[str]) -> tuple[dict[str, En
         if written.files:
             notes.append(f"read from the cells of {name}: {', '.join(sorted(written.files))}")
     for name in notebooks[_MAX_NOTEBOOKS:]:
-        problem = f"is one of too many notebooks: only the nearest {_MAX_NOTEBOOKS} are read"
+        problem = f"is one of too many notebooks: only {_MAX_NOTEBOOKS} are read"
         found[name] = replace(found[name], problem=problem)
     return found, notes
 

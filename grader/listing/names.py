@@ -33,7 +33,7 @@ def folders_above(path: str) -> list[str]:
 
 
 def nearness(path: str) -> tuple[int, str]:
-    """Return what sorts paths: the one with the fewest folders above it first, then by name."""
+    """Return the key that sorts paths: fewest folders above first, then by name."""
     return path.count("/"), path
 
 

@@ -27,7 +27,7 @@ _RULES = {
     Rule.WITH_ADDITIONS: "it has nearly that name",
 }
 _NOT_ASKED_FOR = "is not one of the files asked for"
-_RUNS_ALONG = f"{_NOT_ASKED_FOR}; those that are graded can import it"
+_RUNS_ALONG = f"{_NOT_ASKED_FOR}; the graded files can import it"
 _LATER = (
     "this one is the unchanged template",
     "this one is called a test or an old version",
@@ -56,7 +56,7 @@ class Placement:
     chosen: Mapping[str, str]
     """The path of what is graded as each file that is asked for."""
     decided: tuple[HandedInFile, ...]
-    """One row for each file that was handed in, as far as its name and content decide."""
+    """One row for each file that was handed in, before it is known which scripts run along."""
 
     @cached_property
     def rows(self) -> tuple[HandedInFile, ...]:

@@ -125,7 +125,8 @@ class _Import:
         return frames.is_in(frame.f_code.co_filename, (self._submission,))
 
 
-# Whoever reads off the stack who imports passes by Python's own frames, and so by this one.
+# Code that looks on the stack for the importer skips Python's own frames; under this name it skips
+# ours, too. To the guard it is the standard library's.
 _Import.__call__.__code__ = _Import.__call__.__code__.replace(
     co_filename="<frozen importlib._bootstrap>"
 )

@@ -68,6 +68,8 @@ class TorchBackend:
         self._case = self._group = 0
         self._node_0 = ""
         """Where nodes are to meet, as their command line says; empty where it does not."""
+        self._is_spawned = False
+        """The program starts the processes itself, and tells them all one place to meet."""
         self._stores: list[Any] = []
         """Of the groups of this case: the others may need one longer than this rank does."""
         self._ended_groups = EndedIdentities()
@@ -85,7 +87,7 @@ class TorchBackend:
 
     def begin_case(self) -> Processes | None:
         """Return the processes of a new case, with what torchrun tells by the environment."""
-        self._node_0 = ""
+        self._node_0, self._is_spawned = "", False
         os.environ.update(self._told_by_torchrun())
         os.environ["GLOO_SOCKET_IFNAME"] = "lo"
         if self._kind == "standalone":
@@ -154,14 +156,17 @@ class TorchBackend:
             self.mark_phase(phase)
 
     def _assert_same_place(self, store: Any, place: str) -> None:
-        """Raise RuntimeError where rank 0 waits in another place than this rank looks."""
+        """Raise RuntimeError where rank 0 waits in another place than this rank looks.
+
+        Two files count as one place.
+        """
         if self._rank == 0:
             store.set("place", place)
             return
         of_rank_0 = store.get("place").decode()
         if place and of_rank_0 and place != of_rank_0:
             raise RuntimeError(
-                f"init_process_group looks for rank 0 {place}, but rank 0 waits {of_rank_0}"
+                f"rank 0 waits {of_rank_0}, but init_process_group looks for rank 0 {place}"
             )
 
     def init_process_group(
@@ -188,7 +193,9 @@ class TorchBackend:
         place = ""
         if store is None:
             asked = rendezvous.asked_for(init_method, rank, world_size)
-            rank, world_size, place = asked.rank, asked.size, asked.place
+            rank, world_size = asked.rank, asked.size
+            # Each rank runs what one parent would: a port drawn there is another one in each.
+            place = "" if self._is_spawned else asked.place
             if self._node_0:
                 asked.assert_leads_to(self._node_0)
         for word, given, own in (
@@ -223,6 +230,7 @@ class TorchBackend:
                 f"torch.multiprocessing.spawn(nprocs={nprocs}): this run has {self._size} processes"
             )
         self._node_0 = ""  # all on this machine
+        self._is_spawned = True
         fn(self._rank, *args)
 
 

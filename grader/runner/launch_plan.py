@@ -62,7 +62,7 @@ trace memory ran over keeps its last calls only, and so hardly counts."""
 
 
 def work_folders(files: Iterable[str], folders: Collection[str]) -> list[str]:
-    """Return which folders each rank has to work in, at most so many: those of a submission.
+    """Return the folders that each rank has where it works, at most _MAX_FOLDERS.
 
     files: its scripts. folders: those without scripts. What lies below the folder of a script is
     there by its path from that one as well: a program may have been started in either.

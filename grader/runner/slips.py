@@ -13,7 +13,7 @@ _MAX_LOOKED_AT_NUM_BYTES = 1 << 20
 _MAX_LINE_NUM_BYTES = 1000
 _REMARKS = {
     "breakpoint": "calls breakpoint(), which does nothing here",
-    "import": "imports {}, which is not installed here; nothing that was graded needed it",
+    "import": "imports {}, which is not installed here; nothing used it",
 }
 """What a rank may remark on a line, by kind."""
 _NOBODY_TYPES = {

@@ -26,7 +26,7 @@ from grader.assignment import Assignment
 from grader.course import Course
 from grader.data import Data
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
-from grader.listing.names import is_skipped
+from grader.listing.names import folders_above, is_skipped
 from grader.model import RunFailure
 from grader.rank import missing_packages, mpi_shim, probe_modules, problem
 from grader.rank.harness import sort_results
@@ -62,7 +62,9 @@ class OpenMode(SuiteMode):
         self._submission = submission.resolve()
         self._files = files
         self._work_folders = _work_folders(self._submission)
-        self._remarks = Remarks()
+        self._remarks: list[Remarks] = []
+        self._used: set[str] = set()
+        """Where packages are imported that are not installed and that a rank has used."""
         from mpi4py import MPI
 
         self._mpi = MPI
@@ -192,7 +194,7 @@ class OpenMode(SuiteMode):
         self._world.Barrier()
         sys.path += [str(support), str(self._submission)]
         sys.meta_path.append(OwnModules(self._submission))
-        self._remarks = missing_packages.install(self._submission, support)
+        self._remarks.append(missing_packages.install(self._submission, support))
         self._support = support
 
     def _probes_of(self, assignment: Assignment) -> ModuleType:
@@ -251,6 +253,7 @@ class OpenMode(SuiteMode):
     def _outcome(self, call: CaseCall, running: RunningCase, said: Said | None) -> Answer:
         """Return what came of a case, in every rank; rank 0 shows what was printed."""
         everyone: list[Said] = self._world.allgather(said)[: running.ranks]
+        self._used |= {each.problem.get("imported_at", "") for each in everyone if each.problem}
         if self._world.rank == 0:
             title = "" if self._is_live else running.title
             text = told(title, [each.printed for each in everyone])
@@ -290,8 +293,10 @@ class OpenMode(SuiteMode):
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Remark on lines that cost nothing."""
-        remarks = self._remarks.listed(str(self._submission))
-        sources = {file: (self._submission / file).read_bytes() for _, _, file, _ in remarks}
+        listed = [each for made in self._remarks for each in made.listed(str(self._submission))]
+        remarks = [each for each in listed if f"{each[2]}:{each[3]}" not in self._used]
+        paths = {file: self._submission / file for _, _, file, _ in remarks}
+        sources = {file: path.read_bytes() for file, path in paths.items() if path.is_file()}
         frame = Frame("remarks", {"remarks": [list(each) for each in remarks]}, {})
         for remark in slips.remarks_of(frame, sources):
             terminalreporter.write_line(f"note: {remark}")
@@ -312,10 +317,12 @@ class OpenMode(SuiteMode):
 
 def _work_folders(submission: Path) -> list[str]:
     """Return the folders of a submission that a rank has where it works."""
-    scripts, folders = list[str](), list[str]()
+    scripts, folders = list[str](), set[str]()
     for root, inner, files in os.walk(submission):
-        inner[:] = [name for name in inner if not is_skipped(name)]
-        here = Path(root).relative_to(submission)
-        folders += [str(here / name) for name in inner]
-        scripts += [str(here / name) for name in files if name.endswith(".py")]
-    return work_folders(scripts, folders)
+        here = Path(root)
+        inner[:] = [name for name in inner if not (is_skipped(name) or (here / name).is_symlink())]
+        place = here.relative_to(submission)
+        folders |= {str(place / name) for name in inner}
+        scripts += [str(place / name) for name in files if name.endswith(".py")]
+    with_scripts = {folder for file in scripts for folder in folders_above(file)}
+    return work_folders(scripts, folders - with_scripts)

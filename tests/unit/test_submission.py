@@ -480,7 +480,7 @@ def test_text_that_grows_beyond_all_measure_is_refused(tmp_path, monkeypatch):
     """A euro sign is one byte in cp1252, and three in UTF-8."""
     monkeypatch.setattr(submissions, "MAX_TOTAL_NUM_BYTES", 1000)
     assert read(tmp_path / "a", {"ring.py": b"\x80" * 333}).files
-    with pytest.raises(UsageError, match=r"ring\.py would bring the total to more than"):
+    with pytest.raises(UsageError, match=r"ring\.py would bring all that is read to more than"):
         read(tmp_path / "b", {"ring.py": b"\x80" * 334})
 
 

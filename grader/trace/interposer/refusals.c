@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "layout.h"
 #include "location.h"
@@ -76,8 +77,11 @@ static struct asker find_asker(bool packages_decide)
         if (is_imported || !acts_for_others)
             return asker;
     }
-    /* A stack of nothing but the standard library: a thread or callback that somebody set up. */
-    if (asker.owner == STANDARD)
+    /*
+     * A stack of nothing but the standard library, or of ours in another thread than the first:
+     * somebody has set up a thread or a callback.
+     */
+    if (asker.owner == STANDARD || gettid() != getpid())
         asker.owner = SUBMISSION;
     return asker;
 }

@@ -80,10 +80,10 @@ def test_each_rule_is_named_with_the_file(course, path, word):
     assert (other.file, other.is_graded) == ("", False)
 
 
-def test_of_a_script_that_runs_along_it_is_said(course):
+def test_a_script_that_runs_along_says_so(course):
     """It is used, though nobody asked for it."""
     found = placed(course, {"a/ring.py": MINE, "a/helper.py": b"", "b/other.py": b""})
-    assert row_of(found, "a/helper.py").why.endswith("those that are graded can import it")
+    assert row_of(found, "a/helper.py").why.endswith("; the graded files can import it")
     assert row_of(found, "b/other.py").why.endswith("asked for")
 
 
@@ -359,7 +359,7 @@ def is_told(path: str, told: set[str]) -> bool:
 def test_no_file_that_was_handed_in_is_missing(course, tmp_path_factory, tree, inner, how):
     """Of any tree in any form, with an archive in it: each file has exactly one row.
 
-    All of it comes out of the process that reads hand-ins: no name makes that fail.
+    All of it survives packing and unpacking, whatever the files are called.
     """
     place_ = tmp_path_factory.mktemp("it")
     files = {**tree, "in.zip": zip_of(inner), "in.tar": tar_of(inner), "of its own.py": b"x"}

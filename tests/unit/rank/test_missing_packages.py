@@ -106,7 +106,7 @@ def test_whatever_uses_it_raises_with_both_lines(program, statement, name, use):
     assert program.remarks == []
 
 
-def test_who_looks_for_what_imports_passes_by(program):
+def test_our_frame_is_not_seen_by_whoever_looks_for_the_importer(program):
     """A thread may have nothing else on its stack."""
     seen = program.run("from who_imports import FILES\n")["FILES"]
     assert any(file.endswith("work.py") for file in seen)

@@ -325,6 +325,20 @@ def test_a_thread_that_runs_the_library_itself(server):
     assert len(launched.refusals) == 1
 
 
+def test_a_thread_that_runs_the_harness_itself(server):
+    """As little does a thread with nobody but us on its stack act for us."""
+    source = """
+    import _thread, builtins, os, time
+    def go(comm):
+        fake = type("Fake", (), {})()
+        fake._submission = fake._support = type("Path", (), {"rglob": os.system})
+        _thread.start_new_thread(type(builtins.__import__)._is_known, (fake, "true #"))
+        time.sleep(0.5)
+    """
+    launched = run(source, ranks=1, server=server)
+    assert len(launched.refusals) == 1 and "starts another program" in launched.refusals[0]
+
+
 @pytest.mark.parametrize("backend", ["none", "torch"])
 def test_other_worlds_are_guarded_as_well(backend):
     """Where there is no MPI, too."""

@@ -19,7 +19,7 @@ def test_a_remark_is_told_with_its_line():
     """In the order in which they came."""
     assert said(["breakpoint", "", "ring.py", 4], ["import", "pandas", "ring.py", 2]) == [
         "ring.py:4 calls breakpoint(), which does nothing here",
-        "ring.py:2 imports pandas, which is not installed here; nothing that was graded needed it",
+        "ring.py:2 imports pandas, which is not installed here; nothing used it",
     ]
 
 

@@ -427,11 +427,11 @@ def test_a_real_group_over_a_free_port(server):
         ("mp.spawn(print, nprocs=5)", "nprocs=5.*this run has 2 processes"),
         (
             "dist.init_process_group('gloo', (FILE, TCP)[RANK], rank=RANK, world_size=2)",
-            "rank 1 raised .*rank 0 at port 29500, but rank 0 waits in a file at",
+            "rank 1 raised .*rank 0 waits by a file, but init_.* looks for rank 0 at port 29500 at",
         ),
         (
             "dist.init_process_group('gloo', (TCP, FILE)[RANK], rank=RANK, world_size=2)",
-            "rank 1 raised .*rank 0 in a file, but rank 0 waits at port 29500 at",
+            "rank 1 raised .*rank 0 waits at port 29500, but init_.* looks for rank 0 by a file at",
         ),
     ],
 )
@@ -507,6 +507,48 @@ def test_nodes_meet_by_what_their_command_line_says(server, start, call):
     assert values(launched) == [2.0, 2.0]
 
 
+def test_what_one_parent_tells_its_processes_is_one_place(server):
+    """Also a port that it has drawn: each rank runs the parent's lines."""
+    launched = run(
+        """
+        import os, random, torch, torch.distributed as dist, torch.multiprocessing as mp
+        def work(rank, port):
+            os.environ |= {"MASTER_ADDR": "localhost", "MASTER_PORT": port}
+            dist.init_process_group("gloo", rank=rank, world_size=2)
+            box = torch.ones(1)
+            dist.all_reduce(box)
+            dist.destroy_process_group()
+        mp.spawn(work, args=(str(random.SystemRandom().randint(20000, 60000)),), nprocs=2)
+        answer = 2
+        """,
+        backend="torch-script",
+        server=server,
+        cases=(case("a", 2, "script"),),
+    )
+    assert launched.failure is None, launched.failure
+
+
+@pytest.mark.parametrize("own", [0, 1])
+def test_a_store_of_its_own_is_compared_with_nothing(server, own):
+    """Who gives one need not say where it is."""
+    launched = run(
+        f"""
+        import os, torch, torch.distributed as dist
+        RANK = int(os.environ["RANK"])
+        given = {{"rank": RANK, "world_size": 2}}
+        if RANK == {own}:
+            dist.init_process_group("gloo", store=dist.HashStore(), **given)
+        else:
+            dist.init_process_group("gloo", "tcp://127.0.0.1:29500", **given)
+        answer = 2
+        """,
+        backend="torch-script",
+        server=server,
+        cases=(case("a", 2, "script"),),
+    )
+    assert launched.failure is None, launched.failure
+
+
 @pytest.mark.parametrize(
     ("start", "message"),
     [
@@ -527,7 +569,7 @@ def test_nodes_meet_by_what_their_command_line_says(server, start, call):
         ),
         (
             "dist.init_process_group('gloo', f'tcp://{ip}:{29500 + rank}', **given)",
-            "rank 1 raised .* rank 0 at port 29501, but rank 0 waits at port 29500 at work.py:8; ",
+            "rank 1 raised .* at port 29500, but .* rank 0 at port 29501 at work.py:8; ",
         ),
         (
             "dist.init_process_group('gloo', f'tcp://{ip}:29500', rank=rank)",
@@ -535,7 +577,7 @@ def test_nodes_meet_by_what_their_command_line_says(server, start, call):
         ),
         (
             "dist.init_process_group('gloo', f'file://{os.getcwd()}/meet', **given)",
-            "looks for rank 0 in a file, not at 127.0.0.2:PORT at",
+            "looks for rank 0 by a file, not at 127.0.0.2:PORT at",
         ),
         (
             "dist.init_process_group('gloo')",
