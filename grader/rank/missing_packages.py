@@ -1,17 +1,18 @@
-"""Stands in for packages that are not installed, so that an import nothing uses costs nothing."""
+"""Stands in for what cannot be imported, so that an import which nothing uses costs nothing."""
 
 import builtins
+import contextlib
 import dis
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import CodeType, FrameType
-from typing import Any, NoReturn
+from types import CodeType, FrameType, SimpleNamespace
+from typing import Any, NamedTuple, NoReturn
 
 from . import frames
 from .remarks import Remarks
 
-_IMPORT_NAME = dis.opmap["IMPORT_NAME"]
+_IMPORT_NAME, _IMPORT_FROM = dis.opmap["IMPORT_NAME"], dis.opmap["IMPORT_FROM"]
 _USES = (
     *("call", "enter", "exit", "aenter", "aexit", "await", "iter", "next", "len", "contains"),
     *("getitem", "setitem", "reversed"),
@@ -25,15 +26,38 @@ _USES = (
 """The special methods by which Python uses an object without asking for an attribute."""
 
 
-class _StandIn:
-    """A package that is not installed, or a name in it: whatever uses it raises."""
+class _Failure(NamedTuple):
+    """An import that fails."""
 
-    _origin: tuple[str, str, int]
+    is_absent: bool
+    """Nothing of the package is installed."""
+    about: str
+    """The package; of one that is there, the last part of the module's name."""
+    message: str
+    file: str
+    line: int
+
+    @property
+    def remark(self) -> tuple[str, str, str, int]:
+        """Return what Remarks take."""
+        return ("import" if self.is_absent else "failed_import"), self.about, self.file, self.line
+
+    def error(self) -> ImportError:
+        """Return what Python has raised, with the line that imports."""
+        kind = ModuleNotFoundError if self.is_absent else ImportError
+        error = kind(self.message, name=self.about)
+        error.imported_at = f"{self.file}:{self.line}"  # type: ignore[attr-defined] # for problem.py
+        return error
+
+
+class _StandIn:
+    """What could not be imported, or a name in it: whatever uses it raises."""
+
+    _failure: _Failure
     _remarks: Remarks
 
-    def __init__(self, origin: tuple[str, str, int], remarks: Remarks) -> None:
-        """origin: the package, and the file and line that import it."""
-        vars(self).update(_origin=origin, _remarks=remarks)
+    def __init__(self, failure: _Failure, remarks: Remarks) -> None:
+        vars(self).update(_failure=failure, _remarks=remarks)
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("__") and name != "__version__":
@@ -41,11 +65,8 @@ class _StandIn:
         self._raise()
 
     def _raise(self, *_: object, **__: object) -> NoReturn:
-        package, file, line = self._origin
-        self._remarks.take_back("import", package, file, line)
-        raise ModuleNotFoundError(
-            f"No module named {package!r}", name=package, path=f"{file}:{line}"
-        )
+        self._remarks.take_back(*self._failure.remark)
+        raise self._failure.error()
 
 
 for _use in _USES:
@@ -53,10 +74,10 @@ for _use in _USES:
 
 
 def install(submission: Path, support: Path) -> Remarks:
-    """Have import statements of a submission return stand-ins; return where these are remarked.
+    """Have import statements of a submission that fail return stand-ins; return their remarks.
 
-    Only where nothing around the statement expects that it fails, and only for packages that are
-    neither installed nor the name of a file or folder in submission or support.
+    Only where nothing around the statement expects that it fails, and only for what is no file or
+    folder in submission or support.
     """
     remarks = Remarks()
     builtins.__import__ = _Import(submission, support, remarks)
@@ -82,26 +103,54 @@ class _Import:
         fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> Any:
-        """Do what Python's own does; return a stand-in where it finds no such package."""
+        """Do what Python's own does; return stand-ins for what it does not find."""
+        names, frame = fromlist or (), sys._getframe(1)
         try:
-            return self._import(name, globals, locals, fromlist or (), level)
-        except ModuleNotFoundError as error:
-            package, *inner = name.split(".")
-            frame = sys._getframe(1)
-            is_whole = error.name == package and level == 0 and "*" not in (fromlist or ())
-            if not is_whole or self._is_known(package) or not self._is_unguarded_import(frame):
+            module = self._import(name, globals, locals, names, level)
+            message = self._missing_name(module, names) if names and self._is_theirs(frame) else ""
+            is_absent = False
+        except ImportError as error:
+            message = str(error)
+            is_absent = isinstance(error, ModuleNotFoundError) and error.name == _package(name)
+            if not self._may_stand_in(frame, name, names, level):
                 raise
-        origin = (package, frame.f_code.co_filename, frame.f_lineno)
-        self._remarks.add("import", *origin)
-        made = [_StandIn(origin, self._remarks) for _ in (package, *inner)]
-        for outer, part, module in zip(made, inner, made[1:], strict=False):
-            vars(outer)[part] = module
-        vars(made[-1]).update((part, _StandIn(origin, self._remarks)) for part in fromlist or ())
-        return made[-1 if fromlist else 0]
+        if not message or not self._may_stand_in(frame, name, names, level):
+            return module
+        about = _package(name) if is_absent else name.rpartition(".")[2]
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        failure = _Failure(is_absent, about, message, file, line)
+        self._remarks.add(*failure.remark)
+        if names:
+            return SimpleNamespace(**{each: self._named(name, each, failure) for each in names})
+        if _package(name) in sys.modules and not _is_renamed(frame):
+            return sys.modules[_package(name)]
+        made = [_StandIn(failure, self._remarks) for _ in name.split(".")]
+        for outer, part, inner in zip(made, name.split(".")[1:], made[1:], strict=False):
+            vars(outer)[part] = inner
+        return made[0]
 
-    def _is_known(self, package: str) -> bool:
-        """Return whether a name is the standard library's, or that of a file that was given."""
-        return package in sys.stdlib_module_names or any(
+    def _missing_name(self, module: Any, names: Sequence[str]) -> str:
+        """Return what Python says of the first name that a module does not have; empty if none."""
+        own = getattr(module, "__name__", "")
+        for each in names:
+            is_there = each == "*" or hasattr(module, each) or f"{own}.{each}" in sys.modules
+            if not is_there:
+                return f"cannot import name {each!r} from {own!r}"
+        return ""
+
+    def _named(self, name: str, each: str, failure: _Failure) -> Any:
+        """Return what a module has under a name, else a stand-in."""
+        with contextlib.suppress(ImportError, AttributeError):
+            return getattr(self._import(name, None, None, (each,)), each)
+        return _StandIn(failure, self._remarks)
+
+    def _may_stand_in(self, frame: FrameType, name: str, names: Sequence[str], level: int) -> bool:
+        is_whole = level == 0 and "*" not in names
+        return is_whole and self._is_unguarded_import(frame) and not self._is_given(_package(name))
+
+    def _is_given(self, package: str) -> bool:
+        """Return whether a name is that of a file or folder that was handed in, or given."""
+        return any(
             path.stem == package
             for folder in (self._submission, self._support)
             for path in folder.rglob(f"{package}*")
@@ -130,6 +179,16 @@ class _Import:
 _Import.__call__.__code__ = _Import.__call__.__code__.replace(
     co_filename="<frozen importlib._bootstrap>"
 )
+
+
+def _package(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _is_renamed(frame: FrameType) -> bool:
+    """Return whether a statement is `import a.b as c`, which takes b from a next."""
+    following = frame.f_code.co_code[frame.f_lasti + 2 :]
+    return bool(following) and following[0] == _IMPORT_FROM
 
 
 def _is_guarded(code: CodeType, instruction: int) -> bool:

@@ -28,7 +28,7 @@ def describe(
     file, line, source: the student's innermost line, or the one that is no valid Python. called:
     the function that raised. traceback: the frames from the student's first one on. command: what a
     script was started as. said: the line that argparse ends a program with. imported_at: the line
-    that imports a package which is not installed, where another one uses it. missing, there: the
+    of the import that fails, where another line uses what it imports. missing, there: the
     relative path of a file that is not there, and what the working folder holds.
     submission, support: the folders of the student's files and of those given beside them.
     command: the words that the student's script was started with; empty where it was imported.
@@ -97,10 +97,11 @@ def _missing_file(error: BaseException) -> dict[str, Any]:
 
 
 def _imported_at(error: BaseException) -> str:
-    """Return where the package was imported that a stand-in was used of; see missing_packages."""
+    """Return the line of the import whose stand-in was used; see missing_packages."""
     with contextlib.suppress(Exception):  # their own class may answer with anything
-        if isinstance(error, ModuleNotFoundError) and type(error.path) is str:
-            return error.path
+        imported_at = getattr(error, "imported_at", "")
+        if isinstance(error, ImportError) and type(imported_at) is str:
+            return imported_at
     return ""
 
 

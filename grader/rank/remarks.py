@@ -8,7 +8,7 @@ class Remarks:
         self._found: dict[tuple[str, str, str, int], None] = {}
 
     def add(self, kind: str, about: str, file: str, line: int) -> None:
-        """Keep a remark. kind: `import` or `breakpoint`; about: of an import, the package."""
+        """Keep a remark. kind: `import`, `failed_import` or `breakpoint`; about: the module."""
         self._found[kind, about, file, line] = None
 
     def take_back(self, kind: str, about: str, file: str, line: int) -> None:

@@ -14,6 +14,7 @@ _MAX_LINE_NUM_BYTES = 1000
 _REMARKS = {
     "breakpoint": "calls breakpoint(), which does nothing here",
     "import": "imports {}, which is not installed here; nothing used it",
+    "failed_import": "has an import of {} that fails here; nothing used it",
 }
 """What a rank may remark on a line, by kind."""
 _NOBODY_TYPES = {
@@ -33,11 +34,11 @@ def told(rank: int, values: Mapping[str, Any]) -> str:
     file, line = text_of(values, "file"), values.get("line")
     where = f"rank {rank}: {file}:{line}" if file and type(line) is int else ""
     if imported_at := text_of(values, "imported_at"):
+        user = where or f"rank {rank}: the graded code"
+        if name != "ModuleNotFoundError":
+            return f"{user} uses what {imported_at} imports, which fails here: {message}"
         package = message.partition("'")[2].partition("'")[0]
-        return (
-            f"{where or f'rank {rank}: the graded code'} uses {package}, which is not installed "
-            f"here and which {imported_at} imports"
-        )
+        return f"{user} uses {package}, which is not installed here and which {imported_at} imports"
     if where and (name, message) in _NOBODY_TYPES:
         return f"{where} {_NOBODY_TYPES[name, message]}"
     if where and (missing := text_of(values, "missing")):

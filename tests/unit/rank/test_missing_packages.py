@@ -162,9 +162,6 @@ def test_who_handles_the_missing_package_goes_on_doing_so(program, source):
         "from not_installed import *",
         "from . import not_installed",
         "from .not_installed import name",
-        "from json import not_in_there",
-        "import json.not_in_there",
-        "import winreg",
         "import twice_there",
         "import mine.not_there",
         "from mine import not_there",
@@ -172,21 +169,72 @@ def test_who_handles_the_missing_package_goes_on_doing_so(program, source):
     ],
 )
 def test_everything_else_raises_as_it_did(program, source):
-    """What is installed, the standard library's, handed in or given; what is no statement."""
+    """What is handed in or given, and what is no statement of its own."""
     told = program.problem(source)
     assert told["type"] in ("ImportError", "ModuleNotFoundError")
     assert told["imported_at"] == ""
     assert program.remarks == []
 
 
-def test_a_library_that_fails_to_import_something_is_not_helped(program, tmp_path, monkeypatch):
-    """A half-imported one would fail anywhere."""
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "broken_library.py").write_text("import not_installed")
-    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path / "site")])
-    told = program.problem("import broken_library")
-    assert told["message"] == "No module named 'not_installed'"
-    assert told["imported_at"] == ""
+FAILING = [
+    ("from json import not_in_there", "not_in_there", "json", "cannot import name 'not_in_there'"),
+    ("from json import loads, absent as n", "n", "json", "cannot import name 'absent' from 'json'"),
+    ("from json.absent import n", "n", "absent", "No module named 'json.absent'"),
+    ("from xml.etree import absent", "absent", "etree", "cannot import name 'absent'"),
+    ("import json.absent as n", "n", "absent", "No module named 'json.absent'"),
+    ("import winreg", "winreg", "winreg", "No module named 'winreg'"),
+    ("import broken_library", "broken_library", "broken_library", "named 'not_installed'"),
+    ("from broken_library.b import n", "n", "b", "No module named 'not_installed'"),
+    ("from half_broken import plots, core", "plots", "half_broken", "named 'not_installed'"),
+]
+
+
+@pytest.fixture
+def libraries(tmp_path, monkeypatch):
+    """Installed ones, of which something fails."""
+    root = tmp_path / "site"
+    (root / "half_broken").mkdir(parents=True)
+    (root / "broken_library.py").write_text("import not_installed")
+    (root / "half_broken" / "__init__.py").write_text("")
+    (root / "half_broken" / "core.py").write_text("VALUE = 3")
+    (root / "half_broken" / "plots.py").write_text("import not_installed")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(root)])
+
+
+@pytest.mark.usefixtures("libraries")
+@pytest.mark.parametrize(("statement", "name", "about", "message"), FAILING)
+def test_an_import_that_fails_otherwise_is_remarked_if_nothing_uses_it(
+    program, statement, name, about, message
+):
+    """A name that is gone, a part that was not installed, a library that lacks another one."""
+    program.run(f"{statement}\nanswer = 3\n")
+    kind = "import" if about == "winreg" else "failed_import"
+    assert program.remarks == [(kind, about, "work.py", 1)]
+
+
+@pytest.mark.usefixtures("libraries")
+@pytest.mark.parametrize(("statement", "name", "about", "message"), FAILING)
+def test_what_uses_it_raises_what_python_has_said(program, statement, name, about, message):
+    """And says which line imports it."""
+    told = program.problem(f"{statement}\n\n{name}.attribute\n")
+    assert message in told["message"]
+    assert (told["file"], told["line"], told["imported_at"]) == ("work.py", 3, "work.py:1")
+    assert program.remarks == []
+
+
+@pytest.mark.usefixtures("libraries")
+def test_what_is_there_of_a_library_stays(program):
+    """Beside what is not."""
+    found = program.run(
+        """
+        import json.absent
+        from json import loads, absent
+        from half_broken import core, plots
+        answer = loads("3") + core.VALUE + json.loads("1")
+        """
+    )
+    assert found["answer"] == 7
+    assert len(program.remarks) == 3
 
 
 def test_libraries_may_look_for_special_names(program):

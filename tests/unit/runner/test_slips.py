@@ -21,6 +21,24 @@ def test_a_remark_is_told_with_its_line():
         "ring.py:4 calls breakpoint(), which does nothing here",
         "ring.py:2 imports pandas, which is not installed here; nothing used it",
     ]
+    assert said(["failed_import", "numpy", "ring.py", 1]) == [
+        "ring.py:1 has an import of numpy that fails here; nothing used it"
+    ]
+
+
+def test_the_use_of_an_import_that_failed_is_told_with_both_lines():
+    """And with what Python said of it."""
+    problem = {
+        "type": "ImportError",
+        "message": "cannot import name 'Mapping' from 'collections'",
+        "file": "ring.py",
+        "line": 9,
+        "imported_at": "ring.py:2",
+    }
+    assert told(1, problem) == (
+        "rank 1: ring.py:9 uses what ring.py:2 imports, which fails here: "
+        "cannot import name 'Mapping' from 'collections'"
+    )
 
 
 @pytest.mark.parametrize(
