@@ -9,7 +9,7 @@ from grader.assignment import Assignment, Part
 from grader.errors import GraderError, GradingLost
 from grader.feedback import Feedback
 from grader.model import PartResult, TestResult, Verdict
-from grader.placement.recognition import missing_text
+from grader.placement.recognition import missing_text, unused_text
 from grader.placement.table import Placement
 from grader.points import total, written
 from grader.runner.launch_plan import Limits
@@ -125,6 +125,8 @@ def _grade_once(
     result = _part_result(
         part, found.tests, found.num_launches, time.monotonic() - started_s, problem
     )
+    if result.verdict is Verdict.NOT_ATTEMPTED and (unused := unused_text(placement, part)):
+        result = replace(result, message=f"{result.message}; {unused}")
     notes = tuple(
         f"{refusal}; this was refused and the program went on: a person should look at it"
         for refusal in found.refusals[:1]

@@ -80,6 +80,8 @@ def _alike(path: str, name: str) -> Rule | None:
     whole = "".join([*folders, stem])  # also part1_main.py
     is_in_place = folders_there[len(folders_there) - len(folders) :] == folders
     wanted = [whole, stem] if is_in_place and folders else [whole]
+    if folders and stem == "main":
+        wanted.append("".join(folders))  # also part1.py
     rules = [_rule_of_words(words, letters, each) for each in wanted if each in "".join(letters)]
     return min((rule for rule in rules if rule is not None), default=None)
 

@@ -119,6 +119,19 @@ def missing_text(placement: Placement, part: Part, file: str) -> str:
     return f"{names} was not handed in; is {meant} meant to be {file}? Then rename it"
 
 
+def unused_text(placement: Placement, part: Part) -> str:
+    """Return which file may hold the work where that of a part is the unchanged template."""
+    names = names_of(placement.assignment)
+    files = placement.submission.files
+    for file in part.files:
+        if not placement.is_template(file):
+            continue
+        for path in _shown(placement.submission)[:_MAX_LOOKED_INTO]:
+            if _defines(files.get(path, b""), part) and not counts_for(path, names):
+                return f"{path} defines {_called(part)}: if that is your solution, name it {file}"
+    return ""
+
+
 def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
     """Return what there is instead of any file of any assignment, and what may have been meant."""
     found = _shown(submission)

@@ -110,7 +110,7 @@ class Placement:
         root = next((_root(path, file) for file, path in own.items()), "")
         found = self._scripts.beside(root, own.values()) | own
         for file, path in self.chosen.items():
-            if file not in found or self._is_template(file, found[file]):
+            if file not in found or self._is_unchanged(file, found[file]):
                 found[file] = path
         elsewhere = [_root(path, file) for file, path in self.chosen.items()]
         found |= self._scripts.from_elsewhere(found, [root, *elsewhere])
@@ -158,7 +158,11 @@ class Placement:
         content = self.submission.files.get(row.path)
         return content is not None and content != self.files[row.file]
 
-    def _is_template(self, file: str, path: str) -> bool:
+    def is_template(self, file: str) -> bool:
+        """Return whether what is graded as a file is the unchanged template."""
+        return file in self.chosen and self._is_unchanged(file, self.chosen[file])
+
+    def _is_unchanged(self, file: str, path: str) -> bool:
         return _is_code(self.submission.files[path], self._templates.get(file))
 
     @cached_property

@@ -122,7 +122,8 @@ def test_names_of_other_files(path):
         ("mypart1/main.py", None),
         ("part1/old/main.py", None),
         ("part1/main_isend.py", None),
-        ("part1.py", None),
+        ("part1.py", SPELT),
+        ("hw/Part-1 (1).py", ADDED),
     ],
 )
 def test_a_file_in_a_folder_of_the_assignment(path, rule):

@@ -12,7 +12,13 @@ from grader.assignment import Assignment, Part
 from grader.courses import bundled, find_courses
 from grader.errors import GraderError, UsageError
 from grader.model import Verdict
-from grader.placement.recognition import meant_by, missing_text, recognise, require_likely
+from grader.placement.recognition import (
+    meant_by,
+    missing_text,
+    recognise,
+    require_likely,
+    unused_text,
+)
 from grader.placement.table import place
 from grader.settings import Settings
 
@@ -226,6 +232,24 @@ def test_where_two_parts_call_one_function_the_nearer_name_decides():
     files = dict.fromkeys(("my_ring_mine.py", "allreduces.py"), b"def average(): ...")
     found = meant_by(submissions.of_files("it", files), same)
     assert found == {"allreduce.py": "allreduces.py", "ring.py": "my_ring_mine.py"}
+
+
+def test_beside_an_unchanged_template_the_file_that_may_hold_the_work_is_named():
+    """Not where the template was changed, nor a file that counts for another part."""
+    placed = bundled().load("psgd_hogwild")
+    part = next(each for each in placed.parts if each.name == "psgd")
+    template = (placed.template / "psgd.py").read_bytes()
+    work = (placed.reference / "psgd.py").read_bytes()
+
+    def told(**files: bytes) -> str:
+        named = {f"{name}.py": content for name, content in files.items()}
+        return unused_text(place(submissions.of_files("it", named), placed), part)
+
+    found = told(psgd=template, psgd_backup=work)
+    assert found == "psgd_backup.py defines psgd: if that is your solution, name it psgd.py"
+    assert told(psgd=b"x = 1", psgd_backup=work) == ""
+    assert told(psgd=template, hogwild=work) == ""
+    assert told(psgd=template, psgd_backup=b"psgd = 3") == ""
 
 
 def test_the_sentence_about_a_missing_file_names_the_file_and_what_to_call_it():
