@@ -21,7 +21,7 @@ import one_node_slurm
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-LIMIT_S = 300
+LIMIT_S = 900
 ROSTER = """\
 id,name,moodle,group
 anna,Anna A,1,

@@ -15,7 +15,7 @@ import pytest
 from docker.errors import DockerException
 from this_checkout import IMAGE, ROOT
 
-LIMIT_S = 300
+LIMIT_S = 900
 HARDENED = (
     *("--network", "none", "--init", "--read-only", "--shm-size", "256m"),
     *("--tmpfs", "/tmp:rw,nosuid,nodev,noexec,size=64m,nr_inodes=4096,mode=1777"),

@@ -11,7 +11,7 @@ from this_checkout import ENGINE_IMAGE, GRADE, ROOT, TAG
 from grader.authoring import skeleton
 
 COURSE_IMAGE, LEAK_IMAGE = f"grader-test-course-{TAG}", f"grader-test-leak-{TAG}"
-LIMIT_S = 300
+LIMIT_S = 900
 
 
 def grade(*arguments):

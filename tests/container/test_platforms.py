@@ -238,12 +238,21 @@ class Machine:
         return done.exit_code, done.output.decode()
 
     def shell(self, commands: str) -> str:
-        """Run commands in its folder of the platform; return what they print."""
+        """Run commands in its folder of the platform; return what they print.
+
+        On a busy machine the engine may lose what a short program prints: it is read again.
+        """
+        kept = f"exec > /tmp/printed 2>&1\n{commands}"
         done = self.container.exec_run(
-            ["bash", "-euc", commands], workdir=self.platform.folder, user="root"
+            ["bash", "-euc", kept], workdir=self.platform.folder, user="root"
         )
-        assert done.exit_code == 0, done.output.decode()
-        return done.output.decode()
+        for _ in range(10):
+            read = self.container.exec_run(["sh", "-c", "cat /tmp/printed; echo END"], user="root")
+            printed, end, _ = read.output.decode().rpartition("END\n")
+            if end:
+                break
+        assert end and done.exit_code == 0, printed
+        return printed
 
     def result(self) -> str:
         """Return the text of its result; empty without one."""

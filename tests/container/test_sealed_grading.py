@@ -22,7 +22,7 @@ from grader.container.engine import CLIENT_LABEL, name_of_client
 ASSIGNMENTS = sorted(file.parent.name for file in ROOT.glob("tests/suites/*/assignment.toml"))
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
-LIMIT_S = 300
+LIMIT_S = 900
 ONE_PART = ("--part", "ring_allreduce", "--json", "-")
 
 

@@ -16,7 +16,7 @@ from docker.errors import DockerException
 from this_checkout import GRADE, IMAGE, ROOT
 
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
-LIMIT_S = 300
+LIMIT_S = 900
 CAPABILITIES = "--cap-drop ALL --cap-add SETUID --cap-add SETGID --cap-add KILL"
 FLAGS = {
     "--tmpfs /tmp:rw,noexec,nosuid,nodev",

@@ -21,7 +21,7 @@ REFERENCE = ROOT / "reference" / "mpi_sgd"
 DEADLOCK = ROOT / "tests/submissions/deadlock/mpi_sgd/ring_receives_from_the_wrong_side"
 TWO = ("--isolation", "two-containers")
 RING = ("--part", "ring_allreduce")
-LIMIT_S = 300
+LIMIT_S = 900
 
 
 @pytest.fixture(scope="module")
