@@ -269,7 +269,8 @@ def _launcher(settings: Settings, server: ForkServer) -> Launcher:
         uid = next(uids) if settings.sealed else None
         if settings.on_launched is None:
             return with_judging(plan, uid)
-        launched = with_judging(replace(plan, keeps_traces=True), uid)
+        allowance = replace(plan.allowance, keeps_traces=True)
+        launched = with_judging(replace(plan, allowance=allowance), uid)
         settings.on_launched(plan, launched)
         return launched
 

@@ -46,6 +46,14 @@ def launch(
     Raises GraderError when the machine cannot start them twice in a row, GradingLost when nothing
     can be started here any more.
     """
+    started_s = time.monotonic()
+    launched = _launch_until_given_enough(plan, server, uid, beat)
+    return replace(launched, wall_time_s=time.monotonic() - started_s)
+
+
+def _launch_until_given_enough(
+    plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat
+) -> LaunchResult:
     launched = _launch(plan, server, uid, beat)
     if not launched.is_starved:
         return launched
@@ -102,7 +110,7 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Be
         failure, is_starved = None, False
         try:
             run.begin()
-            until_s = time.monotonic() + limits.launch_s
+            until_s = time.monotonic() + plan.allowance.time_s
             for case in plan.cases:
                 if time.monotonic() > until_s:
                     break
@@ -119,11 +127,11 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Be
         return LaunchResult(
             tuple(outcomes),
             failure,
-            tails,
-            refusals,
-            is_out_of_time,
-            is_starved,
-            traces,
+            output_tails=tails,
+            refusals=refusals,
+            is_out_of_time=is_out_of_time,
+            is_starved=is_starved,
+            traces=traces,
             remarks=tuple(run.remarks),
         )
 

@@ -19,8 +19,6 @@ class Limits:
     """From mpirun to the last rank's first word; exceeding it is the machine's fault."""
     case_s: float = 10.0
     """Of what the machine gives the ranks: what others have of it does not count."""
-    launch_s: float = float("inf")
-    """By the clock, after which no other case of a launch begins."""
     part_s: float = 1800.0
     """By the clock, for all launches of a part together: then it starts no ranks any more. Our own
     solutions take a minute at most, so that a busy machine does not matter."""
@@ -61,6 +59,18 @@ A submission that sends the arrays of our cases element by element makes a milli
 trace memory ran over keeps its last calls only, and so hardly counts."""
 
 
+@dataclass(frozen=True)
+class LaunchAllowance:
+    """What earlier launches of a part have left for one, and what is to be kept of it."""
+
+    time_s: float = float("inf")
+    """By the clock, after which no other case of the launch begins."""
+    trace_num_bytes: int = MOST_TRACE_NUM_BYTES
+    """Of the calls of all cases that are kept; a case that makes more has no outcome."""
+    keeps_traces: bool = False
+    """Bring back what was seen of every case, also of one that has no outcome."""
+
+
 def work_folders(files: Iterable[str], folders: Collection[str]) -> list[str]:
     """Return the folders that each rank has where it works, at most _MAX_FOLDERS.
 
@@ -95,8 +105,6 @@ class LaunchPlan:
     submission: Mapping[str, bytes]
     support: Mapping[str, bytes]
     limits: Limits = field(default_factory=Limits)
-    most_trace_num_bytes: int = MOST_TRACE_NUM_BYTES
-    """Of the calls of all cases that are kept; a case that makes more has no outcome."""
     guarded: bool = True
     """Refuse ways around MPI and torch; not where we try out ourselves what a rank may do."""
     confined: bool = True
@@ -105,8 +113,8 @@ class LaunchPlan:
     """Allow MPI's windows, for which ranks share a folder."""
     folders: tuple[str, ...] = ()
     """Of the submission, those without files."""
-    keeps_traces: bool = False
-    """Bring back what was seen of every case, also of one that has no outcome."""
+    allowance: LaunchAllowance = field(default_factory=LaunchAllowance)
+    """All else says what is run, and what comes of it follows from that."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for more ranks than there are users for."""
@@ -137,6 +145,8 @@ class LaunchResult:
     """A RunFailure in here is the case's alone: an answer of the wrong form, or too many calls."""
     failure: RunFailure | None
     """Why the run ended early; the cases after the outcomes have no answer."""
+    wall_time_s: float = 0.0
+    """From its start to its end, also of one that was repeated."""
     output_tails: Sequence[str] = ()
     """The last lines that each rank printed."""
     refusals: Sequence[str] = ()

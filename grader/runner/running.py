@@ -59,7 +59,7 @@ class Run:
         self.remarks: dict[str, None] = {}
         """On lines of the submission, in sentences."""
         self._student_has_run = False
-        self._trace_num_bytes_left = plan.most_trace_num_bytes
+        self._trace_num_bytes_left = plan.allowance.trace_num_bytes
         self._is_mpi = plan.backend.startswith("mpi")
         self._student_calls = StudentCalls(standalone=plan.standalone, is_mpi=self._is_mpi)
 
@@ -107,7 +107,8 @@ class Run:
             is_mpi=self._is_mpi,
             starts_mpi=plan.standalone,
         )
-        most = plan.most_trace_num_bytes if plan.keeps_traces else 0
+        allowance = plan.allowance
+        most = allowance.trace_num_bytes if allowance.keeps_traces else 0
         self.traces = CaseTraces(self._watch.trace, phases, most_num_bytes=most)
 
     def answer(

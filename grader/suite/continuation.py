@@ -1,6 +1,5 @@
 """Puts cases to ranks so that a case that ends its run costs no other: the rest goes on afresh."""
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
@@ -189,7 +188,6 @@ class Answers(Sequence[Answer]):
     def _put_to_ranks(self) -> RunFailure | None:
         """Put the cases that are left to ranks, up to the first that ends its run; return why."""
         asked = self._left
-        started_s = time.monotonic()
         launched = self._start([self._calls[index] for index in asked])
         self._left = []
         self._is_starved = (
@@ -210,8 +208,8 @@ class Answers(Sequence[Answer]):
         num_answered = len(launched.outcomes)
         failed = asked[num_answered]
         if not self._injects_faults:
-            wall_time_s = time.monotonic() - started_s
-            budget.charge(launched.failure, self._ranks, wall_time_s, has_answers=has_answers)
+            time_s = launched.wall_time_s
+            budget.charge(launched.failure, self._ranks, time_s, has_answers=has_answers)
         told = _told(launched.failure, budget)
         self._answers[failed] = naming(told, self._cases[failed], self._ranks)
         if self._cases[failed].subject and not self._is_starved and not self._injects_faults:

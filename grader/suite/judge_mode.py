@@ -1,6 +1,5 @@
 """The suite in the judge: `run` starts mpirun, and each test's exception becomes a verdict."""
 
-import time
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,12 @@ import pytest
 from grader.errors import GradingLost
 from grader.journal import Finished, Step
 from grader.model import RunFailure, TestResult, Verdict
-from grader.runner.launch_plan import MOST_TRACE_NUM_BYTES, LaunchPlan, LaunchResult
+from grader.runner.launch_plan import (
+    MOST_TRACE_NUM_BYTES,
+    LaunchAllowance,
+    LaunchPlan,
+    LaunchResult,
+)
 from grader.runner.slips import MAX_REMARKS
 from grader.suite.case import Case
 from grader.suite.case_evidence import EvidenceCollector
@@ -117,11 +121,9 @@ class JudgeMode(SuiteMode):
 
     def _start(self, plan: LaunchPlan, item: pytest.Item) -> LaunchResult:
         self._settings.on_position(Position(len(self._ended), len(self._tests), plan.ranks))
-        limits = replace(plan.limits, launch_s=self._time.left_s)
-        started_s = time.monotonic()
-        left = self._trace_num_bytes_left
-        launched = self._context.launch(replace(plan, limits=limits, most_trace_num_bytes=left))
-        self._time.charge(launched, words(function_of(item)), time.monotonic() - started_s)
+        allowance = LaunchAllowance(self._time.left_s, self._trace_num_bytes_left)
+        launched = self._context.launch(replace(plan, allowance=allowance))
+        self._time.charge(launched, words(function_of(item)))
         self._trace_num_bytes_left -= launched.trace_num_bytes
         self.num_launches += 1
         if launched.failure is None or launched.failure.message not in launched.refusals:

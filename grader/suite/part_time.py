@@ -25,9 +25,9 @@ class PartTime:
         """Return what further launches may take."""
         return self.limit_s - sum(self.used_s.values()) - self.starved_s
 
-    def charge(self, launched: LaunchResult, test: str, wall_time_s: float) -> None:
+    def charge(self, launched: LaunchResult, test: str) -> None:
         """Count a launch that a test has asked for."""
-        failure = launched.failure
+        failure, wall_time_s = launched.failure, launched.wall_time_s
         if failure is not None and failure.verdict is Verdict.JUDGE_ERROR:
             self.starved_s += wall_time_s
         else:

@@ -12,6 +12,7 @@ from grader.runner.launch import launch
 from grader.runner.launch_plan import (
     MOST_TRACE_NUM_BYTES,
     CaseCall,
+    LaunchAllowance,
     LaunchPlan,
     LaunchResult,
     Limits,
@@ -99,8 +100,7 @@ def run(
         guarded=guarded,
         confined=confined,
         windows=windows,
-        most_trace_num_bytes=most_trace_num_bytes,
-        keeps_traces=keeps_traces,
+        allowance=LaunchAllowance(trace_num_bytes=most_trace_num_bytes, keeps_traces=keeps_traces),
     )
     if server is not None:
         return launch(plan, server, uid=uid)

@@ -1,7 +1,6 @@
 """A suite in the judge: which exception becomes which verdict, and what is paid."""
 
 import textwrap
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -123,8 +122,7 @@ def test_a_part_takes_no_longer_than_its_time(tmp_path):
     """What a right but slow submission has come to by then is paid; the rest says why it is not."""
 
     def slow(plan):
-        time.sleep(0.3)
-        return echo(plan)
+        return replace(echo(plan), wall_time_s=0.3)
 
     body = """
         @points(1)
@@ -627,9 +625,8 @@ def test_what_was_refused_to_ranks_that_went_on_is_kept(tmp_path):
 
     def launch(plan):
         if plan.ranks == 3:
-            return LaunchResult(
-                (), RunFailure(Verdict.RULE_VIOLATION, "rank 1: x"), (), ("rank 1: x",)
-            )
+            failure = RunFailure(Verdict.RULE_VIOLATION, "rank 1: x")
+            return LaunchResult((), failure, refusals=("rank 1: x",))
         return replace(echo(plan), refusals=(said,))
 
     body = """
