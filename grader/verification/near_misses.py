@@ -1,12 +1,13 @@
 """Near misses: a solution whose numbers are slightly wrong, made from the right one."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from grader.model import Outcome
+from grader.recording.plan_key import plan_key
 from grader.runner.launch_plan import LaunchPlan, LaunchResult
 
 Launcher = Callable[[LaunchPlan], LaunchResult]
@@ -17,15 +18,11 @@ class Recording:
     """A launcher that starts ranks once for each plan, and then gives the same answers again."""
 
     inner: Launcher
-    _launched: dict[Hashable, LaunchResult] = field(default_factory=dict, init=False)
+    _launched: dict[str, LaunchResult] = field(default_factory=dict, init=False)
 
     def launch(self, plan: LaunchPlan) -> LaunchResult:
         """Put a plan to ranks, unless one like it has been."""
-        cases = tuple(
-            (case.label, case.probe, case.synchronous_sends, case.message_fault)
-            for case in plan.cases
-        )
-        key = (plan.ranks, plan.backend, plan.standalone, cases)
+        key = plan_key(plan)
         if key not in self._launched:
             self._launched[key] = self.inner(plan)
         return self._launched[key]

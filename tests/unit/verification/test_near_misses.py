@@ -1,11 +1,9 @@
 """Near misses change the floating-point numbers of one result and nothing else."""
 
-from types import SimpleNamespace
-
 import numpy as np
 
 from grader.model import Outcome, RunFailure, Verdict
-from grader.runner.launch_plan import LaunchResult
+from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult
 from grader.trace.calls import Trace
 from grader.verification.near_misses import NearMiss, Recording
 
@@ -20,8 +18,17 @@ RESULTS = {
 
 
 def plan(ranks=1, label="a case"):
-    case = SimpleNamespace(label=label, probe="f", synchronous_sends=False, message_fault=None)
-    return SimpleNamespace(ranks=ranks, backend="mpi", standalone=False, cases=(case,))
+    case = CaseCall(label, "f", synchronous_sends=False, inputs=({},), expected=({},))
+    return LaunchPlan(
+        ranks=ranks,
+        cases=(case,),
+        probes={},
+        backend="mpi",
+        standalone=False,
+        entry="f()",
+        submission={},
+        support={},
+    )
 
 
 class Ranks:

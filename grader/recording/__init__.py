@@ -1,0 +1,1 @@
+"""What ranks did, kept so that it can be judged without them."""

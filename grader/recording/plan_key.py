@@ -1,0 +1,77 @@
+"""The key of a plan: equal for two plans exactly when ranks would be asked for the same."""
+
+import ast
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from grader.runner.launch_plan import LaunchPlan
+
+NOT_IN_KEY = frozenset({"allowance", "start_s", "case_s", "part_s"})
+"""Fields that say how long is waited, not what for; the judge of a recording applies them."""
+_SOURCES = ("probes", "support")
+"""Fields that hold the course's own code, in which comments do not count."""
+_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def plan_key(plan: LaunchPlan) -> str:
+    """Return the key of a plan, 64 hexadecimal digits.
+
+    The SHA-256 of all its fields but those of NOT_IN_KEY. The course's scripts count by their
+    syntax trees without docstrings, the submission's by their bytes. Raises TypeError for a field
+    of a kind that is not known here.
+    """
+    digest = hashlib.sha256()
+    for piece in _pieces(plan):
+        digest.update(b"%d:" % len(piece) + piece)
+    return digest.hexdigest()
+
+
+def _pieces(value: Any) -> Iterator[bytes]:
+    """Yield the kind, the length and the content of a value, and of all values in it."""
+    if is_dataclass(value):
+        named = {field.name: getattr(value, field.name) for field in fields(value)}
+        yield type(value).__name__.encode()
+        for name in sorted(named.keys() - NOT_IN_KEY):
+            yield name.encode()
+            yield from _pieces(_code(named[name]) if name in _SOURCES else named[name])
+    elif isinstance(value, Mapping):
+        yield b"mapping %d" % len(value)
+        for name in sorted(value):
+            yield from _pieces(name)
+            yield from _pieces(value[name])
+    elif isinstance(value, np.ndarray):
+        if value.dtype.hasobject:
+            raise TypeError("an array of Python objects has no key")
+        yield f"array {value.dtype.str} {value.shape}".encode()
+        yield value.tobytes()
+    elif isinstance(value, bytes | str):
+        yield type(value).__name__.encode()
+        yield value if isinstance(value, bytes) else value.encode(errors="surrogatepass")
+    elif isinstance(value, Sequence):
+        yield b"sequence %d" % len(value)
+        for each in value:
+            yield from _pieces(each)
+    elif value is None or isinstance(value, bool | int | float | np.number):
+        yield f"{type(value).__name__} {value!r}".encode()
+    else:
+        raise TypeError(f"{type(value).__name__}, of which no key is made")
+
+
+def _code(sources: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
+    """Return scripts as their syntax trees, and other files as they are."""
+    return {
+        name: _syntax_tree(text) if isinstance(text, str) or name.endswith(".py") else text
+        for name, text in sources.items()
+    }
+
+
+def _syntax_tree(source: str | bytes) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)

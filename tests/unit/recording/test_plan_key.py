@@ -1,0 +1,129 @@
+"""Two plans have one key exactly when ranks would be asked for the same."""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grader.model import Array, MessageFault, Text
+from grader.recording.plan_key import NOT_IN_KEY, plan_key
+from grader.runner.launch_plan import CaseCall, LaunchAllowance, LaunchPlan, Limits
+
+PROBES = 'def probe(student):\n    """Calls it."""\n    return {}\n'
+PLAN = LaunchPlan(
+    ranks=3,
+    cases=(
+        CaseCall(
+            "length 5",
+            "probe",
+            False,
+            ({"data": np.arange(5.0), "lr": 0.1, "names": ["a", "b"], "more": {"n": None}},),
+            ({"value": Array("float64", (None, 2)), "said": Text()},),
+            MessageFault(rank=1, number=None),
+        ),
+    ),
+    probes={"__init__": PROBES},
+    backend="mpi",
+    standalone=False,
+    entry="ring(comm)",
+    submission={"ring.py": b"x = 1\n"},
+    support={"utils.py": b"y = 2\n", "data.csv": b"1,2\n"},
+)
+
+
+def other(value: Any) -> Any:
+    """Return a value of the same kind that is not equal to it."""
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case str() | bytes():
+            return value + value[:1] if value else type(value)(b"z" if value == b"" else "z")
+        case None:
+            return 7
+        case np.ndarray():
+            return value + 1
+        case dict():
+            return {**value, "z": ""}
+        case tuple() | list():
+            return (*value, value[0] if value else "z")
+        case MessageFault() | Limits() | LaunchAllowance():
+            return replace(value, **{name: other(getattr(value, name)) for name in names(value)})
+    raise TypeError(type(value))
+
+
+def names(value: Any) -> list[str]:
+    return [field.name for field in fields(value)]
+
+
+def changed() -> list[tuple[str, LaunchPlan]]:
+    """Return the plan with one field changed, of itself and of all that it holds."""
+    case = PLAN.cases[0]
+    array, text = case.expected[0].values()
+    nouns = [
+        (PLAN, lambda it: it),
+        (PLAN.limits, lambda it: replace(PLAN, limits=it)),
+        (case, lambda it: replace(PLAN, cases=(it,))),
+        (case.message_fault, lambda it: of_case(message_fault=it)),
+        (array, lambda it: of_case(expected=({"value": it, "said": text},))),
+        (text, lambda it: of_case(expected=({"value": array, "said": it},))),
+    ]
+    return [
+        (f"{type(noun).__name__}.{name}", within(replace(noun, **{name: other_of(noun, name)})))
+        for noun, within in nouns
+        for name in names(noun)
+    ]
+
+
+def other_of(noun: Any, name: str) -> Any:
+    if (noun, name) == (PLAN, "ranks"):
+        return 2
+    return other(getattr(noun, name))
+
+
+def of_case(**fields_: Any) -> LaunchPlan:
+    return replace(PLAN, cases=(replace(PLAN.cases[0], **fields_),))
+
+
+@pytest.mark.parametrize(("field", "plan"), [pytest.param(*each, id=each[0]) for each in changed()])
+def test_no_field_is_forgotten(field, plan):
+    """All but those that say how long is waited, and how much is kept."""
+    assert plan != PLAN if "inputs" not in field else True
+    assert (plan_key(plan) == plan_key(PLAN)) == (field.partition(".")[2] in NOT_IN_KEY)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        of_case(inputs=({**PLAN.cases[0].inputs[0], "data": np.arange(5)},)),
+        of_case(inputs=({**PLAN.cases[0].inputs[0], "data": np.arange(5.0).reshape(5, 1)},)),
+        of_case(inputs=({**PLAN.cases[0].inputs[0], "lr": np.float32(0.1)},)),
+        of_case(inputs=({**PLAN.cases[0].inputs[0], "lr": "0.1"},)),
+        of_case(inputs=({**PLAN.cases[0].inputs[0], "names": ["ab"]},)),
+        of_case(inputs=({**PLAN.cases[0].inputs[0], "more": {"n": 0}},)),
+        replace(PLAN, submission={"ring.py": b"x = 1  # of mine\n"}),
+        replace(PLAN, submission={"ring.pyx": b" = 1\n"}),
+        replace(PLAN, support={**PLAN.support, "data.csv": b"1,2\n\n"}),
+        replace(PLAN, probes={"__init__": PROBES.replace("{}", "{'a': 1}")}),
+        replace(PLAN, probes={"__init__": PROBES, "more": ""}),
+    ],
+)
+def test_what_ranks_are_given_counts_to_the_byte(plan):
+    """Arrays with their type and shape; a submission with its comments."""
+    assert plan_key(plan) != plan_key(PLAN)
+
+
+def test_words_in_the_courses_own_code_do_not_count():
+    """Comments, docstrings and empty lines of probes and support files; the order of names."""
+    probes = "# All probes.\n\ndef probe(student):\n    '''Says it.'''\n\n    return {}  # none\n"
+    support = {"data.csv": b"1,2\n", "utils.py": b"# Ours\ny = 2"}
+    assert plan_key(replace(PLAN, probes={"__init__": probes}, support=support)) == plan_key(PLAN)
+
+
+def test_what_has_no_key_is_no_plan():
+    """Rather than the address of an object, which is another one the next time."""
+    for value in (object(), np.array([object()]), {1, 2}):
+        with pytest.raises(TypeError):
+            plan_key(of_case(inputs=({"data": value},)))
