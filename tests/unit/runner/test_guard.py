@@ -332,7 +332,7 @@ def test_a_thread_that_runs_the_harness_itself(server):
     def go(comm):
         fake = type("Fake", (), {})()
         fake._submission = fake._support = type("Path", (), {"rglob": os.system})
-        _thread.start_new_thread(type(builtins.__import__)._is_known, (fake, "true #"))
+        _thread.start_new_thread(type(builtins.__import__)._is_given, (fake, "true #"))
         time.sleep(0.5)
     """
     launched = run(source, ranks=1, server=server)
