@@ -46,7 +46,8 @@ def rule_of(path: str, asked: tuple[str, ...]) -> Rule | None:
     """Return the rule by which a path counts for a file; None when it does not.
 
     asked: the path that the assignment asks for, then the other accepted ones. Folders above do not
-    matter. What lies in a folder of the assignment, as part1/main.py, must lie in one of that name.
+    matter. What lies in a folder of the assignment, as part1/main.py, must lie in one of that name,
+    or be called part1_main.py or part1.py.
     """
     for number, name in enumerate(asked):
         if path == name or path.endswith(f"/{name}"):

@@ -9,10 +9,9 @@ from pathlib import Path
 from types import CodeType, FrameType, SimpleNamespace
 from typing import Any, NamedTuple, NoReturn
 
-from . import frames
 from .remarks import Remarks
 
-_IMPORT_NAME, _IMPORT_FROM = dis.opmap["IMPORT_NAME"], dis.opmap["IMPORT_FROM"]
+_IMPORT_NAME = dis.opmap["IMPORT_NAME"]
 _USES = (
     *("call", "enter", "exit", "aenter", "aexit", "await", "iter", "next", "len", "contains"),
     *("getitem", "setitem", "reversed"),
@@ -23,7 +22,10 @@ _USES = (
     *("repr", "abs", "round", "divmod", "rdivmod", "rlshift", "rrshift", "aiter", "anext"),
     *("rmatmul", "rtruediv", "rfloordiv", "rmod", "rpow", "rand", "ror", "rxor"),
 )
-"""The special methods by which Python uses an object without asking for an attribute."""
+"""The special methods by which Python uses an object without asking for an attribute.
+
+Without those of `==`, which typing calls for annotations.
+"""
 
 
 class _Failure(NamedTuple):
@@ -32,7 +34,7 @@ class _Failure(NamedTuple):
     is_absent: bool
     """Nothing of the package is installed."""
     about: str
-    """The package; of one that is there, the last part of the module's name."""
+    """The package; of one that is there, the name that is not in it."""
     message: str
     file: str
     line: int
@@ -43,7 +45,7 @@ class _Failure(NamedTuple):
         return ("import" if self.is_absent else "failed_import"), self.about, self.file, self.line
 
     def error(self) -> ImportError:
-        """Return what Python has raised, with the line that imports."""
+        """Return an error that says what Python has said, with the line that imports."""
         kind = ModuleNotFoundError if self.is_absent else ImportError
         error = kind(self.message, name=self.about)
         error.imported_at = f"{self.file}:{self.line}"  # type: ignore[attr-defined] # for problem.py
@@ -67,6 +69,16 @@ class _StandIn:
     def _raise(self, *_: object, **__: object) -> NoReturn:
         self._remarks.take_back(*self._failure.remark)
         raise self._failure.error()
+
+
+class _Partial:
+    """A package that is there, one module of which could not be imported."""
+
+    def __init__(self, module: Any) -> None:
+        vars(self).update(_module=module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._module, name)
 
 
 for _use in _USES:
@@ -107,42 +119,39 @@ class _Import:
         names, frame = fromlist or (), sys._getframe(1)
         try:
             module = self._import(name, globals, locals, names, level)
-            message = self._missing_name(module, names) if names and self._is_theirs(frame) else ""
-            is_absent = False
         except ImportError as error:
-            message = str(error)
-            is_absent = isinstance(error, ModuleNotFoundError) and error.name == _package(name)
             if not self._may_stand_in(frame, name, names, level):
                 raise
-        if not message or not self._may_stand_in(frame, name, names, level):
-            return module
-        about = _package(name) if is_absent else name.rpartition(".")[2]
-        file, line = frame.f_code.co_filename, frame.f_lineno
-        failure = _Failure(is_absent, about, message, file, line)
+            is_absent = isinstance(error, ModuleNotFoundError) and error.name == _package(name)
+            about = _package(name) if is_absent else (names or name.split(".")[-1:])[0]
+            message = str(error) or f"{name} could not be imported"
+        else:
+            about = _missing_name(module, names) if names and self._is_theirs(frame) else ""
+            if not about or not self._may_stand_in(frame, name, names, level):
+                return module
+            is_absent, message = False, f"cannot import name {about!r} from {module.__name__!r}"
+        failure = _Failure(is_absent, about, message, frame.f_code.co_filename, frame.f_lineno)
         self._remarks.add(*failure.remark)
         if names:
             return SimpleNamespace(**{each: self._named(name, each, failure) for each in names})
-        if _package(name) in sys.modules and not _is_renamed(frame):
-            return sys.modules[_package(name)]
-        made = [_StandIn(failure, self._remarks) for _ in name.split(".")]
-        for outer, part, inner in zip(made, name.split(".")[1:], made[1:], strict=False):
-            vars(outer)[part] = inner
-        return made[0]
-
-    def _missing_name(self, module: Any, names: Sequence[str]) -> str:
-        """Return what Python says of the first name that a module does not have; empty if none."""
-        own = getattr(module, "__name__", "")
-        for each in names:
-            is_there = each == "*" or hasattr(module, each) or f"{own}.{each}" in sys.modules
-            if not is_there:
-                return f"cannot import name {each!r} from {own!r}"
-        return ""
+        return self._module(name, failure)
 
     def _named(self, name: str, each: str, failure: _Failure) -> Any:
         """Return what a module has under a name, else a stand-in."""
-        with contextlib.suppress(ImportError, AttributeError):
-            return getattr(self._import(name, None, None, (each,)), each)
+        if name in sys.modules:
+            with contextlib.suppress(Exception):  # what is imported may raise anything
+                return getattr(self._import(name, None, None, (each,)), each)
         return _StandIn(failure, self._remarks)
+
+    def _module(self, name: str, failure: _Failure) -> Any:
+        """Return the outermost package of a module, with a stand-in where that would be."""
+        parts = name.split(".")
+        found: Any = _StandIn(failure, self._remarks)
+        for depth in range(len(parts) - 1, 0, -1):
+            inner, outer = found, sys.modules.get(".".join(parts[:depth]))
+            found = _StandIn(failure, self._remarks) if outer is None else _Partial(outer)
+            vars(found)[parts[depth]] = inner
+        return found
 
     def _may_stand_in(self, frame: FrameType, name: str, names: Sequence[str], level: int) -> bool:
         is_whole = level == 0 and "*" not in names
@@ -171,7 +180,7 @@ class _Import:
         return True
 
     def _is_theirs(self, frame: FrameType) -> bool:
-        return frames.is_in(frame.f_code.co_filename, (self._submission,))
+        return frame.f_code.co_filename.startswith(f"{self._submission}/")
 
 
 # Code that looks on the stack for the importer skips Python's own frames; under this name it skips
@@ -185,10 +194,13 @@ def _package(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _is_renamed(frame: FrameType) -> bool:
-    """Return whether a statement is `import a.b as c`, which takes b from a next."""
-    following = frame.f_code.co_code[frame.f_lasti + 2 :]
-    return bool(following) and following[0] == _IMPORT_FROM
+def _missing_name(module: Any, names: Sequence[str]) -> str:
+    """Return the first name that a module does not have; empty if there is none."""
+    own = getattr(module, "__name__", "")
+    for name in names:
+        if name != "*" and not hasattr(module, name) and f"{own}.{name}" not in sys.modules:
+            return name
+    return ""
 
 
 def _is_guarded(code: CodeType, instruction: int) -> bool:

@@ -99,9 +99,8 @@ def _missing_file(error: BaseException) -> dict[str, Any]:
 def _imported_at(error: BaseException) -> str:
     """Return the line of the import whose stand-in was used; see missing_packages."""
     with contextlib.suppress(Exception):  # their own class may answer with anything
-        imported_at = getattr(error, "imported_at", "")
-        if isinstance(error, ImportError) and type(imported_at) is str:
-            return imported_at
+        imported_at = getattr(error, "imported_at", "") if isinstance(error, ImportError) else ""
+        return imported_at if type(imported_at) is str else ""
     return ""
 
 

@@ -1,4 +1,4 @@
-"""The key of a plan: equal for two plans exactly when ranks would be asked for the same."""
+"""The key of a plan: equal for two plans when ranks would be asked for the same."""
 
 import ast
 import hashlib
@@ -22,7 +22,7 @@ def plan_key(plan: LaunchPlan) -> str:
 
     The SHA-256 of all its fields but those of NOT_IN_KEY. The course's scripts count by their
     syntax trees without docstrings, the submission's by their bytes. Raises TypeError for a field
-    of a kind that is not known here.
+    of a kind that is not known here, SyntaxError for a script of the course that is no Python.
     """
     digest = hashlib.sha256()
     for piece in _pieces(plan):

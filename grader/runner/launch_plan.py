@@ -114,7 +114,7 @@ class LaunchPlan:
     folders: tuple[str, ...] = ()
     """Of the submission, those without files."""
     allowance: LaunchAllowance = field(default_factory=LaunchAllowance)
-    """All else says what is run, and what comes of it follows from that."""
+    """It changes how long is run and what is kept, not what is run."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for more ranks than there are users for."""

@@ -13,8 +13,8 @@ _MAX_LOOKED_AT_NUM_BYTES = 1 << 20
 _MAX_LINE_NUM_BYTES = 1000
 _REMARKS = {
     "breakpoint": "calls breakpoint(), which does nothing here",
-    "import": "imports {}, which is not installed here; nothing used it",
-    "failed_import": "has an import of {} that fails here; nothing used it",
+    "import": "imports {}, which is not installed here; that costs nothing unless a line uses it",
+    "failed_import": "imports {}, which fails here; that costs nothing unless a line uses it",
 }
 """What a rank may remark on a line, by kind."""
 _NOBODY_TYPES = {
@@ -36,7 +36,7 @@ def told(rank: int, values: Mapping[str, Any]) -> str:
     if imported_at := text_of(values, "imported_at"):
         user = where or f"rank {rank}: the graded code"
         if name != "ModuleNotFoundError":
-            return f"{user} uses what {imported_at} imports, which fails here: {message}"
+            return f"{user} uses what {imported_at} imports; that import fails here: {message}"
         package = message.partition("'")[2].partition("'")[0]
         return f"{user} uses {package}, which is not installed here and which {imported_at} imports"
     if where and (name, message) in _NOBODY_TYPES:

@@ -63,8 +63,6 @@ class OpenMode(SuiteMode):
         self._files = files
         self._work_folders = _work_folders(self._submission)
         self._remarks: list[Remarks] = []
-        self._used: set[str] = set()
-        """Where packages are imported that are not installed and that a rank has used."""
         from mpi4py import MPI
 
         self._mpi = MPI
@@ -253,7 +251,6 @@ class OpenMode(SuiteMode):
     def _outcome(self, call: CaseCall, running: RunningCase, said: Said | None) -> Answer:
         """Return what came of a case, in every rank; rank 0 shows what was printed."""
         everyone: list[Said] = self._world.allgather(said)[: running.ranks]
-        self._used |= {each.problem.get("imported_at", "") for each in everyone if each.problem}
         if self._world.rank == 0:
             title = "" if self._is_live else running.title
             text = told(title, [each.printed for each in everyone])
@@ -293,8 +290,7 @@ class OpenMode(SuiteMode):
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Remark on lines that cost nothing."""
-        listed = [each for made in self._remarks for each in made.listed(str(self._submission))]
-        remarks = [each for each in listed if f"{each[2]}:{each[3]}" not in self._used]
+        remarks = [each for made in self._remarks for each in made.listed(str(self._submission))]
         paths = {file: self._submission / file for _, _, file, _ in remarks}
         sources = {file: path.read_bytes() for file, path in paths.items() if path.is_file()}
         frame = Frame("remarks", {"remarks": [list(each) for each in remarks]}, {})

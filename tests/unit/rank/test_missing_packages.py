@@ -177,15 +177,18 @@ def test_everything_else_raises_as_it_did(program, source):
 
 
 FAILING = [
-    ("from json import not_in_there", "not_in_there", "json", "cannot import name 'not_in_there'"),
-    ("from json import loads, absent as n", "n", "json", "cannot import name 'absent' from 'json'"),
-    ("from json.absent import n", "n", "absent", "No module named 'json.absent'"),
-    ("from xml.etree import absent", "absent", "etree", "cannot import name 'absent'"),
+    ("from json import absent", "absent", "absent", "cannot import name 'absent' from 'json'"),
+    ("from json import loads, absent as n", "n", "absent", "import name 'absent' from 'json'"),
+    ("from json.absent import n", "n", "n", "No module named 'json.absent'"),
+    ("from xml.etree import absent", "absent", "absent", "cannot import name 'absent'"),
+    ("import json.absent", "json.absent", "absent", "No module named 'json.absent'"),
     ("import json.absent as n", "n", "absent", "No module named 'json.absent'"),
+    ("import xml.etree.absent as n", "n", "absent", "No module named 'xml.etree.absent'"),
     ("import winreg", "winreg", "winreg", "No module named 'winreg'"),
     ("import broken_library", "broken_library", "broken_library", "named 'not_installed'"),
-    ("from broken_library.b import n", "n", "b", "No module named 'not_installed'"),
-    ("from half_broken import plots, core", "plots", "half_broken", "named 'not_installed'"),
+    ("import silent_library", "silent_library", "silent_library", "could not be imported"),
+    ("from broken_library.b import n", "n", "n", "No module named 'not_installed'"),
+    ("from half_broken import plots, core", "plots", "plots", "named 'not_installed'"),
 ]
 
 
@@ -195,6 +198,7 @@ def libraries(tmp_path, monkeypatch):
     root = tmp_path / "site"
     (root / "half_broken").mkdir(parents=True)
     (root / "broken_library.py").write_text("import not_installed")
+    (root / "silent_library.py").write_text("raise ImportError")
     (root / "half_broken" / "__init__.py").write_text("")
     (root / "half_broken" / "core.py").write_text("VALUE = 3")
     (root / "half_broken" / "plots.py").write_text("import not_installed")
@@ -202,10 +206,8 @@ def libraries(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("libraries")
-@pytest.mark.parametrize(("statement", "name", "about", "message"), FAILING)
-def test_an_import_that_fails_otherwise_is_remarked_if_nothing_uses_it(
-    program, statement, name, about, message
-):
+@pytest.mark.parametrize(("statement", "about"), [(each[0], each[2]) for each in FAILING])
+def test_an_import_that_fails_otherwise_is_remarked_if_nothing_uses_it(program, statement, about):
     """A name that is gone, a part that was not installed, a library that lacks another one."""
     program.run(f"{statement}\nanswer = 3\n")
     kind = "import" if about == "winreg" else "failed_import"
@@ -213,8 +215,10 @@ def test_an_import_that_fails_otherwise_is_remarked_if_nothing_uses_it(
 
 
 @pytest.mark.usefixtures("libraries")
-@pytest.mark.parametrize(("statement", "name", "about", "message"), FAILING)
-def test_what_uses_it_raises_what_python_has_said(program, statement, name, about, message):
+@pytest.mark.parametrize(
+    ("statement", "name", "message"), [(each[0], each[1], each[3]) for each in FAILING]
+)
+def test_what_uses_it_raises_what_python_has_said(program, statement, name, message):
     """And says which line imports it."""
     told = program.problem(f"{statement}\n\n{name}.attribute\n")
     assert message in told["message"]

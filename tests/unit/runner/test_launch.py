@@ -112,7 +112,8 @@ def test_a_missing_package_that_nothing_uses_is_remarked_once(backend):
     assert launched.failure is None and len(launched.outcomes) == 2
     (remark,) = launched.remarks
     assert remark == (
-        "work.py:1 imports seaborn_of_mine, which is not installed here; nothing used it"
+        "work.py:1 imports seaborn_of_mine, which is not installed here; "
+        "that costs nothing unless a line uses it"
     )
 
 

@@ -19,10 +19,11 @@ def test_a_remark_is_told_with_its_line():
     """In the order in which they came."""
     assert said(["breakpoint", "", "ring.py", 4], ["import", "pandas", "ring.py", 2]) == [
         "ring.py:4 calls breakpoint(), which does nothing here",
-        "ring.py:2 imports pandas, which is not installed here; nothing used it",
+        "ring.py:2 imports pandas, which is not installed here; "
+        "that costs nothing unless a line uses it",
     ]
     assert said(["failed_import", "numpy", "ring.py", 1]) == [
-        "ring.py:1 has an import of numpy that fails here; nothing used it"
+        "ring.py:1 imports numpy, which fails here; that costs nothing unless a line uses it"
     ]
 
 
@@ -36,7 +37,7 @@ def test_the_use_of_an_import_that_failed_is_told_with_both_lines():
         "imported_at": "ring.py:2",
     }
     assert told(1, problem) == (
-        "rank 1: ring.py:9 uses what ring.py:2 imports, which fails here: "
+        "rank 1: ring.py:9 uses what ring.py:2 imports; that import fails here: "
         "cannot import name 'Mapping' from 'collections'"
     )
 

@@ -1,5 +1,7 @@
 """Near misses change the floating-point numbers of one result and nothing else."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from grader.model import Outcome, RunFailure, Verdict
@@ -64,7 +66,8 @@ def test_ranks_are_started_once_for_a_plan():
     """The oracle is asked again, the ranks are not."""
     ranks = Ranks()
     recording = Recording(ranks.launch)
+    recording.launch(replace(plan(), submission={"ring.py": b""}))
     assert recording.launch(plan()) is recording.launch(plan())
     recording.launch(plan(ranks=2))
     recording.launch(plan(label="another"))
-    assert len(ranks.plans) == 3
+    assert len(ranks.plans) == 4
