@@ -29,13 +29,13 @@ _RULES = {
 _NOT_ASKED_FOR = "is not one of the files asked for"
 _RUNS_ALONG = f"{_NOT_ASKED_FOR}; the graded files can import it"
 _LATER = (
-    "this one is the unchanged template",
-    "this one is called a test or an old version",
-    "the name of that one is nearer to the one asked for",
-    "that one lies nearer to its place",
-    "that one is a script, and this one a cell of a notebook",
-    "that one is newer in its archive",
-    "that one has the higher number",
+    "it is the unchanged template",
+    "it is called a test or an old version",
+    "its name is less like the one asked for",
+    "it lies farther from its place",
+    "it is a cell of a notebook, not a script",
+    "it is older in its archive",
+    "it has the lower number",
     "both count equally, and the first by name is graded",
 )
 """Why a file is not graded, by what it differs in from the one that is."""
@@ -207,7 +207,7 @@ def place(submission: Submission, assignment: Assignment) -> Placement:
                 rows[path] = HandedInFile(path, file, True, why)
             elif not rows[path].is_graded:
                 differs = [one != other for one, other in zip(best, candidate, strict=True)]
-                why = f"is not graded, since {chosen[file]} is: {_LATER[differs.index(True)]}"
+                why = f"is not graded ({chosen[file]} is): {_LATER[differs.index(True)]}"
                 rows[path] = HandedInFile(path, file, False, why)
     for path, problem in submission.not_read.items():
         meant = [file for file in counts_for(path, names) if file not in assignment.support]
