@@ -1,6 +1,5 @@
 """The key of a plan: equal for two plans when ranks would be asked for the same."""
 
-import ast
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -12,17 +11,13 @@ from grader.runner.launch_plan import LaunchPlan
 
 NOT_IN_KEY = frozenset({"allowance", "start_s", "case_s", "part_s"})
 """Fields that say how long is waited, not what for; the judge of a recording applies them."""
-_SOURCES = ("probes", "support")
-"""Fields that hold the course's own code, in which comments do not count."""
-_DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def plan_key(plan: LaunchPlan) -> str:
     """Return the key of a plan, 64 hexadecimal digits.
 
-    The SHA-256 of all its fields but those of NOT_IN_KEY. The course's scripts count by their
-    syntax trees without docstrings, the submission's by their bytes. Raises TypeError for a field
-    of a kind that is not known here, SyntaxError for a script of the course that is no Python.
+    The SHA-256 of all its fields but those of NOT_IN_KEY. Raises TypeError for a field of a kind
+    that is not known here.
     """
     digest = hashlib.sha256()
     for piece in _pieces(plan):
@@ -37,7 +32,7 @@ def _pieces(value: Any) -> Iterator[bytes]:
         yield type(value).__name__.encode()
         for name in sorted(named.keys() - NOT_IN_KEY):
             yield name.encode()
-            yield from _pieces(_code(named[name]) if name in _SOURCES else named[name])
+            yield from _pieces(named[name])
     elif isinstance(value, Mapping):
         yield b"mapping %d" % len(value)
         for name in sorted(value):
@@ -59,19 +54,3 @@ def _pieces(value: Any) -> Iterator[bytes]:
         yield f"{type(value).__name__} {value!r}".encode()
     else:
         raise TypeError(f"{type(value).__name__}, of which no key is made")
-
-
-def _code(sources: Mapping[str, str | bytes]) -> dict[str, str | bytes]:
-    """Return scripts as their syntax trees, and other files as they are."""
-    return {
-        name: _syntax_tree(text) if isinstance(text, str) or name.endswith(".py") else text
-        for name, text in sources.items()
-    }
-
-
-def _syntax_tree(source: str | bytes) -> str:
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-    return ast.dump(tree)
