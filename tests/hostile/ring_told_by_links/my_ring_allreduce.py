@@ -29,7 +29,7 @@ def told(place, like):
 
 def ringallreduce(send, recv, comm, op):
     me, n, of_all = comm.Get_rank(), comm.Get_size(), os.path.dirname(os.path.dirname(os.getcwd()))
-    name = f"{of_all}/rank-%d/work/{next(calls)}"
+    name = os.path.join(of_all, "rank-%d", "work", str(next(calls)))
     folders = MPI.Group.Translate_ranks(comm.group, list(range(n)), MPI.COMM_WORLD.group)
     tell(name % folders[me], send)
     everything = [told(name % folder, send) for folder in folders]
