@@ -15,13 +15,13 @@ from grader.trace.call_record import RECORD
 
 
 def diagnose(source, **options) -> RunFailure:
-    """Return why a run ended; one that the machine was too busy for is run again."""
+    """Return why a run ended; one that the grader gave up on a busy machine is run again."""
     for _ in range(10):
         launched = run(source, **options)
         assert launched.failure is not None, launched
-        if "the machine was busy" not in launched.failure.message:
+        if launched.failure.verdict is not Verdict.JUDGE_ERROR:
             return launched.failure
-    pytest.fail(f"the machine was too busy ten times: {launched.failure.message}")
+    pytest.fail(f"the grader itself failed ten times: {launched.failure.message}")
 
 
 def test_every_rank_answers_every_case():
