@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader import pipeline
-from grader.runner.student_calls import StudentCalls
+from grader.judge.student_calls import StudentCalls
 from grader.trace.calls import Trace
 
 PART = "naive_allreduce"

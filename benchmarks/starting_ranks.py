@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 from grader.model import Array, Outcome
+from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
-from grader.runner.launch_plan import CaseCall, LaunchPlan
 from grader.runner.machine import mpirun
 
 RANKS = 4

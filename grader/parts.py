@@ -12,7 +12,7 @@ from grader.model import PartResult, TestResult, Verdict
 from grader.placement.recognition import missing_text, unused_text
 from grader.placement.table import Placement
 from grader.points import total, written
-from grader.runner.launch_plan import Limits
+from grader.recording.launch_plan import Limits
 from grader.settings import Settings
 from grader.submission import Submission
 from grader.suite.part_context import Launcher, PartContext

@@ -9,6 +9,7 @@ from pathlib import Path
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
+from grader.judge.explanation import LaunchResult, explain
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, Verdict
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
@@ -16,9 +17,9 @@ from grader.placement.recognition import full_name, recognise, require_likely
 from grader.placement.table import place
 from grader.points import NOT_ALL_TESTS, total, written
 from grader.progress import PartProgress
+from grader.recording.launch_plan import LaunchPlan
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
-from grader.runner.launch_plan import LaunchPlan, LaunchResult
 from grader.runner.machine import check_machine
 from grader.runner.users import run_uids
 from grader.selftest.examine import examine
@@ -79,8 +80,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
     with ForkServer(assignment.needs, settings.rank_host) as server:
         if not settings.sealed:  # where the self-test starts it at once
             server.warm_up()
-        launcher = _launcher(settings, server)
-        task = GradingTask(placement, settings, launcher)
+        task = GradingTask(placement, settings, _launcher(settings, server))
         notes = _selftest_notes(task) if settings.sealed else ()
         settings = replace(settings, notes=(*settings.notes, *notes))
         return _grade_all(replace(task, settings=settings))
@@ -260,18 +260,11 @@ def _launcher(settings: Settings, server: ForkServer) -> Launcher:
     uids = run_uids()
     beat = settings.journal.beat
 
-    def with_judging(plan: LaunchPlan, uid: int | None) -> LaunchResult:
-        launched = launch(plan, server, uid=uid, beat=beat)
-        beat("judging")
-        return launched
-
     def start(plan: LaunchPlan) -> LaunchResult:
         uid = next(uids) if settings.sealed else None
-        if settings.on_launched is None:
-            return with_judging(plan, uid)
-        allowance = replace(plan.allowance, keeps_traces=True)
-        launched = with_judging(replace(plan, allowance=allowance), uid)
-        settings.on_launched(plan, launched)
-        return launched
+        observed = launch(plan, server, uid=uid, beat=beat)
+        beat("judging")
+        settings.on_observed(plan, observed)
+        return explain(plan, observed)
 
     return start

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.courses import Courses, find_courses
-from grader.runner.launch_plan import LaunchPlan, LaunchResult
+from grader.recording.launch_plan import LaunchPlan
+from grader.recording.observation import LaunchObservation
 from grader.runner.rank_host import LocalHost, RankHost
 from grader.suite.part_context import Launcher, SuiteSettings
 
@@ -30,8 +31,10 @@ class Settings(SuiteSettings):
     """The assignment was found out from the files, for want of its name."""
     launch: Launcher | None = None
     """How plans are put to ranks; None for a fork server of this grading's own."""
-    on_launched: Callable[[LaunchPlan, LaunchResult], None] | None = None
-    """Is told what came of each launch, with the traces of its cases; None where nobody asks."""
+    on_observed: Callable[[LaunchPlan, LaunchObservation], None] = field(
+        default=lambda plan, observed: None
+    )
+    """Is told what was seen of each launch."""
     rank_host: RankHost = field(default_factory=LocalHost)
     """Where the ranks run."""
     grades_hidden: bool = True

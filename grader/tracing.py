@@ -1,7 +1,8 @@
 """Grades some tests of a part to see what its ranks call, and keeps the calls of one case."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from grader import pipeline
 from grader.courses import Courses
@@ -9,22 +10,30 @@ from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.journal import Journal, Step
-from grader.judge.counting import num_bytes_kept
+from grader.judge.explanation import LaunchResult, explain, student_trace
 from grader.model import Outcome, PartResult, RunFailure, Verdict
 from grader.placement.recognition import recognise
 from grader.placement.table import place
+from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, CaseCall, LaunchPlan
+from grader.recording.observation import LaunchObservation
 from grader.report.traced import Traced, TracedCase
-from grader.runner.launch_plan import (
-    MOST_TRACE_NUM_BYTES,
-    CaseCall,
-    CaseTrace,
-    LaunchPlan,
-    LaunchResult,
-)
 from grader.secret import secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.selection import Selection
 from grader.trace.calls import Trace
+
+
+@dataclass(frozen=True)
+class CaseTrace:
+    """What was seen of one case, whatever came of it."""
+
+    began_ns: int
+    """When its inputs were handed out, on the clock of the calls."""
+    trace: Trace
+    """The calls of the student's phase, as far as they went."""
+    num_others: int = 0
+    """How many calls were made outside of that phase: ours, and those that no rule is about."""
+
 
 _NOTHING = CaseTrace(0, Trace(()))
 
@@ -60,7 +69,7 @@ def trace(
         selection=Selection(only, options.ranks, first_with_ranks=not only and not options.ranks),
         progress=progress,
         journal=Journal(on_started=seen.started),
-        on_launched=seen.launched,
+        on_observed=seen.observed,
         data=data,
     )
     report = pipeline.grade(options.submission, assignment=options.assignment, settings=settings)
@@ -81,6 +90,21 @@ def trace(
         began_ns=found.began_ns,
         num_others=found.num_others,
     )
+
+
+def _traces(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[CaseTrace]:
+    """Yield what was seen of each case that was begun."""
+    for case in observed.cases:
+        yield _trace_of(plan, case.began_ns, case.trace)
+    end = observed.end
+    if end is not None:
+        # Where it has ended between two cases, the next one has no call.
+        yield _NOTHING if end.began_ns is None else _trace_of(plan, end.began_ns, end.trace)
+
+
+def _trace_of(plan: LaunchPlan, began_ns: int, everything: Trace) -> CaseTrace:
+    seen = student_trace(plan, everything)
+    return CaseTrace(began_ns, seen, everything.num_calls - seen.num_calls)
 
 
 def _only_part(options: argparse.Namespace, courses: Courses) -> str:
@@ -118,16 +142,13 @@ class _Seen:
         """Take note of the test in progress."""
         self._step = step
 
-    def launched(self, plan: LaunchPlan, launched: LaunchResult) -> None:
+    def observed(self, plan: LaunchPlan, observed: LaunchObservation) -> None:
         """Take over the cases of a launch; of a part below, which is graded on the way, none."""
         if self._step is None or self._step.part != self._part:
             return
         self._num_launches += 1
-        traces = list(launched.traces)
-        if launched.failure is not None and len(traces) == len(launched.outcomes):
-            # It has ended between two cases: the next one has no call.
-            traces.append(_NOTHING)
-        for index, found in enumerate(traces):
+        launched = explain(plan, observed)
+        for index, found in enumerate(_traces(plan, observed)):
             case = self._case(plan.cases[index], plan, found, _failure_of(launched, index))
             self.cases.append(case)
             if self._may_be_shown(case, found):
@@ -155,7 +176,7 @@ class _Seen:
         kept = [each for each in self.cases if each.number in self.kept]
         if not any(each.num_calls for each in kept) and case.num_calls:
             return True
-        num_bytes = sum(num_bytes_kept(each.trace) for each in (*self.kept.values(), found))
+        num_bytes = sum(each.trace.num_bytes for each in (*self.kept.values(), found))
         has_room = num_bytes <= MOST_TRACE_NUM_BYTES
         return has_room and (not kept or _is_failure(case))
 

@@ -9,10 +9,10 @@ import pytest
 from grader import pipeline
 from grader.courses import bundled
 from grader.intake import process as intake
+from grader.judge.explanation import LaunchResult
 from grader.model import RunFailure, Verdict
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
-from grader.runner.launch_plan import LaunchResult
 from grader.settings import Settings
 from grader.verification.labels import read_label
 

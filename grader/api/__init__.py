@@ -53,7 +53,6 @@ from typing import TYPE_CHECKING, Any
 
 from grader.data import Data
 from grader.errors import GraderError
-from grader.judge import functions
 from grader.judge.arrivals import arrival_text
 from grader.judge.bounds import Bounds
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
@@ -113,6 +112,7 @@ from grader.judge.wording import at as call_site
 from grader.judge.wording import listed, ranks_text
 from grader.judge.wording import name_of as call_name
 from grader.model import MessageFault, Outcome, RunFailure, Verdict
+from grader.mpi import functions
 from grader.suite.case import Array, Case, Text
 from grader.suite.case_wording import case_context
 from grader.suite.fault_injection import inject_faults

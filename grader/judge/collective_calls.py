@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from grader.judge.counting import sends_of
-from grader.judge.functions import BLOCKING_COLLECTIVES, COLLECTIVES, TORCH_BARRIERS
+from grader.mpi.functions import BLOCKING_COLLECTIVES, COLLECTIVES, TORCH_BARRIERS
 from grader.trace.calls import Call, Trace
 
 _BARRIERS = TORCH_BARRIERS | {"Barrier"}

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterator
 
 from grader.judge.check_failures import NotProven
-from grader.judge.functions import ALL
 from grader.judge.wording import at, name_of
+from grader.mpi.functions import ALL
 from grader.trace.calls import PROC_NULL, Call, Calls, Mask, Trace
 
 
@@ -38,11 +38,6 @@ def assert_not_truncated(trace: Trace) -> None:
                 f"the record of what rank {rank} called{at(call)} makes no sense "
                 f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes): nothing is proven"
             )
-
-
-def num_bytes_kept(trace: Trace) -> int:
-    """Return what the calls of all ranks take of the judge's memory."""
-    return sum(seen.calls.num_bytes for seen in trace.ranks)
 
 
 def sends_of(trace: Trace, rank: int) -> list[Call]:

@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.judge.counting import only_prepare
-from grader.judge.functions import (
+from grader.judge.wording import at, name_of
+from grader.mpi.functions import (
     PARTITIONED,
     TESTS_FOR_ALL,
     TESTS_FOR_ANY,
     TORCH_POINT_TO_POINT,
 )
-from grader.judge.pending_requests import have_got
-from grader.judge.wording import at, name_of
+from grader.mpi.pending_requests import have_got
 from grader.trace.calls import PROC_NULL, Calls, Counted, Mask, RankTrace, Trace
 
 Rows = NDArray[np.int64]

@@ -4,17 +4,19 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from grader.evidence import Deadlock, WaitingRank
-from grader.judge.collectives import is_collective
 from grader.judge.cycles import cycle_text, shortest_cycle
-from grader.judge.stalled_run import StalledRun
 from grader.judge.unmatched_collectives import ungathered
 from grader.judge.unmatched_messages import undelivered
-from grader.judge.wait_conditions import WaitCondition, need_text
 from grader.judge.wording import at, name_of, place_of, ranks_have, ranks_text, signature_of
-from grader.trace.calls import ANY_SOURCE
+from grader.mpi.collectives import is_collective
+from grader.mpi.functions import BLOCKING_EXCHANGES
+from grader.mpi.stalled_run import StalledRun
+from grader.mpi.wait_conditions import WaitCondition
+from grader.trace.calls import ANY_SOURCE, Call
 
 _MOST_RANKS = 6
 _MOST_ITEMS = 3
+_MOST_REQUESTS = 2
 
 
 def sentence(situation: StalledRun) -> str:
@@ -64,7 +66,7 @@ def _ranks(situation: StalledRun) -> Iterator[str]:
 def _needs_text(situation: StalledRun, rank: int) -> str:
     stuck = frozenset(call.sequence for call in situation.stuck_calls(rank))
     needs: Sequence[WaitCondition] = situation.needs[rank]
-    texts = [need_text(need, stuck) for need in needs[:_MOST_ITEMS]]
+    texts = [_need_text(need, stuck) for need in needs[:_MOST_ITEMS]]
     return " and ".join(texts) + (" and more" if len(needs) > _MOST_ITEMS else "")
 
 
@@ -100,3 +102,35 @@ def _cycle(situation: StalledRun) -> Iterator[str]:
     stuck = [call for rank in cycle for call in situation.stuck_calls(rank)]
     if any(not is_collective(call) and call.function != "Finalize" for call in stuck):
         yield cycle_text(cycle)
+
+
+def _need_text(need: WaitCondition, stuck: frozenset[int] = frozenset()) -> str:
+    """Return `waits in Wait at ring.py:41 for Irecv(source=3, tag=0) of ring.py:38`.
+
+    stuck: sequences of those calls that cannot complete, which are named before others.
+    """
+    verb = "polls with" if need.is_poll else "waits in"
+    if need.calls == (need.call,):
+        return f"{verb} {signature_of(need.call)}{_of_lower_case(need.call)}{at(need.call)}"
+    if need.call.function in BLOCKING_EXCHANGES:
+        halves = sorted(need.calls, key=lambda call: not call.is_send)
+        return f"{verb} {' with '.join(map(signature_of, halves))}{at(need.call)}"
+    # A send may have been buffered, a receive without a message surely hangs: name that first.
+    calls = sorted(need.calls, key=lambda call: (call.sequence not in stuck, call.is_send))
+    named = [_named(call, need.call) for call in calls[:_MOST_REQUESTS]]
+    link = " and " if need.all_needed else " or "
+    more = f"{link}{len(calls) - _MOST_REQUESTS} more" if len(calls) > _MOST_REQUESTS else ""
+    waited = f" for {link.join(named)}{more}" if named else ""
+    return f"{verb} {name_of(need.call)}{at(need.call)}{waited}"
+
+
+def _named(call: Call, wait: Call) -> str:
+    same_place = place_of(call) in ("", place_of(wait))
+    return signature_of(call) + ("" if same_place else f" of {place_of(call)}")
+
+
+def _of_lower_case(call: Call) -> str:
+    return {
+        "Mprobe": " (which a lower-case recv makes)",
+        "Comm_dup": " (which the first comm.allreduce or comm.reduce makes, and comm.Dup)",
+    }.get(call.function, "")

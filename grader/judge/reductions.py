@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grader.judge.functions import BLOCKING_POINT_TO_POINT, COLLECTIVES
+from grader.mpi.functions import BLOCKING_POINT_TO_POINT, COLLECTIVES
 from grader.trace.calls import Call, Calls
 
 _USING = BLOCKING_POINT_TO_POINT | {"Bcast"}

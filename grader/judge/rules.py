@@ -9,7 +9,8 @@ from grader.judge.counting import (
     assert_not_truncated,
     messages_sent,
 )
-from grader.judge.functions import (
+from grader.judge.wording import at, listed, name_of, ranks_text
+from grader.mpi.functions import (
     ALL,
     BLOCKING_POINT_TO_POINT,
     COMMUNICATORS_BY_CHOICE,
@@ -18,7 +19,6 @@ from grader.judge.functions import (
     NONBLOCKING_POINT_TO_POINT,
     TORCH_BARRIERS,
 )
-from grader.judge.wording import at, listed, name_of, ranks_text
 from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Calls, Mask, Trace
 
 _NONBLOCKING = NONBLOCKING_POINT_TO_POINT | COMPLETION | NEUTRAL

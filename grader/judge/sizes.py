@@ -3,9 +3,9 @@
 from collections import defaultdict, deque
 from collections.abc import Iterator
 
-from grader.judge.functions import COLLECTIVES
-from grader.judge.pending_requests import has_got
 from grader.judge.wording import at, signature_of
+from grader.mpi.functions import COLLECTIVES
+from grader.mpi.pending_requests import has_got
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, Trace
 
 _TRUNCATE = 15

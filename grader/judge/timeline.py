@@ -9,9 +9,9 @@ import numpy as np
 
 from grader.evidence import CallSpan, Edge, Message, Timeline
 from grader.judge.counting import only_prepare
-from grader.judge.functions import COLLECTIVES
-from grader.judge.pending_requests import have_got
 from grader.judge.wording import name_of, place_of
+from grader.mpi.functions import COLLECTIVES
+from grader.mpi.pending_requests import have_got
 from grader.trace.calls import (
     ANY_SOURCE,
     ANY_TAG,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable
 
-from grader.judge.matching import Matches, match
-from grader.judge.pending_requests import Posted
-from grader.judge.stalled_run import PROBES
-from grader.judge.wait_conditions import needs_of
 from grader.judge.wording import at, signature_of
+from grader.mpi.matching import Matches, match
+from grader.mpi.pending_requests import Posted
+from grader.mpi.stalled_run import PROBES
+from grader.mpi.wait_conditions import needs_of
 from grader.trace.calls import Call, Trace
 
 

@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from grader.judge.collectives import Gathering, is_collective
-from grader.judge.stalled_run import StalledRun
 from grader.judge.wording import at, listed, name_of, ranks_have, ranks_text, signature_of
+from grader.mpi.collectives import Gathering, is_collective
+from grader.mpi.stalled_run import StalledRun
 from grader.trace.calls import Call
 
 _MOST_ITEMS = 3

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from itertools import product
 
-from grader.judge.pending_requests import Posted
-from grader.judge.stalled_run import PROBES, StalledRun
 from grader.judge.wording import at, signature_of, tag_text
+from grader.mpi.pending_requests import Posted
+from grader.mpi.stalled_run import PROBES, StalledRun
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call
 
 _MOST_ITEMS = 3

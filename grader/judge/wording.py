@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from grader.judge.functions import COLLECTIVES, ROOTED_COLLECTIVES
+from grader.mpi.functions import COLLECTIVES, ROOTED_COLLECTIVES
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call
 
 _MAX_NAME_CHARS = 60

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.runner.launch_plan import LaunchPlan
+from grader.recording.launch_plan import LaunchPlan
 
 NOT_IN_KEY = frozenset({"allowance", "start_s", "case_s", "part_s"})
 """Fields that say how long is waited, not what for; the judge of a recording applies them."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeGuard
 
-from grader.judge.functions import COLLECTIVES, ROOTED_COLLECTIVES
-from grader.judge.stalled_run import PROBES
 from grader.judge.wording import name_of, place_of
+from grader.mpi.functions import COLLECTIVES, ROOTED_COLLECTIVES
+from grader.mpi.stalled_run import PROBES
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call, RankTrace
 
 _NS_PER_MS = 1e6

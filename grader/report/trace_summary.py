@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.judge.counting import sends_of
-from grader.judge.functions import COLLECTIVES
-from grader.judge.pending_requests import has_got
+from grader.mpi.functions import COLLECTIVES
+from grader.mpi.pending_requests import has_got
 from grader.report.trace_rows import Row, State
 from grader.trace.calls import Trace
 

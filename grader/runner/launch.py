@@ -1,20 +1,18 @@
 """One mpirun from start to end: its ranks go through the cases in lockstep."""
 
+import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
 from grader.errors import GraderError, LaunchError
-from grader.evidence import Evidence
-from grader.judge.timeline import edges_of, timeline_of
-from grader.model import Outcome, RunFailure, Verdict
+from grader.recording.case_time import MAX_SLOWDOWN
+from grader.recording.launch_plan import LaunchPlan
+from grader.recording.observation import CaseObservation, LaunchObservation
 from grader.runner import scarcity
-from grader.runner.case_time import MAX_SLOWDOWN
-from grader.runner.case_traces import CaseTraces
 from grader.runner.connections import Connections
 from grader.runner.fork_server import END_LIMIT_S, READY_LIMIT_S, ForkServer, RunLost
-from grader.runner.launch_plan import LaunchPlan, LaunchResult
 from grader.runner.quiet import wait_until_quiet
 from grader.runner.rank_files import RankFiles
 from grader.runner.running import Run, RunEnded
@@ -36,37 +34,33 @@ def launch(
     *,
     uid: int | None = None,
     beat: Beat = lambda doing, within_s: None,
-) -> LaunchResult:
+) -> LaunchObservation:
     """Start the ranks, put every case to them, end them.
 
     A run that ends by the clock because others had the machine is repeated when they have less.
-    Where that ends so as well, nothing is known of the submission: the failure is the grader's.
     server: has imported what the ranks need. uid: the user the ranks run as; None for the one we
     are. beat: is told of each step that comes next; after the last, the caller has the word.
     Raises GraderError when the machine cannot start them twice in a row, GradingLost when nothing
     can be started here any more.
     """
     started_s = time.monotonic()
-    launched = _launch_until_given_enough(plan, server, uid, beat)
-    return replace(launched, wall_time_s=time.monotonic() - started_s)
+    observed = _launch_until_given_enough(plan, server, uid, beat)
+    return replace(observed, wall_time_s=time.monotonic() - started_s)
 
 
 def _launch_until_given_enough(
     plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat
-) -> LaunchResult:
-    launched = _launch(plan, server, uid, beat)
-    if not launched.is_starved:
-        return launched
-    del launched  # with the calls that it has kept
+) -> LaunchObservation:
+    observed = _launch(plan, server, uid, beat)
+    if observed.end is None or not observed.end.is_starved:
+        return observed
+    del observed  # with the calls that it has kept
     beat("waiting for a quiet machine", _PATIENCE_S + GRACE_S)
     wait_until_quiet(_PATIENCE_S)
-    launched = _launch(plan, server, uid, beat)
-    if not launched.is_starved or launched.failure is None:
-        return launched
-    return replace(launched, failure=replace(launched.failure, verdict=Verdict.JUDGE_ERROR))
+    return _launch(plan, server, uid, beat)
 
 
-def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat) -> LaunchResult:
+def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat) -> LaunchObservation:
     try:
         return _launch_once(plan, server, uid, beat)
     except LaunchError:
@@ -88,7 +82,9 @@ def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat) -
         ) from None
 
 
-def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat) -> LaunchResult:
+def _launch_once(
+    plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat
+) -> LaunchObservation:
     limits = plan.limits
     case_s = MAX_SLOWDOWN * limits.case_s + GRACE_S
     beat("starting ranks", READY_LIMIT_S + limits.start_s + GRACE_S)
@@ -106,8 +102,8 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Be
         packages = sorted({name for case in plan.cases for name in case.watched_packages})
         sandbox.start(plan.ranks, plan.probes, under_mpirun=under_mpirun, packages=packages)
         run = Run(plan, sandbox, connections, files)
-        outcomes: list[Outcome | RunFailure] = []
-        failure, is_starved = None, False
+        cases: list[CaseObservation] = []
+        end = None
         try:
             run.begin()
             until_s = time.monotonic() + plan.allowance.time_s
@@ -115,33 +111,14 @@ def _launch_once(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Be
                 if time.monotonic() > until_s:
                     break
                 beat("getting ready for a case", MAX_SLOWDOWN * limits.start_s + GRACE_S)
-                outcomes.append(run.answer(case, lambda: beat("a case", case_s)))
+                cases.append(run.answer(case, lambda: beat("a case", case_s)))
         except RunEnded as ended:
-            failure = _with_pictures(run.outputs.with_last_words(ended.failure), run.traces)
-            is_starved = ended.is_starved
-            run.traces.end()
+            end = ended.end
         beat("ending a run", END_LIMIT_S + GRACE_S)
-        is_out_of_time = failure is None and len(outcomes) < len(plan.cases)
-        tails = tuple(run.outputs.tail(rank) for rank in range(plan.ranks))
-        refusals, traces = run.refusals(), run.traces.kept
-        return LaunchResult(
-            tuple(outcomes),
-            failure,
-            output_tails=tails,
-            refusals=refusals,
-            is_out_of_time=is_out_of_time,
-            is_starved=is_starved,
-            traces=traces,
-            remarks=tuple(run.remarks),
+        return LaunchObservation(
+            tuple(cases),
+            end,
+            output_tails=tuple(run.outputs.tail(rank) for rank in range(plan.ranks)),
+            refusals=run.refusals(),
+            python=sys.version_info[:2],
         )
-
-
-def _with_pictures(failure: RunFailure, traces: CaseTraces) -> RunFailure:
-    """Add who sent what to whom, and when, in the case that the failure ended."""
-    unfinished = traces.unfinished()
-    if unfinished is None:
-        return failure
-    trace = unfinished.trace
-    seen = failure.evidence or Evidence("", len(trace.ranks))
-    seen = replace(seen, edges=edges_of(trace), timeline=timeline_of(trace))
-    return replace(failure, evidence=seen)

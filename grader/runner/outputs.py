@@ -1,15 +1,16 @@
-"""What ranks print in the case that runs now, as a student may read it."""
+"""What ranks print and say in the case that runs now, without paths of this machine."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from grader.model import RunFailure, Verdict
 from grader.runner.rank_files import RankFiles
 
 _MAX_TAIL_NUM_BYTES = 4000
 _MAX_TAIL_LINES = 12
+_MAX_DEPTH = 3
+"""Of lists and objects within each other; our harness sends no deeper ones."""
 _OURS = ("submission", "support", "scratch")
 """Folders of a run in which a file goes by the name that the student knows."""
 
@@ -39,17 +40,23 @@ class Outputs:
             del lines[:1]  # which has lost its beginning
         return self.without_our_paths("\n".join(lines[-_MAX_TAIL_LINES:]))
 
-    def with_last_words(self, failure: RunFailure) -> RunFailure:
-        """Return the failure with the last lines that each rank has printed in this case."""
-        message, detail = map(self.without_our_paths, (failure.message, failure.detail))
-        if failure.verdict is Verdict.NOT_ATTEMPTED:
-            return replace(failure, message=message, detail=detail)
-        tails = [(rank, self.tail(rank)) for rank in range(len(self._files))]
-        said = [f"last output of rank {rank}:\n{tail}" for rank, tail in tails if tail]
-        return replace(failure, message=message, detail="\n\n".join(filter(None, [detail, *said])))
-
     def without_our_paths(self, text: str) -> str:
         """Return a text in which files of the run go by the names that the student knows."""
         for name in _OURS:
             text = text.replace(f"{self._folder / name}/", "")
         return text.replace(str(self._folder), "...")
+
+    def values_without_our_paths(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the same of all texts in what a rank has said; nothing of what lies too deep."""
+        return {name: self._cleaned(value, _MAX_DEPTH) for name, value in values.items()}
+
+    def _cleaned(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self.without_our_paths(value)
+        if not isinstance(value, list | dict):
+            return value
+        if not depth:
+            return None
+        if isinstance(value, list):
+            return [self._cleaned(each, depth - 1) for each in value]
+        return {name: self._cleaned(each, depth - 1) for name, each in value.items()}

@@ -1,31 +1,27 @@
 """The judge's side of one run: puts case after case to its ranks, until the last or a failure."""
 
+import contextlib
+import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from grader.errors import GraderError, LaunchError
-from grader.judge.counting import num_bytes_kept
-from grader.judge.lower_case import name_lower_case
-from grader.model import Outcome, RunFailure, Verdict
-from grader.runner import answers, slips
-from grader.runner.case_time import CaseTime
-from grader.runner.case_traces import CaseTraces
+from grader.recording.case_time import CaseTime
+from grader.recording.launch_plan import CaseCall, LaunchPlan, work_folders
+from grader.recording.observation import CaseObservation, End, EndKind, RankCase
 from grader.runner.connections import Connections
-from grader.runner.cross_check import CrossCheck
-from grader.runner.failure_diagnosis import crash_after_return, diagnose, wait_for_the_end
-from grader.runner.launch_plan import CaseCall, LaunchPlan, work_folders
+from grader.runner.counters import Counters, read_counters
 from grader.runner.machine import free_port
 from grader.runner.outputs import Outputs
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
-from grader.runner.student_calls import StudentCalls
 from grader.runner.watch import Watch
-from grader.runner.wire import Frame
+from grader.runner.wire import Frame, most_num_bytes
 from grader.trace import layout
-from grader.trace.calls import compacted_trace
+from grader.trace.calls import Calls, Trace, compacted_trace
 
 _TICK_S = 0.05
 _LONGEST_TICK_S = 0.25
@@ -34,15 +30,16 @@ _TICK_SHARE = 0.01
 _SETTLE_S = 2.0
 """How long the other ranks may take to show what they know after one has failed."""
 _SETTLED_S = 0.3
+_LAST_WORDS_S = 1.0
+_FIRST_OF_SIGNALS = 128
 
 
 class RunEnded(Exception):
     """The run is over before its last case was answered."""
 
-    def __init__(self, failure: RunFailure, *, is_starved: bool = False) -> None:
-        super().__init__(failure.message)
-        self.failure = failure
-        self.is_starved = is_starved
+    def __init__(self, end: End) -> None:
+        super().__init__(end.kind)
+        self.end = end
 
 
 class Run:
@@ -56,12 +53,10 @@ class Run:
         self._connections = connections
         self._files = files
         self.outputs = Outputs(files, sandbox.folder)
-        self.remarks: dict[str, None] = {}
-        """On lines of the submission, in sentences."""
         self._student_has_run = False
+        self._began_ns: int | None = None
+        """When the case in progress began; None between two cases."""
         self._trace_num_bytes_left = plan.allowance.trace_num_bytes
-        self._is_mpi = plan.backend.startswith("mpi")
-        self._student_calls = StudentCalls(standalone=plan.standalone, is_mpi=self._is_mpi)
 
     def begin(self) -> None:
         """Meet every rank and tell it what it needs.
@@ -96,25 +91,13 @@ class Run:
             self._files,
             self._sandbox,
             plan.limits,
-            # But in a program that begins and ends MPI itself: see the backends of a rank.
-            makes_progress=not (self._is_mpi and plan.standalone),
+            makes_progress=plan.makes_progress,
         )
-        phases = self._student_calls.phases
-        self._cross_check = CrossCheck(
-            self._files,
-            self._sandbox.carried_num_bytes,
-            phases=phases,
-            is_mpi=self._is_mpi,
-            starts_mpi=plan.standalone,
-        )
-        allowance = plan.allowance
-        most = allowance.trace_num_bytes if allowance.keeps_traces else 0
-        self.traces = CaseTraces(self._watch.trace, phases, most_num_bytes=most)
 
     def answer(
         self, case: CaseCall, on_begun: Callable[[], None] = lambda: None
-    ) -> Outcome | RunFailure:
-        """Put one case to all ranks; return what they answer, or why the answer is refused.
+    ) -> CaseObservation:
+        """Put one case to all ranks; return what they answer.
 
         on_begun: is called when all ranks are ready and the time of the case begins.
         Raises RunEnded when they do not answer.
@@ -136,18 +119,18 @@ class Run:
                 of_collectives=altered.of_collectives,
                 operations=altered.operations,
             )
-        self._cross_check.begin_case()
+        before = self._counters()
         self._watch.begin_case()
         self.outputs.begin_case()
         on_begun()
         denied_before_s = self._sandbox.denied_s(up_to_now=True) if case.is_timed else 0.0
         started_s = time.monotonic()
-        self.traces.begin()
+        self._began_ns = before.at_ns
         self._student_has_run = True
         for rank, inputs in enumerate(case.inputs):
             arrays = {k: v for k, v in inputs.items() if isinstance(v, np.ndarray)}
             values = {k: v for k, v in inputs.items() if k not in arrays}
-            self._connections.expect(rank, answers.most_num_bytes(case.expected[rank]))
+            self._connections.expect(rank, most_num_bytes(case.expected[rank]))
             # Not before the clock runs: what a rank has, it can begin to work on.
             self._connections.send(rank, "go", {"values": values}, arrays)
         frames, finished_s = self._collect("result")
@@ -156,37 +139,53 @@ class Run:
         # Only ranks that are nothing but processes of one machine are asked to start more of them.
         is_alone = self._plan.backend == "none"
         census = self._sandbox.census() if is_alone else {}
-        self.traces.end()
         trace = self._watch.trace()
-        doubts = self._cross_check.doubts(trace)
-        results = []
-        for rank, expected in enumerate(case.expected):
-            result, problem = answers.refuse(rank, expected, frames[rank])
-            if problem:
-                told = self.outputs.without_our_paths(problem)
-                return RunFailure(Verdict.WRONG_ANSWER, told)
-            results.append(result)
-            remarks = slips.remarks_of(frames[rank], self._plan.submission)
-            room = slips.MAX_REMARKS - len(self.remarks)
-            self.remarks.update(dict.fromkeys(remarks[:room]))
-        student_calls = self._student_calls.of(trace, all_count=case.all_calls_count)
-        judged = compacted_trace(name_lower_case(replace(student_calls, doubts=doubts)))
-        num_bytes = num_bytes_kept(judged)
-        if num_bytes > self._trace_num_bytes_left:
-            return answers.failure_of_many_calls(judged)
-        self._trace_num_bytes_left -= num_bytes
-        return Outcome(
-            label=case.label,
-            ranks=self._plan.ranks,
-            inputs=case.inputs,
-            results=tuple(results),
-            trace=judged,
-            wall_time_s=lasted.clock_s,
-            given_time_s=lasted.compared_s,
+        after = self._counters()
+        self._began_ns = None
+        not_kept: tuple[int, ...] = ()
+        if trace.num_bytes > self._trace_num_bytes_left:
+            not_kept = tuple(len(seen.calls) for seen in trace.ranks)
+            trace = _without_calls(trace)
+        self._trace_num_bytes_left -= trace.num_bytes
+        return CaseObservation(
+            ranks=self._ranks(compacted_trace(trace), frames, before, after),
+            began_ns=before.at_ns,
+            read_ns=after.at_ns,
+            lasted=lasted,
+            num_calls_not_kept=not_kept,
+            carried_num_bytes=_difference(before.carried_num_bytes, after.carried_num_bytes),
             num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
             num_processes=census.get("seen"),
             num_processes_at_once=census.get("at_once"),
             opened_packages=tuple(census.get("opened") or ()),
+        )
+
+    def _ranks(
+        self, trace: Trace, frames: Mapping[int, Frame], before: Counters, after: Counters
+    ) -> tuple[RankCase, ...]:
+        """Return what each rank did in a case, of which these are the calls and answers."""
+        found = []
+        for rank, seen in enumerate(trace.ranks):
+            sent, sent_before = after.by_gloo[rank], before.by_gloo[rank]
+            found.append(
+                RankCase(
+                    values=self.outputs.values_without_our_paths(frames[rank].values),
+                    arrays=frames[rank].arrays,
+                    trace=seen,
+                    counted_before=before.by_mpi[rank],
+                    counted_after=after.by_mpi[rank],
+                    num_nested=after.nested[rank] - before.nested[rank],
+                    sent_by_gloo=sent.since(sent_before) if sent and sent_before else None,
+                )
+            )
+        return tuple(found)
+
+    def _counters(self) -> Counters:
+        return read_counters(
+            self._files,
+            self._sandbox.carried_num_bytes,
+            phases=self._plan.student_phases,
+            is_mpi=self._plan.is_mpi,
         )
 
     def _check_interposer(self) -> None:
@@ -232,48 +231,85 @@ class Run:
             if troubled:
                 settled = len(gone) == self._plan.ranks or self._watch.still_s(gone) > _SETTLED_S
                 if settled or now_s > settle_until_s:
-                    raise RunEnded(self._failure_of(troubled, returned))
+                    raise RunEnded(self._begun(self._end_of(troubled, returned)))
                 continue
-            failure = self._watch.look(gone)
+            end = self._watch.look(gone)
             lasted = CaseTime(now_s - started_s, self._sandbox.denied_s() - denied_before_s)
             if lasted.is_up(limit_s):
                 denied_s = self._sandbox.denied_s(up_to_now=True) - denied_before_s
                 lasted = CaseTime(now_s - started_s, denied_s)
-            is_up = failure is None and lasted.is_up(limit_s)
-            if is_up:
-                failure = self._watch.out_of_time(gone, lasted, limit_s)
-            if failure is not None and not self._student_has_run:
-                raise LaunchError(f"the ranks did not get ready: {failure.message}")
-            if failure is not None:
-                raise RunEnded(failure, is_starved=is_up and lasted.is_starved(limit_s))
+            if end is None and lasted.is_up(limit_s):
+                end = self._watch.out_of_time(gone, lasted, limit_s)
+            if end is not None and not self._student_has_run:
+                raise LaunchError(f"the ranks did not get ready: {end.kind}")
+            if end is not None:
+                raise RunEnded(self._begun(end))
         return answers_by_rank, finished_s
 
-    def _failure_of(self, troubled: dict[int, Frame], returned: set[int]) -> RunFailure:
-        """Return why the run cannot go on, from what its ranks last said."""
+    def _begun(self, end: End) -> End:
+        return replace(end, began_ns=self._began_ns)
+
+    def _end_of(self, troubled: Mapping[int, Frame], returned: Collection[int]) -> End:
+        """Return how the run ended, of which some ranks said something else than an answer.
+
+        returned: ranks that have left the student's call. Raises LaunchError where the student's
+        code has not run yet.
+        """
         if not self._student_has_run:
             rank = min(troubled)
             printed = f"{self.outputs.tail(rank)}\n{self._sandbox.log()}".strip()
             raise LaunchError(f"rank {rank} ended while starting. {printed}")
-        wait_for_the_end(troubled, self._sandbox)
+        self._wait_for_the_end(troubled)
         excess = self._watch.excess()
         if excess is not None:
-            return excess
-        trace = self._watch.trace()
-        crash = crash_after_return(returned & set(troubled), self._sandbox, trace)
-        return crash or diagnose(
-            troubled,
-            self._files,
-            self._sandbox,
-            self._plan.entry,
-            outputs=self.outputs,
-            trace=trace,
-            are_apart=self._plan.confined and self._plan.ranks > 1,
-        )
+            return self._watch.end(EndKind.EXCESS, returned, excess=excess)
+        end = self._watch.end(EndKind.TROUBLE, returned)
+        ranks = list(end.ranks)
+        submission = str(self._sandbox.submission)
+        for rank, frame in troubled.items():
+            status = self._sandbox.status_of(rank)
+            ranks[rank] = replace(
+                ranks[rank],
+                said=frame.kind,
+                values=self.outputs.values_without_our_paths(frame.values),
+                exit_status=status,
+                signal=_signal_of(status),
+                place=self._files[rank].place(submission),
+                dumped_a_crash=self._files[rank].tells_a_crash(),
+            )
+        return replace(end, ranks=tuple(ranks))
+
+    def _wait_for_the_end(self, troubled: Mapping[int, Frame]) -> None:
+        """Give ranks that fell silent a moment, so that it is known how their processes ended."""
+        silent = [rank for rank, frame in troubled.items() if frame.kind != "problem"]
+        until_s = time.monotonic() + _LAST_WORDS_S
+        while time.monotonic() < until_s and any(
+            self._sandbox.status_of(rank) is None for rank in silent
+        ):
+            time.sleep(_TICK_S)
 
     def refusals(self) -> tuple[str, ...]:
-        """Return what was refused to the ranks, each in one sentence, whatever came of it."""
-        found = enumerate(rank_files.trace.refusal() for rank_files in self._files)
-        return tuple(answers.refusal_text(rank, refusal) for rank, refusal in found if refusal)
+        """Return what was refused first to each rank, whatever came of it; else nothing."""
+        return tuple(rank_files.trace.refusal() for rank_files in self._files)
+
+
+def _signal_of(exit_status: int | None) -> str:
+    """Return the name of the signal that an exit status stands for; empty for none."""
+    if exit_status is None or exit_status <= _FIRST_OF_SIGNALS:
+        return ""
+    with contextlib.suppress(ValueError):
+        return signal.Signals(exit_status - _FIRST_OF_SIGNALS).name
+    return ""
+
+
+def _difference(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
+def _without_calls(trace: Trace) -> Trace:
+    """Return a trace whose calls are lost."""
+    ranks = (replace(seen, calls=Calls.of(()), truncated=True) for seen in trace.ranks)
+    return replace(trace, ranks=tuple(ranks))
 
 
 def _tick_s(lasted_s: float) -> float:

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from grader.recording.launch_plan import Limits
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch_plan import Limits
 from grader.runner.machine import libraries, mpirun
 
 _READ_AHEAD_S = 10 * 365 * 24 * 3600.0

@@ -1,17 +1,15 @@
 """Looks at a run from outside, a few times a second: does it still move, does it use too much?"""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from grader.evidence import Evidence
-from grader.judge.deadlock import find_deadlock
-from grader.judge.unfinished import left_behind
-from grader.judge.wording import name_of
-from grader.model import RunFailure, Verdict
-from grader.runner.case_time import CaseTime
-from grader.runner.launch_plan import Limits
+from grader.mpi.stalled_run import stalled_run
+from grader.recording.case_time import CaseTime
+from grader.recording.launch_plan import Limits
+from grader.recording.observation import End, EndKind, Excess, RankEnd
 from grader.runner.rank_files import RankFiles
 from grader.trace.calls import Trace
 
@@ -104,56 +102,60 @@ class Watch:
                 return 0.0
         return time.monotonic() - self._still_since
 
-    def look(self, returned: frozenset[int]) -> RunFailure | None:
+    def look(self, returned: frozenset[int]) -> End | None:
         """Return what ends the run now, if anything does."""
-        return self.excess() or self._deadlock(returned)
+        excess = self.excess()
+        if excess is not None:
+            return self.end(EndKind.EXCESS, returned, excess=excess)
+        return self._stalled(returned)
 
-    def excess(self) -> RunFailure | None:
+    def excess(self) -> Excess | None:
         """Return what the run has used too much of, if anything; it may have been killed for it."""
+        allowed = self._limits.output_num_bytes
         for rank, files in enumerate(self._files):
-            if files.output_num_bytes() > self._limits.output_num_bytes:
-                return _too_much_output(f"rank {rank}", self._limits.output_num_bytes)
+            used = files.output_num_bytes()
+            if used > allowed:
+                return Excess("output", used, allowed, rank)
         told = self._sandbox.excess()
-        return None if told is None else _failure_of(told, len(self._files))
+        return None if told is None else Excess(told["kind"], told["used"], told["allowed"])
 
-    def _deadlock(self, returned: frozenset[int]) -> RunFailure | None:
+    def end(
+        self,
+        kind: EndKind,
+        returned: Collection[int],
+        *,
+        excess: Excess | None = None,
+        trace: Trace | None = None,
+    ) -> End:
+        """Return an end of this kind, with what the ranks have called so far."""
+        ranks = tuple(RankEnd(has_returned=rank in returned) for rank in range(len(self._files)))
+        return End(kind, ranks, self.trace() if trace is None else trace, excess=excess)
+
+    def _stalled(self, returned: frozenset[int]) -> End | None:
         if len(returned) == len(self._files) or self.still_s(returned) < _STILL_S:
             return None
         began_s = time.monotonic()
         if began_s < self._examine_from_s:
             return None
-        found = find_deadlock(self.trace(), returned, makes_progress=self._makes_progress)
+        trace = self.trace()
+        found = stalled_run(trace, returned, makes_progress=self._makes_progress)
         ended_s = time.monotonic()
         self._examine_from_s = ended_s + _PAUSE * (ended_s - began_s)
         # What we read while the ranks moved on would prove nothing.
         if found is None or self.still_s(returned) < _STILL_S:
             return None
-        explanation, deadlock = found
-        seen = Evidence("", len(self._files), deadlock=deadlock)
-        return RunFailure(Verdict.DEADLOCK, explanation, evidence=seen)
+        return self.end(EndKind.STALLED, returned, trace=trace)
 
-    def out_of_time(self, returned: frozenset[int], lasted: CaseTime, limit_s: float) -> RunFailure:
-        """Return the failure of a case whose time is up, saying where each late rank is."""
+    def out_of_time(self, returned: Collection[int], lasted: CaseTime, limit_s: float) -> End:
+        """Return the end of a case whose time is up, with where each late rank is."""
         late = [rank for rank in range(len(self._files)) if rank not in returned]
-        if not late:
-            return RunFailure(
-                Verdict.TIME_LIMIT_EXCEEDED,
-                f"{lasted.words(limit_s)}: the calls are said to have returned, but not all "
-                "results had arrived by then",
-            )
-        self._have_stacks_dumped(late)
-        places = []
-        for rank in late[:4]:
-            place = self._files[rank].place(str(self._submission))
-            where = f" at {place[0]}:{place[1]}" if place else ""
-            places.append(f"rank {rank} is still {self._doing(rank)}{where}")
-        more = [f"so are {len(late) - 4} more"] if len(late) > 4 else []
-        reason = "" if self._makes_progress else left_behind(self.trace(), returned)
-        return RunFailure(
-            Verdict.TIME_LIMIT_EXCEEDED,
-            f"{lasted.words(limit_s)}: "
-            f"{'; '.join(filter(None, [*places, *more, reason, lasted.machines_part(limit_s)]))}",
-        )
+        if late:
+            self._have_stacks_dumped(late)
+        end = self.end(EndKind.TIME_LIMIT, returned)
+        folder = str(self._submission)
+        places = {rank: self._files[rank].place(folder) for rank in late}
+        ranks = (replace(each, place=places.get(rank)) for rank, each in enumerate(end.ranks))
+        return replace(end, ranks=tuple(ranks), lasted=lasted, limit_s=limit_s)
 
     def _have_stacks_dumped(self, ranks: Sequence[int]) -> None:
         """Have these ranks write where they are; on a busy machine that may take a moment."""
@@ -165,35 +167,3 @@ class Watch:
         ):
             time.sleep(_STACK_DUMP_S)
         time.sleep(_STACK_DUMP_S)
-
-    def _doing(self, rank: int) -> str:
-        """Return `in Recv`, or `computing` for a rank outside of all calls."""
-        trace = self._files[rank].trace
-        inside = trace.snapshot().inside
-        call = next(iter(trace.read(inside).calls), None) if inside >= 0 else None
-        return "computing" if inside < 0 else f"in {name_of(call) if call else 'MPI'}"
-
-
-def _failure_of(excess: Mapping[str, Any], ranks: int) -> RunFailure:
-    """Return the failure of a run that used too much of something, as the zygote tells it."""
-    kind, used, allowed = excess["kind"], excess["used"], excess["allowed"]
-    if kind == "memory":
-        who = f"the {ranks} ranks together" if ranks > 1 else "the rank"
-        return RunFailure(
-            Verdict.MEMORY_LIMIT_EXCEEDED,
-            f"{who} used {used >> 20} MiB of memory; {allowed >> 20} MiB are allowed",
-        )
-    if kind == "processes":
-        return RunFailure(
-            Verdict.RUN_TIME_ERROR,
-            f"the submission started so many processes and threads that there were {used}; "
-            f"{allowed} are allowed in all, so start fewer, or wait for those that are to end",
-        )
-    return _too_much_output("what the ranks started", allowed)
-
-
-def _too_much_output(who: str, allowed_num_bytes: int) -> RunFailure:
-    return RunFailure(
-        Verdict.OUTPUT_LIMIT_EXCEEDED,
-        f"{who} printed more than {allowed_num_bytes >> 20} MiB; remove the prints inside loops",
-    )

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from grader.model import Array, Text
+
 _HEAD_LENGTH = struct.Struct(">I")
 _MAX_HEAD_NUM_BYTES = 1 << 20
 SPARE_NUM_BYTES = 32 << 20
 """What a rank may send beyond the results asked for, to be told what is wrong with their form."""
-_MAX_MESSAGE_CHARS = 600
 _DTYPES = {
     np.dtype(name).str: np.dtype(name)
     for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
@@ -31,12 +32,6 @@ class Frame:
     kind: str
     values: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray[Any, Any]]
-
-
-def text_of(values: Mapping[str, Any], name: str, length: int = _MAX_MESSAGE_CHARS) -> str:
-    """Return a text among the values of a frame, up to a length; empty where it is none."""
-    value = values.get(name)
-    return value[:length] if isinstance(value, str) else ""
 
 
 CLOSED = Frame("closed", {}, {})
@@ -58,6 +53,25 @@ def encode(
     announced = [[name, array.dtype.str, list(array.shape)] for name, array in arrays.items()]
     head = json.dumps({"kind": kind, "values": values, "arrays": announced}).encode()
     return [_HEAD_LENGTH.pack(len(head)), head, *(array.tobytes() for array in arrays.values())]
+
+
+def most_num_bytes(expected: Mapping[str, Array | Text]) -> int:
+    """Return how many bytes the arrays of one rank have at most that are as announced.
+
+    Of those whose lengths nobody knows beforehand, all together have what the largest may have:
+    each for itself, a dozen of them would be more than the judge has memory for.
+    """
+    forms = [form for form in expected.values() if isinstance(form, Array)]
+    unknown = [form.max_num_bytes for form in forms if None in form.shape]
+    return sum(map(_num_bytes_of, forms)) + max(unknown, default=0)
+
+
+def _num_bytes_of(form: Array) -> int:
+    """Return how many bytes an array of this form has; nothing where that is not known."""
+    known = [length for length in form.shape if length is not None]
+    if len(known) < len(form.shape):
+        return 0
+    return min(form.max_num_bytes, np.dtype(form.dtype).itemsize * math.prod(known))
 
 
 class FrameReader:

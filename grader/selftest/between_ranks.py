@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from grader.errors import GraderError
+from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, Text
-from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult, Limits
+from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
 from grader.selftest.attempted import attempted
 from grader.selftest.hostile_probe import BETWEEN_RANKS, BY_LANDLOCK, BY_PROC
 from grader.selftest.protections import Protection

@@ -13,9 +13,10 @@ import numpy as np
 import grader
 from grader.environment import RANKS_FOLDER
 from grader.errors import GraderError
+from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, Text
+from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
 from grader.runner import scarcity
-from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult, Limits
 from grader.selftest import (
     architecture,
     foreign_mounts,

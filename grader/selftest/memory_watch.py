@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from grader.errors import GraderError
+from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, Text, Verdict
-from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult, Limits
+from grader.recording.launch_plan import CaseCall, LaunchPlan, Limits
 from grader.selftest.protections import Protection
 
 _ALLOWED_NUM_BYTES = 64 << 20

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
+from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, RunFailure, Verdict
-from grader.runner.launch_plan import CaseCall, LaunchResult
+from grader.recording.launch_plan import CaseCall
 from grader.suite.case import YARDSTICK, Case
 
 MOST_FRESH_LAUNCHES = 3

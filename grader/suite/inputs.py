@@ -10,7 +10,7 @@ import numpy as np
 
 from grader.data import Data
 from grader.errors import GraderError
-from grader.runner.launch_plan import CaseCall
+from grader.recording.launch_plan import CaseCall
 from grader.suite.case import Case
 
 PUBLIC_SECRET = b"grader: inputs that every student may repeat"

@@ -8,14 +8,14 @@ import pytest
 
 from grader.errors import GradingLost
 from grader.journal import Finished, Step
+from grader.judge.explanation import LaunchResult
+from grader.judge.slips import MAX_REMARKS
 from grader.model import RunFailure, TestResult, Verdict
-from grader.runner.launch_plan import (
+from grader.recording.launch_plan import (
     MOST_TRACE_NUM_BYTES,
     LaunchAllowance,
     LaunchPlan,
-    LaunchResult,
 )
-from grader.runner.slips import MAX_REMARKS
 from grader.suite.case import Case
 from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.continuation import Answers, LaunchBudget, ranks_text

@@ -1,14 +1,16 @@
 """What the ranks of an open session say of a case, and what it comes to."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from grader.judge.crash_hints import crash_hint
+from grader.judge.launch_end import failure_of_end
 from grader.judge.lower_case import name_lower_case
+from grader.judge.result_forms import refuse
 from grader.model import Outcome, RunFailure, Verdict
-from grader.runner import answers
-from grader.runner.launch_plan import CaseCall
+from grader.recording.launch_plan import CaseCall
+from grader.recording.observation import End, EndKind, LaunchObservation, RankEnd
 from grader.runner.wire import Frame
 from grader.trace.calls import RankTrace, Trace
 
@@ -31,17 +33,18 @@ def combined(everyone: Sequence[Said], call: CaseCall, entry: str) -> Outcome | 
     entry: the call that the part asks for.
     """
     trace = Trace(tuple(each.trace for each in everyone))
-    raised = {rank: each.problem for rank, each in enumerate(everyone) if each.problem is not None}
-    # That a connection was lost only follows from what another rank did.
-    causes = [rank for rank in raised if not answers.is_lost_connection(raised[rank])]
-    if raised:
-        rank = min(causes or raised)
-        hint = crash_hint(answers.crash_of_problem(rank, raised[rank]), trace)
-        return answers.failure_of_problem(rank, raised[rank], entry, hint)
+    raised = [each.problem is not None for each in everyone]
+    if any(raised):
+        ranks = (
+            RankEnd() if each.problem is None else RankEnd(said="problem", values=each.problem)
+            for each in everyone
+        )
+        end = End(EndKind.TROUBLE, tuple(ranks), trace)
+        return explain_open(end, entry=entry)
     results = []
     for rank, (each, expected) in enumerate(zip(everyone, call.expected, strict=True)):
         assert each.frame is not None
-        result, refused = answers.refuse(rank, expected, each.frame)
+        result, refused = refuse(rank, expected, each.frame.values, each.frame.arrays)
         if refused:
             return RunFailure(Verdict.WRONG_ANSWER, refused)
         results.append(result)
@@ -55,3 +58,9 @@ def combined(everyone: Sequence[Said], call: CaseCall, entry: str) -> Outcome | 
         wall_time_s=wall_time_s,
         given_time_s=wall_time_s,
     )
+
+
+def explain_open(end: End, *, entry: str, output_tails: Sequence[str] = ()) -> RunFailure:
+    """Return why a session ended, in which files and sockets of other ranks can be reached."""
+    observed = LaunchObservation((), end, output_tails=output_tails, python=sys.version_info[:2])
+    return failure_of_end(observed, end, entry=entry, makes_progress=True, are_apart=False)

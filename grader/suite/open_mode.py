@@ -25,6 +25,7 @@ import pytest
 from grader.assignment import Assignment
 from grader.course import Course
 from grader.data import Data
+from grader.judge import slips
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.listing.names import folders_above, is_skipped
 from grader.model import RunFailure
@@ -33,8 +34,7 @@ from grader.rank.harness import sort_results
 from grader.rank.own_modules import OwnModules
 from grader.rank.remarks import Remarks
 from grader.rank.student import Student
-from grader.runner import slips
-from grader.runner.launch_plan import CaseCall, work_folders
+from grader.recording.launch_plan import CaseCall, work_folders
 from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
 from grader.suite.case import Case
@@ -293,8 +293,8 @@ class OpenMode(SuiteMode):
         remarks = [each for made in self._remarks for each in made.listed(str(self._submission))]
         paths = {file: self._submission / file for _, _, file, _ in remarks}
         sources = {file: path.read_bytes() for file, path in paths.items() if path.is_file()}
-        frame = Frame("remarks", {"remarks": [list(each) for each in remarks]}, {})
-        for remark in slips.remarks_of(frame, sources):
+        values = {"remarks": [list(each) for each in remarks]}
+        for remark in slips.remarks_of(values, sources):
             terminalreporter.write_line(f"note: {remark}")
 
     @pytest.hookimpl(trylast=True)

@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import Any
 
 from grader.errors import GraderError
-from grader.judge.crash_hints import crash_hint
 from grader.model import RunFailure, Verdict
-from grader.runner import answers
-from grader.runner.case_time import CaseTime
-from grader.runner.failure_diagnosis import first_to_end
-from grader.runner.launch_plan import Limits
+from grader.recording.case_time import CaseTime
+from grader.recording.launch_plan import Limits
+from grader.recording.observation import End, EndKind, RankEnd
 from grader.runner.machine import libraries, mpirun
 from grader.runner.marked import kill_marked
 from grader.runner.outputs import Outputs
 from grader.runner.rank_files import RankFiles
 from grader.runner.watch import Watch
 from grader.suite.continuation import ranks_text
+from grader.suite.open_answers import explain_open
 from grader.suite.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase, State
+from grader.trace.calls import RankTrace, Trace
 
 _TICK_S = 0.1
 _SETTLED_S = 0.5
@@ -92,17 +92,17 @@ class _Session:
         process = subprocess.Popen(  # noqa: S603 - our own command line
             self._command(scratch), env=self._environment(scratch), cwd=self._order.root
         )
-        failure = None
+        end = None
         try:
-            while process.poll() is None and failure is None:
+            while process.poll() is None and end is None:
                 time.sleep(_TICK_S)
-                failure = self._look()
+                end = self._look()
         finally:
             self._end(process)
         self._case = self._board.case()
         test = self._case.test if self._case is not None else ""
-        if failure is not None:
-            return OpenEnd(1, test, self._told(failure))
+        if end is not None:
+            return OpenEnd(1, test, self._told(end))
         if self._board.exit_code >= 0:
             return OpenEnd(self._board.exit_code)
         if self._case is None:
@@ -121,8 +121,8 @@ class _Session:
             with contextlib.suppress(OSError, IndexError):
                 os.kill(self._board.pids()[rank], signal.SIGUSR1)
 
-    def _look(self) -> RunFailure | None:
-        """Return why the session has to end now, if anything does."""
+    def _look(self) -> End | None:
+        """Return how the session has to end now, if anything ends it."""
         self._join()
         case = self._board.case()
         if case is None:
@@ -141,14 +141,14 @@ class _Session:
             return None
         raised = [rank for rank, state in states.items() if state is State.RAISED]
         if raised and self._watch.still_s(ended) > _SETTLED_S:
-            return self._failure_of_problem(raised, case)
-        failure = self._watch.look(ended)
+            return self._end_of_problem(raised, self._watch)
+        end = self._watch.look(ended)
         lasted = CaseTime(time.monotonic() - self._began_s, denied_s=0)
-        if failure is None and case.limit_s and lasted.is_up(case.limit_s):
-            failure = self._watch.out_of_time(ended, lasted, case.limit_s)
+        if end is None and case.limit_s and lasted.is_up(case.limit_s):
+            end = self._watch.out_of_time(ended, lasted, case.limit_s)
         # What was read while the ranks went on to the next case would prove nothing.
         now = [self._board.state(rank, case) for rank in range(case.ranks)]
-        return failure if now == list(states.values()) else None
+        return end if now == list(states.values()) else None
 
     def _join(self) -> None:
         """Open what the ranks share, as soon as they have it: they wait for that."""
@@ -157,36 +157,41 @@ class _Session:
             if files is not None:
                 self._files[rank] = files
 
-    def _failure_of_problem(self, raised: Sequence[int], case: RunningCase) -> RunFailure:
-        """Return what a rank has raised while others wait for it."""
-        assert self._watch is not None
-        problems = {rank: self._board.problem(rank) for rank in raised}
-        causes = [rank for rank in raised if not answers.is_lost_connection(problems[rank])]
-        rank = min(causes or raised)
-        crash = answers.crash_of_problem(rank, problems[rank])
-        hint = crash_hint(crash, self._watch.trace())
-        return answers.failure_of_problem(rank, problems[rank], case.entry, hint)
+    def _end_of_problem(self, raised: Sequence[int], watch: Watch) -> End:
+        """Return what ranks have raised while others wait for them."""
+        end = watch.end(EndKind.TROUBLE, ())
+        ranks = list(end.ranks)
+        for rank in raised:
+            ranks[rank] = replace(ranks[rank], said="problem", values=self._board.problem(rank))
+        return replace(end, ranks=tuple(ranks))
 
-    def _crash(self) -> RunFailure:
-        """Return which rank has ended all others, by what it wrote when it crashed."""
-        if not self._files:
-            return answers.failure_of_silence(0, None, None, "")
-        submission = str(self.submission)
-        rank = first_to_end(self._files, submission)
-        printed = self._outputs().tail(rank)
-        return answers.failure_of_silence(rank, None, self._files[rank].place(submission), printed)
+    def _crash(self) -> End:
+        """Return an end of which some rank is the cause, by what it wrote when it crashed."""
+        folder = str(self.submission)
+        ends, seen = [], []
+        for rank in range(self._order.ranks):
+            files = self._files.get(rank)
+            place = files.place(folder) if files else None
+            dumped = files is not None and files.tells_a_crash()
+            ends.append(RankEnd(said="closed", place=place, dumped_a_crash=dumped))
+            seen.append(files.trace.read() if files else RankTrace.unseen(rank))
+        return End(EndKind.TROUBLE, tuple(ends), Trace(tuple(seen)))
 
-    def _told(self, failure: RunFailure) -> RunFailure:
-        """Return the failure as a grading tells it, with what each rank printed last."""
+    def _told(self, end: End) -> RunFailure:
+        """Return why the session ended as a grading tells it, with what each rank printed last."""
         assert self._case is not None
-        failure = self._outputs().with_last_words(failure)
+        known = sorted(self._files)
+        outputs = Outputs([self._files[rank] for rank in known], self._folder)
+        tails = {rank: outputs.tail(index) for index, rank in enumerate(known)}
+        failure = explain_open(
+            end,
+            entry=self._case.entry,
+            output_tails=[tails.get(rank, "") for rank in range(self._order.ranks)],
+        )
         if failure.is_lasting or failure.verdict is Verdict.NOT_ATTEMPTED:
             return failure
         where = f"{ranks_text(self._case.ranks)}, {self._case.label}"
         return replace(failure, message=f"{where}: {failure.message}")
-
-    def _outputs(self) -> Outputs:
-        return Outputs([self._files[rank] for rank in sorted(self._files)], self._folder)
 
     def _end(self, process: "subprocess.Popen[bytes]") -> None:
         """End mpirun and its ranks: whoever hangs in MPI does not hear anything gentler."""

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from grader.data import Data
 from grader.feedback import Feedback
 from grader.journal import Journal
-from grader.runner.launch_plan import LaunchPlan, LaunchResult, Limits
+from grader.judge.explanation import LaunchResult
+from grader.recording.launch_plan import LaunchPlan, Limits
 from grader.suite.inputs import PUBLIC_SECRET
 from grader.suite.selection import Selection
 

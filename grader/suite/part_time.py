@@ -6,8 +6,8 @@ a submission's fault.
 
 from dataclasses import dataclass, field
 
+from grader.judge.explanation import LaunchResult
 from grader.model import RunFailure, Verdict
-from grader.runner.launch_plan import LaunchResult
 
 
 @dataclass

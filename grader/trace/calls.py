@@ -261,6 +261,22 @@ class RankTrace:
     def __post_init__(self) -> None:
         object.__setattr__(self, "calls", Calls.of(self.calls))
 
+    @classmethod
+    def unseen(cls, rank: int) -> "RankTrace":
+        """Return what is known of a rank that nobody has seen."""
+        return cls(
+            rank,
+            Calls.of(()),
+            attached=False,
+            initialised=False,
+            finalised=False,
+            inside=-1,
+            polling=False,
+            progress=0,
+            num_failed_polls=0,
+            truncated=False,
+        )
+
 
 @dataclass(frozen=True)
 class Counted:
@@ -283,6 +299,11 @@ class Trace:
     def num_calls(self) -> int:
         """Return how many calls all ranks together have made."""
         return sum(len(rank.calls) for rank in self.ranks)
+
+    @property
+    def num_bytes(self) -> int:
+        """Return what the calls of all ranks take of memory, or took before packing."""
+        return sum(rank.calls.num_bytes for rank in self.ranks)
 
     def of_phases(self, phases: Collection[int]) -> "Trace":
         """Return the trace with only the calls of these phases; 1 is the student's."""

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from grader.judge.explanation import LaunchResult
 from grader.model import Outcome
+from grader.recording.launch_plan import LaunchPlan
 from grader.recording.plan_key import plan_key
-from grader.runner.launch_plan import LaunchPlan, LaunchResult
 
 Launcher = Callable[[LaunchPlan], LaunchResult]
 

@@ -31,7 +31,7 @@ sys.path[:0] = ["/opt/grader", "/helpers"]
 from launching import case, run
 from grader.model import RunFailure
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch_plan import Limits
+from grader.recording.launch_plan import Limits
 from grader.runner.users import run_uids
 from grader.zygote.processes import descendants
 from grader.zygote.run_users import NUMBERS_PER_RUN

@@ -12,13 +12,13 @@ from courses_of import courses_of
 from grader import pipeline, submission
 from grader.errors import GraderError, UsageError
 from grader.feedback import Feedback
+from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, Report, RunFailure, Verdict
 from grader.report import json_report, junit, markdown, terminal
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
-from grader.runner.launch_plan import LaunchResult
 from grader.settings import Settings
 from grader.trace.calls import Trace
 

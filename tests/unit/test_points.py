@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from grader import pipeline, points, submission
 from grader.errors import GraderError
+from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, Report, Verdict
 from grader.report import deductions, json_report
-from grader.runner.launch_plan import LaunchResult
 from grader.settings import Settings
 from grader.suite.marks import points as mark
 from grader.trace.calls import Trace

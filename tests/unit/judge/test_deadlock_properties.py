@@ -6,7 +6,7 @@ from functools import partial
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from grader.judge.functions import ALL
+from grader.mpi.functions import ALL
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, RankTrace, Trace
 
 from .build import as_recorded, explain_deadlock

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from grader.model import Array, MessageFault, Text
+from grader.recording.launch_plan import CaseCall, LaunchAllowance, LaunchPlan, Limits
 from grader.recording.plan_key import NOT_IN_KEY, plan_key
-from grader.runner.launch_plan import CaseCall, LaunchAllowance, LaunchPlan, Limits
 
 PROBES = 'def probe(student):\n    """Calls it."""\n    return {}\n'
 PLAN = LaunchPlan(

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from grader.judge.explanation import LaunchResult, explain
 from grader.model import Array
-from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
-from grader.runner.launch_plan import (
+from grader.recording.launch_plan import (
     MOST_TRACE_NUM_BYTES,
     CaseCall,
     LaunchAllowance,
     LaunchPlan,
-    LaunchResult,
     Limits,
 )
+from grader.runner.fork_server import ForkServer
+from grader.runner.launch import launch
 
 PROBES = """
 import numpy as np
@@ -76,10 +76,9 @@ def run(
     confined: bool = True,
     windows: bool = False,
     most_trace_num_bytes: int = MOST_TRACE_NUM_BYTES,
-    keeps_traces: bool = False,
     probes: Mapping[str, str] | None = None,
 ) -> LaunchResult:
-    """Launch a submission whose file `work.py` is `source`; files: others beside it.
+    """Return what came of a submission whose file `work.py` is `source`; files: others beside it.
 
     support: files that the assignment gives. probes: their sources by module, instead of PROBES.
     modules: what the ranks have imported, where no server is given.
@@ -100,12 +99,12 @@ def run(
         guarded=guarded,
         confined=confined,
         windows=windows,
-        allowance=LaunchAllowance(trace_num_bytes=most_trace_num_bytes, keeps_traces=keeps_traces),
+        allowance=LaunchAllowance(trace_num_bytes=most_trace_num_bytes),
     )
     if server is not None:
-        return launch(plan, server, uid=uid)
+        return explain(plan, launch(plan, server, uid=uid))
     with ForkServer(modules) as own_server:
-        return launch(plan, own_server, uid=uid)
+        return explain(plan, launch(plan, own_server, uid=uid))
 
 
 def values(launched: LaunchResult, index: int = 0) -> list[float]:

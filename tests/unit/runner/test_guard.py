@@ -4,8 +4,8 @@ import pytest
 from launching import case, run, values
 
 from grader.model import Verdict
+from grader.recording.launch_plan import Limits
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch_plan import Limits
 from grader.trace.calls import Trace
 
 TOLD = "; submissions talk through mpi4py or torch only"

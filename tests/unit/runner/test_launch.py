@@ -9,7 +9,7 @@ import pytest
 from launching import case, run, values
 
 from grader.model import MessageFault, Outcome, RunFailure, Verdict
-from grader.runner.launch_plan import Limits
+from grader.recording.launch_plan import Limits
 from grader.runner.users import run_uids
 from grader.trace.call_record import RECORD
 

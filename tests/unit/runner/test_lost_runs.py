@@ -8,8 +8,8 @@ from launching import case, run, values
 
 from grader.errors import GraderError
 from grader.model import Verdict
+from grader.recording.launch_plan import Limits
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch_plan import Limits
 from grader.zygote.processes import descendants
 
 MIB = 1 << 20

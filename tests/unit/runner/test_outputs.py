@@ -54,3 +54,17 @@ def test_files_of_the_run_go_by_the_names_that_a_student_knows(ranks):
         "network.py:7",
         "figure.png in .../scratch",
     ]
+
+
+def test_what_a_rank_says_names_files_as_a_student_does(ranks):
+    """At any depth that our harness uses; what lies deeper is nothing that it has said."""
+    outputs = Outputs(ranks, FOLDER)
+    file = f"{FOLDER}/submission/ring.py"
+    deep = {"a": {"b": {"c": {"d": file}}}}
+    said = {"message": f"in {file}", "line": 3, "there": [file, 2], "deep": deep}
+    assert outputs.values_without_our_paths(said) == {
+        "message": "in ring.py",
+        "line": 3,
+        "there": ["ring.py", 2],
+        "deep": {"a": {"b": {"c": None}}},
+    }

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from launching import case, run, values
 
+from grader.judge.explanation import LaunchResult
 from grader.model import Array, Outcome, RunFailure, Verdict
+from grader.recording.launch_plan import CaseCall, Limits
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch_plan import CaseCall, LaunchResult, Limits
 
 LENGTHS = (13, 1024, 300_000)
 """Of doubles: sent at once, and twice too long for that."""

@@ -4,7 +4,7 @@ import pytest
 from launching import run, values
 
 from grader.errors import GraderError, LaunchError
-from grader.model import RunFailure, Verdict
+from grader.recording.observation import EndKind
 from grader.runner.connections import Connections
 from grader.runner.watch import Watch
 
@@ -48,7 +48,7 @@ def test_what_goes_wrong_before_student_code_runs_is_not_the_students(monkeypatc
     def look(self, returned):
         looks.append(1)
         if len(looks) == 1:
-            return RunFailure(Verdict.DEADLOCK, "every rank waits in Comm_dup")
+            return self.end(EndKind.STALLED, returned)
         return real(self, returned)
 
     monkeypatch.setattr(Watch, "look", look)

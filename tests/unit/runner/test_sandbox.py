@@ -2,8 +2,8 @@
 
 import pytest
 
+from grader.recording.launch_plan import Limits
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch_plan import Limits
 from grader.runner.sandbox import Sandbox
 
 

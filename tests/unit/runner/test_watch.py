@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from grader.recording.launch_plan import Limits
 from grader.runner import watch
-from grader.runner.launch_plan import Limits
 from grader.trace.calls import Calls, RankTrace
 
 TICK_S = 0.05
@@ -53,7 +53,7 @@ def standing(monkeypatch):
         clock.now_s += lasts_s[0]
 
     monkeypatch.setattr(watch, "time", clock)
-    monkeypatch.setattr(watch, "find_deadlock", find)
+    monkeypatch.setattr(watch, "stalled_run", find)
     files = SimpleNamespace(trace=memory, output_num_bytes=lambda: 0)
     sandbox = SimpleNamespace(submission=Path(), excess=lambda: None)
     looking = watch.Watch([files], sandbox, Limits(), makes_progress=True)

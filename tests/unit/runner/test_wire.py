@@ -10,19 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.model import Array, Text
-from grader.runner.answers import (
-    failure_of_broken_frame,
-    failure_of_problem,
-    most_num_bytes,
-    refuse,
-)
 from grader.runner.wire import (
     SPARE_NUM_BYTES,
-    Frame,
     FrameReader,
     ProtocolError,
-    broken,
     encode,
+    most_num_bytes,
 )
 
 
@@ -96,76 +89,9 @@ def test_no_more_is_held_than_is_asked_for():
             assert reader.feed(bytes_of(head)) == []
 
 
-def test_what_cannot_be_read_is_told_in_our_words():
-    """A rank's own frame of that name says nothing."""
-    told = failure_of_broken_frame(1, broken("arrays of 9 bytes")).message
-    assert told.endswith("cannot read: arrays of 9 bytes")
-    unexpected = Frame("result", {"message": "all is well"}, {})
-    assert failure_of_broken_frame(1, unexpected).message.endswith("it cannot read")
-
-
 @settings(max_examples=300, deadline=None)
 @given(st.binary(max_size=400))
 def test_garbage_never_crashes_the_judge(data):
     """Any bytes give frames or a ProtocolError."""
     with contextlib.suppress(ProtocolError):
         FrameReader().feed(data)
-
-
-RESULT = {"recv": np.zeros(3)}
-
-
-@pytest.mark.parametrize(
-    ("array", "form", "words"),
-    [
-        (np.zeros(4), Array("float64", (3,)), "has shape (4,); expected (3,)"),
-        (np.zeros((3, 1)), Array("float64", (3,)), "has shape (3, 1); expected (3,)"),
-        (np.zeros(3, "f4"), Array("float64", (3,)), "is an array of float32; expected float64"),
-        (np.array([0, np.nan]), Array("float64", (2,)), "[1] is nan"),
-        (np.array(np.inf), Array("float64", ()), "it is inf"),
-        (np.zeros(9), Array("float64", (None,), max_num_bytes=8), "has 72 bytes; at most 8"),
-    ],
-)
-def test_results_of_another_form_are_refused(array, form, words):
-    """Exactly the announced dtype, shape and finite numbers."""
-    results, problem = refuse(2, {"recv": form}, Frame("result", {}, {"recv": array}))
-    assert results == {}
-    assert problem.startswith("rank 2: recv ") and words in problem
-
-
-def test_results_of_the_announced_form_pass():
-    """NaN where it is allowed, any length where the length is open, texts as texts."""
-    frame = Frame("result", {"texts": {"said": "hi"}}, {"a": np.array([np.nan]), "b": np.ones(5)})
-    forms = {
-        "a": Array("float64", (1,), finite=False),
-        "b": Array("float64", (None,)),
-        "said": Text(),
-    }
-    results, problem = refuse(0, forms, frame)
-    assert problem == ""
-    assert results["said"] == "hi" and len(results["b"]) == 5
-
-
-@pytest.mark.parametrize("texts", [None, 3, {"recv": "an object of type list"}])
-def test_a_missing_result_is_told(texts):
-    """An object that is no array is named by its type."""
-    _, problem = refuse(1, {"recv": Array("float64", (3,))}, Frame("result", {"texts": texts}, {}))
-    assert problem.startswith("rank 1: recv is ")
-    assert "expected an array of float64" in problem
-
-
-@settings(max_examples=200, deadline=None)
-@given(
-    st.dictionaries(
-        st.sampled_from(["kind", "type", "message", "file", "line", "source", "traceback"]),
-        st.none()
-        | st.integers()
-        | st.just("SyntaxError")
-        | st.text(max_size=20)
-        | st.lists(st.integers(), max_size=2),
-    )
-)
-def test_any_problem_gives_one_short_sentence(values):
-    """What a rank says of its exception is a claim; it cannot break the judge."""
-    failure = failure_of_problem(0, values, "go()")
-    assert failure.message and len(failure.message) < 2000

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from grader.judge.explanation import LaunchResult
 from grader.model import MessageFault, Outcome, RunFailure, Verdict
-from grader.runner.launch_plan import LaunchResult
 from grader.suite.case import Case
 from grader.suite.continuation import (
     MOST_FRESH_LAUNCHES,

@@ -16,8 +16,8 @@ import pytest
 
 from grader import api, pipeline
 from grader.courses import bundled
+from grader.recording.launch_plan import CaseCall
 from grader.runner import connections
-from grader.runner.launch_plan import CaseCall
 from grader.runner.wire import encode
 from grader.settings import Settings
 from grader.suite import judge_mode, session, timing

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from grader.errors import GraderError
+from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, RunFailure, Verdict
-from grader.runner.launch_plan import LaunchResult, Limits
+from grader.recording.launch_plan import Limits
 from grader.suite.continuation import MOST_FRESH_LAUNCHES, MOST_FRESH_LAUNCHES_OF_PART
 from grader.suite.inputs import case_calls
 from grader.suite.part_context import PartContext, SuiteSettings

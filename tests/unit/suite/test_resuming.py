@@ -4,8 +4,9 @@ import pytest
 
 from grader.errors import RanksGone
 from grader.journal import PREFIX, Finished, Journal, Resume, Step, parse
+from grader.judge.explanation import LaunchResult
 from grader.model import RunFailure, Verdict
-from grader.runner.launch_plan import LaunchResult, Limits
+from grader.recording.launch_plan import Limits
 from grader.suite.part_context import PartContext, SuiteSettings
 from grader.suite.session import grade_suite
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, RunFailure, Verdict
-from grader.runner.launch_plan import CaseCall, LaunchPlan, LaunchResult
+from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.trace.calls import Trace
 from grader.verification.near_misses import NearMiss, Recording
 

@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 MAX_SLOWDOWN = 5.0
 """A case ends after as many times its limit by the clock, however little it was given."""
-_SLIGHT_SLOWDOWN = 1.2
-"""Below it, what a machine has held back is nothing to speak of."""
 
 
 @dataclass(frozen=True)
@@ -37,19 +35,3 @@ class CaseTime:
     def is_starved(self, limit_s: float) -> bool:
         """Return whether it ends by the clock, before it was given its time: that proves little."""
         return self.given_s <= limit_s and self.clock_s > MAX_SLOWDOWN * limit_s
-
-    def words(self, limit_s: float) -> str:
-        """Return `no answer after 10 s`; that is the limit, unless the case ends by the clock."""
-        shown_s = round(self.clock_s) if self.is_starved(limit_s) else limit_s
-        return f"no answer after {shown_s:g} s"
-
-    def machines_part(self, limit_s: float) -> str:
-        """Return a clause on what the machine held back; nothing where that was next to nothing."""
-        if self.is_starved(limit_s):
-            return (
-                f"the machine was busy, twice, and gave it {max(0.0, self.given_s):.0f} s of the "
-                f"{limit_s:g} s it may take, which says nothing of the submission"
-            )
-        if self.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
-            return ""
-        return f"the machine was busy, so that these were {self.clock_s:.0f} s by the clock"

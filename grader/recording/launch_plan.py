@@ -1,14 +1,11 @@
-"""What a launch is asked to do, and what it brings back."""
+"""What a launch is asked to do."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.judge.counting import num_bytes_kept
 from grader.listing.names import folders_above, nearness
-from grader.model import Array, MessageFault, Outcome, RunFailure, Text
-from grader.trace.calls import Trace
-from grader.zygote.run_users import MAX_NUM_RANKS
+from grader.model import Array, MessageFault, Text
 
 
 @dataclass(frozen=True)
@@ -51,6 +48,8 @@ class CaseCall:
     """Find out how long of it the machine worked for others."""
 
 
+MAX_NUM_RANKS = 62
+"""Of a launch; each is a user of its own in a container."""
 _MAX_FOLDERS = 200
 MOST_TRACE_NUM_BYTES = 228 << 20
 """Of the calls of a part, all ranks together, as they are before they are packed: 1.5 million, two
@@ -67,8 +66,6 @@ class LaunchAllowance:
     """By the clock, after which no other case of the launch begins."""
     trace_num_bytes: int = MOST_TRACE_NUM_BYTES
     """Of the calls of all cases that are kept; a case that makes more has no outcome."""
-    keeps_traces: bool = False
-    """Bring back what was seen of every case, also of one that has no outcome."""
 
 
 def work_folders(files: Iterable[str], folders: Collection[str]) -> list[str]:
@@ -124,44 +121,25 @@ class LaunchPlan:
                 f"asked for {self.ranks}; ask for fewer with ranks= of the case"
             )
 
-
-@dataclass(frozen=True)
-class CaseTrace:
-    """What was seen of one case, whatever came of it."""
-
-    began_ns: int
-    """When its inputs were handed out, on the clock of the calls."""
-    trace: Trace
-    """The calls of the student's phase, as far as they went."""
-    num_others: int = 0
-    """How many calls were made outside of that phase: ours, and those that no rule is about."""
-
-
-@dataclass(frozen=True)
-class LaunchResult:
-    """What came of a launch: the outcomes of the cases that were answered, in order."""
-
-    outcomes: tuple[Outcome | RunFailure, ...]
-    """A RunFailure in here is the case's alone: an answer of the wrong form, or too many calls."""
-    failure: RunFailure | None
-    """Why the run ended early; the cases after the outcomes have no answer."""
-    wall_time_s: float = 0.0
-    """From its start to its end, also of one that was repeated."""
-    output_tails: Sequence[str] = ()
-    """The last lines that each rank printed."""
-    refusals: Sequence[str] = ()
-    """What the guard refused to ranks, a sentence for each of them, whatever came of it."""
-    is_out_of_time: bool = False
-    """It ended between two cases, because it had had its time."""
-    is_starved: bool = False
-    """It failed by the clock, before its last case was given its time."""
-    traces: Sequence[CaseTrace] = ()
-    """Of each case that was begun, in order, where the plan asks for them."""
-    remarks: Sequence[str] = ()
-    """On lines of the submission that cost nothing, in sentences."""
+    @property
+    def is_mpi(self) -> bool:
+        """Return whether MPI connects the ranks."""
+        return self.backend.startswith("mpi")
 
     @property
-    def trace_num_bytes(self) -> int:
-        """Return what the calls of its outcomes take of the judge's memory."""
-        answered = (each for each in self.outcomes if isinstance(each, Outcome))
-        return sum(num_bytes_kept(outcome.trace) for outcome in answered)
+    def student_phases(self) -> tuple[int, ...]:
+        """Return the phases whose calls are the student's; a standalone program has no other."""
+        return (0, 1) if self.standalone else (1,)
+
+    @property
+    def makes_progress(self) -> bool:
+        """Return whether MPI goes on inside of ranks that have returned.
+
+        Not in a program that begins and ends MPI itself: see the backends of a rank.
+        """
+        return not (self.is_mpi and self.standalone)
+
+    @property
+    def are_apart(self) -> bool:
+        """Return whether nothing but MPI or torch.distributed connects the ranks."""
+        return self.confined and self.ranks > 1

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from grader.runner.wire import Frame, text_of
+from grader.judge.said import text_of
 
 _MAX_NAMES, _MAX_NAME_CHARS = 10, 40
 MAX_REMARKS = 20
@@ -56,12 +56,13 @@ def _listed(names: object) -> str:
     return ", ".join(texts) or "nothing"
 
 
-def remarks_of(frame: Frame, submission: Mapping[str, bytes]) -> list[str]:
+def remarks_of(values: Mapping[str, Any], submission: Mapping[str, bytes]) -> list[str]:
     """Return what a rank remarks on lines of the submission, as sentences.
 
-    submission: its files. What a line does not bear out is left out: a rank can say anything.
+    values: what it sent. submission: its files. What a line does not bear out is left out, since
+    a rank can say anything.
     """
-    found = frame.values.get("remarks")
+    found = values.get("remarks")
     told = []
     lines: dict[str, list[bytes]] = {}
     for remark in found[:MAX_REMARKS] if isinstance(found, list) else []:

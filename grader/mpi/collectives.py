@@ -5,7 +5,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 
-from grader.judge.functions import COLLECTIVES, COMMUNICATORS_BY_ALL, ROOTED_COLLECTIVES
+from grader.mpi.functions import COLLECTIVES, COMMUNICATORS_BY_ALL, ROOTED_COLLECTIVES
 from grader.trace.calls import Call, Trace
 
 _WORLD = 0

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from grader.judge.collectives import is_collective
-from grader.judge.functions import (
+from grader.mpi.collectives import is_collective
+from grader.mpi.functions import (
     BLOCKING_EXCHANGES,
     BLOCKING_RECEIVES,
     BLOCKING_SENDS,
@@ -12,7 +12,6 @@ from grader.judge.functions import (
     WAITS_FOR_ALL,
     WAITS_FOR_ANY,
 )
-from grader.judge.wording import at, name_of, place_of, signature_of
 from grader.trace.calls import Call, Calls, RankTrace
 
 _POLLING_PROBES = frozenset({"Iprobe", "Improbe"})
@@ -21,7 +20,6 @@ _BLOCKING_ON_ITSELF = frozenset(
 )
 _MOST_RECORDED_WAITS = 256
 """Of a longer list of requests only these are in the trace."""
-_MOST_SHOWN = 2
 
 
 @dataclass(frozen=True)
@@ -119,35 +117,3 @@ def _waiting(rank: int, call: Call, requests: _Requests, all_needed: bool) -> Wa
     is_listed = None not in waited and len(call.waits_for) < _MOST_RECORDED_WAITS
     certain = all_needed or (is_listed and not given_up.intersection(call.waits_for))
     return WaitCondition(rank, call, pending, all_needed, certain)
-
-
-def need_text(need: WaitCondition, stuck: frozenset[int] = frozenset()) -> str:
-    """Return `waits in Wait at ring.py:41 for Irecv(source=3, tag=0) of ring.py:38`.
-
-    stuck: sequences of those calls that cannot complete, which are named before others.
-    """
-    verb = "polls with" if need.is_poll else "waits in"
-    if need.calls == (need.call,):
-        return f"{verb} {signature_of(need.call)}{_of_lower_case(need.call)}{at(need.call)}"
-    if need.call.function in BLOCKING_EXCHANGES:
-        halves = sorted(need.calls, key=lambda call: not call.is_send)
-        return f"{verb} {' with '.join(map(signature_of, halves))}{at(need.call)}"
-    # A send may have been buffered, a receive without a message surely hangs: name that first.
-    calls = sorted(need.calls, key=lambda call: (call.sequence not in stuck, call.is_send))
-    named = [_named(call, need.call) for call in calls[:_MOST_SHOWN]]
-    link = " and " if need.all_needed else " or "
-    more = f"{link}{len(calls) - _MOST_SHOWN} more" if len(calls) > _MOST_SHOWN else ""
-    waited = f" for {link.join(named)}{more}" if named else ""
-    return f"{verb} {name_of(need.call)}{at(need.call)}{waited}"
-
-
-def _named(call: Call, wait: Call) -> str:
-    same_place = place_of(call) in ("", place_of(wait))
-    return signature_of(call) + ("" if same_place else f" of {place_of(call)}")
-
-
-def _of_lower_case(call: Call) -> str:
-    return {
-        "Mprobe": " (which a lower-case recv makes)",
-        "Comm_dup": " (which the first comm.allreduce or comm.reduce makes, and comm.Dup)",
-    }.get(call.function, "")

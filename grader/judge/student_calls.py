@@ -1,27 +1,27 @@
-"""Which of the calls that a run's traces hold are the student's, for rules to be about."""
+"""Which of the calls that a launch's traces hold are the student's, for rules to be about."""
 
 from dataclasses import replace
 
 import numpy as np
 
-from grader.judge.functions import BY_OTHER_THAN_MESSAGES
+from grader.mpi.functions import BY_OTHER_THAN_MESSAGES
+from grader.recording.launch_plan import LaunchPlan
 from grader.trace.calls import RankTrace, Trace
 
 
 class StudentCalls:
-    """Looks at the cases of one run, one after the other."""
+    """Looks at the cases of one launch, one after the other."""
 
-    def __init__(self, *, standalone: bool, is_mpi: bool) -> None:
-        self.phases = (0, 1) if standalone else (1,)
-        """Those whose calls are the student's; a standalone program has no other."""
-        self._is_mpi = is_mpi
+    def __init__(self, plan: LaunchPlan) -> None:
+        self._phases = plan.student_phases
+        self._is_mpi = plan.is_mpi
         self._has_called: set[int] = set()
         """Ranks that the student's code has called MPI in."""
 
     def of(self, trace: Trace, *, all_count: bool = False) -> Trace:
         """Return the calls of a case that rules are about; all_count: of torch, those are all."""
         if not self._is_mpi:
-            return trace if all_count else trace.of_phases(self.phases)
+            return trace if all_count else trace.of_phases(self._phases)
         return replace(trace, ranks=tuple(map(self._of_rank, trace.ranks)))
 
     def _of_rank(self, seen: RankTrace) -> RankTrace:
@@ -33,7 +33,7 @@ class StudentCalls:
         Where calls were lost no rule can be judged: no others than those are kept then.
         """
         calls = seen.calls
-        is_counted = np.isin(calls.column("phase"), self.phases)
+        is_counted = np.isin(calls.column("phase"), self._phases)
         has_called = np.logical_or.accumulate(is_counted) | (seen.rank in self._has_called)
         if is_counted.any():
             self._has_called.add(seen.rank)

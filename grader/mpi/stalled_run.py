@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from grader.judge.collectives import CollectiveMatches, is_collective
-from grader.judge.matching import Matches
-from grader.judge.wait_conditions import WaitCondition
+from grader.mpi.collectives import CollectiveMatches, is_collective
+from grader.mpi.matching import Matches, match
+from grader.mpi.wait_conditions import WaitCondition, needs_of
 from grader.trace.calls import ANY_SOURCE, PROC_NULL, Call, Trace
 
 PROBES = frozenset({"Probe", "Mprobe", "Iprobe", "Improbe"})
@@ -108,3 +108,47 @@ class StalledRun:
             gathering = self.gatherings.of(rank, call)
             return frozenset() if gathering is None else gathering.keeping_waiting(rank)
         return frozenset({call.peer} if call.peer >= 0 else ())
+
+
+def stalled_run(
+    trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
+) -> StalledRun | None:
+    """Return a run in which no rank will ever go on; None while any may.
+
+    A rank may go on while it computes outside MPI, is in a call that waits for nobody, or waits
+    for something that may still come: a message and a receive that fit by communicator, source
+    and tag in MPI's order, a collective that all ranks of its communicator have entered. A send
+    counts as waiting for its receive whether or not MPI might buffer it, and a collective as
+    waiting for all its ranks: look only at a run that has stood still for a while. What the trace
+    leaves open (a request it does not know, a rank that does not exist, calls that were lost) may
+    always come, so that bad evidence never proves a hang.
+
+    trace: all calls of every rank since the case began, in all phases.
+    returned: ranks that have left the student's code and will make no MPI call any more.
+    makes_progress: MPI goes on inside of those nevertheless, and serves what they have posted.
+    """
+    found = waiting_run(trace, returned, makes_progress=makes_progress)
+    return None if found is None or found.can_move() else found
+
+
+def waiting_run(
+    trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
+) -> StalledRun | None:
+    """Return what every rank waits for; None where one does not wait, or nobody can tell."""
+    ranks = trace.ranks
+    finalised = {rank for rank, seen in enumerate(ranks) if seen.finalised}
+    gone = frozenset(finalised | (returned & set(range(len(ranks)))))
+    needs: dict[int, tuple[WaitCondition, ...]] = {}
+    for rank, seen in enumerate(ranks):
+        if seen.truncated or not seen.attached:
+            return None
+        if rank in gone:
+            continue
+        waiting = needs_of(rank, seen)
+        if waiting is None:
+            return None
+        needs[rank] = waiting
+    if not needs:
+        return None
+    silent = frozenset(finalised) if makes_progress else gone
+    return StalledRun(trace, needs, gone, silent, match(trace), CollectiveMatches(trace))

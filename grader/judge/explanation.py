@@ -1,0 +1,132 @@
+"""What the facts of a launch come to: the outcome of each case, or why there is none."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from grader.evidence import Evidence
+from grader.judge import slips
+from grader.judge.crash_messages import refusal_text
+from grader.judge.launch_end import failure_of_end
+from grader.judge.lower_case import name_lower_case
+from grader.judge.result_forms import refuse
+from grader.judge.student_calls import StudentCalls
+from grader.judge.timeline import edges_of, timeline_of
+from grader.judge.trace_doubts import TraceDoubts
+from grader.model import Outcome, RunFailure, Verdict
+from grader.recording.launch_plan import CaseCall, LaunchPlan
+from grader.recording.observation import CaseObservation, End, LaunchObservation
+from grader.trace.calls import Trace, compacted_trace
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """What came of a launch: the outcomes of the cases that were answered, in order."""
+
+    outcomes: tuple[Outcome | RunFailure, ...]
+    """A RunFailure in here is the case's alone: an answer of the wrong form, or too many calls."""
+    failure: RunFailure | None
+    """Why the launch ended early; the cases after the outcomes have no answer."""
+    wall_time_s: float = 0.0
+    """From its start to its end, also of one that was repeated."""
+    refusals: Sequence[str] = ()
+    """What the guard refused to ranks, a sentence for each of them, whatever came of it."""
+    is_out_of_time: bool = False
+    """It ended between two cases, because it had had its time."""
+    remarks: Sequence[str] = ()
+    """On lines of the submission that cost nothing, in sentences."""
+
+    @property
+    def trace_num_bytes(self) -> int:
+        """Return what the calls of its outcomes take of the memory that a part has for them."""
+        return sum(each.trace.num_bytes for each in self.outcomes if isinstance(each, Outcome))
+
+
+def explain(plan: LaunchPlan, observed: LaunchObservation) -> LaunchResult:
+    """Return what came of a launch of this plan. Raises GraderError where MPI has never counted."""
+    doubts, calls = TraceDoubts(plan), StudentCalls(plan)
+    pairs = list(zip(plan.cases, observed.cases, strict=False))
+    outcomes = tuple(_outcome(plan, case, seen, doubts, calls) for case, seen in pairs)
+    return LaunchResult(
+        outcomes,
+        None if observed.end is None else _failure(plan, observed, observed.end),
+        wall_time_s=observed.wall_time_s,
+        refusals=tuple(
+            refusal_text(rank, refusal) for rank, refusal in enumerate(observed.refusals) if refusal
+        ),
+        is_out_of_time=observed.end is None and len(observed.cases) < len(plan.cases),
+        remarks=_remarks(plan, observed),
+    )
+
+
+def _outcome(
+    plan: LaunchPlan,
+    case: CaseCall,
+    seen: CaseObservation,
+    doubts: TraceDoubts,
+    calls: StudentCalls,
+) -> Outcome | RunFailure:
+    found = doubts.of(seen)
+    judged = calls.of(seen.trace, all_count=case.all_calls_count)
+    results = []
+    for rank, expected in enumerate(case.expected):
+        answer = seen.ranks[rank]
+        result, problem = refuse(rank, expected, answer.values, answer.arrays)
+        if problem:
+            return RunFailure(Verdict.WRONG_ANSWER, problem)
+        results.append(result)
+    if seen.num_calls_not_kept:
+        return _failure_of_many_calls(seen.num_calls_not_kept)
+    return Outcome(
+        label=case.label,
+        ranks=plan.ranks,
+        inputs=case.inputs,
+        results=tuple(results),
+        trace=compacted_trace(name_lower_case(replace(judged, doubts=found))),
+        wall_time_s=seen.lasted.clock_s,
+        given_time_s=seen.lasted.compared_s,
+        num_altered=seen.num_altered,
+        num_processes=seen.num_processes,
+        num_processes_at_once=seen.num_processes_at_once,
+        opened_packages=seen.opened_packages,
+    )
+
+
+def _failure_of_many_calls(num_calls: Sequence[int]) -> RunFailure:
+    """Return why a case has no outcome whose calls are more than may be kept."""
+    rank = num_calls.index(max(num_calls))
+    return RunFailure(
+        Verdict.NOT_PROVEN,
+        f"rank {rank} made {num_calls[rank]:,} MPI calls or more here; together with those before "
+        "they are more than the calls of a part that are kept, so a person should look at this",
+    )
+
+
+def _remarks(plan: LaunchPlan, observed: LaunchObservation) -> tuple[str, ...]:
+    remarks: dict[str, None] = {}
+    for seen in observed.cases:
+        for rank in seen.ranks:
+            found = slips.remarks_of(rank.values, plan.submission)
+            remarks.update(dict.fromkeys(found[: slips.MAX_REMARKS - len(remarks)]))
+    return tuple(remarks)
+
+
+def _failure(plan: LaunchPlan, observed: LaunchObservation, end: End) -> RunFailure:
+    """Return why a launch ended, with who sent what to whom, and when, in its last case."""
+    failure = failure_of_end(
+        observed,
+        end,
+        entry=plan.entry,
+        makes_progress=plan.makes_progress,
+        are_apart=plan.are_apart,
+    )
+    if end.began_ns is None:
+        return failure
+    trace = student_trace(plan, end.trace)
+    evidence = failure.evidence or Evidence("", len(trace.ranks))
+    evidence = replace(evidence, edges=edges_of(trace), timeline=timeline_of(trace))
+    return replace(failure, evidence=evidence)
+
+
+def student_trace(plan: LaunchPlan, trace: Trace) -> Trace:
+    """Return the calls of the student's phases, by the names that a program calls them by."""
+    return name_lower_case(trace.of_phases(plan.student_phases))

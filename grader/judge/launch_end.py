@@ -1,0 +1,181 @@
+"""Why a launch ended before its last case was answered, in a sentence for the student."""
+
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from grader.evidence import Evidence
+from grader.judge import crash_messages as messages
+from grader.judge.crash_hints import Crash, crash_hint
+from grader.judge.deadlock import find_deadlock
+from grader.judge.said import text_of
+from grader.judge.unfinished import left_behind, unfinished
+from grader.judge.wording import name_of
+from grader.model import RunFailure, Verdict
+from grader.recording.case_time import CaseTime
+from grader.recording.observation import End, EndKind, Excess, LaunchObservation, RankEnd
+
+_CRASHES = frozenset({"SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE"})
+_SLIGHT_SLOWDOWN = 1.2
+"""Below it, what a machine has held back is nothing to speak of."""
+_MOST_RANKS = 4
+
+
+def failure_of_end(
+    observed: LaunchObservation, end: End, *, entry: str, makes_progress: bool, are_apart: bool
+) -> RunFailure:
+    """Return why a launch ended so, and what its ranks printed last.
+
+    entry: the call that the part asks for. makes_progress, are_apart: as in LaunchPlan.
+    """
+    if end.kind is EndKind.STALLED:
+        failure = _of_stalled(end, makes_progress)
+    elif end.kind is EndKind.EXCESS:
+        assert end.excess is not None
+        failure = _of_excess(end.excess, len(end.ranks))
+    elif end.kind is EndKind.TIME_LIMIT:
+        failure = _of_time_limit(end, makes_progress)
+    else:
+        failure = _of_trouble(observed, end, entry, are_apart)
+    if failure.verdict is Verdict.NOT_ATTEMPTED:
+        return failure
+    tails = enumerate(observed.output_tails)
+    said = [f"last output of rank {rank}:\n{tail}" for rank, tail in tails if tail]
+    return replace(failure, detail="\n\n".join(filter(None, [failure.detail, *said])))
+
+
+def _of_stalled(end: End, makes_progress: bool) -> RunFailure:
+    found = find_deadlock(end.trace, end.returned, makes_progress=makes_progress)
+    if found is None:
+        return RunFailure(
+            Verdict.JUDGE_ERROR,
+            "the run was ended because no rank could go on, which the calls of its ranks do not "
+            "bear out",
+        )
+    explanation, deadlock = found
+    seen = Evidence("", len(end.ranks), deadlock=deadlock)
+    return RunFailure(Verdict.DEADLOCK, explanation, evidence=seen)
+
+
+def _of_excess(excess: Excess, ranks: int) -> RunFailure:
+    used, allowed = excess.used, excess.allowed
+    if excess.kind == "memory":
+        who = f"the {ranks} ranks together" if ranks > 1 else "the rank"
+        return RunFailure(
+            Verdict.MEMORY_LIMIT_EXCEEDED,
+            f"{who} used {used >> 20} MiB of memory; {allowed >> 20} MiB are allowed",
+        )
+    if excess.kind == "processes":
+        return RunFailure(
+            Verdict.RUN_TIME_ERROR,
+            f"the submission started so many processes and threads that there were {used}; "
+            f"{allowed} are allowed in all, so start fewer, or wait for those that are to end",
+        )
+    who = "what the ranks started" if excess.rank is None else f"rank {excess.rank}"
+    return RunFailure(
+        Verdict.OUTPUT_LIMIT_EXCEEDED,
+        f"{who} printed more than {allowed >> 20} MiB; remove the prints inside loops",
+    )
+
+
+def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
+    """Return the failure of a case whose time is up, saying where each late rank is."""
+    assert end.lasted is not None
+    late = [rank for rank, each in enumerate(end.ranks) if not each.has_returned]
+    verdict = Verdict.JUDGE_ERROR if end.is_starved else Verdict.TIME_LIMIT_EXCEEDED
+    words = _no_answer(end.lasted, end.limit_s)
+    if not late:
+        return RunFailure(
+            verdict,
+            f"{words}: the calls are said to have returned, but not all results had arrived by "
+            "then",
+        )
+    places = [_where(end, rank) for rank in late[:_MOST_RANKS]]
+    more = len(late) - _MOST_RANKS
+    others = f"so are {more} more" if more > 0 else ""
+    reason = "" if makes_progress else left_behind(end.trace, end.returned)
+    machines_part = _machines_part(end.lasted, end.limit_s)
+    clauses = "; ".join(filter(None, [*places, others, reason, machines_part]))
+    return RunFailure(verdict, f"{words}: {clauses}")
+
+
+def _where(end: End, rank: int) -> str:
+    """Return `rank 0 is still in Recv at ring.py:5`, or `computing` outside of all calls."""
+    place = end.ranks[rank].place
+    where = f" at {place[0]}:{place[1]}" if place else ""
+    seen = end.trace.ranks[rank]
+    is_current = seen.calls.column("sequence") == seen.inside
+    call = next(iter(seen.calls.where(is_current)), None)
+    doing = "computing" if seen.inside < 0 else f"in {name_of(call) if call else 'MPI'}"
+    return f"rank {rank} is still {doing}{where}"
+
+
+def _no_answer(lasted: CaseTime, limit_s: float) -> str:
+    """Return `no answer after 10 s`; that is the limit, unless the case ends by the clock."""
+    shown_s = round(lasted.clock_s) if lasted.is_starved(limit_s) else limit_s
+    return f"no answer after {shown_s:g} s"
+
+
+def _machines_part(lasted: CaseTime, limit_s: float) -> str:
+    """Return a clause on what the machine held back; nothing where that was next to nothing."""
+    if lasted.is_starved(limit_s):
+        return (
+            f"the machine was busy, twice, and gave it {max(0.0, lasted.given_s):.0f} s of the "
+            f"{limit_s:g} s it may take, which says nothing of the submission"
+        )
+    if lasted.clock_s <= _SLIGHT_SLOWDOWN * limit_s:
+        return ""
+    return f"the machine was busy, so that these were {lasted.clock_s:.0f} s by the clock"
+
+
+def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bool) -> RunFailure:
+    """Return which of the ranks' troubles is the cause."""
+    troubled = {rank: each for rank, each in enumerate(end.ranks) if each.said}
+    for rank, each in troubled.items():
+        # MPI goes on with what a rank has left under way, in memory that may no longer be there.
+        if each.has_returned and each.signal in _CRASHES:
+            return messages.failure_of_late_crash(rank, each, unfinished(end.trace, rank))
+    said = {rank: each for rank, each in troubled.items() if each.said == "problem"}
+    silent = {rank: each for rank, each in troubled.items() if each.said != "problem"}
+    for rank, each in said.items():
+        refusal = observed.refusals[rank] if rank < len(observed.refusals) else ""
+        if refusal and messages.is_refused(each.values):
+            return messages.failure_of_refusal(rank, refusal)
+    # That a connection was lost only follows from what another rank did.
+    causes = [r for r, each in said.items() if not messages.is_lost_connection(each.values)]
+    has_crash = any(each.signal in _CRASHES for each in silent.values())
+    if (causes or (said and not silent)) and not has_crash:
+        rank = min(causes or said)
+        values = said[rank].values
+        crash = replace(messages.crash_of_problem(rank, values), is_apart=are_apart)
+        hint = crash_hint(crash, end.trace)
+        return messages.failure_of_problem(rank, values, entry, hint, python=observed.python)
+    for rank, each in silent.items():
+        if each.said != "closed":
+            why = text_of(each.values, "message") if each.said == "broken" else ""
+            return messages.failure_of_broken_message(rank, why)
+    for rank in silent:
+        if where := _abort_of(end, rank):
+            return messages.failure_of_abort(rank, where)
+    rank = _first_to_end(silent)
+    printed = observed.output_tails[rank] if rank < len(observed.output_tails) else ""
+    hint = crash_hint(Crash(rank, printed, is_apart=are_apart), end.trace)
+    return messages.failure_of_silence(rank, silent[rank], printed, hint)
+
+
+def _first_to_end(silent: dict[int, RankEnd]) -> int:
+    """Return the rank that crashed: the others were ended because of it.
+
+    A dumped stack alone says less than a crash's own: ranks that stand still are asked for theirs.
+    """
+    return min(
+        silent,
+        key=lambda rank: (not silent[rank].dumped_a_crash, silent[rank].place is None, rank),
+    )
+
+
+def _abort_of(end: End, rank: int) -> str:
+    """Return where a rank called MPI_Abort; empty if its last call was another."""
+    last = end.trace.ranks[rank].calls[-1:]
+    return "".join(
+        f"{PurePosixPath(call.file).name}:{call.line}" for call in last if call.function == "Abort"
+    )
