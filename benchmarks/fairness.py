@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from statistics import mean
 from xml.etree import ElementTree
@@ -22,7 +21,6 @@ from grader import pipeline
 from grader.courses import bundled
 from grader.points import written
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -118,7 +116,7 @@ def _graded(folder: Path, part: str, server: ForkServer) -> tuple[float, float]:
         folder,
         assignment=folder.parent.name,
         parts=[part],
-        settings=Settings(launch=partial(launch, server=server)),
+        settings=Settings(launch=pipeline.launcher(server)),
     )
     (result,) = report.parts
     return result.points, result.max_points

@@ -9,7 +9,6 @@ weights are not shared must fail each time. Ends with status 1 if one did not.
 import sys
 import time
 from collections import Counter
-from functools import partial
 from pathlib import Path
 
 from acceptance import keep_cores_busy
@@ -17,7 +16,6 @@ from acceptance import keep_cores_busy
 from grader import pipeline
 from grader.model import Verdict
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +34,7 @@ def main() -> None:
     busy = keep_cores_busy()
     try:
         with ForkServer(["torch"]) as server:
-            settings = Settings(launch=partial(launch, server=server))
+            settings = Settings(launch=pipeline.launcher(server))
             for folder in GRADED:
                 started_s = time.monotonic()
                 found: Counter[str] = Counter()

@@ -256,6 +256,11 @@ def _material(settings: Settings) -> list[Path]:
     return [Path(__file__).resolve().parent, *own]
 
 
+def launcher(server: ForkServer) -> Launcher:
+    """Return what puts plans to ranks of a server, outside of any sealing."""
+    return lambda plan: explain(plan, launch(plan, server))
+
+
 def _launcher(settings: Settings, server: ForkServer) -> Launcher:
     uids = run_uids()
     beat = settings.journal.beat

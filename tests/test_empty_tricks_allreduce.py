@@ -1,13 +1,10 @@
 """Nothing is paid for nothing: what answers without the part's algorithm gets a tenth at most."""
 
-from functools import partial
-
 import pytest
 
 from grader import pipeline
 from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 
 PARTS = {
@@ -143,7 +140,7 @@ def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, server):
     code = f"{IMPORTS}\n\ndef {function}(send, recv, comm, op):\n{body}\n"
     (tmp_path / file).write_text(code)
 
-    settings = Settings(launch=partial(launch, server=server))
+    settings = Settings(launch=pipeline.launcher(server))
     report = pipeline.grade(tmp_path, assignment="mpi_sgd", parts=[part], settings=settings)
 
     (result,) = report.parts

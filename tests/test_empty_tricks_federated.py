@@ -1,6 +1,5 @@
 """Nothing is paid for nothing: what trains without the part's algorithm gets a tenth at most."""
 
-from functools import partial
 from textwrap import dedent, indent
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from grader import pipeline
 from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 
 HEAD = """
@@ -190,7 +188,7 @@ def share_of(folder, part, server):
         folder,
         assignment="federated",
         parts=[part],
-        settings=Settings(launch=partial(launch, server=server)),
+        settings=Settings(launch=pipeline.launcher(server)),
     )
     (result,) = report.parts
     assert result.verdict.value != "JUDGE_ERROR", result.message

@@ -1,14 +1,12 @@
 """Nothing is paid for nothing: what answers without the part's algorithm gets a tenth at most."""
 
 import textwrap
-from functools import partial
 
 import pytest
 
 from grader import pipeline
 from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 
 ASSIGNMENT = "psgd_hogwild"
@@ -194,7 +192,7 @@ def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, server):
     body = textwrap.indent(textwrap.dedent(TRICKS[part][trick]).strip(), indent)
     (tmp_path / file).write_text(f"{code.strip()}\n{body}\n")
 
-    settings = Settings(launch=partial(launch, server=server))
+    settings = Settings(launch=pipeline.launcher(server))
     report = pipeline.grade(tmp_path, assignment=ASSIGNMENT, parts=[part], settings=settings)
 
     (result,) = report.parts

@@ -1,7 +1,6 @@
 """What trains nobody together earns at most a tenth of a training part of mpi_sgd."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from textwrap import indent
 
@@ -10,7 +9,6 @@ import pytest
 from grader import pipeline
 from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 
 MOST = 0.1
@@ -184,7 +182,7 @@ def test_an_empty_trick_earns_next_to_nothing(
         tmp_path,
         assignment="mpi_sgd",
         parts=[part],
-        settings=Settings(launch=partial(launch, server=server)),
+        settings=Settings(launch=pipeline.launcher(server)),
     )
     (result,) = report.parts
     paid = {test.name: test.points for test in result.tests if test.points}

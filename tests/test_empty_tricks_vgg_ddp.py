@@ -1,7 +1,6 @@
 """Nothing is paid for nothing: programs that train without the part's way earn a tenth at most."""
 
 import textwrap
-from functools import partial
 
 import pytest
 
@@ -9,7 +8,6 @@ from grader import pipeline
 from grader.courses import bundled
 from grader.model import Verdict
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 
 ASSIGNMENT = "vgg_ddp"
@@ -179,7 +177,7 @@ MOST = 0.10
 def settings():
     """Return settings whose ranks share a server."""
     with ForkServer(bundled().load(ASSIGNMENT).needs) as server:
-        yield Settings(launch=partial(launch, server=server))
+        yield Settings(launch=pipeline.launcher(server))
 
 
 def program(part: str, trick: str) -> str:

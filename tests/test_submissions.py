@@ -1,7 +1,7 @@
 """Every labelled submission gets the verdict of its folder, and for the reason its label gives."""
 
 from contextlib import ExitStack
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ from grader import pipeline
 from grader.courses import bundled
 from grader.model import PartResult, Verdict
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 from grader.verification.labels import disagreements, read_label
 
@@ -56,9 +55,7 @@ def launcher_for():
         def server_with(modules: tuple[str, ...]) -> ForkServer:
             return stack.enter_context(ForkServer(modules))
 
-        yield lambda assignment: partial(
-            launch, server=server_with(bundled().load(assignment).needs)
-        )
+        yield lambda assignment: pipeline.launcher(server_with(bundled().load(assignment).needs))
 
 
 @pytest.mark.parametrize("folder", [marked(folder) for folder in FOLDERS])

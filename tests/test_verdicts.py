@@ -12,7 +12,6 @@ from grader.intake import process as intake
 from grader.judge.explanation import LaunchResult
 from grader.model import RunFailure, Verdict
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 from grader.verification.labels import read_label
 
@@ -63,7 +62,7 @@ def graded():
     """Return what grades a part of a submission of mpi_sgd; each is graded once."""
     results = {}
     with ForkServer(bundled().load("mpi_sgd").needs) as server:
-        settings = Settings(launch=lambda plan: launch(plan, server), grades_hidden=False)
+        settings = Settings(launch=pipeline.launcher(server), grades_hidden=False)
 
         def grade(path, part):
             if path not in results:

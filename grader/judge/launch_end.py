@@ -1,7 +1,6 @@
 """Why a launch ended before its last case was answered, in a sentence for the student."""
 
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 from grader.evidence import Evidence
 from grader.judge import crash_messages as messages
@@ -177,5 +176,5 @@ def _abort_of(end: End, rank: int) -> str:
     """Return where a rank called MPI_Abort; empty if its last call was another."""
     last = end.trace.ranks[rank].calls[-1:]
     return "".join(
-        f"{PurePosixPath(call.file).name}:{call.line}" for call in last if call.function == "Abort"
+        f"{call.file.rpartition('/')[2]}:{call.line}" for call in last if call.function == "Abort"
     )

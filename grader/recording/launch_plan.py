@@ -1,10 +1,9 @@
 """What a launch is asked to do."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from grader.listing.names import folders_above, nearness
 from grader.model import Array, MessageFault, Text
 
 
@@ -50,7 +49,6 @@ class CaseCall:
 
 MAX_NUM_RANKS = 62
 """Of a launch; each is a user of its own in a container."""
-_MAX_FOLDERS = 200
 MOST_TRACE_NUM_BYTES = 228 << 20
 """Of the calls of a part, all ranks together, as they are before they are packed: 1.5 million, two
 for each request that is waited for.
@@ -66,23 +64,6 @@ class LaunchAllowance:
     """By the clock, after which no other case of the launch begins."""
     trace_num_bytes: int = MOST_TRACE_NUM_BYTES
     """Of the calls of all cases that are kept; a case that makes more has no outcome."""
-
-
-def work_folders(files: Iterable[str], folders: Collection[str]) -> list[str]:
-    """Return the folders that each rank has where it works, at most _MAX_FOLDERS.
-
-    files: its scripts. folders: those without scripts. What lies below the folder of a script is
-    there by its path from that one as well: a program may have been started in either.
-    """
-    starts = {above for file in files for above in folders_above(file)}
-    paths = {*folders, *starts}
-    paths |= {
-        path[len(start) + 1 :]
-        for start in starts
-        for path in folders
-        if path.startswith(f"{start}/")
-    }
-    return sorted(paths, key=nearness)[:_MAX_FOLDERS]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from grader.errors import GraderError, LaunchError
 from grader.recording.case_time import CaseTime
-from grader.recording.launch_plan import CaseCall, LaunchPlan, work_folders
+from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.observation import CaseObservation, End, EndKind, RankCase
 from grader.runner.connections import Connections
 from grader.runner.counters import Counters, read_counters
@@ -20,6 +20,7 @@ from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
 from grader.runner.watch import Watch
 from grader.runner.wire import Frame, most_num_bytes
+from grader.runner.work_folders import work_folders
 from grader.trace import layout
 from grader.trace.calls import Calls, Trace, compacted_trace
 

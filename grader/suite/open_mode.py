@@ -34,9 +34,10 @@ from grader.rank.harness import sort_results
 from grader.rank.own_modules import OwnModules
 from grader.rank.remarks import Remarks
 from grader.rank.student import Student
-from grader.recording.launch_plan import CaseCall, work_folders
+from grader.recording.launch_plan import CaseCall
 from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
+from grader.runner.work_folders import work_folders
 from grader.suite.case import Case
 from grader.suite.continuation import Answer, NotRun, naming
 from grader.suite.inputs import PUBLIC_SECRET, case_calls

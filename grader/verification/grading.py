@@ -8,10 +8,8 @@ from grader import pipeline
 from grader.assignment import Assignment
 from grader.course import Course
 from grader.courses import Courses
-from grader.judge.explanation import explain
 from grader.model import Report
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 
 
@@ -43,7 +41,7 @@ def grader_of(
     """Return what grades submissions of an assignment of a course."""
     settings = Settings(
         courses=Courses((course,)),
-        launch=lambda plan: explain(plan, launch(plan, server)),
+        launch=pipeline.launcher(server),
         # What a label says holds for those as well who do not have the hidden tests.
         grades_hidden=False,
     )

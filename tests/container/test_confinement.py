@@ -28,7 +28,8 @@ LIMITED = ("--pids-limit", "512", "--memory", "4g", "--memory-swap", "4g")
 DRIVER = """
 import json, os, signal, sys, threading, time
 sys.path[:0] = ["/opt/grader", "/helpers"]
-from launching import case, run
+from launching import case, observe
+from grader.judge.explanation import explain
 from grader.model import RunFailure
 from grader.runner.fork_server import ForkServer
 from grader.recording.launch_plan import Limits
@@ -54,19 +55,20 @@ with ForkServer(modules) as server:
         if "kill" in order:
             threading.Thread(target=kill_once, args=(server, order["kill"]), daemon=True).start()
         uid, ranks = next(uids), order["ranks"]
-        launched = run(
+        plan, observed = observe(
             order["source"], ranks=ranks, uid=uid,
             cases=(case(ranks=ranks, probe=order.get("probe", "call")),), server=server,
             backend=order["backend"], limits=Limits(case_s=order["case_s"]), guarded=False,
             confined=order.get("confined", False), windows=order.get("windows", False),
             standalone=order.get("standalone", False),
         )
+        launched = explain(plan, observed)
         failure = launched.failure
         answers.append({
             "verdict": failure.verdict.name if failure else "",
             "message": failure.message if failure else "",
             "values": [] if failure else [float(each) for each in launched.outcomes[0]["value"]],
-            "printed": list(launched.output_tails),
+            "printed": list(observed.output_tails),
             "alive": [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc")))
                       if set(range(uid, uid + NUMBERS_PER_RUN)) & set(uids_of(pid))],
             "left": [path + "/" + name for path in ("/dev/shm", "/tmp", "/var/tmp", "/run/lock")

@@ -229,8 +229,8 @@ WEAKENINGS = (
         (
             Change(
                 "runner/watch.py",
-                "if files.output_num_bytes() > self._limits.output_num_bytes:",
-                "if files.output_num_bytes() < 0:",
+                "            if used > allowed:\n",
+                "            if used < 0:\n",
             ),
         ),
         ("output_flood_stdout",),
@@ -277,8 +277,8 @@ WEAKENINGS = (
         (
             NO_GUARD,
             Change(
-                "runner/running.py",
-                "doubts=doubts)",
+                "judge/explanation.py",
+                "doubts=found)",
                 "doubts=())",
             ),
             *NO_CAUSALITY,
@@ -290,7 +290,7 @@ WEAKENINGS = (
         "believes which calls are none of the student's",
         (
             Change(
-                "runner/student_calls.py",
+                "judge/student_calls.py",
                 "return trace if all_count else trace.of_phases",
                 "return trace.of_phases",
             ),
@@ -314,8 +314,8 @@ WEAKENINGS = (
         "does not count what gloo sends",
         (
             Change(
-                "runner/cross_check.py",
-                "            *payload_count.unrecorded_payloads(trace, self._sent_since()),\n",
+                "judge/trace_doubts.py",
+                "            *payload_count.unrecorded_payloads(trace, sent_by_gloo),\n",
                 "",
             ),
         ),
@@ -331,8 +331,8 @@ WEAKENINGS = (
                 "            own = own or deque([(num_bytes, False)])\n",
             ),
             Change(
-                "runner/cross_check.py",
-                "            *payload_count.unrecorded_payloads(trace, self._sent_since()),\n",
+                "judge/trace_doubts.py",
+                "            *payload_count.unrecorded_payloads(trace, sent_by_gloo),\n",
                 "",
             ),
         ),
@@ -365,7 +365,7 @@ WEAKENINGS = (
         "takes results of any form",
         (
             Change(
-                "runner/answers.py",
+                "judge/result_forms.py",
                 "        problem = _array_problem(array, form)\n",
                 '        problem = ""\n',
             ),

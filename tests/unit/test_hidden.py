@@ -3,7 +3,6 @@
 import json
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -18,7 +17,6 @@ from grader.report import json_report, junit, markdown, terminal
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student
 from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
 from grader.settings import Settings
 from grader.trace.calls import Trace
 
@@ -135,7 +133,7 @@ def suites(tmp_path):
 def launcher():
     """Return what puts plans to real ranks."""
     with ForkServer() as server:
-        yield partial(launch, server=server)
+        yield pipeline.launcher(server)
 
 
 def echo(plan):

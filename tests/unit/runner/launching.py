@@ -15,6 +15,7 @@ from grader.recording.launch_plan import (
     LaunchPlan,
     Limits,
 )
+from grader.recording.observation import LaunchObservation
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 
@@ -58,7 +59,7 @@ def case(label: str = "once", ranks: int = 2, probe: str = "call", **options: An
     )
 
 
-def run(
+def observe(
     source: str | bytes,
     *,
     ranks: int = 2,
@@ -77,8 +78,8 @@ def run(
     windows: bool = False,
     most_trace_num_bytes: int = MOST_TRACE_NUM_BYTES,
     probes: Mapping[str, str] | None = None,
-) -> LaunchResult:
-    """Return what came of a submission whose file `work.py` is `source`; files: others beside it.
+) -> tuple[LaunchPlan, LaunchObservation]:
+    """Put a submission to ranks whose file `work.py` is `source`; files: others beside it.
 
     support: files that the assignment gives. probes: their sources by module, instead of PROBES.
     modules: what the ranks have imported, where no server is given.
@@ -102,9 +103,14 @@ def run(
         allowance=LaunchAllowance(trace_num_bytes=most_trace_num_bytes),
     )
     if server is not None:
-        return explain(plan, launch(plan, server, uid=uid))
+        return plan, launch(plan, server, uid=uid)
     with ForkServer(modules) as own_server:
-        return explain(plan, launch(plan, own_server, uid=uid))
+        return plan, launch(plan, own_server, uid=uid)
+
+
+def run(source: str | bytes, **options: Any) -> LaunchResult:
+    """Return what came of a submission; options: those of observe."""
+    return explain(*observe(source, **options))
 
 
 def values(launched: LaunchResult, index: int = 0) -> list[float]:

@@ -6,8 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
-from launching import case, run, values
+from launching import case, observe, run, values
 
+from grader.judge.explanation import explain
 from grader.model import MessageFault, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import Limits
 from grader.runner.users import run_uids
@@ -147,7 +148,7 @@ def test_a_standalone_program_may_import_what_is_missing():
 @pytest.mark.parametrize("backend", ["mpi-student", "torch", "none"])
 def test_a_breakpoint_does_nothing_and_is_remarked(backend):
     """Once, however often it is passed; what debuggers print is nowhere."""
-    launched = run(
+    plan, observed = observe(
         """
         def go(comm):
             for number in range(3):
@@ -156,9 +157,10 @@ def test_a_breakpoint_does_nothing_and_is_remarked(backend):
         """,
         backend=backend,
     )
+    launched = explain(plan, observed)
     assert values(launched) == [2.0, 2.0]
     assert launched.remarks == ("work.py:4 calls breakpoint(), which does nothing here",)
-    assert launched.output_tails == ("", "")
+    assert observed.output_tails == ("", "")
 
 
 @pytest.mark.parametrize(
