@@ -86,6 +86,15 @@ class RunFailure:
     """Every other case would end the same way: there is nothing to call."""
     evidence: Evidence | None = None
     """What was seen of the case that ended the run, to be shown."""
+    kind: str = ""
+    """What happened, such as `IndexError: list index out of range`; a fact, no sentence of ours."""
+    place: str = ""
+    """Where: ranks, with file and line where these are known."""
+
+    def is_like(self, other: "RunFailure") -> bool:
+        """Return whether both are the same failure, as far as their facts tell."""
+        mine, others = ((each.verdict, each.kind, each.place) for each in (self, other))
+        return bool(self.kind) and mine == others
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The sentence about a rank that gave no answer: what it raised, or how its process ended."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from grader.judge import slips
@@ -39,7 +40,8 @@ def refusal_text(rank: int, refusal: str) -> str:
 
 def failure_of_refusal(rank: int, refusal: str) -> RunFailure:
     """Return the failure of a rank that wanted to go around MPI and torch."""
-    return RunFailure(Verdict.RULE_VIOLATION, refusal_text(rank, refusal))
+    text = refusal_text(rank, refusal)
+    return RunFailure(Verdict.RULE_VIOLATION, text, kind=refusal, place=f"rank {rank}")
 
 
 def crash_of_problem(rank: int, values: Mapping[str, Any]) -> Crash:
@@ -66,6 +68,16 @@ def failure_of_problem(
     hint: what is known of its cause beside what the exception says. python: the version of Python
     that the rank ran.
     """
+    failure = _told(rank, values, entry, hint, python)
+    raised = (text_of(values, name) for name in ("kind", "type", "message", "said"))
+    line = values.get("line")
+    where = f"{text_of(values, 'file')}:{line if type(line) is int else ''}"
+    return replace(failure, kind=": ".join(filter(None, raised)), place=f"rank {rank} {where}")
+
+
+def _told(
+    rank: int, values: Mapping[str, Any], entry: str, hint: str, python: tuple[int, int]
+) -> RunFailure:
     kind = values.get("kind")
     name, message = text_of(values, "type"), text_of(values, "message")
     file, line = text_of(values, "file"), values.get("line")
@@ -134,7 +146,8 @@ def failure_of_broken_message(rank: int, why: str) -> RunFailure:
     why: what is wrong with its bytes, where they are no message at all.
     """
     told = f"rank {rank} sent the judge something it cannot read"
-    return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}: {why}" if why else told)
+    told = f"{told}: {why}" if why else told
+    return RunFailure(Verdict.RUN_TIME_ERROR, told, kind=f"unreadable {why}", place=f"rank {rank}")
 
 
 def failure_of_abort(rank: int, where: str) -> RunFailure:
@@ -142,6 +155,8 @@ def failure_of_abort(rank: int, where: str) -> RunFailure:
     return RunFailure(
         Verdict.RUN_TIME_ERROR,
         f"rank {rank} called Abort at {where}, which ends all ranks without an answer",
+        kind="Abort",
+        place=f"rank {rank} {where}",
     )
 
 
@@ -158,7 +173,12 @@ def failure_of_silence(rank: int, end: RankEnd, last_output: str, hint: str = ""
     ]
     why = f". MPI says: {said[0].rstrip('.')}" if said else ""
     told = f"rank {rank} gave no answer: {how}{where} before it returned{why}"
-    return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}; {hint}" if hint else told)
+    return RunFailure(
+        Verdict.RUN_TIME_ERROR,
+        f"{told}; {hint}" if hint else told,
+        kind=f"{end.signal or end.exit_status}{why}",
+        place=f"rank {rank}{where}",
+    )
 
 
 def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailure:
@@ -174,6 +194,8 @@ def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailur
         Verdict.RUN_TIME_ERROR,
         f"the process of rank {rank} {_end_of(end)} after it had returned"
         f"{why if unfinished else ''}",
+        kind=f"{end.signal} after return",
+        place=f"rank {rank}",
     )
 
 

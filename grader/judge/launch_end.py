@@ -52,7 +52,10 @@ def _of_stalled(end: End, makes_progress: bool) -> RunFailure:
         )
     explanation, deadlock = found
     seen = Evidence("", len(end.ranks), deadlock=deadlock)
-    return RunFailure(Verdict.DEADLOCK, explanation, evidence=seen)
+    places = (f"rank {each.rank} {each.call} {each.place}" for each in deadlock.waiting)
+    return RunFailure(
+        Verdict.DEADLOCK, explanation, evidence=seen, kind="stalled", place="; ".join(places)
+    )
 
 
 def _of_excess(excess: Excess, ranks: int) -> RunFailure:
@@ -62,17 +65,22 @@ def _of_excess(excess: Excess, ranks: int) -> RunFailure:
         return RunFailure(
             Verdict.MEMORY_LIMIT_EXCEEDED,
             f"{who} used {used >> 20} MiB of memory; {allowed >> 20} MiB are allowed",
+            kind=excess.kind,
+            place=who,
         )
     if excess.kind == "processes":
         return RunFailure(
             Verdict.RUN_TIME_ERROR,
             f"the submission started so many processes and threads that there were {used}; "
             f"{allowed} are allowed in all, so start fewer, or wait for those that are to end",
+            kind=excess.kind,
         )
     who = "what the ranks started" if excess.rank is None else f"rank {excess.rank}"
     return RunFailure(
         Verdict.OUTPUT_LIMIT_EXCEEDED,
         f"{who} printed more than {allowed >> 20} MiB; remove the prints inside loops",
+        kind=excess.kind,
+        place=who,
     )
 
 
@@ -94,7 +102,8 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
     reason = "" if makes_progress else left_behind(end.trace, end.returned)
     machines_part = _machines_part(end.lasted, end.limit_s)
     clauses = "; ".join(filter(None, [*places, others, reason, machines_part]))
-    return RunFailure(verdict, f"{words}: {clauses}")
+    where = "; ".join(_where(end, rank) for rank in late)
+    return RunFailure(verdict, f"{words}: {clauses}", kind="time limit", place=where)
 
 
 def _where(end: End, rank: int) -> str:

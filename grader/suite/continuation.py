@@ -42,7 +42,7 @@ class LaunchBudget:
     most_failed_time_s: float = FAILED_TIME_S
     has_answered: bool = False
     """A case of the part that calls the submission has had an answer."""
-    first_failures: frozenset[tuple[int, str]] = frozenset()
+    first_failures: tuple[tuple[int, RunFailure], ...] = ()
     """What launches ended with before the part had any answer, each with its number of ranks."""
     ended: RunFailure | None = None
     """Why every further case of the part would end the same way."""
@@ -66,7 +66,7 @@ class LaunchBudget:
         self.failed_time_s -= wall_time_s
         if self.has_answered:
             return
-        self.first_failures |= {(ranks, failure.message)}
+        self.first_failures += ((ranks, failure),)
         if failure.is_lasting:
             self.ended = failure
 
@@ -75,7 +75,7 @@ class LaunchBudget:
 
         One of them is two or less: code that knows no more than two ranks is right there.
         """
-        alike = {ranks for ranks, message in self.first_failures if message == failure.message}
+        alike = {ranks for ranks, other in self.first_failures if other.is_like(failure)}
         return not self.has_answered and len(alike) > 1 and min(alike) <= FEWEST_RANKS
 
     @property
@@ -100,7 +100,7 @@ class Answers(Sequence[Answer]):
     Where no case fails there is one launch. After a crash, a hang or a limit the cases that are
     left go on in a fresh one as soon as a test asks for one of them. The other cases of the failed
     one's subject are not run: they are expected to fail, too. The part ends when, before any
-    answer, two numbers of ranks have failed with the same message, and a case of another subject
+    answer, two numbers of ranks have failed in the same way, and a case of another subject
     has as well if there is one. Cases with a fault injected may end their run by it, which costs
     the part nothing.
     """
@@ -181,7 +181,7 @@ class Answers(Sequence[Answer]):
                 return
             self._count_fresh_launch()
             other = self._put_to_ranks()
-            if other is None or other.message != failure.message:
+            if other is None or not other.is_like(failure):
                 return
         if self._budget.fails_alike(failure):
             self._budget.ended = failure

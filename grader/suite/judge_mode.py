@@ -21,8 +21,8 @@ from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.continuation import Answers, LaunchBudget, ranks_text
 from grader.suite.inputs import case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
-from grader.suite.marks import NOT_RUN
-from grader.suite.mode import SuiteMode, function_of, is_not_run, suite_of, words
+from grader.suite.marks import TestNotRun, not_run
+from grader.suite.mode import SuiteMode, function_of, suite_of, words
 from grader.suite.part_context import PartContext, Position
 from grader.suite.part_time import PartTime
 from grader.suite.results import failed, leaving_the_judge, points_of, result_of
@@ -126,7 +126,8 @@ class JudgeMode(SuiteMode):
         self._time.charge(launched, words(function_of(item)))
         self._trace_num_bytes_left -= launched.trace_num_bytes
         self.num_launches += 1
-        if launched.failure is None or launched.failure.message not in launched.refusals:
+        # What a refusal has ended is told by its failure.
+        if launched.failure is None or launched.failure.verdict is not Verdict.RULE_VIOLATION:
             self.refusals.update(dict.fromkeys(launched.refusals))
         room = MAX_REMARKS - len(self.remarks)
         self.remarks.update(dict.fromkeys(launched.remarks[:room]))
@@ -198,11 +199,11 @@ class JudgeMode(SuiteMode):
         super().pytest_runtest_setup(item)
         replaced = self._context.own_part_replaced
         if replaced is not None and points_of(item).kwargs.get("own") == replaced:
-            pytest.skip(f"{NOT_RUN}it needs your own {replaced}")
+            not_run(f"it needs your own {replaced}")
         if self._context.has_ended:
-            pytest.skip(f"{NOT_RUN}the part had already ended")
+            not_run("the part had already ended")
         if self._settings.selection.fail_fast and any(map(_is_failure, self._failed.values())):
-            pytest.skip(f"{NOT_RUN}it comes after the first test that failed")
+            not_run("it comes after the first test that failed")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -237,7 +238,7 @@ class JudgeMode(SuiteMode):
 
         What is not run for want of answers that nobody asked ranks for tells why nobody did.
         """
-        if is_not_run(error) and item.nodeid in self._never_run:
+        if isinstance(error, TestNotRun) and item.nodeid in self._never_run:
             error = CaseNotRun(self._never_run[item.nodeid])
         ended = self._budget.ended
         if ended is None or not isinstance(error, CaseNotRun):

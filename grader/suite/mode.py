@@ -12,7 +12,7 @@ from grader.errors import GraderError
 from grader.suite.case import Case
 from grader.suite.continuation import Answer
 from grader.suite.launch_results import CaseNotRun, Launch
-from grader.suite.marks import NOT_RUN
+from grader.suite.marks import TestNotRun, not_run
 
 
 class SuiteMode(ABC):
@@ -90,7 +90,7 @@ class SuiteMode(ABC):
             roots = dict.fromkeys(self._failed_because_of[name] for name in required)
             is_skipped = set(roots) <= self._skipped
             what = "it builds on what was not run either" if is_skipped else "this failed"
-            pytest.skip(f"{NOT_RUN}{what}: {', '.join(map(words, roots))}")
+            not_run(f"{what}: {', '.join(map(words, roots))}")
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:
@@ -131,12 +131,7 @@ class SuiteMode(ABC):
 
 def _needs_more_ranks(error: BaseException) -> bool:
     """Return whether a test was skipped only because this job has too few ranks."""
-    return isinstance(error, pytest.skip.Exception) and not is_not_run(error)
-
-
-def is_not_run(error: BaseException) -> bool:
-    """Return whether a test was skipped because of what others, or itself, have found."""
-    return isinstance(error, pytest.skip.Exception) and str(error).startswith(NOT_RUN)
+    return isinstance(error, pytest.skip.Exception) and not isinstance(error, TestNotRun)
 
 
 def required_by(item: pytest.Item) -> tuple[str, ...]:

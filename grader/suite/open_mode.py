@@ -42,8 +42,8 @@ from grader.suite.case import Case
 from grader.suite.continuation import Answer, NotRun, naming
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
-from grader.suite.marks import NOT_RUN
-from grader.suite.mode import SuiteMode, function_of, is_not_run, part_of, suite_of
+from grader.suite.marks import TestNotRun, not_run
+from grader.suite.mode import SuiteMode, function_of, part_of, suite_of
 from grader.suite.open_answers import Said, combined
 from grader.suite.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase
 from grader.suite.open_output import printed_in, printing_to, told
@@ -269,10 +269,12 @@ class OpenMode(SuiteMode):
         try:
             return (yield from super().pytest_pyfunc_call(pyfuncitem))
         except (CaseNotRun, pytest.skip.Exception) as error:
-            if self._most_ranks and (isinstance(error, CaseNotRun) or is_not_run(error)):
+            if self._most_ranks and isinstance(error, CaseNotRun | TestNotRun):
                 # Whatever it says: with more ranks there might be something to look at.
                 pytest.skip(f"needs {self._most_ranks} ranks: start with -n {self._most_ranks}")
-            pytest.skip(f"{NOT_RUN}{error}" if isinstance(error, CaseNotRun) else str(error))
+            if isinstance(error, CaseNotRun):
+                not_run(str(error))
+            raise
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(

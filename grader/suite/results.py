@@ -12,7 +12,7 @@ from grader.feedback import Feedback
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.model import TestResult, Verdict
 from grader.suite.launch_results import CaseNotRun, RunFailed
-from grader.suite.marks import NOT_RUN
+from grader.suite.marks import TestNotRun
 from grader.suite.mode import function_of, words
 from grader.suite.part_context import PartContext
 
@@ -47,8 +47,8 @@ def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
         return result_of(item, Verdict.WRONG_ANSWER, message, where=where)
     # Nothing has failed there, so there is no place where it did.
     if isinstance(error, CaseNotRun):
-        return result_of(item, Verdict.SKIPPED, f"{NOT_RUN}{message}")
-    if skipped and message.startswith(NOT_RUN):
+        return result_of(item, Verdict.SKIPPED, str(TestNotRun(message)))
+    if isinstance(error, TestNotRun):
         return result_of(item, Verdict.SKIPPED, message)
     message = f"the grader failed: {type(error).__name__}: {message}"
     known = isinstance(error, GraderError)

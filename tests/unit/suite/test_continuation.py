@@ -55,7 +55,7 @@ def cases(*names: str, **subjects: str) -> tuple[Named, ...]:
     return tuple(Named(name=name, subject=subjects.get(name, "")) for name in names)
 
 
-CRASH = RunFailure(Verdict.RUN_TIME_ERROR, "it crashed")
+CRASH = RunFailure(Verdict.RUN_TIME_ERROR, "it crashed", kind="crash")
 STARVED = RunFailure(Verdict.JUDGE_ERROR, "the machine was busy, twice")
 
 
@@ -80,8 +80,9 @@ def test_who_is_known_to_fail_and_who_came_too_late_is_told_apart():
 
 
 def test_one_crash_on_two_numbers_of_ranks_ends_a_part_that_has_no_answer():
-    """Another subject is tried before that is believed."""
-    budget, ranks = LaunchBudget(), Ranks({"a": CRASH, "b": CRASH})
+    """Another subject is tried before that is believed; what the sentences say decides nothing."""
+    worded_otherwise = replace(CRASH, message="it broke down")
+    budget, ranks = LaunchBudget(), Ranks({"a": CRASH, "b": worded_otherwise})
     ranks.answers(cases("a", "b", "c"), budget, ranks=4)
     assert budget.ended is None
     answers = ranks.answers(cases("a", "b", "c"), budget, ranks=2)
@@ -98,7 +99,9 @@ def test_what_knows_two_ranks_only_is_asked_on_two():
     assert budget.ended is None
 
 
-@pytest.mark.parametrize("other", [STARVED, replace(CRASH, message="something else")])
+@pytest.mark.parametrize(
+    "other", [STARVED, replace(CRASH, kind="something else"), replace(CRASH, place="elsewhere")]
+)
 def test_another_subject_that_fails_otherwise_or_was_not_given_its_time_does_not_end_the_part(
     other,
 ):
