@@ -23,8 +23,8 @@ def parser(
 ) -> argparse.ArgumentParser:
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
-    commands_by_name: check, run, class, selftest, open, trace, study, list, template, new, verify,
-    build, export and leaderboard.
+    commands_by_name: check, run, observe, judge, class, selftest, open, trace, study, list,
+    template, new, verify, build, export and leaderboard.
     print_versions: what --version does.
     """
     whole = argparse.ArgumentParser(
@@ -46,8 +46,28 @@ def parser(
     for command in (run, selftest, whole_class):
         _add_container_options(command)
     _add_limit_options(run)
-    for command in (check, run):
-        _add_grading_options(command)
+    observe = commands.add_parser(
+        "observe", help="record what the ranks of a submission do, to be judged later"
+    )
+    judge = commands.add_parser("judge", help="judge a recorded submission without any rank")
+    for command in (check, run, observe, judge):
+        _add_selecting_options(command)
+    for command in (check, run, judge):
+        _add_report_options(command)
+    observe.set_defaults(show_hidden=False, verbose=False)
+    for command in (observe, judge):
+        command.add_argument(
+            "--recording",
+            metavar="FILE",
+            type=Path,
+            required=True,
+            help="what `grade observe` writes and `grade judge` reads",
+        )
+    judge.add_argument(
+        "--observer",
+        metavar="DIGEST",
+        help="also judge what this other version of the observing side has recorded; no mark",
+    )
     looking_options.add_open_options(
         commands.add_parser("open", help="run the tests in the open, to debug with")
     )
@@ -219,7 +239,7 @@ def _add_study_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--plain", action="store_true", help="progress line by line")
 
 
-def _add_grading_options(command: argparse.ArgumentParser) -> None:
+def _add_selecting_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("submission", metavar="DIR", type=Path, nargs="?")
     command.add_argument("--assignment", metavar="NAME", help="default: found out from the files")
     command.add_argument("--part", metavar="NAME", action="append", help="grade only this part")
@@ -233,6 +253,10 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
         "--fail-fast", action="store_true", help="run nothing after the first test that fails"
     )
     looking_options.add_data_option(command)
+    command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
+
+
+def _add_report_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
     command.add_argument(
         "--junit", metavar="FILE", type=option_values.output_file, help="write a JUnit report"
@@ -266,7 +290,6 @@ def _add_grading_options(command: argparse.ArgumentParser) -> None:
         type=option_values.score,
         help="exit 0 from this score on, 1 below it",
     )
-    command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
     command.add_argument("--verbose", action="store_true", help="show every test")
     command.add_argument(
         "--show-hidden", action="store_true", help="tell all about hidden tests; for the course"

@@ -61,6 +61,18 @@ def _run(options: argparse.Namespace) -> int:
     return running.run(options)
 
 
+def _observe(options: argparse.Namespace) -> int:
+    from grader.commands import recordings
+
+    return recordings.observe(options)
+
+
+def _judge(options: argparse.Namespace) -> int:
+    from grader.commands import recordings
+
+    return recordings.judge(options)
+
+
 def _class(options: argparse.Namespace) -> int:
     from grader.commands import grading_class
 
@@ -136,6 +148,8 @@ def _leaderboard(options: argparse.Namespace) -> int:
 _COMMANDS = {
     "check": _check,
     "run": _run,
+    "observe": _observe,
+    "judge": _judge,
     "class": _class,
     "selftest": _selftest,
     "open": _open,

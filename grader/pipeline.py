@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
-from grader.judge.explanation import LaunchResult, explain
+from grader.judge.explanation import explain
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, Verdict
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
@@ -18,6 +18,7 @@ from grader.placement.table import place
 from grader.points import NOT_ALL_TESTS, total, written
 from grader.progress import PartProgress
 from grader.recording.launch_plan import LaunchPlan
+from grader.recording.observation import LaunchObservation, Observer
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.runner.machine import check_machine
@@ -73,15 +74,16 @@ def grade_as(submission: Submission, name: str | None, settings: Settings) -> Re
 
 def grade_submission(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
     """Grade every part of one submission."""
-    check_machine(assignment.needs)
     placement = place(submission, assignment)
     if settings.launch is not None:
         return _grade_all(GradingTask(placement, settings, settings.launch))
+    check_machine(assignment.needs)
     with ForkServer(assignment.needs, settings.rank_host) as server:
         if not settings.sealed:  # where the self-test starts it at once
             server.warm_up()
-        task = GradingTask(placement, settings, _launcher(settings, server))
-        notes = _selftest_notes(task) if settings.sealed else ()
+        observe = _observer(settings, server)
+        task = GradingTask(placement, settings, explaining(_telling(settings, observe)))
+        notes = _selftest_notes(task, explaining(observe)) if settings.sealed else ()
         settings = replace(settings, notes=(*settings.notes, *notes))
         return _grade_all(replace(task, settings=settings))
 
@@ -90,17 +92,17 @@ def selftest(settings: Settings) -> tuple[Protection, ...]:
     """Return the protections of a sealed grading here."""
     check_machine()
     with ForkServer(host=settings.rank_host) as server:
-        return examine(_launcher(settings, server), _material(settings))
+        return examine(explaining(_observer(settings, server)), _material(settings))
 
 
-def _selftest_notes(task: GradingTask) -> tuple[str, ...]:
+def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
     """Return what the report of a sealed grading says of missing protections.
 
     Raises GraderError where it must not start without one of them.
     """
     settings, data = task.settings, task.settings.data.folder
     needed = [Path(task.submission.origin), *([data] if data is not None else [])]
-    protections = examine(task.launch, _material(settings), needed)
+    protections = examine(launcher, _material(settings), needed)
     reason = refusal(protections, flags_are_ours=settings.flags_are_ours)
     if reason:
         raise GraderError(reason)
@@ -258,18 +260,31 @@ def _material(settings: Settings) -> list[Path]:
 
 def launcher(server: ForkServer) -> Launcher:
     """Return what puts plans to ranks of a server, outside of any sealing."""
-    return lambda plan: explain(plan, launch(plan, server))
+    return explaining(lambda plan: launch(plan, server))
 
 
-def _launcher(settings: Settings, server: ForkServer) -> Launcher:
+def explaining(observe: Observer) -> Launcher:
+    """Return a launcher whose results are what is seen, explained."""
+    return lambda plan: explain(plan, observe(plan))
+
+
+def _observer(settings: Settings, server: ForkServer) -> Observer:
     uids = run_uids()
     beat = settings.journal.beat
 
-    def start(plan: LaunchPlan) -> LaunchResult:
+    def observe(plan: LaunchPlan) -> LaunchObservation:
         uid = next(uids) if settings.sealed else None
         observed = launch(plan, server, uid=uid, beat=beat)
         beat("judging")
-        settings.on_observed(plan, observed)
-        return explain(plan, observed)
+        return observed
 
-    return start
+    return observe
+
+
+def _telling(settings: Settings, observe: Observer) -> Observer:
+    def observe_and_tell(plan: LaunchPlan) -> LaunchObservation:
+        observed = observe(plan)
+        settings.on_observed(plan, observed)
+        return observed
+
+    return observe_and_tell

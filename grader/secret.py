@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from grader.errors import GraderError, UsageError
+from grader.recording.recording import read_key
 from grader.suite.inputs import PUBLIC_SECRET
 
 
@@ -25,6 +26,23 @@ def secret_beside_ranks(*, is_sealed: bool) -> bytes:
             "submission could read it; expected 600 or less: chmod 600 it and try again"
         )
     return secret
+
+
+def recording_key(*, is_sealed: bool) -> bytes | None:
+    """Return the key that the course signs recordings with; None where it has named none.
+
+    is_sealed: ranks on this machine cannot read it. Raises UsageError where they could, or where
+    the file is no key.
+    """
+    file = os.environ.get("GRADER_RECORDING_KEY_FILE")
+    if not file:
+        return None
+    if not is_sealed:
+        raise UsageError(
+            f"`grade observe` runs the submission as you, and it could read the key {file}; unset "
+            "GRADER_RECORDING_KEY_FILE, or observe in the container"
+        )
+    return read_key(Path(file))
 
 
 def course_secret() -> bytes:

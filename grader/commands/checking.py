@@ -47,11 +47,21 @@ def check(options: argparse.Namespace) -> int:
 
 
 def _grade(options: argparse.Namespace, resume: Resume, write: Callable[[str], None]) -> Report:
-    """Grade what was named, and show how far that is."""
     require_reports_writable(options)
+    return grade_here(options, settings_of(options), resume, write)
+
+
+def grade_here(
+    options: argparse.Namespace,
+    settings: Settings,
+    resume: Resume | None = None,
+    write: Callable[[str], None] = lambda line: None,
+) -> Report:
+    """Grade what was named, and show how far that is."""
+    resume = resume or Resume()
     live = live_view(options, verbose=options.verbose)
     settings = replace(
-        _settings(options),
+        settings,
         progress=live.progress,
         journal=Journal(resume, write, lambda each: live.finished(each.step.part, each.result)),
         notes=resume.notes,
@@ -64,7 +74,8 @@ def _grade(options: argparse.Namespace, resume: Resume, write: Callable[[str], N
     return report
 
 
-def _settings(options: argparse.Namespace) -> Settings:
+def settings_of(options: argparse.Namespace) -> Settings:
+    """Return how options and environment want it to be graded here."""
     sealed = is_sealed(os.environ)
     return Settings(
         courses=courses_of(options),
@@ -73,7 +84,7 @@ def _settings(options: argparse.Namespace) -> Settings:
         sealed=sealed,
         secret=secret_beside_ranks(is_sealed=sealed),
         parts=options.part,
-        selection=_selection(options),
+        selection=selection_of(options),
         data=Data(data_folder(options)),
         shows_hidden=options.show_hidden,
         rank_host=rank_host.from_environment(os.environ),
@@ -83,7 +94,7 @@ def _settings(options: argparse.Namespace) -> Settings:
 def _grade_stdin(options: argparse.Namespace) -> Report:
     """Grade what the client sends; end when the client goes away."""
     require_reports_writable(options)
-    settings = _settings(options)
+    settings = settings_of(options)
     secret = intake_stream.read_secret(sys.stdin.buffer)
     found = intake_stream.read_submission(sys.stdin.buffer)
     resume = journal.read(sys.stdin.buffer)
@@ -114,5 +125,6 @@ def _telling_what_is_lost(journal: Journal) -> Iterator[None]:
         raise
 
 
-def _selection(options: argparse.Namespace) -> Selection:
+def selection_of(options: argparse.Namespace) -> Selection:
+    """Return which tests options ask for."""
     return Selection(tuple(options.only or ()), options.ranks, options.fail_fast)

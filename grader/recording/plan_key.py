@@ -9,8 +9,8 @@ import numpy as np
 
 from grader.recording.launch_plan import LaunchPlan
 
-NOT_IN_KEY = frozenset({"allowance", "start_s", "case_s", "part_s"})
-"""Fields that say how long is waited, not what for; the judge of a recording applies them."""
+NOT_IN_KEY = frozenset({"allowance", "start_s", "part_s"})
+"""Fields that no observation depends on, unless the machine fails."""
 
 
 def plan_key(plan: LaunchPlan) -> str:
@@ -19,10 +19,25 @@ def plan_key(plan: LaunchPlan) -> str:
     The SHA-256 of all its fields but those of NOT_IN_KEY. Raises TypeError for a field of a kind
     that is not known here.
     """
+    return key_of(field_digests(plan))
+
+
+def field_digests(plan: LaunchPlan) -> dict[str, str]:
+    """Return a digest of each field of a plan that its key is made of; raises as plan_key does."""
+    names = sorted({field.name for field in fields(plan)} - NOT_IN_KEY)
+    return {name: _digest(getattr(plan, name)) for name in names}
+
+
+def key_of(digests: Mapping[str, str]) -> str:
+    """Return the key of the plan whose fields have these digests."""
+    return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
+
+
+def _digest(value: Any) -> str:
     digest = hashlib.sha256()
-    for piece in _pieces(plan):
+    for piece in _pieces(value):
         digest.update(b"%d:" % len(piece) + piece)
-    return digest.hexdigest()
+    return digest.hexdigest()[:32]
 
 
 def _pieces(value: Any) -> Iterator[bytes]:

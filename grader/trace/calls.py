@@ -124,6 +124,23 @@ class Calls(Sequence[Call]):
             rows.append(tuple(values[name] for name in _FIELDS))
         return cls(Records(np.array(rows, RECORD)), tuple(names), np.array(waits, "<i8"))
 
+    @classmethod
+    def of_whole(cls, records: NDArray[Any], names: Sequence[str], waits: NDArray[Any]) -> "Calls":
+        """Return calls of which `whole` has returned these."""
+        return cls(Records(records), names, waits).compacted()
+
+    def whole(self) -> tuple[NDArray[Any], tuple[str, ...], NDArray[Any]]:
+        """Return the calls as an array of RECORD, the names that it numbers, and all waits.
+
+        The waits of one call after those of the other.
+        """
+        records = np.array(self._records.unpacked())
+        number = records["num_waits"].astype("<i8")
+        first = np.cumsum(number) - number
+        places = np.repeat(records["first_wait"] - first, number) + np.arange(number.sum())
+        records["first_wait"] = first
+        return records, self._names, self._waits[places].astype("<i8")
+
     def column(self, name: str) -> NDArray[np.int64]:
         """Return one field of all calls that is a number."""
         if name in NAMES:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import observations
 
 from grader import assignment as assignments
 from grader import journal, notebook
@@ -33,6 +34,9 @@ from grader.errors import GraderError, UsageError
 from grader.intake import submission_codec
 from grader.intake.answer import READY, submission_in
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
+from grader.judge.crash_messages import failure_of_problem
+from grader.judge.explanation import explain
+from grader.judge.result_forms import refuse
 from grader.model import (
     Array,
     ManualPart,
@@ -46,9 +50,12 @@ from grader.model import (
 )
 from grader.points import MAX_POINTS
 from grader.rank import wire as rank_wire
+from grader.recording.codec import decode, encode
+from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
+from grader.recording.replay import observation_of
 from grader.report import json_report
-from grader.runner.answers import failure_of_problem, refuse
-from grader.runner.wire import FrameReader, ProtocolError, encode
+from grader.runner.wire import FrameReader, ProtocolError
+from grader.runner.wire import encode as encode_frame
 from grader.submission import Submission
 from grader.trace import layout
 from grader.trace.memory import TraceMemory
@@ -86,17 +93,17 @@ def _judge_wire(data: bytes) -> None:
     size = 1 + data[0] if data else 1
     for start in range(1, len(data), size * 16):
         for frame in reader.feed(data[start : start + size * 16]):
-            refuse(0, {"a": Array("<f8", (None,)), "t": Text(10)}, frame)
-            failure_of_problem(0, frame.values, "f()")
+            refuse(0, {"a": Array("<f8", (None,)), "t": Text(10)}, frame.values, frame.arrays)
+            failure_of_problem(0, frame.values, "f()", python=(3, 11))
 
 
 def _frames() -> list[bytes]:
     arrays = {"a": np.arange(6.0).reshape(2, 3), "b": np.zeros((0, 4), "<i8")}
     problem = {"kind": "error", "type": "ValueError", "message": "m", "file": "a.py", "line": 3}
     frames = [
-        b"".join(encode("hello", {"rank": 0}, {})),
-        b"".join(encode("result", {"texts": {"t": "x"}}, arrays)),
-        b"".join(encode("problem", problem, {})),
+        b"".join(encode_frame("hello", {"rank": 0}, {})),
+        b"".join(encode_frame("result", {"texts": {"t": "x"}}, arrays)),
+        b"".join(encode_frame("problem", problem, {})),
     ]
     deep = b'{"kind":"x","values":' + b"[" * 5000 + b"]" * 5000 + b',"arrays":[]}'
     return [b"\x07" + each for each in (*frames, b"".join(frames), _framed(deep))]
@@ -104,6 +111,37 @@ def _frames() -> list[bytes]:
 
 def _framed(head: bytes) -> bytes:
     return struct.pack(">I", len(head)) + head
+
+
+# Recordings, which may come from anywhere.
+
+
+def _recorded_launch(data: bytes) -> None:
+    for backend in ("mpi", "torch"):
+        plan = observations.plan(backend)
+        found = observation_of(plan, RecordedLaunch({}, "", data))
+        assert encode(decode(encode(found))) == encode(found)
+        explain(plan, found)
+
+
+def _recorded_launches() -> list[bytes]:
+    return list(map(encode, observations.observations().values()))
+
+
+def _recording(data: bytes) -> None:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(data)
+        file.flush()
+        read(Path(file.name), bytes(32))
+
+
+def _recordings() -> list[bytes]:
+    header = Header("0123", "sealed", {"python": "3.11"}, "ab", "mpi_sgd", "bundled", "cd")
+    launch = RecordedLaunch({"ranks": "1f"}, "the launch of 2 ranks", b"observed")
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "a.rec"
+        write(file, Recording(header, {"key": launch}), bytes(32))
+        return [file.read_bytes()]
 
 
 # The ranks' end: what they write, the judge reads; what the judge writes, they read.
@@ -122,7 +160,7 @@ def _both_ends(data: bytes) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         theirs.settimeout(10)
-        ours.sendall(b"".join(encode("case", values, arrays)))
+        ours.sendall(b"".join(encode_frame("case", values, arrays)))
         kind, told, received = rank_wire.receive(theirs)
         assert (kind, told) == ("case", values)
         _require_equal(received, arrays)
@@ -501,6 +539,8 @@ TARGETS = {
     target.name: target
     for target in (
         Target("judge_wire", _judge_wire, (ProtocolError,), _frames, is_guided=True),
+        Target("recorded_launch", _recorded_launch, (GraderError,), _recorded_launches),
+        Target("recording", _recording, (GraderError,), _recordings),
         Target("both_ends", _both_ends, (), _frames),
         Target("trace_records", _trace_records, (), _records, is_guided=True),
         Target("trace_memory", _trace_memory, (), _memories, is_guided=True),

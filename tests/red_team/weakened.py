@@ -42,7 +42,7 @@ class Weakening:
 
 NO_SELFTEST = Change(
     "pipeline.py",
-    "    protections = examine(task.launch, _material(settings), needed)\n",
+    "    protections = examine(launcher, _material(settings), needed)\n",
     "    protections = ()\n",
 )
 """Which would refuse to grade with most of these."""

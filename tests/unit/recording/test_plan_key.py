@@ -89,7 +89,7 @@ def of_case(**fields_: Any) -> LaunchPlan:
 
 @pytest.mark.parametrize(("field", "plan"), [pytest.param(*each, id=each[0]) for each in changed()])
 def test_no_field_is_forgotten(field, plan):
-    """All but those that say how long is waited, and how much is kept."""
+    """All but those that nothing seen depends on."""
     assert plan != PLAN if "inputs" not in field else True
     assert (plan_key(plan) == plan_key(PLAN)) == (field.partition(".")[2] in NOT_IN_KEY)
 
@@ -116,9 +116,9 @@ def test_what_ranks_are_given_counts_to_the_byte(plan):
 
 
 def test_the_order_of_names_does_not_count():
-    """Nor how long is waited."""
+    """Nor how long a part may take."""
     support = dict(reversed(PLAN.support.items()))
-    longer = replace(PLAN.limits, case_s=99.0)
+    longer = replace(PLAN.limits, part_s=99.0)
     assert plan_key(replace(PLAN, support=support, limits=longer)) == plan_key(PLAN)
 
 

@@ -1,0 +1,153 @@
+"""An observation as bytes and back: a head of JSON, then its arrays, each stored once.
+
+Bytes are read as a student's are: nothing is believed or unpickled, and everything has a bound.
+"""
+
+import hashlib
+import json
+import math
+import struct
+import zlib
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.errors import GraderError
+from grader.recording.observation import LaunchObservation
+from grader.trace.call_record import NAMES, RECORD
+from grader.trace.calls import Calls
+
+_HEAD_LENGTH = struct.Struct(">I")
+_MAX_HEAD_NUM_BYTES = 256 << 20
+_MAX_NUM_BYTES = 2 << 30
+"""Of all arrays of an observation, unpacked."""
+_WORTH_PACKING = 0.9
+"""Arrays that packing leaves longer than this share of themselves are stored as they are."""
+_MAX_AXES = 32
+_DTYPES = {
+    np.dtype(name).str: np.dtype(name)
+    for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
+}
+"""Those that a rank may send."""
+
+
+class UnreadableRecording(GraderError):
+    """What should be a recording is none, or is damaged."""
+
+
+def encode(observed: LaunchObservation) -> bytes:
+    """Return an observation as bytes."""
+    blobs = _Blobs()
+    head = msgspec.to_builtins(observed, enc_hook=blobs.described)
+    text = json.dumps({"observed": head, "blobs": blobs.lengths}, separators=(",", ":")).encode()
+    return b"".join([_HEAD_LENGTH.pack(len(text)), text, *blobs.stored])
+
+
+def decode(data: bytes) -> LaunchObservation:
+    """Return what encode was given. Raises UnreadableRecording for what it never writes."""
+    try:
+        return _decode(data)
+    except (LookupError, OverflowError, RecursionError, TypeError, ValueError, zlib.error) as error:
+        raise UnreadableRecording(f"a recorded launch cannot be read ({error})") from None
+
+
+class _Blobs:
+    """The arrays of an observation, equal ones once."""
+
+    def __init__(self) -> None:
+        self.stored: list[bytes] = []
+        self.lengths: list[tuple[int, int]] = []
+        """Of each, as stored and as it is; it is packed where these differ."""
+        self._numbers: dict[bytes, int] = {}
+
+    def described(self, value: object) -> object:
+        """Return what stands for an array, or for the calls of a rank, in the head."""
+        if isinstance(value, np.ndarray):
+            kind, shape = value.dtype.str, list(value.shape)
+            return {"dtype": kind, "shape": shape, "blob": self._kept(value.tobytes())}
+        if isinstance(value, Calls):
+            records, names, waits = value.whole()
+            return {
+                "names": names,
+                "records": self._kept(records.tobytes()),
+                "waits": self._kept(waits.astype("<i8").tobytes()),
+            }
+        raise NotImplementedError
+
+    def _kept(self, content: bytes) -> int:
+        digest = hashlib.blake2b(content, digest_size=16).digest()
+        if digest not in self._numbers:
+            packed = zlib.compress(content, 1)
+            is_shorter = len(packed) < _WORTH_PACKING * len(content)
+            self.stored.append(packed if is_shorter else content)
+            self.lengths.append((len(self.stored[-1]), len(content)))
+            self._numbers[digest] = len(self.stored) - 1
+        return self._numbers[digest]
+
+
+def _decode(data: bytes) -> LaunchObservation:
+    (head_length,) = _HEAD_LENGTH.unpack_from(data.ljust(_HEAD_LENGTH.size, b"\0"))
+    if not 0 < head_length <= min(_MAX_HEAD_NUM_BYTES, len(data)):
+        raise ValueError(f"a head of {head_length} bytes")
+    start = _HEAD_LENGTH.size + head_length
+    head = json.loads(data[_HEAD_LENGTH.size : start])
+    lengths = msgspec.convert(head["blobs"], list[tuple[int, int]])
+    if any(not 0 <= stored <= whole for stored, whole in lengths):
+        raise ValueError("an array of a length that none has")
+    if sum(stored for stored, _ in lengths) != len(data) - start:
+        raise ValueError("arrays are missing, or there are too many")
+    if sum(whole for _, whole in lengths) > _MAX_NUM_BYTES:
+        raise ValueError(f"arrays of more than {_MAX_NUM_BYTES} bytes")
+    blobs = []
+    for stored, whole in lengths:
+        blobs.append(_unpacked(data[start : start + stored], whole))
+        start += stored
+
+    def made(kind: Any, described: Any) -> Any:
+        if kind is Calls:
+            names = msgspec.convert(described["names"], tuple[str, ...])
+            return _calls(blobs[described["records"]], names, blobs[described["waits"]])
+        return _array(described, blobs)
+
+    return msgspec.convert(head["observed"], LaunchObservation, dec_hook=made)
+
+
+def _unpacked(stored: bytes, num_bytes: int) -> bytes:
+    if len(stored) == num_bytes:
+        return stored
+    unpacking = zlib.decompressobj()
+    content = unpacking.decompress(stored, num_bytes)
+    if len(content) != num_bytes or not unpacking.eof:
+        raise ValueError("a packed array of another length than was said")
+    return content
+
+
+def _array(described: Any, blobs: list[bytes]) -> NDArray[Any]:
+    dtype, shape = _DTYPES[described["dtype"]], msgspec.convert(described["shape"], list[int])
+    content = blobs[described["blob"]]
+    if len(shape) > _MAX_AXES or min(shape, default=0) < 0:
+        raise ValueError(f"an array of shape {shape[:_MAX_AXES]}")
+    if math.prod(shape) * dtype.itemsize != len(content):
+        raise ValueError(f"an array of {len(content)} bytes that is said to have shape {shape}")
+    return np.frombuffer(content, dtype).reshape(shape)
+
+
+def _calls(content: bytes, names: tuple[str, ...], waits: bytes) -> Calls:
+    """Return the calls of a rank. Raises ValueError for those that no trace holds."""
+    records = np.frombuffer(content, RECORD)
+    numbers = np.frombuffer(waits, "<i8")
+    if any(records[name].max(initial=0) >= max(len(names), 1) for name in NAMES):
+        raise ValueError("a call without a name")
+    if len(records) and not names:
+        raise ValueError("calls without names")
+    if not all(name.isprintable() for name in names):
+        raise ValueError("a name that cannot be printed")
+    num_waits = records["num_waits"].astype("<i8")
+    ends = np.cumsum(num_waits)
+    if (ends[-1] if len(ends) else 0) != len(numbers):
+        raise ValueError("requests that no call waits for")
+    if (records["first_wait"] != ends - num_waits).any():
+        raise ValueError("a call that waits for another one's requests")
+    return Calls.of_whole(records, names, numbers)

@@ -1,0 +1,144 @@
+"""A recording: what was seen of the launches of one grading, and whom that was seen of."""
+
+import hashlib
+import hmac
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from grader.errors import UsageError
+from grader.recording.codec import UnreadableRecording
+
+FORMAT = 1
+_MAGIC = b"grader recording\n"
+_TAG_NUM_BYTES = hashlib.sha256().digest_size
+_NO_TAG = bytes(_TAG_NUM_BYTES)
+_FEWEST_KEY_NUM_BYTES = 32
+MAX_NUM_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Header:
+    """Whom a recording is of, and who has made it."""
+
+    observer: str
+    """The digest of what has observed: another one may see other things."""
+    host: str
+    """`local` or `sealed`."""
+    environment: Mapping[str, str]
+    """Versions, kernel and CPU; to be read by people."""
+    submission: str
+    """The digest of what was handed in."""
+    assignment: str
+    course: str
+    """The name of the course, and the digest of its suites and files."""
+    course_digest: str
+    format: int = FORMAT
+
+
+@dataclass(frozen=True)
+class RecordedLaunch:
+    """One launch as it is stored."""
+
+    fields: Mapping[str, str]
+    """A digest for each field of its plan; the key follows from them."""
+    label: str
+    """The number of ranks and the cases, to be read by people."""
+    observed: bytes
+    """As grader.recording.codec has encoded it."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """The launches of one grading."""
+
+    header: Header
+    launches: Mapping[str, RecordedLaunch] = field(default_factory=dict)
+    """By the keys of their plans."""
+    is_authentic: bool = False
+    """It was signed with the key of the course, and not changed since."""
+
+
+def write(file: Path, recording: Recording, key: bytes | None = None) -> None:
+    """Write a recording; with a key, signed. Raises UsageError where that is not possible."""
+    body = msgspec.msgpack.encode({"header": recording.header, "launches": recording.launches})
+    tag = _NO_TAG if key is None else _tag(body, key)
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        beside.write_bytes(b"".join([_MAGIC, tag, body]))
+        beside.replace(file)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(f"the recording {file} cannot be written: {error.strerror}") from None
+
+
+def read(file: Path, key: bytes | None = None) -> Recording:
+    """Read a recording. Raises UsageError for a file that is none, UnreadableRecording."""
+    content = _content(file)
+    if not content.startswith(_MAGIC) or len(content) < len(_MAGIC) + _TAG_NUM_BYTES:
+        raise UsageError(
+            f"{file} is no recording; expected a file that `grade observe` has written"
+        )
+    tag = content[len(_MAGIC) : len(_MAGIC) + _TAG_NUM_BYTES]
+    body = content[len(_MAGIC) + _TAG_NUM_BYTES :]
+    try:
+        read_body = msgspec.msgpack.decode(body, type=_Body)
+    except (msgspec.DecodeError, RecursionError, ValueError) as error:
+        raise UnreadableRecording(
+            f"the recording {file} is damaged ({error}); make it again with `grade observe`"
+        ) from None
+    if read_body.header.format != FORMAT:
+        raise UsageError(
+            f"the recording {file} has format {read_body.header.format}; this grader reads format "
+            f"{FORMAT}: make it again with `grade observe`"
+        )
+    is_authentic = key is not None and hmac.compare_digest(tag, _tag(body, key))
+    return Recording(read_body.header, read_body.launches, is_authentic)
+
+
+class _Body(msgspec.Struct):
+    header: Header
+    launches: dict[str, RecordedLaunch]
+
+
+def _content(file: Path) -> bytes:
+    try:
+        num_bytes = file.stat().st_size
+        if num_bytes > MAX_NUM_BYTES:
+            raise UsageError(
+                f"{file} has {num_bytes >> 20:,} MiB; a recording has at most "
+                f"{MAX_NUM_BYTES >> 20:,}: make it again with `grade observe`"
+            )
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"the recording {file} cannot be read: {error.strerror}") from None
+
+
+def _tag(body: bytes, key: bytes) -> bytes:
+    return hmac.digest(key, _MAGIC + body, "sha256")
+
+
+def read_key(file: Path) -> bytes:
+    """Return the key that a course signs recordings with.
+
+    Raises UsageError for a file that others may read, or that is too short to be a key.
+    """
+    try:
+        mode, key = stat.S_IMODE(file.stat().st_mode), file.read_bytes().strip()
+    except OSError as error:
+        raise UsageError(f"the key {file} cannot be read: {error.strerror}") from None
+    if mode & 0o077:
+        raise UsageError(
+            f"the key {file} has mode {mode:o}, so that others may read it; expected 600 or less: "
+            "chmod 600 it and try again"
+        )
+    if len(key) < _FEWEST_KEY_NUM_BYTES:
+        raise UsageError(
+            f"the key {file} has {len(key)} bytes; expected {_FEWEST_KEY_NUM_BYTES} or more that "
+            f"nobody can guess: (umask 077; openssl rand -hex 32 >{file})"
+        )
+    return key

@@ -1,0 +1,130 @@
+"""Gives again what was seen of a launch, where the same plan was observed before."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from grader.errors import UsageError
+from grader.recording.codec import UnreadableRecording, decode, encode
+from grader.recording.launch_plan import LaunchPlan
+from grader.recording.observation import EndKind, LaunchObservation, Observer
+from grader.recording.plan_key import field_digests, key_of
+from grader.recording.recording import RecordedLaunch
+
+Find = Callable[[str], RecordedLaunch | None]
+"""Returns the launch of a key, where there is one."""
+Keep = Callable[[str, RecordedLaunch], None]
+
+_MOST_NAMED = 3
+_WHAT = {
+    "cases": "cases or inputs",
+    "probes": "probes of the suite",
+    "submission": "files of the submission",
+    "support": "files of the assignment",
+    "limits": "limits",
+}
+"""Fields of a plan in words."""
+
+
+def replaying(find: Find, known: Callable[[], Iterable[RecordedLaunch]]) -> Observer:
+    """Return an observer that starts no ranks.
+
+    It raises UsageError for a plan that was not observed, naming the nearest one of those that are
+    known, and UnreadableRecording for a damaged one.
+    """
+
+    def observe(plan: LaunchPlan) -> LaunchObservation:
+        fields = field_digests(plan)
+        found = find(key_of(fields))
+        if found is None:
+            raise UsageError(
+                f"the recording does not have {label_of(plan)}: {_nearest(fields, known())}; make "
+                "it again with `grade observe`"
+            )
+        return observation_of(plan, found)
+
+    return observe
+
+
+def filling(find: Find, keep: Keep, live: Observer) -> Observer:
+    """Return an observer that starts ranks only for plans that were not observed before.
+
+    What a damaged recording holds is observed anew.
+    """
+
+    def observe(plan: LaunchPlan) -> LaunchObservation:
+        fields = field_digests(plan)
+        found = find(key_of(fields))
+        if found is not None:
+            try:
+                return observation_of(plan, found)
+            except UnreadableRecording:
+                pass
+        observed = live(plan)
+        if is_worth_keeping(observed):
+            keep(key_of(fields), RecordedLaunch(fields, label_of(plan), encode(observed)))
+        return observed
+
+    return observe
+
+
+def is_worth_keeping(observed: LaunchObservation) -> bool:
+    """Return whether it says something of the submission, and not only of a busy machine."""
+    return observed.end is None or not observed.end.is_starved
+
+
+def label_of(plan: LaunchPlan) -> str:
+    """Return `the launch of 3 ranks, 'length 240' and 4 more cases`."""
+    first, *others = [case.label for case in plan.cases] or [""]
+    more = f" and {len(others)} more case{'s' if len(others) > 1 else ''}" if others else ""
+    ranks = "1 rank" if plan.ranks == 1 else f"{plan.ranks} ranks"
+    return f"the launch of {ranks}, {first!r}{more}"
+
+
+def observation_of(plan: LaunchPlan, found: RecordedLaunch) -> LaunchObservation:
+    """Return what was seen of a launch of this plan.
+
+    Raises UnreadableRecording for bytes that no launch of it can have left.
+    """
+    observed = decode(found.observed)
+    wrong = next(_inconsistencies(plan, observed), None)
+    if wrong is not None:
+        raise UnreadableRecording(f"the recording of {label_of(plan)} is damaged: {wrong}")
+    return observed
+
+
+def _inconsistencies(plan: LaunchPlan, observed: LaunchObservation) -> Iterator[str]:
+    end = observed.end
+    if len(observed.cases) + (end is not None) > len(plan.cases):
+        yield "there are more cases than were asked for"
+    nums_ranks = {len(case.ranks) for case in observed.cases}
+    nums_ranks |= {len(case.num_calls_not_kept) or plan.ranks for case in observed.cases}
+    nums_ranks |= {len(observed.output_tails), len(observed.refusals)}
+    if end is not None:
+        nums_ranks |= {len(end.ranks), len(end.trace.ranks)}
+        if (end.excess is None) == (end.kind is EndKind.EXCESS):
+            yield "it is not said what was too much"
+        if (end.lasted is None) == (end.kind is EndKind.TIME_LIMIT):
+            yield "it is not said how long it took"
+        if not any(each.said for each in end.ranks) and end.kind is EndKind.TROUBLE:
+            yield "no rank has said what is wrong"
+    if nums_ranks != {plan.ranks}:
+        yield "it is of other ranks"
+    times_s = [observed.wall_time_s, *(case.lasted.clock_s for case in observed.cases)]
+    times_s += [case.lasted.denied_s for case in observed.cases]
+    if end is not None and end.lasted is not None:
+        times_s += [end.lasted.clock_s, end.lasted.denied_s, end.limit_s]
+    if not all(map(math.isfinite, times_s)):
+        yield "a time is no number"
+
+
+def _nearest(fields: Mapping[str, str], known: Iterable[RecordedLaunch]) -> str:
+    """Return how the nearest of the launches that are known differs from one with these fields."""
+    differing = (
+        (sorted(name for name in fields if fields[name] != each.fields.get(name)), each)
+        for each in known
+    )
+    names, nearest = min(differing, key=lambda pair: len(pair[0]), default=([], None))
+    if nearest is None:
+        return "it has none"
+    told = ", ".join(_WHAT.get(name, name) for name in names[:_MOST_NAMED])
+    return f"{nearest.label} differs in {told}"

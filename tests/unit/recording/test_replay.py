@@ -1,0 +1,107 @@
+"""A plan that was observed starts no ranks; of one that was not, the nearest is named."""
+
+from dataclasses import replace
+
+import pytest
+from observations import observations, plan
+
+from grader.errors import UsageError
+from grader.recording.codec import UnreadableRecording, encode
+from grader.recording.observation import End, EndKind
+from grader.recording.plan_key import plan_key
+from grader.recording.replay import filling, observation_of, replaying
+
+OBSERVED = observations()["all answered"]
+
+
+class Ranks:
+    """Counts how often ranks would have been started."""
+
+    def __init__(self, observed=OBSERVED):
+        self.observed = observed
+        self.plans = []
+
+    def observe(self, plan):
+        self.plans.append(plan)
+        return self.observed
+
+
+def filled():
+    """Return launches by their keys, and ranks that have been asked for one of them."""
+    launches, ranks = {}, Ranks()
+    observe = filling(launches.get, launches.__setitem__, ranks.observe)
+    observe(plan())
+    return launches, ranks, observe
+
+
+def test_ranks_are_started_once_for_a_plan():
+    """Then what was seen is told again."""
+    launches, ranks, observe = filled()
+    assert encode(observe(plan())) == encode(OBSERVED)
+    assert [*launches] == [plan_key(plan())]
+    assert len(ranks.plans) == 1
+    observe(replace(plan(), entry="another"))
+    assert len(ranks.plans) == 2
+
+
+def test_what_is_damaged_is_observed_anew():
+    """And kept in its place."""
+    launches, ranks, observe = filled()
+    (key,) = launches
+    launches[key] = replace(launches[key], observed=b"?")
+    assert encode(observe(plan())) == encode(OBSERVED)
+    assert len(ranks.plans) == 2
+    assert launches[key].observed == encode(OBSERVED)
+
+
+def test_a_busy_machine_is_not_recorded():
+    """It says nothing of the submission."""
+    late = observations()["time limit"]
+    assert late.end is not None and late.end.lasted is not None
+    starved = replace(late.end, lasted=replace(late.end.lasted, clock_s=51.0, denied_s=45.0))
+    ranks, launches = Ranks(replace(late, end=starved)), {}
+    filling(launches.get, launches.__setitem__, ranks.observe)(plan())
+    assert launches == {}
+
+
+def test_no_rank_is_started_where_there_is_only_a_recording():
+    """A plan that is not in it is an error, which names what differs."""
+    launches, *_ = filled()
+    observe = replaying(launches.get, launches.values)
+    assert encode(observe(plan())) == encode(OBSERVED)
+    other = replace(plan(), probes={"__init__": "# changed"}, submission={"ring.py": b""})
+    with pytest.raises(UsageError) as told:
+        observe(other)
+    assert str(told.value) == (
+        "the recording does not have the launch of 2 ranks, 'case 0' and 1 more case: the launch "
+        "of 2 ranks, 'case 0' and 1 more case differs in probes of the suite, files of the "
+        "submission; make it again with `grade observe`"
+    )
+    with pytest.raises(UsageError, match="it has none"):
+        replaying({}.get, lambda: [])(plan())
+
+
+@pytest.mark.parametrize("name", observations())
+def test_a_recording_of_other_ranks_is_damaged(name):
+    """Its key says that it is of this plan, and its content that it is not."""
+    launches, ranks = {}, Ranks(observations()[name])
+    filling(launches.get, launches.__setitem__, ranks.observe)(plan())
+    (found,) = launches.values()
+    assert encode(observation_of(plan(), found)) == found.observed
+    with pytest.raises(UnreadableRecording, match="it is of other ranks"):
+        observation_of(replace(plan(), ranks=3), found)
+    if ranks.observed.end is None:
+        with pytest.raises(UnreadableRecording, match="more cases than were asked for"):
+            observation_of(plan(num_cases=1), found)
+
+
+@pytest.mark.parametrize("kind", [EndKind.EXCESS, EndKind.TIME_LIMIT, EndKind.TROUBLE])
+def test_an_end_without_its_reason_is_damaged(kind):
+    """No launch leaves one behind."""
+    observed = observations()["stalled"]
+    assert isinstance(observed.end, End)
+    launches, ranks = {}, Ranks(replace(observed, end=replace(observed.end, kind=kind)))
+    filling(launches.get, launches.__setitem__, ranks.observe)(plan())
+    (found,) = launches.values()
+    with pytest.raises(UnreadableRecording, match="said"):
+        observation_of(plan(), found)
