@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 
 from scipy.stats import spearmanr
 
-from grader import pipeline
+from grader import observing, pipeline
 from grader.courses import bundled
 from grader.points import written
 from grader.runner.fork_server import ForkServer
@@ -116,7 +116,7 @@ def _graded(folder: Path, part: str, server: ForkServer) -> tuple[float, float]:
         folder,
         assignment=folder.parent.name,
         parts=[part],
-        settings=Settings(launch=pipeline.launcher(server)),
+        settings=Settings(launch=observing.launcher(server)),
     )
     (result,) = report.parts
     return result.points, result.max_points

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from acceptance import keep_cores_busy
 
-from grader import pipeline
+from grader import observing, pipeline
 from grader.model import Verdict
 from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
@@ -34,7 +34,7 @@ def main() -> None:
     busy = keep_cores_busy()
     try:
         with ForkServer(["torch"]) as server:
-            settings = Settings(launch=pipeline.launcher(server))
+            settings = Settings(launch=observing.launcher(server))
             for folder in GRADED:
                 started_s = time.monotonic()
                 found: Counter[str] = Counter()

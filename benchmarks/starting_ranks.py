@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-from grader import pipeline
+from grader import observing
 from grader.model import Array, Outcome
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.runner.fork_server import ForkServer
@@ -97,7 +97,7 @@ def _forked(server: ForkServer, backend: str) -> None:
         submission={},
         support={},
     )
-    launched = pipeline.launcher(server)(plan)
+    launched = observing.launcher(server)(plan)
     (outcome,) = launched.outcomes
     assert isinstance(outcome, Outcome), launched
     assert all(np.all(met == 1) for met in outcome["met"])

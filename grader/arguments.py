@@ -35,6 +35,11 @@ def parser(
     commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
     check = commands.add_parser("check", help="grade a folder here, without Docker")
     check.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
+    check.add_argument(
+        "--no-recording",
+        action="store_true",
+        help="do not keep what the ranks did, which `grade trace` would look at",
+    )
     run = commands.add_parser("run", help="grade a folder in the container, sealed")
     selftest = commands.add_parser(
         "selftest", help="try what no submission must be able to do in the container"

@@ -52,6 +52,12 @@ def add_trace_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--by-time", action="store_true", help="all ranks in one table")
     command.add_argument(
+        "--recording",
+        metavar="FILE",
+        type=Path,
+        help="show what this one holds (default: that of the last `grade check` of the folder)",
+    )
+    command.add_argument(
         "--limit",
         metavar="N",
         type=option_values.limit,

@@ -9,19 +9,14 @@ from pathlib import Path
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
-from grader.judge.explanation import explain
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, Verdict
+from grader.observing import LiveObserver, explaining
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
 from grader.placement.recognition import full_name, recognise, require_likely
 from grader.placement.table import place
 from grader.points import NOT_ALL_TESTS, total, written
 from grader.progress import PartProgress
-from grader.recording.launch_plan import LaunchPlan
-from grader.recording.observation import LaunchObservation, Observer
-from grader.runner.fork_server import ForkServer
-from grader.runner.launch import launch
-from grader.runner.machine import check_machine
 from grader.runner.users import run_uids
 from grader.selftest.examine import examine
 from grader.selftest.protections import Protection, note, refusal
@@ -77,22 +72,19 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
     placement = place(submission, assignment)
     if settings.launch is not None:
         return _grade_all(GradingTask(placement, settings, settings.launch))
-    check_machine(assignment.needs)
-    with ForkServer(assignment.needs, settings.rank_host) as server:
-        if not settings.sealed:  # where the self-test starts it at once
-            server.warm_up()
-        observe = _observer(settings, server)
-        task = GradingTask(placement, settings, explaining(_telling(settings, observe)))
-        notes = _selftest_notes(task, explaining(observe)) if settings.sealed else ()
+    with LiveObserver(assignment.needs, settings) as observer:
+        if settings.recorded is None:
+            observer.begin()
+        task = GradingTask(placement, settings, explaining(observer.observe_or_find))
+        notes = _selftest_notes(task, explaining(observer.observe)) if settings.sealed else ()
         settings = replace(settings, notes=(*settings.notes, *notes))
         return _grade_all(replace(task, settings=settings))
 
 
 def selftest(settings: Settings) -> tuple[Protection, ...]:
     """Return the protections of a sealed grading here."""
-    check_machine()
-    with ForkServer(host=settings.rank_host) as server:
-        return examine(explaining(_observer(settings, server)), _material(settings))
+    with LiveObserver((), settings) as observer:
+        return examine(explaining(observer.observe), _material(settings))
 
 
 def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
@@ -256,35 +248,3 @@ def _material(settings: Settings) -> list[Path]:
     courses = settings.courses.courses
     own = [folder for each in courses for folder in each.folders()]
     return [Path(__file__).resolve().parent, *own]
-
-
-def launcher(server: ForkServer) -> Launcher:
-    """Return what puts plans to ranks of a server, outside of any sealing."""
-    return explaining(lambda plan: launch(plan, server))
-
-
-def explaining(observe: Observer) -> Launcher:
-    """Return a launcher whose results are what is seen, explained."""
-    return lambda plan: explain(plan, observe(plan))
-
-
-def _observer(settings: Settings, server: ForkServer) -> Observer:
-    uids = run_uids()
-    beat = settings.journal.beat
-
-    def observe(plan: LaunchPlan) -> LaunchObservation:
-        uid = next(uids) if settings.sealed else None
-        observed = launch(plan, server, uid=uid, beat=beat)
-        beat("judging")
-        return observed
-
-    return observe
-
-
-def _telling(settings: Settings, observe: Observer) -> Observer:
-    def observe_and_tell(plan: LaunchPlan) -> LaunchObservation:
-        observed = observe(plan)
-        settings.on_observed(plan, observed)
-        return observed
-
-    return observe_and_tell

@@ -7,6 +7,7 @@ from pathlib import Path
 from grader.courses import Courses, find_courses
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation
+from grader.recording.replay import Find
 from grader.runner.rank_host import LocalHost, RankHost
 from grader.suite.part_context import Launcher, SuiteSettings
 
@@ -35,6 +36,8 @@ class Settings(SuiteSettings):
         default=lambda plan, observed: None
     )
     """Is told what was seen of each launch."""
+    recorded: Find | None = None
+    """Finds what was observed before, which is not put to ranks again."""
     rank_host: RankHost = field(default_factory=LocalHost)
     """Where the ranks run."""
     grades_hidden: bool = True

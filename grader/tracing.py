@@ -16,6 +16,7 @@ from grader.placement.recognition import recognise
 from grader.placement.table import place
 from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, CaseCall, LaunchPlan
 from grader.recording.observation import LaunchObservation
+from grader.recording.replay import Find
 from grader.report.traced import Traced, TracedCase
 from grader.secret import secret_beside_ranks
 from grader.settings import Settings
@@ -44,12 +45,14 @@ def trace(
     *,
     is_sealed: bool,
     data: Data,
+    recorded: Find | None = None,
     progress: Callable[[str], None],
 ) -> Traced:
     """Run a test of a part as `grade check` does; return its cases, and the calls of one of them.
 
     options: of the command line. Without --case it is the first case that fails, else the first
-    with any call. data: the images that inputs may be made of. progress: is told how far it is.
+    with any call. data: the images that inputs may be made of. recorded: finds what was
+    observed before, which is not run again. progress: is told how far it is.
     Raises UsageError where the grading would be sealed, where several parts could be meant, where
     nothing was put to ranks, and for a number that no case has, GraderError where the grader fails.
     """
@@ -70,6 +73,7 @@ def trace(
         progress=progress,
         journal=Journal(on_started=seen.started),
         on_observed=seen.observed,
+        recorded=recorded,
         data=data,
     )
     report = pipeline.grade(options.submission, assignment=options.assignment, settings=settings)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader import pipeline
+from grader import observing, pipeline
 from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
@@ -140,7 +140,7 @@ def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, server):
     code = f"{IMPORTS}\n\ndef {function}(send, recv, comm, op):\n{body}\n"
     (tmp_path / file).write_text(code)
 
-    settings = Settings(launch=pipeline.launcher(server))
+    settings = Settings(launch=observing.launcher(server))
     report = pipeline.grade(tmp_path, assignment="mpi_sgd", parts=[part], settings=settings)
 
     (result,) = report.parts

@@ -4,7 +4,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from grader import pipeline
+from grader import observing, pipeline
 from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
@@ -188,7 +188,7 @@ def share_of(folder, part, server):
         folder,
         assignment="federated",
         parts=[part],
-        settings=Settings(launch=pipeline.launcher(server)),
+        settings=Settings(launch=observing.launcher(server)),
     )
     (result,) = report.parts
     assert result.verdict.value != "JUDGE_ERROR", result.message

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from grader import pipeline
+from grader import observing, pipeline
 from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
@@ -154,7 +154,7 @@ def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, server):
     body = textwrap.indent(textwrap.dedent(TRICKS[part][trick]).strip(), indent)
     (tmp_path / file).write_text(f"{code.strip()}\n{body}\n")
 
-    settings = Settings(launch=pipeline.launcher(server))
+    settings = Settings(launch=observing.launcher(server))
     report = pipeline.grade(tmp_path, assignment=ASSIGNMENT, parts=[part], settings=settings)
 
     (result,) = report.parts

@@ -6,7 +6,7 @@ from textwrap import indent
 
 import pytest
 
-from grader import pipeline
+from grader import observing, pipeline
 from grader.courses import bundled
 from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
@@ -182,7 +182,7 @@ def test_an_empty_trick_earns_next_to_nothing(
         tmp_path,
         assignment="mpi_sgd",
         parts=[part],
-        settings=Settings(launch=pipeline.launcher(server)),
+        settings=Settings(launch=observing.launcher(server)),
     )
     (result,) = report.parts
     paid = {test.name: test.points for test in result.tests if test.points}

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from grader import pipeline
+from grader import observing, pipeline
 from grader.courses import bundled
 from grader.model import Verdict
 from grader.runner.fork_server import ForkServer
@@ -177,7 +177,7 @@ MOST = 0.10
 def settings():
     """Return settings whose ranks share a server."""
     with ForkServer(bundled().load(ASSIGNMENT).needs) as server:
-        yield Settings(launch=pipeline.launcher(server))
+        yield Settings(launch=observing.launcher(server))
 
 
 def program(part: str, trick: str) -> str:

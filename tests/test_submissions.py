@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from grader import pipeline
+from grader import observing, pipeline
 from grader.courses import bundled
 from grader.model import PartResult, Verdict
 from grader.runner.fork_server import ForkServer
@@ -55,7 +55,7 @@ def launcher_for():
         def server_with(modules: tuple[str, ...]) -> ForkServer:
             return stack.enter_context(ForkServer(modules))
 
-        yield lambda assignment: pipeline.launcher(server_with(bundled().load(assignment).needs))
+        yield lambda assignment: observing.launcher(server_with(bundled().load(assignment).needs))
 
 
 @pytest.mark.parametrize("folder", [marked(folder) for folder in FOLDERS])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grader import pipeline
+from grader import observing, pipeline
 from grader.courses import bundled
 from grader.intake import process as intake
 from grader.judge.explanation import LaunchResult
@@ -62,7 +62,7 @@ def graded():
     """Return what grades a part of a submission of mpi_sgd; each is graded once."""
     results = {}
     with ForkServer(bundled().load("mpi_sgd").needs) as server:
-        settings = Settings(launch=pipeline.launcher(server), grades_hidden=False)
+        settings = Settings(launch=observing.launcher(server), grades_hidden=False)
 
         def grade(path, part):
             if path not in results:

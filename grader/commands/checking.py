@@ -18,6 +18,7 @@ from grader.commands.context import (
     say,
     say_visibly,
 )
+from grader.commands.recorder import keep_last, recorder_of_check
 from grader.commands.reporting import finish, named_submission, require_reports_writable
 from grader.commands.watched import watched
 from grader.data import Data
@@ -40,10 +41,22 @@ def check(options: argparse.Namespace) -> int:
     if options.from_stdin:
         return finish(_grade_stdin(options), options, is_for_client=True)
     if not options.is_watched:
-        return finish(_grade(options, Resume(), lambda line: None), options)
+        return finish(_grade_and_keep(options), options)
     return watched(
         lambda resume, write: _grade(options, resume, write), lambda report: finish(report, options)
     )
+
+
+def _grade_and_keep(options: argparse.Namespace) -> Report:
+    """Grade what was named; what was seen is kept for who wants to look closer."""
+    settings = settings_of(options)
+    if settings.sealed or options.no_recording:
+        return _grade(options, Resume(), lambda line: None)
+    require_reports_writable(options)
+    recorder = recorder_of_check()
+    report = grade_here(options, replace(settings, on_observed=recorder.keep))
+    keep_last(named_submission(options), recorder.recording(report, settings))
+    return report
 
 
 def _grade(options: argparse.Namespace, resume: Resume, write: Callable[[str], None]) -> Report:

@@ -7,9 +7,12 @@ from pathlib import Path
 
 from grader import tracing
 from grader.commands.context import courses_of, data_folder, is_sealed, live_view, look
+from grader.commands.recorder import last_recording, require_observer
 from grader.data import Data
 from grader.errors import GraderError
 from grader.opening import open_submission
+from grader.recording.recording import read
+from grader.recording.replay import Find
 from grader.report.ended import ended
 from grader.report.files import require_writable, unwritten
 from grader.report.page import Page
@@ -17,6 +20,7 @@ from grader.report.perfetto import perfetto_json
 from grader.report.trace_json import trace_json
 from grader.report.trace_page import trace_page
 from grader.report.traced import evidence_of
+from grader.versions import observer_digest
 
 
 def open_tests(options: argparse.Namespace) -> int:
@@ -38,6 +42,7 @@ def show_trace(options: argparse.Namespace) -> int:
         courses_of(options),
         is_sealed=is_sealed(os.environ),
         data=Data(data_folder(options)),
+        recorded=_recorded(options),
         progress=live.progress,
     )
     live.close()
@@ -51,3 +56,13 @@ def show_trace(options: argparse.Namespace) -> int:
     if problem:
         raise GraderError(problem)
     return 0
+
+
+def _recorded(options: argparse.Namespace) -> Find | None:
+    """Return what finds the launches that the last check has kept, or that were named."""
+    if options.recording is None:
+        recording = last_recording(options.submission)
+        return None if recording is None else recording.launches.get
+    recording = read(options.recording)
+    require_observer(options.recording, recording.header, observer_digest())
+    return recording.launches.get

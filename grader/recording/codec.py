@@ -24,7 +24,8 @@ _MAX_HEAD_NUM_BYTES = 256 << 20
 _MAX_NUM_BYTES = 2 << 30
 """Of all arrays of an observation, unpacked."""
 _WORTH_PACKING = 0.9
-"""Arrays that packing leaves longer than this share of themselves are stored as they are."""
+_SAMPLE_NUM_BYTES = 1 << 16
+"""Arrays whose beginning packing leaves longer than that share of it are stored as they are."""
 _MAX_AXES = 32
 _DTYPES = {
     np.dtype(name).str: np.dtype(name)
@@ -79,12 +80,19 @@ class _Blobs:
     def _kept(self, content: bytes) -> int:
         digest = hashlib.blake2b(content, digest_size=16).digest()
         if digest not in self._numbers:
-            packed = zlib.compress(content, 1)
-            is_shorter = len(packed) < _WORTH_PACKING * len(content)
-            self.stored.append(packed if is_shorter else content)
+            self.stored.append(_packed(content))
             self.lengths.append((len(self.stored[-1]), len(content)))
             self._numbers[digest] = len(self.stored) - 1
         return self._numbers[digest]
+
+
+def _packed(content: bytes) -> bytes:
+    """Return the content in fewer bytes, or itself: most arrays of numbers do not get shorter."""
+    sample = content[:_SAMPLE_NUM_BYTES]
+    if len(zlib.compress(sample, 1)) >= _WORTH_PACKING * len(sample):
+        return content
+    packed = zlib.compress(content, 1)
+    return packed if len(packed) < len(content) else content
 
 
 def _decode(data: bytes) -> LaunchObservation:

@@ -45,10 +45,10 @@ def replaying(find: Find, known: Callable[[], Iterable[RecordedLaunch]]) -> Obse
     return observe
 
 
-def filling(find: Find, keep: Keep, live: Observer) -> Observer:
+def filling(find: Find, live: Observer, keep: Keep | None = None) -> Observer:
     """Return an observer that starts ranks only for plans that were not observed before.
 
-    What a damaged recording holds is observed anew.
+    What a damaged recording holds is observed anew. keep: is given what is new.
     """
 
     def observe(plan: LaunchPlan) -> LaunchObservation:
@@ -60,7 +60,7 @@ def filling(find: Find, keep: Keep, live: Observer) -> Observer:
             except UnreadableRecording:
                 pass
         observed = live(plan)
-        if is_worth_keeping(observed):
+        if keep is not None and is_worth_keeping(observed):
             keep(key_of(fields), RecordedLaunch(fields, label_of(plan), encode(observed)))
         return observed
 

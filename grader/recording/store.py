@@ -2,8 +2,7 @@
 
 import contextlib
 import os
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -60,17 +59,25 @@ class Store:
 
     def prune(self) -> None:
         """Remove what is too much: other observers' launches first, then those not used longest."""
-        ours = [(file.stat(), file) for file in self._root.glob(f"*/*{_SUFFIX}")]
-        ours.sort(key=lambda each: (each[1].parent == self._folder, each[0].st_mtime))
-        num_bytes = sum(found.st_size for found, _ in ours)
-        for found, file in ours:
-            if num_bytes <= self._max_num_bytes:
-                break
-            file.unlink(missing_ok=True)
-            num_bytes -= found.st_size
+        others = (file for file in self._root.glob(f"*/*{_SUFFIX}") if file.parent != self._folder)
+        ours = list(self._folder.glob(f"*{_SUFFIX}"))
+        left = self._max_num_bytes - sum(file.stat().st_size for file in ours)
+        remove_oldest(others, max(0, left))
+        remove_oldest(ours, self._max_num_bytes)
         for folder in self._root.glob("*"):
-            if folder.is_dir() and not any(folder.iterdir()):
-                shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):  # which is not empty
+                folder.rmdir()
 
     def _file(self, key: str) -> Path:
         return self._folder / f"{key}{_SUFFIX}"
+
+
+def remove_oldest(files: Iterable[Path], max_num_bytes: int) -> None:
+    """Remove files, those used last at last, until the others have no more bytes than this."""
+    by_age = sorted(((file.stat(), file) for file in files), key=lambda each: each[0].st_mtime)
+    num_bytes = sum(found.st_size for found, _ in by_age)
+    for found, file in by_age:
+        if num_bytes <= max_num_bytes:
+            break
+        file.unlink(missing_ok=True)
+        num_bytes -= found.st_size

@@ -6,11 +6,16 @@ from grader.authoring.kill_matrix import reasons, unexplained
 from grader.course import Course
 from grader.errors import GraderError, GradingLost, LaunchError
 from grader.model import PartResult, Verdict
+from grader.observing import explaining
 from grader.points import written
+from grader.recording.codec import decode
+from grader.recording.observation import Observer
+from grader.recording.recording import RecordedLaunch
+from grader.recording.replay import filling
 from grader.verification.grading import Grader
 from grader.verification.labels import disagreements, labelled, read_label
 from grader.verification.mutation import graded, mutations
-from grader.verification.near_misses import NearMiss, Recording
+from grader.verification.near_misses import NearMiss, changeable_names
 from grader.verification.problem import Problem
 
 EQUIVALENT = "equivalent.toml"
@@ -61,21 +66,19 @@ def check_near_misses(grader: Grader) -> Iterator[Problem]:
     One result after the other is made so. A test that does not notice either when it is twice too
     large does not look at it. The course's equivalent.toml says which may be so, and why.
     """
-    inner = grader.settings.launch
-    assert inner is not None
     explained = _reasons(grader.course)
     for part in grader.assignment.parts:
         grader.progress(f"near misses: {part.name}")
-        recording = Recording(inner)
-        grader.grade(grader.assignment.reference, part.name, launch=recording.launch)
-        unchanged = _found_wrong(grader, part.name, NearMiss(recording.launch, "", 0))
+        launches: dict[str, RecordedLaunch] = {}
+        observe = filling(launches.get, grader.observe, launches.__setitem__)
+        unchanged = _found_wrong(grader, part.name, observe)
         if unchanged:
             names = ", ".join(sorted(unchanged))
             yield Problem(part.name, f"not checked, for the reference itself fails {names}")
             continue
-        for name in recording.names():
+        for name in changeable_names(decode(each.observed) for each in launches.values()):
             near, far = (
-                _found_wrong(grader, part.name, NearMiss(recording.launch, name, relative))
+                _found_wrong(grader, part.name, NearMiss(observe, name, relative).observe)
                 for relative in (NEAR_MISS, 1.0)
             )
             # Who is not run says nothing of the numbers, neither of these nor of those.
@@ -93,9 +96,9 @@ def check_near_misses(grader: Grader) -> Iterator[Problem]:
                     )
 
 
-def _found_wrong(grader: Grader, part: str, near: NearMiss) -> dict[str, Verdict]:
+def _found_wrong(grader: Grader, part: str, observe: Observer) -> dict[str, Verdict]:
     """Return the tests that find the reference wrong, or are not run because of one that does."""
-    report = grader.grade(grader.assignment.reference, part, launch=near.launch)
+    report = grader.grade(grader.assignment.reference, part, launch=explaining(observe))
     tests = report.parts[0].tests
     return {test.name: test.verdict for test in tests if test.points < test.max_points}
 

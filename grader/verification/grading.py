@@ -4,11 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader import pipeline
+from grader import observing, pipeline
 from grader.assignment import Assignment
 from grader.course import Course
 from grader.courses import Courses
 from grader.model import Report
+from grader.recording.observation import Observer
 from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
 
@@ -20,6 +21,8 @@ class Grader:
     course: Course
     assignment: Assignment
     settings: Settings
+    observe: Observer
+    """What puts plans to ranks."""
     progress: Callable[[str], None]
 
     def grade(self, folder: Path, *parts: str, **changes: object) -> Report:
@@ -39,10 +42,11 @@ def grader_of(
     progress: Callable[[str], None] = lambda text: None,
 ) -> Grader:
     """Return what grades submissions of an assignment of a course."""
+    observe = observing.observer(server)
     settings = Settings(
         courses=Courses((course,)),
-        launch=pipeline.launcher(server),
+        launch=observing.explaining(observe),
         # What a label says holds for those as well who do not have the hidden tests.
         grades_hidden=False,
     )
-    return Grader(course, assignment, settings, progress)
+    return Grader(course, assignment, settings, observe, progress)

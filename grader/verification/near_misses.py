@@ -1,75 +1,47 @@
 """Near misses: a solution whose numbers are slightly wrong, made from the right one."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from grader.judge.explanation import LaunchResult
-from grader.model import Outcome
 from grader.recording.launch_plan import LaunchPlan
-from grader.recording.plan_key import plan_key
-
-Launcher = Callable[[LaunchPlan], LaunchResult]
+from grader.recording.observation import CaseObservation, LaunchObservation, Observer
 
 
-@dataclass(frozen=True)
-class Recording:
-    """A launcher that starts ranks once for each plan, and then gives the same answers again."""
-
-    inner: Launcher
-    _launched: dict[str, LaunchResult] = field(default_factory=dict, init=False)
-
-    def launch(self, plan: LaunchPlan) -> LaunchResult:
-        """Put a plan to ranks, unless one like it has been."""
-        key = plan_key(plan)
-        if key not in self._launched:
-            self._launched[key] = self.inner(plan)
-        return self._launched[key]
-
-    def names(self) -> list[str]:
-        """Return the results that held floating-point numbers, on any rank of any case."""
-        return sorted({name for results in self._results() for name in _changeable(results)})
-
-    def _results(self) -> Iterator[Mapping[str, Any]]:
-        for launched in self._launched.values():
-            for outcome in launched.outcomes:
-                if isinstance(outcome, Outcome):
-                    yield from outcome.results
+def changeable_names(observations: Iterable[LaunchObservation]) -> list[str]:
+    """Return the results that held floating-point numbers, on any rank of any case."""
+    ranks = (rank for observed in observations for case in observed.cases for rank in case.ranks)
+    return sorted({name for rank in ranks for name in _changeable(rank.arrays)})
 
 
 @dataclass(frozen=True)
 class NearMiss:
-    """A launcher of which one result is too large; what the ranks did stays right."""
+    """An observer of which one result is too large; what the ranks did stays right."""
 
-    inner: Launcher
+    inner: Observer
     name: str
     relative: float
     """By how much of itself each of its numbers is too large."""
 
-    def launch(self, plan: LaunchPlan) -> LaunchResult:
+    def observe(self, plan: LaunchPlan) -> LaunchObservation:
         """Put a plan to ranks; change what comes back."""
-        launched = self.inner(plan)
-        outcomes = tuple(
-            replace(each, results=tuple(map(self._missed, each.results)))
-            if isinstance(each, Outcome)
-            else each
-            for each in launched.outcomes
-        )
-        return replace(launched, outcomes=outcomes)
+        observed = self.inner(plan)
+        return replace(observed, cases=tuple(map(self._missed, observed.cases)))
 
-    def _missed(self, results: Mapping[str, Any]) -> Mapping[str, Any]:
-        if self.name not in _changeable(results):
-            return results
-        right = results[self.name]
-        return {**results, self.name: (right * right.dtype.type(1 + self.relative))}
+    def _missed(self, case: CaseObservation) -> CaseObservation:
+        ranks = (replace(rank, arrays=self._changed(rank.arrays)) for rank in case.ranks)
+        return replace(case, ranks=tuple(ranks))
+
+    def _changed(self, arrays: Mapping[str, NDArray[Any]]) -> Mapping[str, NDArray[Any]]:
+        if self.name not in _changeable(arrays):
+            return arrays
+        right = arrays[self.name]
+        return {**arrays, self.name: (right * right.dtype.type(1 + self.relative))}
 
 
-def _changeable(results: Mapping[str, Any]) -> list[str]:
+def _changeable(arrays: Mapping[str, NDArray[Any]]) -> list[str]:
     """Return the results with floating-point numbers of which not all are 0."""
-    return [
-        name
-        for name, value in results.items()
-        if isinstance(value, np.ndarray) and value.dtype.kind == "f" and np.any(value)
-    ]
+    return [name for name, array in arrays.items() if array.dtype.kind == "f" and np.any(array)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from courses_of import courses_of
 
-from grader import pipeline, submission
+from grader import observing, pipeline, submission
 from grader.errors import GraderError, UsageError
 from grader.feedback import Feedback
 from grader.judge.explanation import LaunchResult
@@ -133,7 +133,7 @@ def suites(tmp_path):
 def launcher():
     """Return what puts plans to real ranks."""
     with ForkServer() as server:
-        yield pipeline.launcher(server)
+        yield observing.launcher(server)
 
 
 def echo(plan):

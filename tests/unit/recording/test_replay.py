@@ -29,7 +29,7 @@ class Ranks:
 def filled():
     """Return launches by their keys, and ranks that have been asked for one of them."""
     launches, ranks = {}, Ranks()
-    observe = filling(launches.get, launches.__setitem__, ranks.observe)
+    observe = filling(launches.get, ranks.observe, launches.__setitem__)
     observe(plan())
     return launches, ranks, observe
 
@@ -60,7 +60,7 @@ def test_a_busy_machine_is_not_recorded():
     assert late.end is not None and late.end.lasted is not None
     starved = replace(late.end, lasted=replace(late.end.lasted, clock_s=51.0, denied_s=45.0))
     ranks, launches = Ranks(replace(late, end=starved)), {}
-    filling(launches.get, launches.__setitem__, ranks.observe)(plan())
+    filling(launches.get, ranks.observe, launches.__setitem__)(plan())
     assert launches == {}
 
 
@@ -85,7 +85,7 @@ def test_no_rank_is_started_where_there_is_only_a_recording():
 def test_a_recording_of_other_ranks_is_damaged(name):
     """Its key says that it is of this plan, and its content that it is not."""
     launches, ranks = {}, Ranks(observations()[name])
-    filling(launches.get, launches.__setitem__, ranks.observe)(plan())
+    filling(launches.get, ranks.observe, launches.__setitem__)(plan())
     (found,) = launches.values()
     assert encode(observation_of(plan(), found)) == found.observed
     with pytest.raises(UnreadableRecording, match="it is of other ranks"):
@@ -101,7 +101,7 @@ def test_an_end_without_its_reason_is_damaged(kind):
     observed = observations()["stalled"]
     assert isinstance(observed.end, End)
     launches, ranks = {}, Ranks(replace(observed, end=replace(observed.end, kind=kind)))
-    filling(launches.get, launches.__setitem__, ranks.observe)(plan())
+    filling(launches.get, ranks.observe, launches.__setitem__)(plan())
     (found,) = launches.values()
     with pytest.raises(UnreadableRecording, match="said"):
         observation_of(plan(), found)

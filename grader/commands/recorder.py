@@ -1,0 +1,96 @@
+"""Writes down what is seen of the launches of one grading, and finds what was written last."""
+
+import contextlib
+import hashlib
+import platform
+from pathlib import Path
+
+from grader.errors import GraderError, UsageError
+from grader.model import Report
+from grader.recording.codec import encode
+from grader.recording.launch_plan import LaunchPlan
+from grader.recording.observation import LaunchObservation
+from grader.recording.plan_key import field_digests, key_of
+from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
+from grader.recording.replay import is_worth_keeping, label_of
+from grader.recording.store import cache_folder, remove_oldest
+from grader.settings import Settings
+from grader.versions import observer_digest
+
+_LAST_NUM_BYTES = 256 << 20
+"""Of the last recording of one folder; of a longer one, the first launches are kept."""
+_ALL_LAST_NUM_BYTES = 1 << 30
+
+
+class Recorder:
+    """The launches of one grading, as they come."""
+
+    def __init__(self, most_num_bytes: int | None = None) -> None:
+        """most_num_bytes: of all launches; those that come after it are left out."""
+        self._most_num_bytes = most_num_bytes
+        self._num_bytes = 0
+        self.launches: dict[str, RecordedLaunch] = {}
+
+    def keep(self, plan: LaunchPlan, observed: LaunchObservation) -> None:
+        """Take note of a launch."""
+        is_full = self._most_num_bytes is not None and self._num_bytes >= self._most_num_bytes
+        if is_full or not is_worth_keeping(observed):
+            return
+        fields = field_digests(plan)
+        launch = RecordedLaunch(fields, label_of(plan), encode(observed))
+        self._num_bytes += len(launch.observed)
+        self.launches[key_of(fields)] = launch
+
+    def recording(self, report: Report, settings: Settings) -> Recording:
+        """Return all of it, with whom it is of."""
+        machine = {"kernel": platform.release(), "processor": platform.machine()}
+        header = Header(
+            observer=observer_digest(),
+            host="sealed" if settings.sealed else "local",
+            environment={**report.versions.packages, **machine},
+            submission=report.submission_digest,
+            assignment=report.assignment,
+            course=report.versions.course,
+            course_digest=report.versions.course_digest,
+        )
+        return Recording(header, self.launches)
+
+
+def recorder_of_check() -> Recorder:
+    """Return what keeps the launches of a check, up to a bound."""
+    return Recorder(_LAST_NUM_BYTES)
+
+
+def keep_last(submission: Path, recording: Recording) -> None:
+    """Keep the recording of a check until the next one of the same folder.
+
+    Where the cache cannot be written, nothing is kept: no grading fails for that.
+    """
+    file = _last_file(submission)
+    with contextlib.suppress(OSError, GraderError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write(file, recording)
+        remove_oldest(file.parent.glob("*.rec"), _ALL_LAST_NUM_BYTES)
+
+
+def last_recording(submission: Path) -> Recording | None:
+    """Return what the last check of a folder has kept; None where another observer has."""
+    try:
+        recording = read(_last_file(submission))
+    except GraderError:
+        return None
+    return recording if recording.header.observer == observer_digest() else None
+
+
+def _last_file(submission: Path) -> Path:
+    name = hashlib.sha256(str(submission.resolve()).encode(errors="surrogateescape")).hexdigest()
+    return cache_folder() / "checks" / f"{name[:32]}.rec"
+
+
+def require_observer(file: Path, header: Header, wanted: str) -> None:
+    """Raise UsageError for a recording of another observer than is wanted."""
+    if header.observer != wanted:
+        raise UsageError(
+            f"{file} was recorded by the observer {header.observer}; this grader judges what "
+            f"{wanted} has recorded: make it again with `grade observe`"
+        )

@@ -1,0 +1,80 @@
+"""How plans are put to ranks here, or found where they were observed before."""
+
+from contextlib import ExitStack
+from types import TracebackType
+
+from grader.judge.explanation import explain
+from grader.recording.launch_plan import LaunchPlan
+from grader.recording.observation import LaunchObservation, Observer
+from grader.recording.replay import filling
+from grader.runner.fork_server import ForkServer
+from grader.runner.launch import launch
+from grader.runner.machine import check_machine
+from grader.runner.users import run_uids
+from grader.settings import Settings
+from grader.suite.part_context import Launcher
+
+
+def explaining(observe: Observer) -> Launcher:
+    """Return a launcher whose results are what is seen, explained."""
+    return lambda plan: explain(plan, observe(plan))
+
+
+def observer(server: ForkServer) -> Observer:
+    """Return what puts plans to ranks of a server, outside of any sealing."""
+    return lambda plan: launch(plan, server)
+
+
+def launcher(server: ForkServer) -> Launcher:
+    """Return the same with what it comes to."""
+    return explaining(observer(server))
+
+
+class LiveObserver:
+    """Starts the ranks of one grading. Use as a context manager."""
+
+    def __init__(self, needs: tuple[str, ...], settings: Settings) -> None:
+        """needs: the modules that ranks import, beside numpy and mpi4py."""
+        self._needs = needs
+        self._settings = settings
+        self._uids = run_uids()
+        self._server: ForkServer | None = None
+        self._stack = ExitStack()
+        found = settings.recorded
+        self._find_or_observe = self.observe if found is None else filling(found, self.observe)
+
+    def begin(self) -> ForkServer:
+        """Start the fork server, if it is not there yet. Raises GraderError where none can be."""
+        if self._server is None:
+            check_machine(self._needs)
+            server = ForkServer(self._needs, self._settings.rank_host)
+            self._server = self._stack.enter_context(server)
+            if not self._settings.sealed:  # where the self-test starts it at once
+                self._server.warm_up()
+        return self._server
+
+    def observe(self, plan: LaunchPlan) -> LaunchObservation:
+        """Put a plan to ranks."""
+        beat = self._settings.journal.beat
+        uid = next(self._uids) if self._settings.sealed else None
+        observed = launch(plan, self.begin(), uid=uid, beat=beat)
+        beat("judging")
+        return observed
+
+    def observe_or_find(self, plan: LaunchPlan) -> LaunchObservation:
+        """Return what is recorded of a plan, else put it to ranks; tell whoever listens."""
+        observed = self._find_or_observe(plan)
+        self._settings.on_observed(plan, observed)
+        return observed
+
+    def __enter__(self) -> "LiveObserver":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the server."""
+        self._stack.__exit__(kind, error, trace)
