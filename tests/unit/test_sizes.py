@@ -33,3 +33,16 @@ def test_an_exception_that_is_not_needed_is_named(root):
         "grader/short.py is not too long any more, or not there: "
         "take it out of LONGER in tests/sizes.py"
     ]
+
+
+def test_the_report_counts_the_lines_of_each_package(root):
+    """Python and C apart; the sum is the engine's."""
+    (root / "grader/judge").mkdir()
+    (root / "grader/judge/values.py").write_text("a\nb\n")
+    rows = {row[:16].strip(): row[16:].split() for row in SIZES["report"](root).splitlines()}
+    assert rows == {
+        "(loose)": ["500", "301"],
+        "judge": ["2", "0"],
+        "the engine": ["502", "301"],
+        "tests": ["0", "0"],
+    }
