@@ -68,7 +68,8 @@ def failing(verdict, after=0):
 
     def launch(plan):
         outcomes = tuple(outcome(plan, case) for case in plan.cases[:after])
-        return LaunchResult(outcomes, RunFailure(verdict, "it ended", "the detail"))
+        failure = RunFailure(verdict, "it ended", "the detail", kind="end")
+        return LaunchResult(outcomes, failure)
 
     return launch
 
