@@ -1,6 +1,6 @@
 # make demo   sets everything up and grades a bundled submission
-# make test   sets everything up, checks, builds the images and runs all tests, but of those that
-#             grade a submission one in ONE_IN, others after each commit; ONE_IN=1 for all
+# make test   sets everything up, checks, builds the images and runs all tests that are not slow;
+#             ranks are started for what was not observed before on this machine
 # make setup  leaves .venv with `grade` in it
 # make site   builds the pages of docs/ into build/site
 
@@ -80,17 +80,19 @@ check: .venv/.ready-to-develop
 	for suite in $(SUITES); do MYPYPATH=.:tests/suites $(BIN)/mypy \
 	--config-file tests/suites/mypy.ini -p $$suite || exit 1; done
 
-ONE_IN ?= 4
-# Commits and days: where git is missing, or knows the last commit only, the days do.
-TURN ?= $(shell echo $$(($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j))))
-TESTS_XML = build/tests$(if $(filter-out 1,$(ONE_IN)),-share).xml
 test: setup check site
 	@if $(ANSWERS); then $(MAKE) image; \
 	elif [ "$$CI" = true ]; then echo "no Docker daemon answers, and CI needs one"; exit 1; \
 	else echo "No Docker daemon answers: the container tests will be skipped."; fi
 	@# Four workers, also on two cores: tests wait for ranks and containers half of the time.
-	@$(BIN)/python -m pytest -n 4 --one-in $(ONE_IN) --turn $(TURN) --durations=40 \
-	--durations-min=5 --junitxml=$(TESTS_XML)
+	@$(BIN)/python -m pytest -n 4 --dist worksteal --durations=40 --durations-min=5 \
+	--junitxml=build/tests.xml
+
+# Whatever recordings say: ranks are started for all labels, then all are judged from what was seen.
+nightly: setup check image
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "slow or not slow" --live \
+	--junitxml=build/nightly.xml tests/test_submissions.py tests/test_assignments.py
+	$(BIN)/python -m pytest -n 4 --dist worksteal --junitxml=build/tests.xml
 
 # Which lines and branches of the judge's side the tests of its modules run.
 coverage: setup .venv/.ready-to-develop
@@ -159,7 +161,7 @@ wheelhouse: requirements.lock | .venv/.ready
 	$(BIN)/python -m pip download -qq --retries 1 --require-hashes -r requirements.lock -d $@ \
 	2>/dev/null || { rm -rf $@/*; echo "the wheels could not be fetched; the build will try"; }; fi
 
-# The last line needs build/tests.xml, which `make test ONE_IN=1` writes.
+# The last line needs build/tests.xml, which `make test` writes.
 docs: setup
 	GRADER_COURSE= $(BIN)/grade list --markdown >docs/assignments.md
 	for name in $(SUITES); do \

@@ -1,11 +1,15 @@
-"""Every assignment of the catalogue, graded locally: full marks and no marks."""
+"""Every assignment of the catalogue: full marks, no marks, and no number that nobody looks at."""
 
 from pathlib import Path
 
 import pytest
 
-from grader import pipeline
+from grader import observing, pipeline
+from grader.courses import bundled
 from grader.model import Verdict
+from grader.settings import Settings
+from grader.verification.graded_checks import check_near_misses
+from grader.verification.grading import Grader
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSIGNMENTS = sorted(file.parent.name for file in ROOT.glob("tests/suites/*/assignment.toml"))
@@ -18,20 +22,35 @@ def account(report) -> str:
     )
 
 
+def graded(folder, ranks):
+    """Return the report of a folder whose assignment is found out from its files."""
+    return pipeline.grade(folder, settings=Settings(launch=ranks.launcher(folder.name)))
+
+
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
-def test_reference_gets_full_marks(assignment):
+def test_reference_gets_full_marks(assignment, ranks):
     """The model solution is a submission like any other, recognised by its files."""
-    report = pipeline.grade(ROOT / "reference" / assignment)
+    report = graded(ROOT / "reference" / assignment, ranks)
     assert report.assignment == assignment
     assert {part.verdict for part in report.parts} == {Verdict.ACCEPTED}, account(report)
     assert report.score == report.max_score > 0, account(report)
 
 
 @pytest.mark.parametrize("assignment", ASSIGNMENTS)
-def test_template_gets_nothing(assignment):
+def test_template_gets_nothing(assignment, ranks):
     """What a student starts from is not attempted in any scored part."""
-    report = pipeline.grade(ROOT / "student_template" / assignment)
+    report = graded(ROOT / "student_template" / assignment, ranks)
     assert report.assignment == assignment
     assert report.score == 0, account(report)
     scored = [part for part in report.parts if part.max_points > 0]
     assert {part.verdict for part in scored} == {Verdict.NOT_ATTEMPTED}, account(report)
+
+
+@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+def test_no_test_takes_a_near_miss_for_right(assignment, ranks):
+    """Of each number that a reference returns, a test notices that it is slightly too large."""
+    course = bundled()
+    observe = ranks.observer(assignment)
+    settings = Settings(launch=observing.explaining(observe), grades_hidden=False)
+    grader = Grader(course, course.load(assignment), settings, observe, lambda text: None)
+    assert not list(check_near_misses(grader))

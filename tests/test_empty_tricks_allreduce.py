@@ -2,9 +2,7 @@
 
 import pytest
 
-from grader import observing, pipeline
-from grader.courses import bundled
-from grader.runner.fork_server import ForkServer
+from grader import pipeline
 from grader.settings import Settings
 
 PARTS = {
@@ -123,15 +121,9 @@ TRICKS = {
 }
 
 
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(bundled().load("mpi_sgd").needs) as started:
-        yield started
-
-
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("trick", TRICKS)
-def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, server):
+def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, ranks):
     """Whatever verdict it gets."""
     file, function = PARTS[part]
     lines = TRICKS[trick].strip("\n").splitlines()
@@ -140,7 +132,7 @@ def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, server):
     code = f"{IMPORTS}\n\ndef {function}(send, recv, comm, op):\n{body}\n"
     (tmp_path / file).write_text(code)
 
-    settings = Settings(launch=observing.launcher(server))
+    settings = Settings(launch=ranks.launcher("mpi_sgd"))
     report = pipeline.grade(tmp_path, assignment="mpi_sgd", parts=[part], settings=settings)
 
     (result,) = report.parts

@@ -4,9 +4,7 @@ from textwrap import dedent, indent
 
 import pytest
 
-from grader import observing, pipeline
-from grader.courses import bundled
-from grader.runner.fork_server import ForkServer
+from grader import pipeline
 from grader.settings import Settings
 
 HEAD = """
@@ -176,19 +174,13 @@ ANSWERS = ("0", "1", "None", "arguments[0]", "arguments", "sum(arguments)", "-1"
 ANSWERS += ("float('inf')", "max(arguments)", "10**9")
 
 
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(bundled().load("federated").needs) as started:
-        yield started
-
-
-def share_of(folder, part, server):
+def share_of(folder, part, ranks):
     """Return what a submission of one file is paid, as a share of the part."""
     report = pipeline.grade(
         folder,
         assignment="federated",
         parts=[part],
-        settings=Settings(launch=observing.launcher(server)),
+        settings=Settings(launch=ranks.launcher("federated")),
     )
     (result,) = report.parts
     assert result.verdict.value != "JUDGE_ERROR", result.message
@@ -198,7 +190,7 @@ def share_of(folder, part, server):
 @pytest.mark.slow
 @pytest.mark.parametrize("part", FILES)
 @pytest.mark.parametrize("trick", [*PER_BATCH, *WHOLE])
-def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, server):
+def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, ranks):
     """Whatever verdict it gets."""
     body = (
         indent(dedent(WHOLE[trick]), " " * 4)
@@ -206,12 +198,12 @@ def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, server):
         else EVERY_BATCH + indent(dedent(PER_BATCH[trick]), " " * 12)
     )
     (tmp_path / FILES[part]).write_text(f'{HEAD}\nif __name__ == "__main__":\n{body}\n')
-    assert share_of(tmp_path, part, server) <= 0.1
+    assert share_of(tmp_path, part, ranks) <= 0.1
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
-def test_one_answer_for_all_formulas_gets_a_tenth_at_most(answer, tmp_path, server):
+def test_one_answer_for_all_formulas_gets_a_tenth_at_most(answer, tmp_path, ranks):
     """Whatever verdict it gets."""
     functions = [f"def {name}(*arguments):\n    return {answer}\n" for name in FORMULAS]
     (tmp_path / "communication.py").write_text("\n\n".join(functions))
-    assert share_of(tmp_path, "communication", server) <= 0.1
+    assert share_of(tmp_path, "communication", ranks) <= 0.1

@@ -4,9 +4,7 @@ import textwrap
 
 import pytest
 
-from grader import observing, pipeline
-from grader.courses import bundled
-from grader.runner.fork_server import ForkServer
+from grader import pipeline
 from grader.settings import Settings
 
 ASSIGNMENT = "psgd_hogwild"
@@ -177,22 +175,16 @@ TRICKS = {
 }
 
 
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(bundled().load(ASSIGNMENT).needs) as started:
-        yield started
-
-
 @pytest.mark.parametrize(
     ("part", "trick"), [(part, trick) for part, tricks in TRICKS.items() for trick in tricks]
 )
-def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, server):
+def test_an_empty_trick_gets_a_tenth_at_most(part, trick, tmp_path, ranks):
     """Whatever verdict it gets."""
     file, code, indent = FILES[part]
     body = textwrap.indent(textwrap.dedent(TRICKS[part][trick]).strip(), indent)
     (tmp_path / file).write_text(f"{code.strip()}\n{body}\n")
 
-    settings = Settings(launch=observing.launcher(server))
+    settings = Settings(launch=ranks.launcher(ASSIGNMENT))
     report = pipeline.grade(tmp_path, assignment=ASSIGNMENT, parts=[part], settings=settings)
 
     (result,) = report.parts

@@ -1,14 +1,11 @@
 """What trains nobody together earns at most a tenth of a training part of mpi_sgd."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from textwrap import indent
 
 import pytest
 
-from grader import observing, pipeline
-from grader.courses import bundled
-from grader.runner.fork_server import ForkServer
+from grader import pipeline
 from grader.settings import Settings
 
 MOST = 0.1
@@ -163,26 +160,18 @@ FILES = {
 }
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[ForkServer]:
-    with ForkServer(bundled().load("mpi_sgd").needs) as server:
-        yield server
-
-
 @pytest.mark.parametrize(
     ("part", "trick"),
     [pytest.param(part, trick, id=f"{part}: {name}") for part, name, trick in TRICKS],
 )
-def test_an_empty_trick_earns_next_to_nothing(
-    part: str, trick: str, tmp_path: Path, server: ForkServer
-) -> None:
+def test_an_empty_trick_earns_next_to_nothing(part: str, trick: str, tmp_path: Path, ranks) -> None:
     file, frame, depth = FILES[part]
     (tmp_path / file).write_text(frame.format(trick=indent(trick, depth * " ")))
     report = pipeline.grade(
         tmp_path,
         assignment="mpi_sgd",
         parts=[part],
-        settings=Settings(launch=observing.launcher(server)),
+        settings=Settings(launch=ranks.launcher("mpi_sgd")),
     )
     (result,) = report.parts
     paid = {test.name: test.points for test in result.tests if test.points}

@@ -4,10 +4,8 @@ import textwrap
 
 import pytest
 
-from grader import observing, pipeline
-from grader.courses import bundled
+from grader import pipeline
 from grader.model import Verdict
-from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
 
 ASSIGNMENT = "vgg_ddp"
@@ -173,13 +171,6 @@ FILES = {
 MOST = 0.10
 
 
-@pytest.fixture(scope="module")
-def settings():
-    """Return settings whose ranks share a server."""
-    with ForkServer(bundled().load(ASSIGNMENT).needs) as server:
-        yield Settings(launch=observing.launcher(server))
-
-
 def program(part: str, trick: str) -> str:
     """Return a program that does this instead of what the part asks for."""
     body = textwrap.dedent(TRICKS[part][trick]).strip("\n")
@@ -197,13 +188,18 @@ def program(part: str, trick: str) -> str:
         for index, trick in enumerate(tricks)
     ],
 )
-def test_an_empty_trick_earns_a_tenth_at_most(settings, tmp_path, part, trick):
+def test_an_empty_trick_earns_a_tenth_at_most(ranks, tmp_path, part, trick):
     """Equal starts and examples of one's own are worth that much; nothing else is for nothing."""
     file = tmp_path / FILES[part]
     file.parent.mkdir()
     file.write_text(program(part, trick))
 
-    report = pipeline.grade(tmp_path, assignment=ASSIGNMENT, parts=[part], settings=settings)
+    report = pipeline.grade(
+        tmp_path,
+        assignment=ASSIGNMENT,
+        parts=[part],
+        settings=Settings(launch=ranks.launcher(ASSIGNMENT)),
+    )
 
     (result,) = report.parts
     assert result.verdict in (Verdict.WRONG_ANSWER, Verdict.RULE_VIOLATION), result.message

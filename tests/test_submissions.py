@@ -1,32 +1,26 @@
 """Every labelled submission gets the verdict of its folder, and for the reason its label gives."""
 
-from contextlib import ExitStack
-from functools import cache
+import tomllib
+from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from grader import observing, pipeline
+from grader import pipeline
 from grader.courses import bundled
 from grader.model import PartResult, Verdict
-from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
 from grader.verification.labels import disagreements, read_label
 
 SUBMISSIONS = Path(__file__).parent / "submissions"
 FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())
 
+LIVE = tomllib.loads((SUBMISSIONS.parent / "live.toml").read_text())["submissions"]
+
 
 def name(folder: Path) -> str:
     """Return `<verdict>/<assignment>/<the_bug>`."""
     return folder.relative_to(SUBMISSIONS).as_posix()
-
-
-def marked(folder: Path) -> Any:
-    """Return the parameter of a submission; a label that cannot be read fails its own test."""
-    is_slow = "\nslow = true" in (folder / "expected.toml").read_text()
-    return pytest.param(folder, id=name(folder), marks=[pytest.mark.slow] if is_slow else [])
 
 
 def account(result: PartResult) -> str:
@@ -46,36 +40,41 @@ def test_label_is_complete_and_agrees_with_its_folder(folder):
     read_label(folder)
 
 
-@pytest.fixture(scope="module")
-def launcher_for():
-    """Return what puts plans to ranks, by assignment: those with equal needs share a server."""
-    with ExitStack() as stack:
-
-        @cache
-        def server_with(modules: tuple[str, ...]) -> ForkServer:
-            return stack.enter_context(ForkServer(modules))
-
-        yield lambda assignment: observing.launcher(server_with(bundled().load(assignment).needs))
-
-
-@pytest.mark.parametrize("folder", [marked(folder) for folder in FOLDERS])
-def test_submission_gets_its_verdict_for_the_right_reason(folder, launcher_for, record_property):
+@pytest.mark.parametrize("folder", FOLDERS, ids=name)
+def test_submission_gets_its_verdict_for_the_right_reason(folder, ranks, record_property):
     """Grades the part that the submission was written for, through the whole straight line.
 
     What it was paid goes into the JUnit report, of which benchmarks/fairness.py makes a page.
     """
-    label = read_label(folder)
-    assignment = folder.parent.name
-
-    report = pipeline.grade(
-        folder,
-        assignment=assignment,
-        parts=[label.part],
-        settings=Settings(launch=launcher_for(assignment)),
-    )
-
-    (result,) = report.parts
+    result = graded(folder, ranks.launcher(folder.parent.name))
     record_property("submission", name(folder))
     record_property("points", result.points)
     record_property("max_points", result.max_points)
+
+
+@pytest.mark.parametrize("label", LIVE)
+def test_a_submission_of_each_part_gets_its_verdict_live(label, ranks):
+    """Its ranks are started though they have been before: what they do may have changed."""
+    graded(SUBMISSIONS / label, ranks.launcher(label.split("/")[1], is_live=True))
+
+
+def test_every_part_has_a_submission_that_is_graded_live():
+    """And no more than two, which have to be quick."""
+    parts = Counter((label.split("/")[1], read_label(SUBMISSIONS / label).part) for label in LIVE)
+    expected = {(each.name, part.name) for each in bundled().assignments() for part in each.parts}
+    assert parts.keys() == expected
+    assert max(parts.values()) <= 2
+
+
+def graded(folder, launch):
+    """Return what became of the part of a submission, after its label was compared with it."""
+    label = read_label(folder)
+    report = pipeline.grade(
+        folder,
+        assignment=folder.parent.name,
+        parts=[label.part],
+        settings=Settings(launch=launch),
+    )
+    (result,) = report.parts
     assert not list(disagreements(label, result)), account(result)
+    return result

@@ -1,0 +1,67 @@
+"""Ranks of tests: started only for what was not observed before on this machine.
+
+What was observed lies in the user's cache, where a fresh clone finds it as well.
+"""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from grader import observing
+from grader.courses import bundled
+from grader.recording.launch_plan import LaunchPlan
+from grader.recording.observation import LaunchObservation, Observer
+from grader.recording.recording import RecordedLaunch
+from grader.recording.replay import filling
+from grader.recording.store import Store, cache_folder
+from grader.runner.fork_server import ForkServer
+from grader.versions import observer_digest
+
+
+def store() -> Store:
+    """Return the recordings of tests, which are kept for this observer."""
+    return Store(cache_folder() / "recordings", observer_digest())
+
+
+class Ranks:
+    """Puts plans to ranks, or finds them. Use as a context manager."""
+
+    def __init__(self, *, is_live: bool) -> None:
+        """is_live: start ranks for every plan, whatever was observed before."""
+        self._is_live = is_live
+        self._store = store()
+        self._stack = ExitStack()
+        self._servers: dict[tuple[str, ...], ForkServer] = {}
+        self.num_found = 0
+        self.num_observed = 0
+
+    def observer(self, assignment: str, *, is_live: bool = False) -> Observer:
+        """Return what observes launches of an assignment; is_live: of these, too."""
+
+        def observe(plan: LaunchPlan) -> LaunchObservation:
+            self.num_observed += 1
+            return observing.observer(self._server(assignment))(plan)
+
+        if self._is_live or is_live:
+            return observe
+        return filling(self._find, observe, self._store.keep)
+
+    def launcher(self, assignment: str, *, is_live: bool = False) -> Callable:
+        """Return the same with what it comes to."""
+        return observing.explaining(self.observer(assignment, is_live=is_live))
+
+    def _find(self, key: str) -> RecordedLaunch | None:
+        found = self._store.find(key)
+        self.num_found += found is not None
+        return found
+
+    def _server(self, assignment: str) -> ForkServer:
+        needs = bundled().load(assignment).needs
+        if needs not in self._servers:
+            self._servers[needs] = self._stack.enter_context(ForkServer(needs))
+        return self._servers[needs]
+
+    def __enter__(self) -> "Ranks":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
