@@ -35,6 +35,7 @@ def parser(
     commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
     check = commands.add_parser("check", help="grade a folder here, without Docker")
     check.add_argument("--from-stdin", action="store_true", help=argparse.SUPPRESS)
+    check.add_argument("--send-recording", action="store_true", help=argparse.SUPPRESS)
     check.add_argument(
         "--no-recording",
         action="store_true",
@@ -67,6 +68,10 @@ def parser(
             type=Path,
             required=True,
             help="what `grade observe` writes and `grade judge` reads",
+        )
+    for command in (check, run):
+        command.add_argument(
+            "--recording", metavar="FILE", type=Path, help="write it for `grade judge`, too"
         )
     judge.add_argument(
         "--observer",

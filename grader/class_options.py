@@ -58,7 +58,12 @@ def add_class_options(command: argparse.ArgumentParser) -> None:
         help="grade all again by the present engine and course, and show what would change",
     )
     command.add_argument(
-        "--publish", action="store_true", help="with --regrade: take over what has changed"
+        "--judge-again",
+        action="store_true",
+        help="as --regrade, from what was recorded of each grading: without containers or ranks",
+    )
+    command.add_argument(
+        "--publish", action="store_true", help="with either: take over what has changed"
     )
     command.add_argument(
         "--fill",

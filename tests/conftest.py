@@ -32,6 +32,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--live", action="store_true", help="start ranks also for what was observed before"
     )
+    parser.addoption(
+        "--observer",
+        metavar="DIGEST",
+        help="judge what this other observer has recorded, after moves and renames",
+    )
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +44,8 @@ def ranks(request: pytest.FixtureRequest) -> Iterator[object]:
     """Return what puts plans to ranks, or finds them where they were observed before."""
     from recorded import Ranks  # for whom a suite has no use
 
-    with Ranks(is_live=request.config.option.live) as found:
+    options = request.config.option
+    with Ranks(is_live=options.live, observer=options.observer) as found:
         yield found
         counts = request.config.stash[_COUNTS]
         counts["launches found"] += found.num_found

@@ -17,18 +17,21 @@ from grader.runner.fork_server import ForkServer
 from grader.versions import observer_digest
 
 
-def store() -> Store:
-    """Return the recordings of tests, which are kept for this observer."""
-    return Store(cache_folder() / "recordings", observer_digest())
+def store(observer: str | None = None) -> Store:
+    """Return the recordings of tests, which are kept for each observer."""
+    return Store(cache_folder() / "recordings", observer or observer_digest())
 
 
 class Ranks:
     """Puts plans to ranks, or finds them. Use as a context manager."""
 
-    def __init__(self, *, is_live: bool) -> None:
-        """is_live: start ranks for every plan, whatever was observed before."""
+    def __init__(self, *, is_live: bool, observer: str | None) -> None:
+        """is_live: start ranks for every plan, whatever was observed before.
+
+        observer: the digest of another one than ours, whose recordings are judged.
+        """
         self._is_live = is_live
-        self._store = store()
+        self._store = store(observer)
         self._stack = ExitStack()
         self._servers: dict[tuple[str, ...], ForkServer] = {}
         self.num_found = 0

@@ -251,6 +251,45 @@ def test_a_regrade_is_shown_before_it_is_published(course, work, tmp_path):
     assert marks(work)["anna"][1] == "9"
 
 
+def test_a_class_is_judged_again_without_ranks(course, work, tmp_path, monkeypatch):
+    """After a rule has changed: from what was seen of the gradings before."""
+    other = tmp_path / "course"
+    shutil.copytree(course, other)
+    grade(*arguments(other), cwd=work, code=3)
+    before = marks(work)
+    suite = other / "tests" / "suites" / "halo" / "test_sum.py"
+    text = suite.read_text()
+    suite.write_text(
+        text.replace('assert_unchanged(outcome["send"]', 'assert_unchanged(outcome["recv"]')
+    )
+    monkeypatch.setenv("GRADER_INTERPOSER", "/no/rank/can/be/started")
+    said = grade(*arguments(other, "--judge-again"), cwd=work, code=0).stdout
+    assert "anna: 10 -> 9 by sum: test_send_is_left_alone" in said
+    assert marks(work) == before
+    grade(*arguments(other, "--judge-again", "--publish"), cwd=work, code=3)
+    assert marks(work)["anna"][1] == "9"
+    suite.write_text(text)
+    said = grade(*arguments(other, "--judge-again"), cwd=work, code=0).stdout
+    assert "anna: 9 -> 10" in said, "a recording can be judged any number of times"
+
+
+def test_what_was_not_recorded_or_is_damaged_is_told(course, work, tmp_path):
+    """And keeps the mark that it has."""
+    other = tmp_path / "course"
+    shutil.copytree(course, other)
+    grade(*arguments(other), cwd=work, code=3)
+    before = marks(work)
+    (other / "tests" / "suites" / "halo" / "test_sum.py").open("a").write("# moved\n")
+    first, *others = sorted((work / "graded-in" / "gradings").glob("*/recording.rec"))
+    first.unlink()
+    for file in others:
+        file.write_bytes(file.read_bytes()[:-20])
+    said = grade(*arguments(other, "--judge-again"), cwd=work, code=3).stdout
+    assert "nothing was recorded of its grading; grade it again with --regrade" in said
+    assert "is damaged" in said
+    assert marks(work) == before
+
+
 def kill_workers(folder: str) -> int:
     """Kill the workers of the Slurm in this folder, not those of another checkout; return how many.
 

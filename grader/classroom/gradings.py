@@ -15,6 +15,7 @@ from grader.report import json_report
 
 _REPORT = "report.json"
 _OUTCOME = "outcome.json"
+_RECORDING = "recording.rec"
 _KEY_NUM_CHARS = 32
 _UNFINISHED = ".making-"
 """How the names of files and folders begin until they are whole."""
@@ -105,7 +106,14 @@ class Gradings:
         report = json_report.parse_saved(content) if content is not None else None
         return Grading(key, outcome, report)
 
-    def keep(self, key: str, outcome: Outcome, report: bytes | None) -> None:
+    def recording(self, key: str) -> Path | None:
+        """Return where what was seen of a grading lies; None where nothing was kept."""
+        file = self.folder / key / _RECORDING
+        return file if file.is_file() else None
+
+    def keep(
+        self, key: str, outcome: Outcome, report: bytes | None, recording: bytes | None = None
+    ) -> None:
         """Write a grading, in one step: whoever is killed leaves nothing that looks like one.
 
         What another has written meanwhile stays, since it follows from the same.
@@ -115,6 +123,8 @@ class Gradings:
         try:
             if report is not None:
                 _write_through(made / _REPORT, report)
+            if recording is not None:
+                _write_through(made / _RECORDING, recording)
             _write_through(made / _OUTCOME, json.dumps(asdict(outcome)).encode())
             if not self.has(key):  # what somebody has left of a folder is not in the way
                 self.remove(key)

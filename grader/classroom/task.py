@@ -37,6 +37,9 @@ class Task:
     """The folder that keeps what comes of it, likewise."""
     arguments: tuple[str, ...]
     """What follows `grade`, without the hand-in and what is made of it."""
+    recording: str
+    """Of an earlier grading, which is judged again; empty where it is graded."""
+    keeps_recording: bool
     cores: int
     """Physical ones, that no other grading has meanwhile."""
     memory_num_bytes: int
@@ -54,20 +57,28 @@ def grade(task: Task) -> Outcome:
         if gradings.has(task.key):  # by a worker that was lost before it could say so
             return gradings.load(task.key).outcome
         with tempfile.TemporaryDirectory(prefix="grading-") as folder:
-            report = Path(folder) / "report.json"
-            outcome = _of_what_was_meant(task, _run(task, report, cpus, locks))
-            content = report.read_bytes() if not outcome.error else None
-        if outcome.is_final:
-            gradings.keep(task.key, outcome, content)
+            report, made = Path(folder) / "report.json", Path(folder) / "recording.rec"
+            recording = Path(task.recording) if task.recording else made
+            outcome = _of_what_was_meant(task, _run(task, report, recording, cpus, locks))
+            if outcome.is_final:
+                content = report.read_bytes() if not outcome.error else None
+                recorded = recording.read_bytes() if recording.is_file() else None
+                gradings.keep(task.key, outcome, content, recorded)
         return outcome
 
 
-def _run(task: Task, report: Path, cpus: Sequence[int], locks: Sequence[int]) -> Outcome:
+def _run(
+    task: Task, report: Path, recording: Path, cpus: Sequence[int], locks: Sequence[int]
+) -> Outcome:
     started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
     started_s = time.monotonic()
     limits = (f"--cpus={joined(cpus)}", f"--memory={task.memory_num_bytes}")
     command = [sys.executable, "-m", "grader", *task.arguments, task.path]
     command += [f"--full-json={report}", *(limits if task.arguments[0] == "run" else ())]
+    if task.arguments[0] == "check":
+        command.append("--no-recording")  # a copy that nobody would erase with the student
+    if task.recording or task.keeps_recording:
+        command.append(f"--recording={recording}")
     ended = subprocess.run(  # noqa: S603 - our own command line
         [*ending_with_us(cpus), *command],
         env=without_launcher(os.environ),

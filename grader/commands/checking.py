@@ -18,15 +18,18 @@ from grader.commands.context import (
     say,
     say_visibly,
 )
-from grader.commands.recorder import keep_last, recorder_of_check
+from grader.commands.recorder import Recorder, keep_last, recorder_of_check
 from grader.commands.reporting import finish, named_submission, require_reports_writable
 from grader.commands.watched import watched
+from grader.container.output import RECORDING_MARK
 from grader.data import Data
 from grader.errors import GradingLost
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.journal import Journal, Resume
 from grader.model import Report
+from grader.recording.recording import Recording, packed, write
+from grader.report.files import require_writable
 from grader.runner import rank_host
 from grader.secret import secret_beside_ranks
 from grader.settings import Settings
@@ -39,29 +42,45 @@ def check(options: argparse.Namespace) -> int:
     What a client sends, the client watches.
     """
     if options.from_stdin:
-        return finish(_grade_stdin(options), options, is_for_client=True)
-    if not options.is_watched:
-        return finish(_grade_and_keep(options), options)
-    return watched(
-        lambda resume, write: _grade(options, resume, write), lambda report: finish(report, options)
-    )
-
-
-def _grade_and_keep(options: argparse.Namespace) -> Report:
-    """Grade what was named; what was seen is kept for who wants to look closer."""
+        return _check_stdin(options)
+    require_reports_writable(options)
+    require_writable([options.recording])
     settings = settings_of(options)
-    if settings.sealed or options.no_recording:
-        return _grade(options, Resume(), lambda line: None)
-    require_reports_writable(options)
     recorder = recorder_of_check()
-    report = grade_here(options, replace(settings, on_observed=recorder.keep))
-    keep_last(named_submission(options), recorder.recording(report, settings))
-    return report
+    if options.recording is not None or not (settings.sealed or options.no_recording):
+        settings = replace(settings, on_observed=recorder.keep)
+
+    def grade(resume: Resume, write_line: Callable[[str], None]) -> Report:
+        return grade_here(options, settings, resume, write_line)
+
+    def show(report: Report) -> int:
+        exit_code = finish(report, options)
+        _keep(options, recorder.recording(report, settings))
+        return exit_code
+
+    if not options.is_watched:
+        return show(grade(Resume(), lambda line: None))
+    return watched(grade, show)
 
 
-def _grade(options: argparse.Namespace, resume: Resume, write: Callable[[str], None]) -> Report:
-    require_reports_writable(options)
-    return grade_here(options, settings_of(options), resume, write)
+def _check_stdin(options: argparse.Namespace) -> int:
+    """Grade what a client sends, which is given the recording after the report if it asks."""
+    recorder = recorder_of_check() if options.send_recording else None
+    report, settings = _grade_stdin(options, recorder)
+    exit_code = finish(report, options, is_for_client=True)
+    if recorder is not None:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(RECORDING_MARK + packed(recorder.recording(report, settings)))
+        sys.stdout.buffer.flush()
+    return exit_code
+
+
+def _keep(options: argparse.Namespace, recording: Recording) -> None:
+    """Keep what was seen, for who wants to look closer or to judge it again."""
+    if options.recording is not None:
+        write(options.recording, recording)
+    if not options.no_recording and recording.launches and not is_sealed(os.environ):
+        keep_last(named_submission(options), recording)
 
 
 def grade_here(
@@ -104,7 +123,7 @@ def settings_of(options: argparse.Namespace) -> Settings:
     )
 
 
-def _grade_stdin(options: argparse.Namespace) -> Report:
+def _grade_stdin(options: argparse.Namespace, recorder: Recorder | None) -> tuple[Report, Settings]:
     """Grade what the client sends; end when the client goes away."""
     require_reports_writable(options)
     settings = settings_of(options)
@@ -122,10 +141,12 @@ def _grade_stdin(options: argparse.Namespace) -> Report:
         notes=resume.notes,
     )
     origin = str(options.submission or "the submission")
+    if recorder is not None:
+        settings = replace(settings, on_observed=recorder.keep)
     with _telling_what_is_lost(settings.journal):
         settings.journal.beat("reading the submission")
         submission = intake.unpack(found, origin, pipeline.intake_user(settings))
-        return pipeline.grade_as(submission, options.assignment, settings)
+        return pipeline.grade_as(submission, options.assignment, settings), settings
 
 
 @contextlib.contextmanager

@@ -94,14 +94,16 @@ def circumstances(options: argparse.Namespace, inputs: ClassInputs) -> Circumsta
     secret = course_secret()
     is_public = secret == PUBLIC_SECRET
     image = ""
-    if not options.unsealed:
+    if not options.unsealed and not options.judge_again:
         image = engines.connect(options.engine).image_id(options.image)
+    # A mark of a recording is none of a grading that was not sealed, and has no image either.
+    how = ("judged again",) if options.judge_again else ()
     return Circumstances(
         engine_digest=engine_digest(),
         image=image,
         courses=tuple(f"{course.name} {course.digest()}" for course in inputs.courses.courses),
         assignment=inputs.assignment.name if inputs.assignment is not None else "",
-        options=tuple(grading_options(options, inputs)),
+        options=(*grading_options(options, inputs), *how),
         secret_digest="" if is_public else hashlib.sha256(b"class" + secret).hexdigest(),
     )
 
@@ -113,7 +115,7 @@ def grading_options(options: argparse.Namespace, inputs: ClassInputs) -> list[st
     found += ["--data", str(data.resolve())] if data is not None else []
     for course in named_courses(options):
         found += ["--course", str(course.resolve())]
-    if not options.unsealed:
+    if not options.unsealed and not options.judge_again:
         found += ["--engine", options.engine, "--image", options.image]
         if options.isolation == "two-containers":
             found += ["--isolation", options.isolation, "--ranks-image", options.ranks_image]

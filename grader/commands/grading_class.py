@@ -41,8 +41,17 @@ def grade_class(options: argparse.Namespace) -> int:
     """
     if is_sealed(os.environ):
         raise UsageError("`grade class` starts containers; run it outside of them")
+    options.regrade = options.regrade or options.judge_again
     if options.publish and not options.regrade:
-        raise UsageError("--publish takes over what --regrade has found; name both")
+        raise UsageError(
+            "--publish takes over what --regrade or --judge-again has found; name one of them"
+        )
+    has_key = bool(os.environ.get("GRADER_RECORDING_KEY_FILE"))
+    if options.judge_again and not options.unsealed and not has_key:
+        raise UsageError(
+            "--judge-again makes marks of recordings that the course has signed; name its key in "
+            "GRADER_RECORDING_KEY_FILE, as for the grading before"
+        )
     needed.require()
     out = options.out or Path(f"graded-{options.folder.resolve().name}")
     _require_apart(options.folder, out)
@@ -70,11 +79,14 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     published = publication.read(out / publication.NAME)
     known = {digest: key for digest, key in published.items() if gradings.has(key)}
     keys = newest if options.regrade else {**newest, **known}
+    if options.judge_again:  # what could not be graded has nothing to be judged
+        keys = {**keys, **{each: key for each, key in known.items() if gradings.is_refused(key)}}
     for key in {*keys.values()} & {*newest.values()}:
         # It may have been the data, or a right to read, and that is in no key.
         if gradings.is_refused(key):
             gradings.remove(key)
-    problems = _grade_missing(options, inputs, keys, gradings, out)
+    recordings = _recordings(known, gradings) if options.judge_again else {}
+    problems = _grade_missing(options, inputs, keys, gradings, out, recordings)
     if options.regrade and not options.publish:
         return _show_regrade(inputs, known, keys, gradings, problems, names, out)
     for problem in _named(problems, keys, inputs) if options.publish else ():
@@ -158,15 +170,26 @@ def _grade_missing(
     keys: Mapping[str, str],
     gradings: Gradings,
     out: Path,
+    recordings: Mapping[str, str],
 ) -> dict[str, str]:
-    """Grade each hand-in that is not; return why some have none, by their keys."""
+    """Grade each hand-in that is not; return why some have none, by their keys.
+
+    recordings: by digest, what is judged again.
+    """
     different = {each.digest: each for each in inputs.hand_ins}
     missing = [each for each in different.values() if not gradings.has(keys[each.digest])]
     if len(missing) < len(different):
         say_visibly(f"{len(different) - len(missing)} graded before, {len(missing)} to grade")
     if not missing:
         return {}
-    command = ("check" if options.unsealed else "run", *grading_options(options, inputs))
+    unrecorded = {
+        keys[each.digest]: "nothing was recorded of its grading; grade it again with --regrade"
+        for each in missing
+        if options.judge_again and each.digest not in recordings
+    }
+    how = "judge" if options.judge_again else "check" if options.unsealed else "run"
+    command = (how, *grading_options(options, inputs))
+    keeps = options.unsealed or bool(os.environ.get("GRADER_RECORDING_KEY_FILE"))
     gradings.folder.mkdir(parents=True, exist_ok=True)
     kept_in_folder = str(gradings.folder.resolve())
     tasks = [
@@ -176,19 +199,29 @@ def _grade_missing(
             str(each.path.resolve()),
             kept_in_folder,
             command,
-            options.cores,
+            recordings.get(each.digest, ""),
+            keeps and not options.judge_again,
+            1 if options.judge_again else options.cores,
             options.memory,
         )
         for each in missing
+        if keys[each.digest] not in unrecorded
     ]
     labels = {keys[each.digest]: each.label for each in missing}
     cluster = None
     if options.cluster is not None:
         cluster = cluster_file.read(options.cluster, options.cores)
-    jobs = options.jobs or len(blocks(cores_here(), options.cores))
+    cores = 1 if options.judge_again else options.cores
+    jobs = options.jobs or len(blocks(cores_here(), cores))
     with running(cluster, jobs, options.memory, out / "parsl") as submit:
         ended = list(batch.grade_all(tasks, submit, outputs.teller(labels, say_visibly)))
-    return {each.task.key: each.problem for each in ended if each.problem}
+    return {**unrecorded, **{each.task.key: each.problem for each in ended if each.problem}}
+
+
+def _recordings(known: Mapping[str, str], gradings: Gradings) -> dict[str, str]:
+    """Return where what was seen of hand-ins lies, by their digests."""
+    files = {digest: gradings.recording(key) for digest, key in known.items()}
+    return {digest: str(file.resolve()) for digest, file in files.items() if file is not None}
 
 
 def _work(

@@ -11,8 +11,10 @@ from grader.container.engine import ContainerLimits
 from grader.course import Course
 from grader.errors import GraderError
 from grader.model import Report
+from grader.recording.recording import write_packed
 from grader.report import json_report
-from grader.secret import course_secret
+from grader.report.files import require_writable
+from grader.secret import course_secret, recording_key
 from grader.suite.inputs import PUBLIC_SECRET
 
 
@@ -20,9 +22,11 @@ def run(options: argparse.Namespace) -> int:
     """Grade a submission in a container; return the exit code of its mark."""
     folder = named_submission(options)
     require_reports_writable(options)
+    require_writable([options.recording])
     live = live_view(options, verbose=options.verbose)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()
+    recordings: list[bytes] = []
     data = sealed_grading.grade_in_container(
         folder,
         courses=courses_of(options),
@@ -36,9 +40,12 @@ def run(options: argparse.Namespace) -> int:
         on_finished=lambda each: live.finished(each.step.part, each.result),
         secret=b"" if secret == PUBLIC_SECRET else secret,
         limits=_limits(options),
+        on_recording=None if options.recording is None else recordings.append,
     )
     live.close()
     report = json_report.parse(data)
+    if options.recording is not None:
+        write_packed(options.recording, recordings[-1], recording_key(is_sealed=True))
     return finish(_as_named(report, options), options)
 
 

@@ -10,6 +10,8 @@ from grader.errors import GraderError
 
 MAX_REPORT_NUM_BYTES = 32 << 20
 MAX_LINE_NUM_BYTES = 4096
+RECORDING_MARK = b"\0"
+"""What the judge prints between its report and a recording."""
 _CHUNK_NUM_BYTES = 64 << 10
 _HEADER_NUM_BYTES = 8
 _STDOUT, _STDERR = 1, 2
@@ -35,7 +37,9 @@ class Output:
     """All that a container said."""
 
     report: bytes
-    """Its standard output."""
+    """Its standard output, up to the first byte that no report has."""
+    recording: bytes
+    """What comes after that byte: what was seen of the ranks, where that was asked for."""
     errors: tuple[str, ...]
     """Why there is no report, when it said so, in sentences."""
 
@@ -45,6 +49,8 @@ def listen(
     on_progress: Callable[[str], None],
     on_journal: Callable[[str], None],
     remaining_s: Callable[[], float],
+    *,
+    max_recording_num_bytes: int = 0,
 ) -> Output:
     """Take everything until the end; pass each line of progress and of the journal on as it comes.
 
@@ -66,13 +72,14 @@ def listen(
             lines.take(data)
             continue
         report += data
-        if len(report) > MAX_REPORT_NUM_BYTES:
+        if len(report) > MAX_REPORT_NUM_BYTES + max_recording_num_bytes:
             raise GraderError(
                 "the grading container printed more than a report can hold "
-                f"({MAX_REPORT_NUM_BYTES >> 20} MiB)"
+                f"({(MAX_REPORT_NUM_BYTES + max_recording_num_bytes) >> 20} MiB)"
             )
     lines.take(b"\n")
-    return Output(bytes(report), tuple(filter(None, lines.errors)))
+    found, _, recording = bytes(report).partition(RECORDING_MARK)
+    return Output(found, recording, tuple(filter(None, lines.errors)))
 
 
 def _pieces(recv: Callable[[int], bytes]) -> Iterator[tuple[int, bytes]]:

@@ -26,6 +26,7 @@ from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.journal import Finished
+from grader.recording.recording import MAX_NUM_BYTES
 
 _NOT_STARTED = (126, 127)
 _KILLED = 137
@@ -51,6 +52,7 @@ def grade_in_container(
     on_finished: Callable[[Finished], None] = lambda finished: None,
     secret: bytes = b"",
     limits: ContainerLimits | None = None,
+    on_recording: Callable[[bytes], None] | None = None,
 ) -> bytes:
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
@@ -62,6 +64,7 @@ def grade_in_container(
     secret: the course's, from which the inputs follow; empty for the public ones.
     on_progress: gets each line of progress as it comes. on_finished: each test that has ended.
     limits: what the container with the ranks may use.
+    on_recording: gets what was seen of the ranks, as a recording that nobody has signed.
     Raises UsageError when the submission cannot be graded, GraderError when the engine, an image or
     the grader inside fails. Whatever happens, the containers are gone afterwards.
     """
@@ -71,6 +74,7 @@ def grade_in_container(
     if data is not None:
         require_known_files(data)
     command = ["check", "--from-stdin", "--json", "-"]
+    command += [] if on_recording is None else ["--send-recording"]
     command += [] if assignment is None else ["--assignment", assignment]
     command += [] if data is None else ["--data", DATA_IN_CONTAINER]
     plan = ContainerPlan(image, [*command, *options], limits, data=data)
@@ -79,7 +83,7 @@ def grade_in_container(
 
     def grade_once() -> bytes:
         sent = package + journal.pack(record.resume)
-        return _run(containers, plan, ranks_image, sent, on_progress, record)
+        return _run(containers, plan, ranks_image, sent, on_progress, record, on_recording)
 
     return until_reported(record, grade_once)
 
@@ -102,6 +106,7 @@ def _run(
     package: bytes,
     on_progress: Callable[[str], None],
     record: Record,
+    on_recording: Callable[[bytes], None] | None = None,
 ) -> bytes:
     """Start a container, send it the package, return the report it prints.
 
@@ -125,8 +130,12 @@ def _run(
         sender = threading.Thread(target=_send, args=(started, package), daemon=True)
         sender.start()
         record.begin()
-        output = _listen(started, on_progress, record)
-        return _report(output, started.exit_code(), plan, record)
+        most = 0 if on_recording is None else MAX_NUM_BYTES
+        output = _listen(started, on_progress, record, most)
+        report = _report(output, started.exit_code(), plan, record)
+        if on_recording is not None:
+            on_recording(output.recording)
+        return report
 
 
 @contextmanager
@@ -168,9 +177,16 @@ def _listen(
     connection: Started,
     on_progress: Callable[[str], None],
     record: Record,
+    max_recording_num_bytes: int,
 ) -> Output:
     try:
-        return listen(connection, on_progress, record.take, record.watchdog.remaining_s)
+        return listen(
+            connection,
+            on_progress,
+            record.take,
+            record.watchdog.remaining_s,
+            max_recording_num_bytes=max_recording_num_bytes,
+        )
     except TimeoutError:
         raise ContainerDied(f"the judge {record.watchdog.why()} and was ended") from None
     except BrokenOff as error:

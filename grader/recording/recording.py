@@ -63,9 +63,20 @@ class Recording:
     """It was signed with the key of the course, and not changed since."""
 
 
+def packed(recording: Recording) -> bytes:
+    """Return the content of the file of a recording that nobody has signed."""
+    body = msgspec.msgpack.encode({"header": recording.header, "launches": recording.launches})
+    return b"".join([_MAGIC, _NO_TAG, body])
+
+
 def write(file: Path, recording: Recording, key: bytes | None = None) -> None:
     """Write a recording; with a key, signed. Raises UsageError where that is not possible."""
-    body = msgspec.msgpack.encode({"header": recording.header, "launches": recording.launches})
+    write_packed(file, packed(recording), key)
+
+
+def write_packed(file: Path, content: bytes, key: bytes | None) -> None:
+    """Write what packed has returned, likewise."""
+    body = content[len(_MAGIC) + _TAG_NUM_BYTES :]
     tag = _NO_TAG if key is None else _tag(body, key)
     beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
