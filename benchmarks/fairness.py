@@ -74,7 +74,7 @@ def main() -> None:
                     continue
                 raise SystemExit(
                     f"{sys.argv[1]} has nothing of {name}, expected all labelled submissions "
-                    "but the slow ones: write it with `make test ONE_IN=1`"
+                    "but the slow ones: write it with `make test`"
                 )
             if paid is not None:
                 points, max_points = paid[name]
