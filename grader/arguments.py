@@ -73,6 +73,7 @@ def parser(
         command.add_argument(
             "--recording", metavar="FILE", type=Path, help="write it for `grade judge`, too"
         )
+    judge.add_argument("--require-mark", action="store_true", help=argparse.SUPPRESS)
     judge.add_argument(
         "--observer",
         metavar="DIGEST",

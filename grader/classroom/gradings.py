@@ -35,9 +35,14 @@ class Circumstances:
     secret_digest: str
     """So that nobody learns the secret; a mark follows from the inputs that it gives."""
 
-    def key(self, digest: str) -> str:
-        """Return what a grading of the hand-in with this digest is called."""
+    def key(self, digest: str, recording: Path | None = None) -> str:
+        """Return what a grading of the hand-in with this digest is called.
+
+        recording: what was seen of it, where that is judged again. Raises OSError.
+        """
         text = json.dumps([asdict(self), digest], sort_keys=True)
+        if recording is not None:
+            text += sha256(recording.read_bytes()).hexdigest()
         return sha256(text.encode()).hexdigest()[:_KEY_NUM_CHARS]
 
 

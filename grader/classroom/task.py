@@ -90,9 +90,11 @@ def _run(
     )
     has_report = ended.returncode in _WITH_REPORT and report.is_file()
     said = nameless(ended.stderr.decode(errors="replace"), task.path)
+    # What cannot be judged again may well be graded again.
+    exit_code = 3 if task.recording and not has_report else ended.returncode
     return Outcome(
         digest=task.digest,
-        exit_code=ended.returncode,
+        exit_code=exit_code,
         error="" if has_report else _reason(said, ended.returncode),
         started_at=started_at,
         wall_time_s=time.monotonic() - started_s,

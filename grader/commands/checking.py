@@ -18,7 +18,7 @@ from grader.commands.context import (
     say,
     say_visibly,
 )
-from grader.commands.recorder import Recorder, keep_last, recorder_of_check
+from grader.commands.recorder import Recorder, keep_last
 from grader.commands.reporting import finish, named_submission, require_reports_writable
 from grader.commands.watched import watched
 from grader.container.output import RECORDING_MARK
@@ -46,7 +46,7 @@ def check(options: argparse.Namespace) -> int:
     require_reports_writable(options)
     require_writable([options.recording])
     settings = settings_of(options)
-    recorder = recorder_of_check()
+    recorder = Recorder()
     if options.recording is not None or not (settings.sealed or options.no_recording):
         settings = replace(settings, on_observed=recorder.keep)
 
@@ -65,7 +65,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _check_stdin(options: argparse.Namespace) -> int:
     """Grade what a client sends, which is given the recording after the report if it asks."""
-    recorder = recorder_of_check() if options.send_recording else None
+    recorder = Recorder() if options.send_recording else None
     report, settings = _grade_stdin(options, recorder)
     exit_code = finish(report, options, is_for_client=True)
     if recorder is not None:

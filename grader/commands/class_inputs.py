@@ -96,14 +96,14 @@ def circumstances(options: argparse.Namespace, inputs: ClassInputs) -> Circumsta
     image = ""
     if not options.unsealed and not options.judge_again:
         image = engines.connect(options.engine).image_id(options.image)
-    # A mark of a recording is none of a grading that was not sealed, and has no image either.
-    how = ("judged again",) if options.judge_again else ()
+    # Neither has an image, and the one makes marks.
+    how = f"judged again, {'unsealed' if options.unsealed else 'sealed'}"
     return Circumstances(
         engine_digest=engine_digest(),
         image=image,
         courses=tuple(f"{course.name} {course.digest()}" for course in inputs.courses.courses),
         assignment=inputs.assignment.name if inputs.assignment is not None else "",
-        options=(*grading_options(options, inputs), *how),
+        options=(*grading_options(options, inputs), *([how] if options.judge_again else [])),
         secret_digest="" if is_public else hashlib.sha256(b"class" + secret).hexdigest(),
     )
 

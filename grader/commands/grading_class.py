@@ -47,6 +47,11 @@ def grade_class(options: argparse.Namespace) -> int:
             "--publish takes over what --regrade or --judge-again has found; name one of them"
         )
     has_key = bool(os.environ.get("GRADER_RECORDING_KEY_FILE"))
+    if options.unsealed and has_key:
+        raise UsageError(
+            "--unsealed runs hand-ins as you, and they could read the course's key; unset "
+            "GRADER_RECORDING_KEY_FILE"
+        )
     if options.judge_again and not options.unsealed and not has_key:
         raise UsageError(
             "--judge-again makes marks of recordings that the course has signed; name its key in "
@@ -75,9 +80,13 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     table = class_results.table_to_fill(options)
     inputs = _remembered(options, class_inputs.read(options, out), names, gradings, out)
     current = circumstances(options, inputs)
-    newest = {each.digest: current.key(each.digest) for each in inputs.hand_ins}
     published = publication.read(out / publication.NAME)
     known = {digest: key for digest, key in published.items() if gradings.has(key)}
+    recordings = _recordings(known, gradings) if options.judge_again else {}
+    newest = {
+        each.digest: current.key(each.digest, recordings.get(each.digest))
+        for each in inputs.hand_ins
+    }
     keys = newest if options.regrade else {**newest, **known}
     if options.judge_again:  # what could not be graded has nothing to be judged
         keys = {**keys, **{each: key for each, key in known.items() if gradings.is_refused(key)}}
@@ -85,7 +94,6 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         # It may have been the data, or a right to read, and that is in no key.
         if gradings.is_refused(key):
             gradings.remove(key)
-    recordings = _recordings(known, gradings) if options.judge_again else {}
     problems = _grade_missing(options, inputs, keys, gradings, out, recordings)
     if options.regrade and not options.publish:
         return _show_regrade(inputs, known, keys, gradings, problems, names, out)
@@ -170,7 +178,7 @@ def _grade_missing(
     keys: Mapping[str, str],
     gradings: Gradings,
     out: Path,
-    recordings: Mapping[str, str],
+    recordings: Mapping[str, Path],
 ) -> dict[str, str]:
     """Grade each hand-in that is not; return why some have none, by their keys.
 
@@ -187,8 +195,11 @@ def _grade_missing(
         for each in missing
         if options.judge_again and each.digest not in recordings
     }
+    command: tuple[str, ...]
     how = "judge" if options.judge_again else "check" if options.unsealed else "run"
     command = (how, *grading_options(options, inputs))
+    if options.judge_again and not options.unsealed:
+        command += ("--require-mark",)
     keeps = options.unsealed or bool(os.environ.get("GRADER_RECORDING_KEY_FILE"))
     gradings.folder.mkdir(parents=True, exist_ok=True)
     kept_in_folder = str(gradings.folder.resolve())
@@ -199,7 +210,7 @@ def _grade_missing(
             str(each.path.resolve()),
             kept_in_folder,
             command,
-            recordings.get(each.digest, ""),
+            str(recordings.get(each.digest, "")),
             keeps and not options.judge_again,
             1 if options.judge_again else options.cores,
             options.memory,
@@ -218,10 +229,10 @@ def _grade_missing(
     return {**unrecorded, **{each.task.key: each.problem for each in ended if each.problem}}
 
 
-def _recordings(known: Mapping[str, str], gradings: Gradings) -> dict[str, str]:
+def _recordings(known: Mapping[str, str], gradings: Gradings) -> dict[str, Path]:
     """Return where what was seen of hand-ins lies, by their digests."""
     files = {digest: gradings.recording(key) for digest, key in known.items()}
-    return {digest: str(file.resolve()) for digest, file in files.items() if file is not None}
+    return {digest: file.resolve() for digest, file in files.items() if file is not None}
 
 
 def _work(

@@ -11,8 +11,9 @@ from grader.commands.recorder import last_recording, require_observer
 from grader.data import Data
 from grader.errors import GraderError
 from grader.opening import open_submission
+from grader.recording.observation import Observer
 from grader.recording.recording import read
-from grader.recording.replay import Find
+from grader.recording.replay import Find, replaying
 from grader.report.ended import ended
 from grader.report.files import require_writable, unwritten
 from grader.report.page import Page
@@ -43,6 +44,7 @@ def show_trace(options: argparse.Namespace) -> int:
         is_sealed=is_sealed(os.environ),
         data=Data(data_folder(options)),
         recorded=_recorded(options),
+        observe=_named(options),
         progress=live.progress,
     )
     live.close()
@@ -59,10 +61,15 @@ def show_trace(options: argparse.Namespace) -> int:
 
 
 def _recorded(options: argparse.Namespace) -> Find | None:
-    """Return what finds the launches that the last check has kept, or that were named."""
+    """Return what finds the launches that the last check of the folder has kept."""
+    recording = last_recording(options.submission)
+    return None if recording is None else recording.launches.get
+
+
+def _named(options: argparse.Namespace) -> Observer | None:
+    """Return what observes nothing but the recording that was named; None where none was."""
     if options.recording is None:
-        recording = last_recording(options.submission)
-        return None if recording is None else recording.launches.get
+        return None
     recording = read(options.recording)
     require_observer(options.recording, recording.header, observer_digest())
-    return recording.launches.get
+    return replaying(recording.launches.get, recording.launches.values)

@@ -18,28 +18,33 @@ from grader.settings import Settings
 from grader.versions import observer_digest
 
 _LAST_NUM_BYTES = 256 << 20
-"""Of the last recording of one folder; of a longer one, the first launches are kept."""
+"""Of the last recording of one folder; a longer one is not kept."""
+_MEMORY_NUM_BYTES = 512 << 20
+"""Of a recording that somebody has asked for, which the judge holds until it has ended."""
 _ALL_LAST_NUM_BYTES = 1 << 30
 
 
 class Recorder:
     """The launches of one grading, as they come."""
 
-    def __init__(self, most_num_bytes: int | None = None) -> None:
+    def __init__(self, most_num_bytes: int = _MEMORY_NUM_BYTES) -> None:
         """most_num_bytes: of all launches; those that come after it are left out."""
         self._most_num_bytes = most_num_bytes
         self._num_bytes = 0
         self.launches: dict[str, RecordedLaunch] = {}
+        self.is_whole = True
+        """No launch was left out."""
 
     def keep(self, plan: LaunchPlan, observed: LaunchObservation) -> None:
         """Take note of a launch."""
-        is_full = self._most_num_bytes is not None and self._num_bytes >= self._most_num_bytes
-        if is_full or not is_worth_keeping(observed):
+        if self._num_bytes >= self._most_num_bytes or not is_worth_keeping(observed):
+            self.is_whole = False
             return
         fields = field_digests(plan)
-        launch = RecordedLaunch(fields, label_of(plan), encode(observed))
-        self._num_bytes += len(launch.observed)
-        self.launches[key_of(fields)] = launch
+        key = key_of(fields)
+        if key not in self.launches:
+            self.launches[key] = RecordedLaunch(fields, label_of(plan), encode(observed))
+            self._num_bytes += len(self.launches[key].observed)
 
     def recording(self, report: Report, settings: Settings) -> Recording:
         """Return all of it, with whom it is of."""
@@ -52,20 +57,19 @@ class Recorder:
             assignment=report.assignment,
             course=report.versions.course,
             course_digest=report.versions.course_digest,
+            notes=report.notes,
+            is_whole=self.is_whole and not settings.journal.has_kept,
         )
         return Recording(header, self.launches)
-
-
-def recorder_of_check() -> Recorder:
-    """Return what keeps the launches of a check, up to a bound."""
-    return Recorder(_LAST_NUM_BYTES)
 
 
 def keep_last(submission: Path, recording: Recording) -> None:
     """Keep the recording of a check until the next one of the same folder.
 
-    Where the cache cannot be written, nothing is kept: no grading fails for that.
+    Nothing is kept where it is too long or the cache cannot be written: no grading fails for that.
     """
+    if sum(len(each.observed) for each in recording.launches.values()) > _LAST_NUM_BYTES:
+        return
     file = _last_file(submission)
     with contextlib.suppress(OSError, GraderError):
         file.parent.mkdir(parents=True, exist_ok=True)

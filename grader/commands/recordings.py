@@ -6,13 +6,14 @@ from dataclasses import replace
 
 from grader import observing, pipeline
 from grader.commands.checking import grade_here, selection_of, settings_of
-from grader.commands.context import courses_of, data_folder, is_sealed, named_courses
+from grader.commands.context import courses_of, data_folder, is_sealed, named_courses, say_visibly
 from grader.commands.recorder import Recorder, require_observer
 from grader.commands.reporting import finish, named_submission, require_reports_writable
 from grader.courses import Courses
 from grader.data import Data
-from grader.errors import UsageError
+from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
+from grader.model import Verdict
 from grader.recording.recording import Header, read, write
 from grader.recording.replay import replaying
 from grader.report.files import require_writable
@@ -33,6 +34,9 @@ def observe(options: argparse.Namespace) -> int:
     recorder = Recorder()
     settings = replace(settings_of(options), on_observed=recorder.keep)
     report = grade_here(options, settings)
+    for part in report.parts:
+        if part.verdict is Verdict.JUDGE_ERROR:
+            say_visibly(f"{part.name}: {part.message}")
     write(options.recording, recorder.recording(report, settings), key)
     num_bytes = options.recording.stat().st_size
     print(f"{options.recording}: {len(recorder.launches)} launches, {num_bytes / 2**20:.1f} MiB")
@@ -53,7 +57,17 @@ def judge(options: argparse.Namespace) -> int:
             "make it again with `grade observe`"
         )
     _require_course(options, header, courses)
+    if not header.is_whole:
+        raise GraderError(
+            f"{options.recording} does not have all launches of its grading: they were too many, "
+            "or made before a judge died; grade it again"
+        )
     is_mark = recording.is_authentic and header.host == "sealed" and not options.observer
+    if options.require_mark and not is_mark:
+        raise GraderError(
+            f"{options.recording} makes no mark: it was not made in a sealed grading and signed "
+            "with the key that GRADER_RECORDING_KEY_FILE names; grade it again"
+        )
     start = replaying(recording.launches.get, recording.launches.values)
     settings = Settings(
         courses=courses,
@@ -67,7 +81,9 @@ def judge(options: argparse.Namespace) -> int:
         notes=() if is_mark else (_NO_MARK,),
         launch=observing.explaining(start),
     )
-    return finish(pipeline.grade_as(submission, header.assignment, settings), options)
+    report = pipeline.grade_as(submission, header.assignment, settings)
+    notes = tuple(dict.fromkeys((*header.notes, *report.notes)))
+    return finish(replace(report, notes=notes), options)
 
 
 def _require_course(options: argparse.Namespace, header: Header, courses: Courses) -> None:

@@ -11,7 +11,7 @@ from grader.container.engine import ContainerLimits
 from grader.course import Course
 from grader.errors import GraderError
 from grader.model import Report
-from grader.recording.recording import write_packed
+from grader.recording.recording import parse, write_packed
 from grader.report import json_report
 from grader.report.files import require_writable
 from grader.secret import course_secret, recording_key
@@ -26,6 +26,7 @@ def run(options: argparse.Namespace) -> int:
     live = live_view(options, verbose=options.verbose)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()
+    key = recording_key(is_sealed=True)
     recordings: list[bytes] = []
     data = sealed_grading.grade_in_container(
         folder,
@@ -44,9 +45,11 @@ def run(options: argparse.Namespace) -> int:
     )
     live.close()
     report = json_report.parse(data)
+    exit_code = finish(_as_named(report, options), options)
     if options.recording is not None:
-        write_packed(options.recording, recordings[-1], recording_key(is_sealed=True))
-    return finish(_as_named(report, options), options)
+        parse(recordings[-1], f"that the image {options.image!r} has given")
+        write_packed(options.recording, recordings[-1], key)
+    return exit_code
 
 
 def _limits(options: argparse.Namespace) -> ContainerLimits:

@@ -78,7 +78,9 @@ def listen(
                 f"({(MAX_REPORT_NUM_BYTES + max_recording_num_bytes) >> 20} MiB)"
             )
     lines.take(b"\n")
-    found, _, recording = bytes(report).partition(RECORDING_MARK)
+    found, recording = bytes(report), b""
+    if max_recording_num_bytes:
+        found, _, recording = found.partition(RECORDING_MARK)
     return Output(found, recording, tuple(filter(None, lines.errors)))
 
 

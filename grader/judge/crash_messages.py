@@ -69,10 +69,13 @@ def failure_of_problem(
     that the rank ran.
     """
     failure = _told(rank, values, entry, hint, python)
-    raised = (text_of(values, name) for name in ("kind", "type", "message", "said"))
+    kind = text_of(values, "kind")
+    if kind != "memory":  # of which Python says how much it was
+        raised = (text_of(values, name) for name in ("type", "message", "said"))
+        kind = ": ".join(filter(None, (kind, *raised)))
     line = values.get("line")
     where = f"{text_of(values, 'file')}:{line if type(line) is int else ''}"
-    return replace(failure, kind=": ".join(filter(None, raised)), place=f"rank {rank} {where}")
+    return replace(failure, kind=kind, place=f"rank {rank} {where}")
 
 
 def _told(

@@ -52,7 +52,9 @@ def _of_stalled(end: End, makes_progress: bool) -> RunFailure:
         )
     explanation, deadlock = found
     seen = Evidence("", len(end.ranks), deadlock=deadlock)
-    places = (f"rank {each.rank} {each.call} {each.place}" for each in deadlock.waiting)
+    places = (
+        f"rank {each.rank} {each.call} {each.place} {each.waits_for}" for each in deadlock.waiting
+    )
     return RunFailure(
         Verdict.DEADLOCK, explanation, evidence=seen, kind="stalled", place="; ".join(places)
     )
@@ -164,6 +166,10 @@ def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bo
     for rank in silent:
         if where := _abort_of(end, rank):
             return messages.failure_of_abort(rank, where)
+    if not silent:
+        return RunFailure(
+            Verdict.JUDGE_ERROR, "the run was ended for a rank, of which nothing is known"
+        )
     rank = _first_to_end(silent)
     printed = observed.output_tails[rank] if rank < len(observed.output_tails) else ""
     hint = crash_hint(Crash(rank, printed, is_apart=are_apart), end.trace)

@@ -35,7 +35,8 @@ class StudentCalls:
         calls = seen.calls
         is_counted = np.isin(calls.column("phase"), self._phases)
         has_called = np.logical_or.accumulate(is_counted) | (seen.rank in self._has_called)
-        if is_counted.any():
+        # Where calls are lost, nobody knows whether the student's code has made some.
+        if is_counted.any() or seen.truncated:
             self._has_called.add(seen.rank)
         is_judged = has_called & calls.function_is(BY_OTHER_THAN_MESSAGES.__contains__)
         if not seen.truncated:

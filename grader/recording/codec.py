@@ -20,7 +20,7 @@ from grader.trace.call_record import NAMES, RECORD
 from grader.trace.calls import Calls
 
 _HEAD_LENGTH = struct.Struct(">I")
-_MAX_HEAD_NUM_BYTES = 256 << 20
+_MAX_HEAD_NUM_BYTES = 32 << 20
 _MAX_NUM_BYTES = 2 << 30
 """Of all arrays of an observation, unpacked."""
 _WORTH_PACKING = 0.9
@@ -113,11 +113,17 @@ def _decode(data: bytes) -> LaunchObservation:
         blobs.append(_unpacked(data[start : start + stored], whole))
         start += stored
 
+    known: dict[tuple[int, int, tuple[str, ...]], Calls] = {}
+
     def made(kind: Any, described: Any) -> Any:
-        if kind is Calls:
-            names = msgspec.convert(described["names"], tuple[str, ...])
-            return _calls(blobs[described["records"]], names, blobs[described["waits"]])
-        return _array(described, blobs)
+        if kind is not Calls:
+            return _array(described, blobs)
+        names = msgspec.convert(described["names"], tuple[str, ...])
+        records, waits = described["records"], described["waits"]
+        # However often a head refers to the same bytes, they are looked at once.
+        if (records, waits, names) not in known:
+            known[records, waits, names] = _calls(blobs[records], names, blobs[waits])
+        return known[records, waits, names]
 
     return msgspec.convert(head["observed"], LaunchObservation, dec_hook=made)
 

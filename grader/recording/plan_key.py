@@ -9,8 +9,8 @@ import numpy as np
 
 from grader.recording.launch_plan import LaunchPlan
 
-NOT_IN_KEY = frozenset({"allowance", "start_s", "part_s"})
-"""Fields that no observation depends on, unless the machine fails."""
+NOT_IN_KEY = frozenset({"allowance", "start_s", "part_s", "entry", "all_calls_count", "finite"})
+"""Fields that only say how much is kept, when the machine has failed, or how a judge judges."""
 
 
 def plan_key(plan: LaunchPlan) -> str:

@@ -1,5 +1,6 @@
 """A recording: what was seen of the launches of one grading, and whom that was seen of."""
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -37,6 +38,10 @@ class Header:
     course: str
     """The name of the course, and the digest of its suites and files."""
     course_digest: str
+    notes: tuple[str, ...] = ()
+    """What its report said of the grading as a whole."""
+    is_whole: bool = True
+    """It has all launches: none was too much, or made before a judge died."""
     format: int = FORMAT
 
 
@@ -76,35 +81,52 @@ def write(file: Path, recording: Recording, key: bytes | None = None) -> None:
 
 def write_packed(file: Path, content: bytes, key: bytes | None) -> None:
     """Write what packed has returned, likewise."""
+    if len(content) > MAX_NUM_BYTES:
+        raise UsageError(
+            f"the recording has {len(content) >> 20:,} MiB, and may have {MAX_NUM_BYTES >> 20:,}; "
+            "record fewer parts at once, with --part"
+        )
     body = content[len(_MAGIC) + _TAG_NUM_BYTES :]
     tag = _NO_TAG if key is None else _tag(body, key)
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        beside.write_bytes(b"".join([_MAGIC, tag, body]))
-        beside.replace(file)
+        replace_file(file, b"".join([_MAGIC, tag, body]))
     except OSError as error:
-        beside.unlink(missing_ok=True)
         raise UsageError(f"the recording {file} cannot be written: {error.strerror}") from None
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Write a file in one step, for its owner alone. Raises OSError."""
+    beside = file.with_name(f".{os.getpid()}-{file.name}")
+    try:
+        beside.touch(mode=0o600)
+        beside.write_bytes(content)
+        beside.replace(file)
+    except OSError:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
 
 
 def read(file: Path, key: bytes | None = None) -> Recording:
     """Read a recording. Raises UsageError for a file that is none, UnreadableRecording."""
-    content = _content(file)
+    return parse(_content(file), str(file), key)
+
+
+def parse(content: bytes, name: str, key: bytes | None = None) -> Recording:
+    """Return the recording that a file of this name holds; raises as read does."""
     if not content.startswith(_MAGIC) or len(content) < len(_MAGIC) + _TAG_NUM_BYTES:
-        raise UsageError(
-            f"{file} is no recording; expected a file that `grade observe` has written"
-        )
+        raise UsageError(f"{name} is no recording; expected a file that `grade observe` wrote")
     tag = content[len(_MAGIC) : len(_MAGIC) + _TAG_NUM_BYTES]
     body = content[len(_MAGIC) + _TAG_NUM_BYTES :]
     try:
         read_body = msgspec.msgpack.decode(body, type=_Body)
     except (msgspec.DecodeError, RecursionError, ValueError) as error:
         raise UnreadableRecording(
-            f"the recording {file} is damaged ({error}); make it again with `grade observe`"
+            f"the recording {name} is damaged ({error}); make it again with `grade observe`"
         ) from None
     if read_body.header.format != FORMAT:
         raise UsageError(
-            f"the recording {file} has format {read_body.header.format}; this grader reads format "
+            f"the recording {name} has format {read_body.header.format}; this grader reads format "
             f"{FORMAT}: make it again with `grade observe`"
         )
     is_authentic = key is not None and hmac.compare_digest(tag, _tag(body, key))

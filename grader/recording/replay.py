@@ -1,9 +1,10 @@
 """Gives again what was seen of a launch, where the same plan was observed before."""
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from grader.errors import UsageError
+from grader.errors import GradingLost
 from grader.recording.codec import UnreadableRecording, decode, encode
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import EndKind, LaunchObservation, Observer
@@ -28,19 +29,22 @@ _WHAT = {
 def replaying(find: Find, known: Callable[[], Iterable[RecordedLaunch]]) -> Observer:
     """Return an observer that starts no ranks.
 
-    It raises UsageError for a plan that was not observed, naming the nearest one of those that are
-    known, and UnreadableRecording for a damaged one.
+    It raises GradingLost for a plan that was not observed, naming the nearest one of those that are
+    known, and for one whose recording is damaged.
     """
 
     def observe(plan: LaunchPlan) -> LaunchObservation:
         fields = field_digests(plan)
         found = find(key_of(fields))
         if found is None:
-            raise UsageError(
+            raise GradingLost(
                 f"the recording does not have {label_of(plan)}: {_nearest(fields, known())}; make "
                 "it again with `grade observe`"
             )
-        return observation_of(plan, found)
+        try:
+            return observation_of(plan, found)
+        except UnreadableRecording as error:
+            raise GradingLost(f"{error}; make it again with `grade observe`") from None
 
     return observe
 
@@ -55,12 +59,12 @@ def filling(find: Find, live: Observer, keep: Keep | None = None) -> Observer:
         fields = field_digests(plan)
         found = find(key_of(fields))
         if found is not None:
-            try:
-                return observation_of(plan, found)
-            except UnreadableRecording:
-                pass
+            with contextlib.suppress(UnreadableRecording):
+                observed = observation_of(plan, found)
+                if _is_whole(plan, observed):
+                    return observed
         observed = live(plan)
-        if keep is not None and is_worth_keeping(observed):
+        if keep is not None and is_worth_keeping(observed) and _is_whole(plan, observed):
             keep(key_of(fields), RecordedLaunch(fields, label_of(plan), encode(observed)))
         return observed
 
@@ -70,6 +74,12 @@ def filling(find: Find, live: Observer, keep: Keep | None = None) -> Observer:
 def is_worth_keeping(observed: LaunchObservation) -> bool:
     """Return whether it says something of the submission, and not only of a busy machine."""
     return observed.end is None or not observed.end.is_starved
+
+
+def _is_whole(plan: LaunchPlan, observed: LaunchObservation) -> bool:
+    """Return whether it had all the time and memory it needed, whatever launches came before."""
+    is_cut = observed.end is None and len(observed.cases) < len(plan.cases)
+    return not is_cut and not any(case.num_calls_not_kept for case in observed.cases)
 
 
 def label_of(plan: LaunchPlan) -> str:

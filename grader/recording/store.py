@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from grader.recording.recording import RecordedLaunch
+from grader.recording.recording import RecordedLaunch, replace_file
 
 MAX_NUM_BYTES = 6 << 30
 _SUFFIX = ".launch"
@@ -41,15 +41,9 @@ class Store:
 
     def keep(self, key: str, launch: RecordedLaunch) -> None:
         """Store a launch. What cannot be written is not kept."""
-        file = self._file(key)
-        beside = file.with_name(f"{file.name}.{os.getpid()}")
-        try:
+        with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            beside.write_bytes(msgspec.msgpack.encode(launch))
-            beside.replace(file)
-        except OSError:
-            with contextlib.suppress(OSError):
-                beside.unlink()
+            replace_file(self._file(key), msgspec.msgpack.encode(launch))
 
     def known(self) -> Iterator[RecordedLaunch]:
         """Yield all launches."""
@@ -61,9 +55,8 @@ class Store:
         """Remove what is too much: other observers' launches first, then those not used longest."""
         others = (file for file in self._root.glob(f"*/*{_SUFFIX}") if file.parent != self._folder)
         ours = list(self._folder.glob(f"*{_SUFFIX}"))
-        left = self._max_num_bytes - sum(file.stat().st_size for file in ours)
-        remove_oldest(others, max(0, left))
-        remove_oldest(ours, self._max_num_bytes)
+        left = self._max_num_bytes - remove_oldest(ours, self._max_num_bytes)
+        remove_oldest(others, left)
         for folder in self._root.glob("*"):
             with contextlib.suppress(OSError):  # which is not empty
                 folder.rmdir()
@@ -72,12 +65,20 @@ class Store:
         return self._folder / f"{key}{_SUFFIX}"
 
 
-def remove_oldest(files: Iterable[Path], max_num_bytes: int) -> None:
-    """Remove files, those used last at last, until the others have no more bytes than this."""
-    by_age = sorted(((file.stat(), file) for file in files), key=lambda each: each[0].st_mtime)
+def remove_oldest(files: Iterable[Path], max_num_bytes: int) -> int:
+    """Remove files, the longest unused first, until the others have no more bytes than this.
+
+    Return how many the others have.
+    """
+    there = []
+    for file in files:
+        with contextlib.suppress(OSError):  # which somebody else has removed
+            there.append((file.stat(), file))
+    by_age = sorted(there, key=lambda each: each[0].st_mtime)
     num_bytes = sum(found.st_size for found, _ in by_age)
     for found, file in by_age:
         if num_bytes <= max_num_bytes:
             break
         file.unlink(missing_ok=True)
         num_bytes -= found.st_size
+    return num_bytes

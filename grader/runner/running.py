@@ -144,10 +144,11 @@ class Run:
         after = self._counters()
         self._began_ns = None
         not_kept: tuple[int, ...] = ()
-        if trace.num_bytes > self._trace_num_bytes_left:
+        num_bytes = trace.of_phases(self._plan.student_phases).num_bytes
+        if num_bytes > self._trace_num_bytes_left:
             not_kept = tuple(len(seen.calls) for seen in trace.ranks)
-            trace = _without_calls(trace)
-        self._trace_num_bytes_left -= trace.num_bytes
+            trace, num_bytes = _without_calls(trace), 0
+        self._trace_num_bytes_left -= num_bytes
         return CaseObservation(
             ranks=self._ranks(compacted_trace(trace), frames, before, after),
             began_ns=before.at_ns,
@@ -242,7 +243,8 @@ class Run:
             if end is None and lasted.is_up(limit_s):
                 end = self._watch.out_of_time(gone, lasted, limit_s)
             if end is not None and not self._student_has_run:
-                raise LaunchError(f"the ranks did not get ready: {end.kind}")
+                what = f", {end.excess.kind}" if end.excess is not None else ""
+                raise LaunchError(f"the ranks did not get ready: {end.kind}{what}")
             if end is not None:
                 raise RunEnded(self._begun(end))
         return answers_by_rank, finished_s

@@ -42,7 +42,7 @@ def broken(why: str) -> Frame:
     return Frame("broken", {"message": why}, {})
 
 
-_OURS = frozenset({"closed", "broken"})
+_NOT_SAID = frozenset({"", "closed", "broken"})
 """Kinds of frames that no rank sends."""
 
 
@@ -133,7 +133,7 @@ def _parse_head(
     lengths = [length for _, _, shape in arrays for length in shape]
     if not (
         isinstance(kind, str)
-        and kind not in _OURS
+        and kind not in _NOT_SAID
         and isinstance(values, dict)
         and all(isinstance(name, str) for name, _, _ in arrays)
         and all(type(length) is int and 0 <= length < 1 << 40 for length in lengths)

@@ -124,7 +124,8 @@ class JudgeMode(SuiteMode):
         allowance = LaunchAllowance(self._time.left_s, self._trace_num_bytes_left)
         launched = self._context.launch(replace(plan, allowance=allowance))
         self._time.charge(launched, words(function_of(item)))
-        self._trace_num_bytes_left -= launched.trace_num_bytes
+        left = self._trace_num_bytes_left - launched.trace_num_bytes
+        self._trace_num_bytes_left = max(0, left)
         self.num_launches += 1
         # What a refusal has ended is told by its failure.
         if launched.failure is None or launched.failure.verdict is not Verdict.RULE_VIOLATION:

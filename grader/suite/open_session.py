@@ -161,8 +161,10 @@ class _Session:
         """Return what ranks have raised while others wait for them."""
         end = watch.end(EndKind.TROUBLE, ())
         ranks = list(end.ranks)
+        outputs = Outputs((), self._folder)
         for rank in raised:
-            ranks[rank] = replace(ranks[rank], said="problem", values=self._board.problem(rank))
+            values = outputs.values_without_our_paths(self._board.problem(rank))
+            ranks[rank] = replace(ranks[rank], said="problem", values=values)
         return replace(end, ranks=tuple(ranks))
 
     def _crash(self) -> End:

@@ -100,6 +100,15 @@ def test_a_key_is_the_courses_alone(tmp_path, mode, content, words):
         read_key(tmp_path / "no key")
 
 
-def test_the_bound_is_what_the_sentence_says():
-    """One GiB."""
-    assert module.MAX_NUM_BYTES == 1 << 30
+def test_a_recording_that_could_not_be_read_is_not_written(tmp_path, monkeypatch):
+    """It says how much there is, and what to leave out."""
+    monkeypatch.setattr(module, "MAX_NUM_BYTES", 100)
+    with pytest.raises(UsageError, match=r"the recording has 0 MiB, .* with --part"):
+        write(tmp_path / "ring.rec", RECORDING)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_is_its_owners_alone(tmp_path):
+    """It holds what a submission printed, and its outputs."""
+    write(tmp_path / "ring.rec", RECORDING)
+    assert (tmp_path / "ring.rec").stat().st_mode & 0o777 == 0o600

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 from observations import observations, plan
 
-from grader.errors import UsageError
+from grader.errors import GradingLost
 from grader.recording.codec import UnreadableRecording, encode
 from grader.recording.observation import End, EndKind
-from grader.recording.plan_key import plan_key
+from grader.recording.plan_key import field_digests, key_of, plan_key
+from grader.recording.recording import RecordedLaunch
 from grader.recording.replay import filling, observation_of, replaying
 
 OBSERVED = observations()["all answered"]
@@ -54,6 +55,25 @@ def test_what_is_damaged_is_observed_anew():
     assert launches[key].observed == encode(OBSERVED)
 
 
+def test_what_earlier_launches_had_cut_short_is_observed_again():
+    """With other launches before it, it may have all the time and memory it needs."""
+    cut = replace(OBSERVED, cases=OBSERVED.cases[:1])
+    few = replace(
+        OBSERVED, cases=tuple(replace(c, num_calls_not_kept=(9, 9)) for c in OBSERVED.cases)
+    )
+    for observed in (cut, few):
+        launches, ranks = {}, Ranks(observed)
+        observe = filling(launches.get, ranks.observe, launches.__setitem__)
+        observe(plan())
+        assert launches == {}
+        fields = field_digests(plan())
+        launches[key_of(fields)] = RecordedLaunch(fields, "", encode(observed))
+        observe(plan())
+        assert len(ranks.plans) == 2
+        # Where the whole grading is judged again, it was cut short in the same way.
+        assert encode(replaying(launches.get, launches.values)(plan())) == encode(observed)
+
+
 def test_a_busy_machine_is_not_recorded():
     """It says nothing of the submission."""
     late = observations()["time limit"]
@@ -70,14 +90,14 @@ def test_no_rank_is_started_where_there_is_only_a_recording():
     observe = replaying(launches.get, launches.values)
     assert encode(observe(plan())) == encode(OBSERVED)
     other = replace(plan(), probes={"__init__": "# changed"}, submission={"ring.py": b""})
-    with pytest.raises(UsageError) as told:
+    with pytest.raises(GradingLost) as told:
         observe(other)
     assert str(told.value) == (
         "the recording does not have the launch of 2 ranks, 'case 0' and 1 more case: the launch "
         "of 2 ranks, 'case 0' and 1 more case differs in probes of the suite, files of the "
         "submission; make it again with `grade observe`"
     )
-    with pytest.raises(UsageError, match="it has none"):
+    with pytest.raises(GradingLost, match="it has none"):
         replaying({}.get, lambda: [])(plan())
 
 

@@ -43,7 +43,7 @@ def test_what_cannot_be_written_is_not_kept(tmp_path):
 
 def test_other_observers_launches_are_removed_first(tmp_path):
     """Then those that were not used for longest."""
-    mine = Store(tmp_path, "mine", max_num_bytes=2 * 160)
+    mine = Store(tmp_path, "mine", max_num_bytes=2 * 170)
     Store(tmp_path, "other").keep("x", launch())
     for age, key in enumerate(("old", "older", "oldest"), 1):
         mine.keep(key, launch())

@@ -16,7 +16,7 @@ from grader.trace.call_record import RECORD
 
 
 def diagnose(source, **options) -> RunFailure:
-    """Return why a run ended; one that the grader gave up on a busy machine is run again."""
+    """Return why a run ended; where the grader gave it up on a busy machine, run it again."""
     for _ in range(10):
         launched = run(source, **options)
         assert launched.failure is not None, launched
