@@ -2,20 +2,30 @@
 
 import json
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from grader import observing
-from grader.__main__ import main
+from grader import cli, observing
 from grader.commands.recorder import last_recording
+from grader.errors import GraderError
 from grader.recording.recording import read, write
 
 ROOT = Path(__file__).resolve().parents[3]
 LABEL = ROOT / "tests/submissions/wrong_answer/mpi_sgd/naive_mean_instead_of_sum"
 KEY = b"0123456789abcdef0123456789abcdef"
 MARK, FEEDBACK = "container", "local"
+
+
+def main(arguments):
+    """Return how a command ends that is not watched by another process."""
+    try:
+        return cli.run(arguments)
+    except GraderError as error:
+        print(f"grade: {error}", file=sys.stderr)
+        return error.exit_code
 
 
 @pytest.fixture(scope="module")

@@ -41,7 +41,7 @@ def test_ranks_are_started_once_for_a_plan():
     assert encode(observe(plan())) == encode(OBSERVED)
     assert [*launches] == [plan_key(plan())]
     assert len(ranks.plans) == 1
-    observe(replace(plan(), entry="another"))
+    observe(replace(plan(), backend="torch"))
     assert len(ranks.plans) == 2
 
 
