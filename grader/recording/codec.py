@@ -54,6 +54,17 @@ def decode(data: bytes) -> LaunchObservation:
         raise UnreadableRecording(f"a recorded launch cannot be read ({error})") from None
 
 
+def pieces(encoded: bytes) -> list[bytes]:
+    """Return an encoded observation in pieces: its head, and each array as it is stored."""
+    (head_length,) = _HEAD_LENGTH.unpack_from(encoded)
+    start = _HEAD_LENGTH.size + head_length
+    found = [encoded[:start]]
+    for stored, _ in json.loads(encoded[_HEAD_LENGTH.size : start])["blobs"]:
+        found.append(encoded[start : start + stored])
+        start += stored
+    return found
+
+
 class _Blobs:
     """The arrays of an observation, equal ones once."""
 

@@ -1,16 +1,26 @@
-"""Recorded launches in a folder of the user's cache, one file each, under a bound."""
+"""Recorded launches in a folder of the user's cache, under a bound."""
 
 import contextlib
+import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 
+from grader.recording.codec import pieces
 from grader.recording.recording import RecordedLaunch, replace_file
 
 MAX_NUM_BYTES = 6 << 30
-_SUFFIX = ".launch"
+_LAUNCH, _ARRAY = ".launch", ".array"
+_LONG_NUM_BYTES = 16 << 10
+
+
+class _Stored(msgspec.Struct):
+    fields: Mapping[str, str]
+    label: str
+    pieces: list[tuple[str, bytes]]
+    """Of the observation: each by itself, or by the name of the file that has it."""
 
 
 def cache_folder() -> Path:
@@ -20,7 +30,10 @@ def cache_folder() -> Path:
 
 
 class Store:
-    """Recorded launches of one observer, by the keys of their plans."""
+    """Recorded launches of one observer, by the keys of their plans.
+
+    Long arrays have files of their own: many submissions compute the same.
+    """
 
     def __init__(self, root: Path, observer: str, *, max_num_bytes: int = MAX_NUM_BYTES) -> None:
         """root: of all observers. max_num_bytes: of them together; others' are removed first."""
@@ -31,38 +44,52 @@ class Store:
     def find(self, key: str) -> RecordedLaunch | None:
         """Return the launch of a key; None where there is none, or where it cannot be read."""
         try:
-            content = self._file(key).read_bytes()
-            launch = msgspec.msgpack.decode(content, type=RecordedLaunch)
+            stored = msgspec.msgpack.decode(self._read(f"{key}{_LAUNCH}"), type=_Stored)
+            found = (
+                self._read(f"{name}{_ARRAY}") if name else piece for name, piece in stored.pieces
+            )
+            return RecordedLaunch(stored.fields, stored.label, b"".join(found))
         except (OSError, msgspec.DecodeError, ValueError):
             return None
-        with contextlib.suppress(OSError):
-            os.utime(self._file(key))  # what is used is not removed
-        return launch
 
     def keep(self, key: str, launch: RecordedLaunch) -> None:
         """Store a launch. What cannot be written is not kept."""
         with contextlib.suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
-            replace_file(self._file(key), msgspec.msgpack.encode(launch))
+            stored = [self._kept(piece) for piece in pieces(launch.observed)]
+            content = msgspec.msgpack.encode(_Stored(launch.fields, launch.label, stored))
+            replace_file(self._folder / f"{key}{_LAUNCH}", content)
+
+    def _kept(self, piece: bytes) -> tuple[str, bytes]:
+        """Return a piece as it is stored; of a long one the name of its file."""
+        if len(piece) < _LONG_NUM_BYTES:
+            return "", piece
+        name = hashlib.blake2b(piece, digest_size=16).hexdigest()
+        file = self._folder / f"{name}{_ARRAY}"
+        if not file.is_file():
+            replace_file(file, piece)
+        return name, b""
+
+    def _read(self, name: str) -> bytes:
+        file = self._folder / name
+        content = file.read_bytes()
+        os.utime(file)  # what is used is not removed
+        return content
 
     def known(self) -> Iterator[RecordedLaunch]:
         """Yield all launches."""
-        for file in sorted(self._folder.glob(f"*{_SUFFIX}")):
-            if (launch := self.find(file.name.removesuffix(_SUFFIX))) is not None:
+        for file in sorted(self._folder.glob(f"*{_LAUNCH}")):
+            if (launch := self.find(file.name.removesuffix(_LAUNCH))) is not None:
                 yield launch
 
     def prune(self) -> None:
         """Remove what is too much: other observers' launches first, then those not used longest."""
-        others = (file for file in self._root.glob(f"*/*{_SUFFIX}") if file.parent != self._folder)
-        ours = list(self._folder.glob(f"*{_SUFFIX}"))
-        left = self._max_num_bytes - remove_oldest(ours, self._max_num_bytes)
+        others = (file for file in self._root.glob("*/*") if file.parent != self._folder)
+        left = self._max_num_bytes - remove_oldest(self._folder.glob("*"), self._max_num_bytes)
         remove_oldest(others, left)
         for folder in self._root.glob("*"):
             with contextlib.suppress(OSError):  # which is not empty
                 folder.rmdir()
-
-    def _file(self, key: str) -> Path:
-        return self._folder / f"{key}{_SUFFIX}"
 
 
 def remove_oldest(files: Iterable[Path], max_num_bytes: int) -> int:

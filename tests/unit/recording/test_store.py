@@ -1,15 +1,25 @@
 """Recorded launches in the cache: found again, bounded, never a reason to fail."""
 
 import os
+from dataclasses import replace
 
+import numpy as np
 import pytest
+from observations import answered
 
+from grader.recording.codec import encode
+from grader.recording.observation import LaunchObservation
 from grader.recording.recording import RecordedLaunch
 from grader.recording.store import Store, cache_folder
 
+NOISE = np.random.default_rng(1).random(5000)
 
-def launch(num_bytes=100):
-    return RecordedLaunch({"ranks": "1f"}, "the launch of 2 ranks", bytes(num_bytes))
+
+def launch(array=NOISE):
+    case = answered()
+    ranks = tuple(replace(rank, arrays={"sum": array}) for rank in case.ranks)
+    observed = LaunchObservation((replace(case, ranks=ranks),))
+    return RecordedLaunch({"ranks": "1f"}, "the launch of 2 ranks", encode(observed))
 
 
 def test_what_was_kept_is_found_again(tmp_path):
@@ -28,7 +38,7 @@ def test_what_cannot_be_read_is_not_there(tmp_path, content):
     """It is observed anew."""
     store = Store(tmp_path, "one")
     store.keep("k", launch())
-    (file,) = (tmp_path / "one").iterdir()
+    (file,) = (tmp_path / "one").glob("*.launch")
     file.write_bytes(content)
     assert store.find("k") is None
 
@@ -41,22 +51,38 @@ def test_what_cannot_be_written_is_not_kept(tmp_path):
     assert store.find("k") is None
 
 
+def test_equal_arrays_of_several_launches_take_room_once(tmp_path):
+    """Many submissions compute the same; without its array a launch is not there."""
+    store = Store(tmp_path, "one")
+    store.keep("a", launch())
+    store.keep("b", launch())
+    (array,) = (tmp_path / "one").glob("*.array")
+    assert NOISE.nbytes <= array.stat().st_size < 1.1 * NOISE.nbytes
+    assert store.find("a") == store.find("b") == launch()
+    array.unlink()
+    assert store.find("a") is None
+    store.keep("a", launch())
+    assert store.find("b") == launch()
+
+
 def test_other_observers_launches_are_removed_first(tmp_path):
     """Then those that were not used for longest."""
-    mine = Store(tmp_path, "mine", max_num_bytes=2 * 170)
     Store(tmp_path, "other").keep("x", launch())
+    num_bytes = sum(file.stat().st_size for file in (tmp_path / "other").iterdir())
+    mine = Store(tmp_path, "mine", max_num_bytes=2 * num_bytes + 1000)
     for age, key in enumerate(("old", "older", "oldest"), 1):
-        mine.keep(key, launch())
-        file = tmp_path / "mine" / f"{key}.launch"
-        os.utime(file, (10**9 - age, 10**9 - age))
+        before = set((tmp_path / "mine").glob("*"))
+        mine.keep(key, launch(NOISE + age))
+        for file in set((tmp_path / "mine").glob("*")) - before:
+            os.utime(file, (10**9 - age, 10**9 - age))
     mine.prune()
     assert not (tmp_path / "other").exists()
-    assert sorted(each.name for each in (tmp_path / "mine").iterdir()) == [
-        "old.launch",
-        "older.launch",
-    ]
-    assert mine.find("older") is not None
-    mine.keep("new", launch())
+    kept = {key: mine.find(key) is not None for key in ("old", "older", "oldest")}
+    assert kept == {"old": True, "older": True, "oldest": False}
+    mine.find("older")
+    for file in (tmp_path / "mine").glob("old.launch"):
+        os.utime(file, (10**9, 10**9))
+    mine.keep("new", launch(NOISE - 1))
     mine.prune()
     assert mine.find("older") is not None, "what is used is not the oldest any more"
 
