@@ -3,6 +3,7 @@
 import tomllib
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,9 @@ from grader.verification.labels import disagreements, read_label
 SUBMISSIONS = Path(__file__).parent / "submissions"
 FOLDERS = sorted(folder for folder in SUBMISSIONS.glob("*/*/*") if folder.is_dir())
 
-LIVE = tomllib.loads((SUBMISSIONS.parent / "live.toml").read_text())["submissions"]
+HERE = SUBMISSIONS.parent
+LIVE = tomllib.loads((HERE / "live.toml").read_text())["submissions"]
+LEFT_OUT = tomllib.loads((HERE / "acceptance_only.toml").read_text())["submissions"]
 
 
 def name(folder: Path) -> str:
@@ -40,7 +43,19 @@ def test_label_is_complete_and_agrees_with_its_folder(folder):
     read_label(folder)
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=name)
+def marked(folder: Path) -> Any:
+    """Return the parameter of a submission; `make test` runs no slow tests."""
+    marks = [pytest.mark.slow] if name(folder) in LEFT_OUT else []
+    return pytest.param(folder, id=name(folder), marks=marks)
+
+
+def test_what_is_left_out_is_there():
+    """And few."""
+    assert {*LEFT_OUT} <= {*map(name, FOLDERS)}
+    assert len(LEFT_OUT) <= 10
+
+
+@pytest.mark.parametrize("folder", map(marked, FOLDERS))
 def test_submission_gets_its_verdict_for_the_right_reason(folder, ranks, record_property):
     """Grades the part that the submission was written for, through the whole straight line.
 
