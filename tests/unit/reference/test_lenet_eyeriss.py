@@ -104,7 +104,7 @@ class FakeProcesses:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(90)
+            thread.join(300)
         assert not any(thread.is_alive() for thread in threads)
         if errors:
             raise errors[0]
