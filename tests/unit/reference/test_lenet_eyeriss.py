@@ -1,6 +1,7 @@
 """Tests of what lenet_eyeriss gives its students, and of its solutions, without the engine."""
 
 import importlib
+import itertools
 import os
 import queue
 import re
@@ -45,7 +46,9 @@ class FakeProcesses:
     def __init__(self, size: int) -> None:
         self._size = size
         self._here = threading.local()
-        self._boxes = defaultdict(queue.Queue)
+        pairs = itertools.product(range(size), repeat=2)
+        # All at once: of two threads that make one each, one would wait at another than the other.
+        self._boxes = {pair: queue.Queue() for pair in pairs}
         self.sent = [[] for _ in range(size)]
         """For each rank (destination, number of elements, blocking) of each message."""
 
@@ -104,7 +107,7 @@ class FakeProcesses:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(300)
+            thread.join(90)
         assert not any(thread.is_alive() for thread in threads)
         if errors:
             raise errors[0]
