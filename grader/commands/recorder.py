@@ -13,8 +13,9 @@ from grader.recording.observation import LaunchObservation
 from grader.recording.plan_key import field_digests, key_of
 from grader.recording.recording import Header, RecordedLaunch, Recording, read, write
 from grader.recording.replay import is_worth_keeping, label_of
-from grader.recording.store import cache_folder, remove_oldest
+from grader.recording.store import remove_oldest
 from grader.settings import Settings
+from grader.trace.build import cache_folder
 from grader.versions import observer_digest
 
 _LAST_NUM_BYTES = 256 << 20

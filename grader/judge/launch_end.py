@@ -47,8 +47,7 @@ def _of_stalled(end: End, makes_progress: bool) -> RunFailure:
     if found is None:
         return RunFailure(
             Verdict.JUDGE_ERROR,
-            "the run was ended because no rank could go on, which the calls of its ranks do not "
-            "bear out",
+            "the run was ended as a deadlock, and the recorded calls do not show one; grade again",
         )
     explanation, deadlock = found
     seen = Evidence("", len(end.ranks), deadlock=deadlock)
@@ -168,7 +167,7 @@ def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bo
             return messages.failure_of_abort(rank, where)
     if not silent:
         return RunFailure(
-            Verdict.JUDGE_ERROR, "the run was ended for a rank, of which nothing is known"
+            Verdict.JUDGE_ERROR, "the run was ended, and nothing recorded says why; grade again"
         )
     rank = _first_to_end(silent)
     printed = observed.output_tails[rank] if rank < len(observed.output_tails) else ""

@@ -13,23 +13,17 @@ NOT_IN_KEY = frozenset({"allowance", "start_s", "part_s", "entry", "all_calls_co
 """Fields that only say how much is kept, when the machine has failed, or how a judge judges."""
 
 
-def plan_key(plan: LaunchPlan) -> str:
-    """Return the key of a plan, 64 hexadecimal digits.
-
-    The SHA-256 of all its fields but those of NOT_IN_KEY. Raises TypeError for a field of a kind
-    that is not known here.
-    """
-    return key_of(field_digests(plan))
-
-
 def field_digests(plan: LaunchPlan) -> dict[str, str]:
-    """Return a digest of each field of a plan that its key is made of; raises as plan_key does."""
+    """Return a digest of each field of a plan that its key is made of: all but those of NOT_IN_KEY.
+
+    Raises TypeError for a field of a kind that is not known here.
+    """
     names = sorted({field.name for field in fields(plan)} - NOT_IN_KEY)
     return {name: _digest(getattr(plan, name)) for name in names}
 
 
 def key_of(digests: Mapping[str, str]) -> str:
-    """Return the key of the plan whose fields have these digests."""
+    """Return the key of the plan whose fields have these digests, 64 hexadecimal digits."""
     return hashlib.sha256(repr(sorted(digests.items())).encode()).hexdigest()
 
 

@@ -23,12 +23,6 @@ class _Stored(msgspec.Struct):
     """Of the observation: each by itself, or by the name of the file that has it."""
 
 
-def cache_folder() -> Path:
-    """Return the folder that everything of this user is cached in; it may not be there yet."""
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "grader"
-
-
 class Store:
     """Recorded launches of one observer, by the keys of their plans.
 

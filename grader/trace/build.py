@@ -64,7 +64,7 @@ def library() -> Path:
 
 def _cached(name: str, make: Callable[[Path], None]) -> Path:
     """Return the file of that name in the cache, made if it is not there."""
-    path = _loadable(_cache() / name)
+    path = _loadable(cache_folder() / name)
     if not path.is_file():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,7 +121,8 @@ def mpicc() -> str:
     return found
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Return the folder that everything of this user is cached in; it may not be there yet."""
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "grader"
 

@@ -66,7 +66,7 @@ def _trace(calls: Iterable[list[Call]], inside: int = -1) -> Trace:
         replace(RankTrace.unseen(rank), calls=made, attached=True, initialised=True, inside=inside)
         for rank, made in enumerate(calls)
     )
-    return Trace(tuple(replace(seen, truncated=False) for seen in ranks))
+    return Trace(tuple(ranks))
 
 
 def _call(sequence: int, function: str, **fields: Any) -> Call:

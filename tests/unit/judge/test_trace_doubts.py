@@ -1,5 +1,7 @@
 """What is made of missing or disagreeing witnesses of a launch."""
 
+from dataclasses import replace
+
 import pytest
 
 from grader.errors import GraderError
@@ -14,18 +16,7 @@ NOTHING = Counted((), ())
 
 def case(*, initialised=True, before=None, after=None):
     """Return a case of one rank that has called nothing; before, after: what MPI has counted."""
-    trace = RankTrace(
-        rank=0,
-        calls=(),
-        attached=True,
-        initialised=initialised,
-        finalised=False,
-        inside=-1,
-        polling=False,
-        progress=0,
-        num_failed_polls=0,
-        truncated=False,
-    )
+    trace = replace(RankTrace.unseen(0), attached=True, initialised=initialised)
     rank = RankCase({}, {}, trace, before, after, num_nested=0, sent_by_gloo=None)
     return CaseObservation((rank,), began_ns=1, read_ns=2, lasted=CaseTime(1.0, 0.0))
 

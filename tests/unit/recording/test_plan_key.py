@@ -8,7 +8,7 @@ import pytest
 
 from grader.model import Array, MessageFault, Text
 from grader.recording.launch_plan import CaseCall, LaunchAllowance, LaunchPlan, Limits
-from grader.recording.plan_key import NOT_IN_KEY, plan_key
+from grader.recording.plan_key import NOT_IN_KEY, field_digests, key_of
 
 PROBES = 'def probe(student):\n    """Calls it."""\n    return {}\n'
 PLAN = LaunchPlan(
@@ -30,6 +30,10 @@ PLAN = LaunchPlan(
     submission={"ring.py": b"x = 1\n"},
     support={"utils.py": b"y = 2\n", "data.csv": b"1,2\n"},
 )
+
+
+def plan_key(plan: LaunchPlan) -> str:
+    return key_of(field_digests(plan))
 
 
 def other(value: Any) -> Any:

@@ -8,7 +8,7 @@ from observations import observations, plan
 from grader.errors import GradingLost
 from grader.recording.codec import UnreadableRecording, encode
 from grader.recording.observation import End, EndKind
-from grader.recording.plan_key import field_digests, key_of, plan_key
+from grader.recording.plan_key import field_digests, key_of
 from grader.recording.recording import RecordedLaunch
 from grader.recording.replay import filling, observation_of, replaying
 
@@ -39,7 +39,7 @@ def test_ranks_are_started_once_for_a_plan():
     """Then what was seen is told again."""
     launches, ranks, observe = filled()
     assert encode(observe(plan())) == encode(OBSERVED)
-    assert [*launches] == [plan_key(plan())]
+    assert [*launches] == [key_of(field_digests(plan()))]
     assert len(ranks.plans) == 1
     observe(replace(plan(), backend="torch"))
     assert len(ranks.plans) == 2

@@ -10,7 +10,8 @@ from observations import answered
 from grader.recording.codec import encode
 from grader.recording.observation import LaunchObservation
 from grader.recording.recording import RecordedLaunch
-from grader.recording.store import Store, cache_folder
+from grader.recording.store import Store
+from grader.trace.build import cache_folder
 
 NOISE = np.random.default_rng(1).random(5000)
 
