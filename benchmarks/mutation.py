@@ -20,6 +20,7 @@ from pathlib import Path
 
 from grader.authoring.kill_matrix import Row, parse, reasons, render, summary, unexplained
 from grader.courses import bundled
+from grader.observing import observer
 from grader.runner.fork_server import ForkServer
 from grader.verification.grading import grader_of
 from grader.verification.mutation import Mutation, graded, mutations
@@ -95,7 +96,7 @@ def grade(job: Job) -> tuple[Job, Row]:
     """Grade one mutant up to its first failure."""
     course = bundled()
     assignment = course.load(job.mutation.assignment)
-    grader = grader_of(course, assignment, _server(assignment.needs))
+    grader = grader_of(course, assignment, observer(_server(assignment.needs)))
     return job, graded(grader, job.mutation)
 
 

@@ -43,11 +43,15 @@ class Ranks:
         self.num_observed = 0
 
     def observer(self, assignment: str, *, is_live: bool = False) -> Observer:
-        """Return what observes launches of an assignment; is_live: of these, too."""
+        """Return what observes launches of a bundled assignment; is_live: of these, too."""
+        return self.observer_with(bundled().load(assignment).needs, is_live=is_live)
+
+    def observer_with(self, needs: tuple[str, ...], *, is_live: bool = False) -> Observer:
+        """Return the same of one whose ranks import these modules."""
 
         def observe(plan: LaunchPlan) -> LaunchObservation:
             self.num_observed += 1
-            return observing.observer(self._server(assignment))(plan)
+            return observing.observer(self._server(needs))(plan)
 
         if is_live:
             return observe
@@ -64,8 +68,7 @@ class Ranks:
         self.num_found += found is not None
         return found
 
-    def _server(self, assignment: str) -> ForkServer:
-        needs = bundled().load(assignment).needs
+    def _server(self, needs: tuple[str, ...]) -> ForkServer:
         if needs not in self._servers:
             self._servers[needs] = self._stack.enter_context(ForkServer(needs))
         return self._servers[needs]

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from grader import observing, pipeline
+from grader import pipeline
 from grader.courses import bundled
 from grader.model import Verdict
 from grader.settings import Settings
 from grader.verification.graded_checks import check_near_misses
-from grader.verification.grading import Grader
+from grader.verification.grading import grader_of
 
 ROOT = Path(__file__).resolve().parents[1]
 ASSIGNMENTS = sorted(file.parent.name for file in ROOT.glob("tests/suites/*/assignment.toml"))
@@ -50,7 +50,5 @@ def test_template_gets_nothing(assignment, ranks):
 def test_no_test_takes_a_near_miss_for_right(assignment, ranks):
     """Of each number that a reference returns, a test notices that it is slightly too large."""
     course = bundled()
-    observe = ranks.observer(assignment)
-    settings = Settings(launch=observing.explaining(observe), grades_hidden=False)
-    grader = Grader(course, course.load(assignment), settings, observe, lambda text: None)
+    grader = grader_of(course, course.load(assignment), ranks.observer(assignment))
     assert not list(check_near_misses(grader))

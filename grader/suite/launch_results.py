@@ -1,7 +1,7 @@
 """What a suite gets back from `run`: every case with its outcome, or with why it has none."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from grader.errors import GraderError
@@ -37,6 +37,8 @@ class Launch:
     """Is told when a test looks at what came back."""
     on_case: Callable[[int, Case, Answer], None] = lambda ranks, case, answer: None
     """Is told which case the test looks at."""
+    _held: dict[tuple[Any, int], bool] = field(default_factory=dict, compare=False, repr=False)
+    """By check and index, whether it held: several tests ask for the same, and it may take long."""
 
     @property
     def why_never_run(self) -> str:
@@ -71,44 +73,53 @@ class Launch:
                 "a test loops over cases with and without buffering; choose those it is about with "
                 "having(synchronous_sends=False), or True"
             )
-        for case, answer in self._answers():
+        for index, answer in self._answers():
             if isinstance(answer, NotRun):
                 raise CaseNotRun(answer.why)
             if isinstance(answer, RunFailure):
                 if answer.verdict is Verdict.WRONG_ANSWER:
                     raise WrongAnswer(answer.message)
                 raise RunFailed(answer)
-            yield case, answer
+            yield self.cases[index], answer
 
     def answers(self) -> Iterator[tuple[Any, Outcome | RunFailure]]:
-        """Yield each case that was run with its outcome, or with why it has none.
+        """Return each case that was run with its outcome, or with why it has none.
 
         Raises RunFailed where the grader itself has failed, of which nothing follows.
         """
-        for case, answer in self._answers():
-            if isinstance(answer, RunFailure) and answer.verdict is Verdict.JUDGE_ERROR:
-                raise RunFailed(answer)
-            if not isinstance(answer, NotRun):
-                yield case, answer
+        return ((self.cases[index], answer) for index, answer in self._answered())
 
     def holding(self, check: Callable[[Any, Outcome], object]) -> list[tuple[Any, Outcome]]:
         """Return the cases with outcomes for which the check holds; those of rules.
 
-        check: raises WrongAnswer or RunFailed when an answer is not right. Cases without an outcome
-        are left out. Raises RunFailed where the grader itself has failed.
+        check: raises WrongAnswer or RunFailed when an answer is not right, and depends on nothing
+        but its arguments. Cases without an outcome are left out. Raises RunFailed where the grader
+        itself has failed.
         """
         return [
-            (case, answer)
-            for case, answer in self.answers()
-            if isinstance(answer, Outcome) and holds(check, case, answer)
+            (self.cases[index], answer)
+            for index, answer in self._answered()
+            if isinstance(answer, Outcome) and self._holds(check, index, answer)
         ]
 
-    def _answers(self) -> Iterator[tuple[Case, Answer]]:
+    def _holds(self, check: Callable[[Any, Outcome], object], index: int, answer: Outcome) -> bool:
+        if (check, index) not in self._held:
+            self._held[check, index] = holds(check, self.cases[index], answer)
+        return self._held[check, index]
+
+    def _answered(self) -> Iterator[tuple[int, Outcome | RunFailure]]:
+        for index, answer in self._answers():
+            if isinstance(answer, RunFailure) and answer.verdict is Verdict.JUDGE_ERROR:
+                raise RunFailed(answer)
+            if not isinstance(answer, NotRun):
+                yield index, answer
+
+    def _answers(self) -> Iterator[tuple[int, Answer]]:
         self.on_read()
         for index in sorted(self.selected):
-            case, answer = self.cases[index], self.outcomes[index]
-            self.on_case(self.ranks, case, answer)
-            yield case, answer
+            answer = self.outcomes[index]
+            self.on_case(self.ranks, self.cases[index], answer)
+            yield index, answer
 
 
 def make_launch(cases: Sequence[Case], outcomes: Sequence[Answer], ranks: int) -> Launch:

@@ -10,7 +10,6 @@ from grader.course import Course
 from grader.courses import Courses
 from grader.model import Report
 from grader.recording.observation import Observer
-from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
 
 
@@ -38,11 +37,10 @@ class Grader:
 def grader_of(
     course: Course,
     assignment: Assignment,
-    server: ForkServer,
+    observe: Observer,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Grader:
     """Return what grades submissions of an assignment of a course."""
-    observe = observing.observer(server)
     settings = Settings(
         courses=Courses((course,)),
         launch=observing.explaining(observe),

@@ -1,10 +1,13 @@
 """`grade verify`: all checks of assignments of a course, one after the other."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from grader.course import Course
 from grader.errors import GraderError, GradingLost, LaunchError
+from grader.observing import observer
+from grader.recording.observation import Observer
 from grader.runner.fork_server import ForkServer
 from grader.verification.graded_checks import GRADED_CHECKS, check_mutants, check_reference
 from grader.verification.grading import grader_of
@@ -28,12 +31,14 @@ def verify(
     is_quick: bool = False,
     with_mutants: bool = False,
     progress: Callable[[str], None] = lambda text: None,
+    observe: Observer | None = None,
 ) -> Iterator[Checked]:
     """Yield each check of an assignment as soon as it is done.
 
     is_quick: start no ranks. with_mutants: grade every small mistake in the reference.
-    progress: is told what is being graded. An assignment.toml that cannot be read is the only check
-    then. Raises UsageError for an assignment that is not there.
+    progress: is told what is being graded. observe: puts plans to ranks; None starts them here. An
+    assignment.toml that cannot be read is the only check then. Raises UsageError for an assignment
+    that is not there.
     """
     try:
         assignment = course.load(name)
@@ -45,8 +50,10 @@ def verify(
         yield Checked(name, check, list(find(course, assignment)))
     if is_quick:
         return
-    with ForkServer(assignment.needs) as server:
-        grader = grader_of(course, assignment, server, progress)
+    with ExitStack() as stack:
+        if observe is None:
+            observe = observer(stack.enter_context(ForkServer(assignment.needs)))
+        grader = grader_of(course, assignment, observe, progress)
         checks = {**GRADED_CHECKS, **({"mutants": check_mutants} if with_mutants else {})}
         is_reference_right = True
         for check, find_by_grading in checks.items():

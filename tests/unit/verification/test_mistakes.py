@@ -45,9 +45,15 @@ def change(file, old, new):
     file.write_text(text.replace(old, new))
 
 
-def found(root, *, is_quick=True, with_mutants=False):
-    """Return what is wrong, a line each: check, subject, text."""
-    checked = list(verify(Course.read(root), "sums", is_quick=is_quick, with_mutants=with_mutants))
+def found(root, ranks=None, *, with_mutants=False):
+    """Return what is wrong, a line each: check, subject, text. Without ranks nothing is graded."""
+    checked = verify(
+        Course.read(root),
+        "sums",
+        is_quick=ranks is None,
+        with_mutants=with_mutants,
+        observe=ranks and ranks.observer_with(()),
+    )
     return [
         f"{each.check}: {problem.subject}: {problem.text}"
         for each in checked
@@ -55,9 +61,9 @@ def found(root, *, is_quick=True, with_mutants=False):
     ]
 
 
-def test_a_new_assignment_is_right(root):
+def test_a_new_assignment_is_right(root, ranks):
     """It grades at once, and its labels are what they say."""
-    assert found(root, is_quick=False, with_mutants=True) == []
+    assert found(root, ranks, with_mutants=True) == []
 
 
 @pytest.mark.parametrize(
@@ -150,17 +156,17 @@ def test_hidden_tests_in_what_students_get_are_found(root):
     assert "hidden_sum.py: its tests pay 10 points, assignment.toml says 0" in told
 
 
-def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root):
+def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root, ranks):
     """With the key under which to say why it need not be found."""
     reference = root / "reference/sums/my_sum.py"
     change(reference, "    # end of solution", "    arrived.clear()\n    # end of solution")
-    told = [each for each in found(root, is_quick=False, with_mutants=True)]
+    told = found(root, ranks, with_mutants=True)
     assert [each.partition(": ")[0] for each in told] == ["mutants"]
     assert "no test finds 'arrived.clear()' changed to 'pass'" in told[0]
     key = told[0].partition("as right: '")[2].partition("'")[0]
     (root / "tests/mutation").mkdir()
     (root / "tests/mutation/equivalent.toml").write_text(f"'{key}' = 'nobody looks at it again'\n")
-    assert found(root, is_quick=False, with_mutants=True) == []
+    assert found(root, ranks, with_mutants=True) == []
 
 
 def test_hidden_tests_of_the_same_shape_are_no_leak(root):
@@ -214,9 +220,9 @@ def test_an_assignment_without_wrong_submissions_shows_nothing(root):
         ),
     ],
 )
-def test_a_slip_that_only_grading_shows_is_found(root, file, old, new, told):
+def test_a_slip_that_only_grading_shows_is_found(root, ranks, file, old, new, told):
     change(root / file, old, new)
-    problems = found(root, is_quick=False)
+    problems = found(root, ranks)
     assert any(_matches(told, problem) for problem in problems), problems
 
 

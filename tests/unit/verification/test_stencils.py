@@ -10,9 +10,9 @@ from grader.verification.verify import verify
 ROOT = Path(__file__).parents[2] / "stencils"
 
 
-def test_each_submission_gets_its_verdict_for_its_reason():
+def test_each_submission_gets_its_verdict_for_its_reason(ranks):
     """Each mistake by the sentence of the check that is for it; other styles all points."""
-    checks = list(verify(Course.read(ROOT), "heat"))
+    checks = list(verify(Course.read(ROOT), "heat", observe=ranks.observer_with(())))
     assert [problem for each in checks for problem in each.problems] == []
     assert "labelled submissions" in {each.check for each in checks}
 
