@@ -23,9 +23,10 @@ _HEAD_LENGTH = struct.Struct(">I")
 _MAX_HEAD_NUM_BYTES = 32 << 20
 _MAX_NUM_BYTES = 2 << 30
 """Of all arrays of an observation, unpacked."""
-_WORTH_PACKING = 0.9
-_SAMPLE_NUM_BYTES = 1 << 16
-"""Arrays whose beginning packing leaves longer than that share of it are stored as they are."""
+_WORTH_PACKING = 0.5
+_SAMPLE_NUM_BYTES = 1 << 12
+"""Arrays that packing leaves longer than that share, as far as their beginning tells, are stored as
+they are: to pack random numbers takes longer than to write them."""
 _MAX_AXES = 32
 _DTYPES = {
     np.dtype(name).str: np.dtype(name)

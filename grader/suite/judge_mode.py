@@ -16,15 +16,14 @@ from grader.recording.launch_plan import (
     LaunchAllowance,
     LaunchPlan,
 )
-from grader.suite.case import Case
 from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.continuation import Answers, LaunchBudget, ranks_text
-from grader.suite.inputs import case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import TestNotRun, not_run
-from grader.suite.mode import SuiteMode, function_of, suite_of, words
+from grader.suite.mode import Asked, SuiteMode, function_of, suite_of, words
 from grader.suite.part_context import PartContext, Position
 from grader.suite.part_time import PartTime
+from grader.suite.plan import plan_of
 from grader.suite.results import failed, leaving_the_judge, points_of, result_of
 
 
@@ -58,19 +57,12 @@ class JudgeMode(SuiteMode):
         self.remarks: dict[str, None] = {}
         """On lines of the submission that cost nothing, in sentences."""
 
-    def launch(
-        self,
-        item: pytest.Item,
-        ranks: int,
-        cases: tuple[Case, ...],
-        standalone: bool,
-        backend: str | None,
-    ) -> Launch:
+    def launch(self, item: pytest.Item, asked: Asked) -> Launch:
         """Put the cases to ranks; after a failure in fresh launches, when a test asks for them.
 
         Raises GraderError when the machine cannot, as looking at an answer may.
         """
-        context = self._context
+        context, ranks, cases = self._context, asked.ranks, asked.cases
         if self._settings.selection.ranks not in (None, ranks):
             self._left_out.add(function_of(item))
             why = f"--ranks asks for {ranks_text(self._settings.selection.ranks)} only"
@@ -84,34 +76,10 @@ class JudgeMode(SuiteMode):
             return never_run(cases, ranks, why)
         if late := self._time.out_of_time():
             return make_launch(cases, [late] * len(cases), ranks)
-        backend = backend or context.backend
-        calls = case_calls(
-            cases,
-            ranks,
-            secret=self._settings.secret,
-            assignment=context.assignment,
-            part=context.part,
-            suite=suite_of(item),
-            standalone=standalone,
-            backend=backend,
-            data=self._settings.data,
-        )
-        plan = LaunchPlan(
-            ranks=ranks,
-            cases=calls,
-            probes=context.probes,
-            backend=backend,
-            standalone=standalone,
-            entry=context.entry,
-            submission=context.submission,
-            support=context.support,
-            folders=context.folders,
-            limits=context.limits,
-            windows=context.windows,
-        )
+        plan = context.planned.get(repr(asked)) or plan_of(context, asked)
         answers = Answers(
             cases,
-            calls,
+            plan.cases,
             ranks,
             lambda remaining: self._start(replace(plan, cases=tuple(remaining)), item),
             budget,
@@ -133,11 +101,6 @@ class JudgeMode(SuiteMode):
         room = MAX_REMARKS - len(self.remarks)
         self.remarks.update(dict.fromkeys(launched.remarks[:room]))
         return launched
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        """Make the marks of a suite known; `mpi` is pytest-mpi's, which is not loaded here."""
-        for mark in ("mpi", "part(name)", "points(number, requires, own)"):
-            config.addinivalue_line("markers", mark)
 
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -15,11 +15,25 @@ from grader.suite.launch_results import CaseNotRun, Launch
 from grader.suite.marks import TestNotRun, not_run
 
 
+class Asked(NamedTuple):
+    """A `run` of a test; two that are equal are one launch."""
+
+    part: str
+    suite: str
+    """The name of its file, without the suffix."""
+    ranks: int
+    cases: tuple[Case, ...]
+    standalone: bool = False
+    """The submission starts MPI or torch.distributed itself, as a program of its own."""
+    backend: str | None = None
+    """Instead of the part's."""
+
+
 class SuiteMode(ABC):
     """A pytest plugin that gives the tests of a suite their `run`."""
 
     def __init__(self) -> None:
-        self._launches: dict[Any, Launch] = {}
+        self._launches: dict[Asked, Launch] = {}
         self._functions: set[str] = set()
         self._failed_because_of: dict[str, str] = {}
         """Each function that did not hold, with the one at the root of it."""
@@ -50,29 +64,22 @@ class SuiteMode(ABC):
         standalone: bool = False,
         backend: str | None = None,
     ) -> Launch:
-        key = (part_of(item), suite_of(item), ranks, cases, standalone, backend)
-        if key not in self._launches:
-            self._launches[key] = self.launch(item, ranks, cases, standalone, backend)
+        asked = Asked(part_of(item), suite_of(item), ranks, cases, standalone, backend)
+        if asked not in self._launches:
+            self._launches[asked] = self.launch(item, asked)
         self._asked.add(item.nodeid)
-        if why := self._launches[key].why_never_run:
+        if why := self._launches[asked].why_never_run:
             self._never_run.setdefault(item.nodeid, why)
         read = partial(self._read.add, item.nodeid)
-        return replace(self._launches[key], on_read=read, on_case=self.on_case)
+        return replace(self._launches[asked], on_read=read, on_case=self.on_case)
 
     @abstractmethod
-    def launch(
-        self,
-        item: pytest.Item,
-        ranks: int,
-        cases: tuple[Case, ...],
-        standalone: bool,
-        backend: str | None,
-    ) -> Launch:
-        """Put the cases to `ranks` ranks.
+    def launch(self, item: pytest.Item, asked: Asked) -> Launch:
+        """Put the cases to ranks."""
 
-        standalone: the submission starts MPI or torch.distributed itself, as a program of its own.
-        backend: instead of the part's.
-        """
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Make the marks of a suite known."""
+        make_marks_known(config)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Remember which test functions there are."""
@@ -127,6 +134,12 @@ class SuiteMode(ABC):
             else:
                 self._skipped.discard(name)
         return report
+
+
+def make_marks_known(config: pytest.Config) -> None:
+    """Register the marks of a suite; `mpi` is pytest-mpi's, which need not be loaded."""
+    for mark in ("mpi", "part(name)", "points(number, requires, own)"):
+        config.addinivalue_line("markers", mark)
 
 
 def _needs_more_ranks(error: BaseException) -> bool:

@@ -38,12 +38,11 @@ from grader.recording.launch_plan import CaseCall
 from grader.runner.rank_files import RankFiles
 from grader.runner.wire import Frame
 from grader.runner.work_folders import work_folders
-from grader.suite.case import Case
 from grader.suite.continuation import Answer, NotRun, naming
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import TestNotRun, not_run
-from grader.suite.mode import SuiteMode, function_of, part_of, suite_of
+from grader.suite.mode import Asked, SuiteMode, function_of
 from grader.suite.open_answers import Said, combined
 from grader.suite.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase
 from grader.suite.open_output import printed_in, printing_to, told
@@ -110,19 +109,13 @@ class OpenMode(SuiteMode):
                 (own / folder).mkdir(parents=True, exist_ok=True)
         return own
 
-    def launch(
-        self,
-        item: pytest.Item,
-        ranks: int,
-        cases: tuple[Case, ...],
-        standalone: bool,
-        backend: str | None,
-    ) -> Launch:
-        """Run the cases on the first `ranks` ranks of this job; every rank gets the outcomes."""
+    def launch(self, item: pytest.Item, asked: Asked) -> Launch:
+        """Run the cases on the first ranks of this job; every rank gets the outcomes."""
+        ranks, cases = asked.ranks, asked.cases
         folder = item.path.parent
         assignment = Course.around(folder).load(folder.name)
-        part = next(each for each in assignment.parts if each.name == part_of(item))
-        backend = backend or part.backend
+        part = next(each for each in assignment.parts if each.name == asked.part)
+        backend = asked.backend or part.backend
         if backend.startswith("torch"):
             pytest.skip(f"starts processes of its own: grade check --part {part.name}")
         if any(case.message_fault is not None for case in cases):
@@ -139,8 +132,8 @@ class OpenMode(SuiteMode):
             secret=PUBLIC_SECRET,
             assignment=assignment.name,
             part=part.name,
-            suite=suite_of(item),
-            standalone=standalone,
+            suite=asked.suite,
+            standalone=asked.standalone,
             backend=backend,
             data=self._data,
         )

@@ -1,17 +1,14 @@
 """What each test of a suite asks and pays, without running it."""
 
-import contextlib
-import io
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from grader.errors import GraderError
-from grader.suite.mode import function_of, part_of
+from grader.suite.mode import function_of, make_marks_known, part_of
 from grader.suite.results import points_of, sentence_of
-from grader.suite.session import alone
+from grader.suite.session import run_pytest
 from grader.suite.unreadable import Unreadable
 
 
@@ -31,8 +28,7 @@ class _Collected:
         self.prices: dict[str, Price] = {}
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        for mark in ("mpi", "part(name)", "points(number, requires, own)"):
-            config.addinivalue_line("markers", mark)
+        make_marks_known(config)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         for item in session.items:
@@ -52,23 +48,8 @@ def prices(suite: Path) -> tuple[Price, ...]:
     Raises GraderError when pytest cannot collect the suite, or a test has no points.
     """
     collected, unreadable = _Collected(), Unreadable(suite)
-    arguments = [
-        *(
-            "--collect-only",
-            "--strict-markers",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "no:faulthandler",
-        ),
-        *("-c", os.devnull, "--rootdir", str(suite.parent), "--confcutdir", str(suite.parent)),
-        str(suite),
-    ]
-    said = io.StringIO()
-    with alone(suite.parent), contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        code = pytest.main(arguments, plugins=[collected, unreadable])
+    code, said = run_pytest(suite, collected, unreadable, options=["--collect-only"])
     if code != pytest.ExitCode.OK:
-        reason = unreadable.why(code, said.getvalue())
+        reason = unreadable.why(code, said)
         raise GraderError(f"the suite {suite.name} could not be read: {reason}")
     return tuple(collected.prices.values())

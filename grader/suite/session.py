@@ -4,7 +4,7 @@ import contextlib
 import io
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,18 +40,7 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
     be started where we are.
     """
     plugin, unreadable = JudgeMode(context), Unreadable(suite)
-    arguments = [
-        str(suite),
-        *("-c", os.devnull, "--rootdir", str(suite.parent), "--confcutdir", str(suite.parent)),
-        *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q"),
-        # Looks through all the memory there is when it ends, for errors that no suite is about.
-        *("-p", "no:unraisableexception"),
-        # The other styles make a text of all arguments of each function, such as a whole trace.
-        *("--strict-markers", "--capture=no", "--tb=native"),
-    ]
-    said = io.StringIO()
-    with alone(suite.parent), contextlib.redirect_stdout(said):
-        code = pytest.main(arguments, plugins=[plugin, unreadable])
+    code, said = run_pytest(suite, plugin, unreadable)
     if plugin.lost is not None:
         raise plugin.lost
     if code == pytest.ExitCode.INTERRUPTED and not unreadable.sentences:
@@ -60,7 +49,7 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
     if not context.settings.selection.is_whole:
         ended.add(pytest.ExitCode.NO_TESTS_COLLECTED)
     if code not in ended or unreadable.sentences:
-        reason = unreadable.why(code, said.getvalue())
+        reason = unreadable.why(code, said)
         raise GraderError(f"the suite {suite.name} could not be run: {reason}")
     return SuiteResult(
         plugin.results(),
@@ -70,6 +59,24 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
         plugin.test_names,
         tuple(plugin.remarks),
     )
+
+
+def run_pytest(suite: Path, *plugins: object, options: Sequence[str] = ()) -> tuple[int, str]:
+    """Run the tests of a suite file with these plugins; return the exit code and what was said."""
+    arguments = [
+        str(suite),
+        *("-c", os.devnull, "--rootdir", str(suite.parent), "--confcutdir", str(suite.parent)),
+        *("-p", "no:cacheprovider", "-p", "no:faulthandler", "-q"),
+        # Looks through all the memory there is when it ends, for errors that no suite is about.
+        *("-p", "no:unraisableexception"),
+        # The other styles make a text of all arguments of each function, such as a whole trace.
+        *("--strict-markers", "--capture=no", "--tb=native"),
+        *options,
+    ]
+    said = io.StringIO()
+    with alone(suite.parent), contextlib.redirect_stdout(said):
+        code = pytest.main(arguments, plugins=[*plugins])
+    return code, said.getvalue()
 
 
 @contextlib.contextmanager

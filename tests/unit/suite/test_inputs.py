@@ -2,7 +2,6 @@
 
 import base64
 import contextlib
-import io
 import os
 import re
 from collections import defaultdict
@@ -20,80 +19,29 @@ from grader.recording.launch_plan import CaseCall
 from grader.runner import connections
 from grader.runner.wire import encode
 from grader.settings import Settings
-from grader.suite import judge_mode, session, timing
+from grader.suite import plan, planning, session, timing
 from grader.suite.case import Case
 from grader.suite.inputs import case_calls
 from grader.suite.launch_results import Launch
-from grader.suite.mode import SuiteMode, part_of, suite_of
+from grader.suite.mode import Asked
 
 SECRET = b"canary-of-the-course-secret"
 MIN_NUM_ELEMENTS = 8
 
 
-@dataclass(frozen=True)
-class Asked:
-    """One launch that a suite asks for."""
-
-    part: str
-    suite: str
-    ranks: int
-    cases: tuple[Case, ...]
-    standalone: bool
-    backend: str
-
-    def calls(self, assignment: str, secret: bytes = SECRET) -> tuple[CaseCall, ...]:
-        return case_calls(
-            self.cases,
-            self.ranks,
-            secret=secret,
-            assignment=assignment,
-            part=self.part,
-            suite=self.suite,
-            standalone=self.standalone,
-            backend=self.backend,
-        )
-
-
-class Silent(Launch):
-    """A launch that never took place: a test goes on as if it had looked at every case."""
-
-    def having(self, **_: Any) -> "Silent":
-        return self
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(())
-
-    def answers(self) -> Iterator[Any]:
-        return iter(())
-
-
-class Listener(SuiteMode):
-    """Starts no ranks: remembers what the tests ask for, and gives them no case to look at."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked: list[Asked] = []
-
-    def launch(
-        self,
-        item: pytest.Item,
-        ranks: int,
-        cases: tuple[Case, ...],
-        standalone: bool,
-        backend: str | None,
-    ) -> Launch:
-        found = Asked(
-            part_of(item), suite_of(item), ranks, cases, standalone, backend or "the part's"
-        )
-        self.asked.append(found)
-        return Silent(cases, (), frozenset(), ranks)
-
-    def pytest_configure(self, config: pytest.Config) -> None:
-        for mark in ("mpi", "part(name)", "points(number, requires, own)"):
-            config.addinivalue_line("markers", mark)
-
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Run every test, whatever became of those it requires."""
+def calls_of(assignment: str, asked: "Asked | Put", secret: bytes = SECRET) -> tuple[CaseCall, ...]:
+    if isinstance(asked, Put):
+        return asked.given
+    return case_calls(
+        asked.cases,
+        asked.ranks,
+        secret=secret,
+        assignment=assignment,
+        part=asked.part,
+        suite=asked.suite,
+        standalone=asked.standalone,
+        backend=asked.backend or "the part's",
+    )
 
 
 def every_attempt(measure: Callable[[int], Launch], **_: Any) -> None:
@@ -106,13 +54,9 @@ def launches(assignment: str, options: tuple[str, ...] = ()) -> list[Asked]:
     found = []
     for part in bundled().load(assignment).parts:
         suite = bundled().suites / assignment / part.suite
-        listener = Listener()
-        arguments = [str(suite), "-c", os.devnull, "--rootdir", str(suite.parent)]
-        arguments += ["--confcutdir", str(suite.parent)]
-        arguments += ["-p", "no:cacheprovider", "-q", "--capture=no", *options]
-        with session.alone(suite.parent), contextlib.redirect_stdout(io.StringIO()):
-            pytest.main(arguments, plugins=[listener])
-        found += listener.asked
+        asked: list[Asked] = []
+        session.run_pytest(suite, planning.PlanningMode(asked.append), options=options)
+        found += asked
     return found
 
 
@@ -130,9 +74,6 @@ class Put:
     part: str
     given: tuple[CaseCall, ...]
 
-    def calls(self, _: str) -> tuple[CaseCall, ...]:
-        return self.given
-
 
 @pytest.fixture(scope="module")
 def launches_after_right_answers() -> list[Put]:
@@ -146,7 +87,7 @@ def launches_after_right_answers() -> list[Put]:
         return calls
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(judge_mode, "case_calls", recorded)
+        patch.setattr(plan, "case_calls", recorded)
         pipeline.grade(
             bundled().references / "mpi_sgd",
             assignment="mpi_sgd",
@@ -177,7 +118,7 @@ def test_no_two_cases_of_any_suite_share_an_array(
         ("mpi_sgd", launches_after_right_answers),
     ]:
         for number, launch in enumerate(asked):
-            for label, array in telling_arrays(launch.calls(assignment)):
+            for label, array in telling_arrays(calls_of(assignment, launch)):
                 cases_by_array[array].add((assignment, launch.part, number, label))
     shared = [sorted(cases) for cases in cases_by_array.values() if len(cases) > 1]
     assert len(cases_by_array) > 1500
@@ -198,18 +139,18 @@ def test_a_regrade_gets_the_same_inputs_and_another_secret_other_ones(launches_b
     """The secret and the name of the launch decide, and nothing else."""
     for assignment, asked in launches_by_assignment.items():
         for launch in asked[:3]:
-            once = list(telling_arrays(launch.calls(assignment)))
-            assert once == list(telling_arrays(launch.calls(assignment)))
-            other = {array for _, array in telling_arrays(launch.calls(assignment, b"another"))}
+            once = list(telling_arrays(calls_of(assignment, launch)))
+            assert once == list(telling_arrays(calls_of(assignment, launch)))
+            other = {array for _, array in telling_arrays(calls_of(assignment, launch, b"another"))}
             assert not other & {array for _, array in once}
 
 
 def test_the_inputs_do_not_depend_on_which_tests_are_selected(launches_by_assignment):
     """One test of a suite alone gets what it gets among all the others."""
     found = launches_by_assignment["mpi_sgd"]
-    everything = {each for launch in found for each in telling_arrays(launch.calls("mpi_sgd"))}
+    everything = {each for launch in found for each in telling_arrays(calls_of("mpi_sgd", launch))}
     alone = launches("mpi_sgd", ("-k", "test_calls_do_not_block"))
-    some = {each for launch in alone for each in telling_arrays(launch.calls("mpi_sgd"))}
+    some = {each for launch in alone for each in telling_arrays(calls_of("mpi_sgd", launch))}
     assert some
     assert some < everything
 
