@@ -4,6 +4,7 @@ The keys and their types are those of a msgspec Struct. msgspec stops at the fir
 value is converted by itself; the description of its type says what was expected.
 """
 
+import functools
 import json
 import re
 import tomllib
@@ -36,11 +37,16 @@ def read(file: Path, kind: type[Kind], cross_check: Callable[[Table], Iterable[s
     table it is given, a value that is wrong by itself is None. Raises GraderError with a sentence
     for each mistake.
     """
-    data = _parsed(file)
-    mistakes: list[str] = []
-    right = _right_table(data, kind, "", mistakes)
-    mistakes += cross_check(right)
-    if mistakes:
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MAX_NUM_BYTES + 1)
+    except OSError as error:
+        raise GraderError(f"{file}: cannot be read: {error.strerror}") from None
+    try:
+        data, right, mistakes = _checked(content, kind)
+    except GraderError as error:
+        raise GraderError(f"{file}: {error}") from None
+    if mistakes := [*mistakes, *cross_check(right)]:
         raise GraderError(*(f"{file}: {mistake}" for mistake in mistakes))
     return msgspec.convert(data, kind)
 
@@ -73,33 +79,38 @@ def found_text(value: object) -> str:
     return text if len(text) <= _MAX_FOUND_CHARS else f"{text[:_MAX_FOUND_CHARS]}..."
 
 
-def _parsed(file: Path) -> Table:
+# A grading reads the same files ten times.
+@functools.lru_cache(64)
+def _checked(content: bytes, kind: type[msgspec.Struct]) -> tuple[Table, Table, Sequence[str]]:
+    """Return the table, its right values, and a sentence for each other one."""
+    data = _parsed(content)
+    mistakes: list[str] = []
+    return data, _right_table(data, kind, "", mistakes), mistakes
+
+
+def _parsed(content: bytes) -> Table:
+    if len(content) > MAX_NUM_BYTES:
+        raise GraderError(f"has more than the {MAX_NUM_BYTES} bytes that are read")
+    for number, line in enumerate(content.splitlines(), 1):
+        if len(line) > MAX_LINE_NUM_BYTES:
+            raise GraderError(
+                f"line {number} has {len(line)} bytes; expected at most {MAX_LINE_NUM_BYTES}: "
+                "write a long list over several lines"
+            )
     try:
-        with file.open("rb") as stream:
-            content = stream.read(MAX_NUM_BYTES + 1)
-        if len(content) > MAX_NUM_BYTES:
-            raise GraderError(f"{file}: has more than the {MAX_NUM_BYTES} bytes that are read")
-        for number, line in enumerate(content.splitlines(), 1):
-            if len(line) > MAX_LINE_NUM_BYTES:
-                raise GraderError(
-                    f"{file}: line {number} has {len(line)} bytes; expected at most "
-                    f"{MAX_LINE_NUM_BYTES}: write a long list over several lines"
-                )
         return tomllib.loads(content.decode(), parse_float=Decimal)
-    except OSError as error:
-        raise GraderError(f"{file}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
         wrong = content[error.start]
         raise GraderError(
-            f"{file}: expected text in UTF-8; found the byte 0x{wrong:02x} in line {number}"
+            f"expected text in UTF-8; found the byte 0x{wrong:02x} in line {number}"
         ) from None
     except RecursionError:
-        raise GraderError(f"{file}: lists or tables nest too deep to be read") from None
+        raise GraderError("lists or tables nest too deep to be read") from None
     except InvalidOperation:
-        raise GraderError(f"{file}: a number has an exponent beyond all bounds") from None
+        raise GraderError("a number has an exponent beyond all bounds") from None
     except ValueError as error:  # its words end with line and column
-        raise GraderError(f"{file}: is not TOML: {error}") from None
+        raise GraderError(f"is not TOML: {error}") from None
 
 
 def _right_table(table: Table, kind: type[msgspec.Struct], path: str, mistakes: list[str]) -> Table:

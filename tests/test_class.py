@@ -197,6 +197,7 @@ def wait_for_more(work, number, process):
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_what_is_forgotten_does_not_come_back(course, work):
     """Not in the gradebook, not among the gradings, and not at the next time."""
     grade(*arguments(course), cwd=work, code=3)
@@ -305,6 +306,7 @@ def kill_workers(folder: str) -> int:
     return killed
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not one_node_slurm.is_there(), reason="Slurm is not installed, or we are no root"
 )

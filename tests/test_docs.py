@@ -49,7 +49,15 @@ def test_every_block_of_commands_is_run_or_says_why_not(page):
             )
 
 
-@pytest.mark.parametrize("page", ["authoring.md", "platforms.md", "student.md", "trace.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param("authoring.md", marks=pytest.mark.slow),
+        "platforms.md",
+        "student.md",
+        "trace.md",
+    ],
+)
 def test_commands_do_what_their_page_says(page, tmp_path):
     """One after the other, in an empty folder outside of this repository."""
     found = steps(DOCS / page)

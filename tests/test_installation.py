@@ -149,6 +149,7 @@ def test_the_wheel_holds_the_engine_and_nothing_else(wheels):
     assert len([name for name in names if re.search(r"trace/interposer-[0-9a-f]+\.so$", name)]) == 1
 
 
+@pytest.mark.slow
 def test_a_student_installs_what_the_course_grades_by(student):
     """The same engine and the same lock, without torch, and the students' edition of the course."""
     told = student.grade("--version").stdout

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from grader.judge.reductions import reduction_communicators
-from grader.trace.calls import Calls, Trace
+from grader.trace.calls import Calls, Mask, Trace
 
 _PICKLING = {
     "Send": "send",
@@ -36,8 +36,9 @@ def name_lower_case(trace: Trace) -> Trace:
     handing_out = {
         (call.file, call.line)
         for seen, communicators in zip(trace.ranks, own, strict=True)
-        for call in _of_communicators(seen.calls, communicators)
-        if call.function == "Bcast"
+        for call in seen.calls.where(
+            _is_on(seen.calls, communicators) & seen.calls.function_is("Bcast".__eq__)
+        )
     }
     ranks = tuple(
         replace(seen, calls=_named(seen.calls, communicators, handing_out))
@@ -54,12 +55,12 @@ def _named(
         f"comm.{name}": is_pickled & calls.function_is(function.__eq__)
         for function, name in _PICKLING.items()
     }
-    own = _of_communicators(calls, own_communicators)
-    is_own = np.isin(calls.column("communicator"), [*own_communicators])
-    is_handed_out = is_own.copy()
-    is_handed_out[is_own] = [(call.file, call.line) in handing_out for call in own]
-    return calls.made_by(names | {"comm.reduce": is_own, "comm.allreduce": is_handed_out})
+    is_own = _is_on(calls, own_communicators)
+    hands_out = np.zeros(len(calls), np.bool_)
+    for file, line in handing_out:
+        hands_out |= calls.is_at(file, line)
+    return calls.made_by(names | {"comm.reduce": is_own, "comm.allreduce": is_own & hands_out})
 
 
-def _of_communicators(calls: Calls, communicators: Collection[int]) -> Calls:
-    return calls.where(np.isin(calls.column("communicator"), [*communicators]))
+def _is_on(calls: Calls, communicators: Collection[int]) -> Mask:
+    return np.isin(calls.column("communicator"), [*communicators])

@@ -7,7 +7,9 @@ from pages import ROOT, problems, steps
 from this_checkout import IMAGE, STUDENT_IMAGE
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/instructor.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", pytest.param("docs/instructor.md", marks=pytest.mark.slow)]
+)
 def test_commands_do_what_their_page_says(page, tmp_path):
     """In a folder that holds what a checkout does, without writing into the checkout itself."""
     try:

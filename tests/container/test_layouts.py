@@ -10,7 +10,7 @@ from red_team import images
 from this_checkout import GRADE, ROOT
 
 LIMIT_S = 3000
-QUICK = LAYOUTS[3::8]
+QUICK = LAYOUTS[3::16]
 """Those of each push."""
 
 

@@ -262,6 +262,7 @@ class Machine:
         return self.platform.ring_is_right(self.result())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("submission", "score", "told", "mounted"),
     [
@@ -359,6 +360,7 @@ def test_what_cannot_be_copied_is_no_zero(on, tmp_path, platform):
         assert machine.result() == ""
 
 
+@pytest.mark.slow
 @each_platform
 def test_a_mount_where_the_copy_would_be_keeps_its_files(on, tmp_path, platform):
     """What lies there is somebody's, so that nothing is removed and nothing graded."""

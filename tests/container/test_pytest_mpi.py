@@ -48,9 +48,11 @@ def outcomes(image: str, submission: str, entrypoint: str, *command: str) -> lis
     ("submission", "image", "suite"),
     [
         pytest.param("right", IMAGE, f"/opt/course/{SUITE}", id="grade, right"),
-        pytest.param("wrong", IMAGE, f"/opt/course/{SUITE}", id="grade, wrong"),
+        pytest.param(
+            "wrong", IMAGE, f"/opt/course/{SUITE}", id="grade, wrong", marks=pytest.mark.slow
+        ),
         pytest.param("wrong", STUDENT_IMAGE, f"/opt/course/{SUITE}", id="grade-student, wrong"),
-        pytest.param("wrong", IMAGE, SUITE, id="checkout, wrong"),
+        pytest.param("wrong", IMAGE, SUITE, id="checkout, wrong", marks=pytest.mark.slow),
     ],
 )
 def test_pytest_mpi_has_the_verdicts_of_an_open_session(submission, image, suite):

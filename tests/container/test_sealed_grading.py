@@ -20,6 +20,11 @@ from this_checkout import GRADE, IMAGE, ROOT, STUDENT_IMAGE
 from grader.container.engine import CLIENT_LABEL, name_of_client
 
 ASSIGNMENTS = sorted(file.parent.name for file in ROOT.glob("tests/suites/*/assignment.toml"))
+QUICK = ("mpi_sgd", "psgd_hogwild")
+each_assignment = pytest.mark.parametrize(
+    "assignment",
+    [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in ASSIGNMENTS],
+)
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
 LIMIT_S = 900
@@ -70,7 +75,7 @@ def without_measured(value):
     return value
 
 
-@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@each_assignment
 def test_plain_docker_run_gives_the_reference_full_marks(engine, assignment):
     """`docker run --rm -v "$PWD:/submission:ro" grade` prints the report and exits 0."""
     done = docker_run(ROOT / "reference" / assignment)
@@ -79,7 +84,7 @@ def test_plain_docker_run_gives_the_reference_full_marks(engine, assignment):
     assert "full marks" in done.stdout
 
 
-@pytest.mark.parametrize("assignment", ASSIGNMENTS)
+@each_assignment
 def test_grade_run_gives_the_template_nothing(engine, assignment):
     """No scored part of what a student starts from is worth a point in sealed grading."""
     done = grade("run", ROOT / "student_template" / assignment, "--json", "-")

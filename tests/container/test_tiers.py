@@ -156,6 +156,7 @@ def test_the_ranks_container_holds_nothing_of_the_judge(engine, tmp_path):
     assert f"folders {folders}, of the judge []" in part["message"]
 
 
+@pytest.mark.slow
 def test_the_ranks_image_holds_two_folders_of_ours(engine):
     """The zygote and the ranks' own code, and the name of no suite, reference or judge."""
     container = engine.containers.create(RANKS_IMAGE)
@@ -182,6 +183,7 @@ def ringallreduce(send, recv, comm, op):
 """
 
 
+@pytest.mark.slow
 def test_a_killed_container_of_the_ranks_costs_nothing(engine, tmp_path):
     """The test in progress is tried again, in two fresh containers; nothing of the old stays."""
     (tmp_path / "my_ring_allreduce.py").write_text(HANGING_RING)
@@ -195,6 +197,7 @@ def test_a_killed_container_of_the_ranks_costs_nothing(engine, tmp_path):
     wait_for(lambda: not of_client(engine, client))
 
 
+@pytest.mark.slow
 def test_a_test_in_which_the_ranks_container_is_killed_twice_is_no_zero(engine, tmp_path):
     """The grader has failed (exit 3, no score)."""
     (tmp_path / "my_ring_allreduce.py").write_text(HANGING_RING)
@@ -221,6 +224,7 @@ def test_both_containers_end_with_their_client(engine, tmp_path):
     wait_for(lambda: not of_client(engine, client))
 
 
+@pytest.mark.slow
 def test_podman_gives_the_verdict_of_docker(engine, podman):
     """In two containers, and with nothing left."""
     clients = [start(DEADLOCK, *RING, *TWO, "--engine", each) for each in ("docker", podman)]

@@ -1,5 +1,6 @@
 """The digests of what graded: whatever decides a mark changes one, and nothing else does."""
 
+import contextlib
 import re
 import shutil
 
@@ -12,33 +13,55 @@ from grader.courses import bundled
 SUPPORT = [(each.name, file) for each in bundled().assignments() for file in each.support]
 
 
-@pytest.fixture
-def root(tmp_path, monkeypatch):
-    """Return a copy of all that is installed, which is what the digests are made of from now on."""
-    root = bundled().root
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    """Return a copy of all that is installed, which the digests are made of; leave it as it is."""
+    root, copy = bundled().root, tmp_path_factory.mktemp("installed")
     for folder in ("grader", "tests/suites", "student_template", "reference"):
         shutil.copytree(
-            root / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.so")
+            root / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__", "*.so")
         )
-    shutil.copy(root / "course.toml", tmp_path)
-    monkeypatch.setattr(versions, "_PACKAGE", tmp_path / "grader")
-    monkeypatch.setattr(assignment, "SHARED_SUPPORT", tmp_path / "grader/support")
-    return tmp_path
+    shutil.copy(root / "course.toml", copy)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assignment, "SHARED_SUPPORT", copy / "grader/support")
+        yield copy
+
+
+@contextlib.contextmanager
+def holding(contents):
+    """Have files hold something else for a while."""
+    before = {path: path.read_bytes() for path in contents if path.exists()}
+    try:
+        for path, content in contents.items():
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+        yield
+    finally:
+        for path in contents:
+            if path in before:
+                path.write_bytes(before[path])
+            else:
+                path.unlink()
 
 
 def digests(root):
     """Return those of engine and course."""
-    found = versions.versions(Course.read(root))
-    return found.engine_digest, found.course_digest
+    return versions.engine_digest(root / "grader"), Course.read(root).digest()
+
+
+def digests_holding(root, contents):
+    with holding(contents):
+        return digests(root)
 
 
 @pytest.mark.parametrize(("name", "file"), SUPPORT)
 def test_each_file_that_ranks_are_given_is_in_the_courses_digest(root, name, file):
     """Support files run in the ranks: one that is changed may change every mark."""
-    _, before = digests(root)
-    path = Course.read(root).load(name).support_paths()[file]
-    path.write_bytes(path.read_bytes() + b"\n# changed\n")
-    assert digests(root)[1] != before
+    course = Course.read(root)
+    before = course.digest()
+    path = course.load(name).support_paths()[file]
+    with holding({path: path.read_bytes() + b"\n# changed\n"}):
+        assert course.digest() != before
 
 
 @pytest.mark.parametrize(
@@ -57,40 +80,38 @@ def test_sources_and_suites_are_in_a_digest_each(root, file, is_engine):
     """Of any kind: a suite may come with data of its own. A course does not change the engine."""
     before = digests(root)
     path = root / file
-    path.write_bytes((path.read_bytes() if path.exists() else b"") + b"\n")
-    after = digests(root)
+    after = digests_holding(root, {path: (path.read_bytes() if path.exists() else b"") + b"\n"})
     assert (after[0] != before[0], after[1] != before[1]) == (is_engine, not is_engine)
 
 
 def test_a_support_file_is_known_by_its_name(root):
     """Two that change places are two changed files."""
-    before = digests(root)
     one, other = (root / "student_template/mpi_sgd" / name for name in ("utils.py", "collect.py"))
-    one_text, other_text = one.read_bytes(), other.read_bytes()
-    one.write_bytes(other_text)
-    other.write_bytes(one_text)
-    assert digests(root) != before
+    exchanged = {one: other.read_bytes(), other: one.read_bytes()}
+    assert digests_holding(root, exchanged) != digests(root)
 
 
 def test_what_decides_no_mark_is_in_no_digest(root):
     """The image without solutions has the digests of a checkout, if it has all tests."""
     before = digests(root)
-    shutil.rmtree(root / "reference")
-    (root / "student_template/mpi_sgd/my_ring_allreduce.py").write_text("")
-    for folder in ("grader", "tests/suites/mpi_sgd"):
-        (root / folder / "__pycache__").mkdir()
-        (root / folder / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"")
-        (root / folder / ".cache").mkdir()
-        (root / folder / ".cache" / "a.json").write_bytes(b"")
-    (root / "grader/trace/interposer.so").write_bytes(b"")
-    assert digests(root) == before
+    made = {
+        root / folder / name: b""
+        for folder in ("grader", "tests/suites/mpi_sgd")
+        for name in ("__pycache__/a.cpython-311.pyc", ".cache/a.json")
+    }
+    made[root / "student_template/mpi_sgd/my_ring_allreduce.py"] = b""
+    made[root / "grader/trace/interposer.so"] = b""
+    (root / "reference").rename(root / "away")
+    try:
+        assert digests_holding(root, made) == before
+    finally:
+        (root / "away").rename(root / "reference")
 
 
 def test_a_broken_assignment_has_a_digest_as_well(root):
     """Nobody is graded by it, and the others are graded all the same."""
-    before = digests(root)
-    (root / "tests/suites/vgg_ddp/assignment.toml").write_text("title = ")
-    assert digests(root) != before
+    broken = {root / "tests/suites/vgg_ddp/assignment.toml": b"title = "}
+    assert digests_holding(root, broken) != digests(root)
 
 
 def test_course_and_interpreter_are_named(root):

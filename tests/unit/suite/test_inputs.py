@@ -76,7 +76,7 @@ class Put:
 
 
 @pytest.fixture(scope="module")
-def launches_after_right_answers() -> list[Put]:
+def launches_after_right_answers(ranks) -> list[Put]:
     """Launches that hurt messages: which ones, only the messages of a right answer tell."""
     put = []
 
@@ -91,7 +91,7 @@ def launches_after_right_answers() -> list[Put]:
         pipeline.grade(
             bundled().references / "mpi_sgd",
             assignment="mpi_sgd",
-            settings=Settings(secret=SECRET),
+            settings=Settings(secret=SECRET, launch=ranks.launcher("mpi_sgd")),
         )
     return put
 

@@ -293,7 +293,10 @@ def processes_of(folder: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("submission", "fails"), [(REFERENCE, ""), (CHANGES_SEND, "_unchanged")])
+@pytest.mark.parametrize(
+    ("submission", "fails"),
+    [pytest.param(REFERENCE, "", marks=pytest.mark.slow), (CHANGES_SEND, "_unchanged")],
+)
 def test_pytest_mpi_by_hand_has_the_verdicts_of_an_open_session(submission, fails):
     """With no `grade` around it: mpirun starts pytest, and nothing is left behind."""
     suite = "tests/suites/mpi_sgd/test_ring_allreduce.py"

@@ -71,6 +71,7 @@ def test_the_interposer_needs_no_mpi_library(interposer):
     assert not any("mpi" in name for name in needed)
 
 
+@pytest.mark.slow
 def test_an_interposer_that_checks_itself(monkeypatch, tmp_path):
     """It needs the sanitizer, which has to be loaded first; without gcc there is none."""
     target = tmp_path / "sanitized.so"
