@@ -63,6 +63,8 @@ def _of_class(name, value):
         return found | {f"{name}.{member.name}": repr(member.value) for member in value}
     if dataclasses.is_dataclass(value):
         for field in dataclasses.fields(value):
+            if field.name.startswith("_"):
+                continue
             default = _default(field.default, dataclasses.MISSING)
             found[f"{name}.{field.name}"] = f"{_text(field.type)}{default}"
     for attribute, member in inspect.getmembers(value):
