@@ -89,10 +89,13 @@ test: setup check site
 	--junitxml=build/tests.xml
 
 # Whatever recordings say: ranks are started for all labels, then all are judged from what was seen.
+# Of the slow tests it leaves to `make acceptance` every attack, weakened judge and label in the container.
 nightly: setup check image
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m "slow or not slow" --live \
 	--junitxml=build/nightly.xml tests/test_submissions.py tests/test_assignments.py
 	$(BIN)/python -m pytest -n 4 --dist worksteal --junitxml=build/tests.xml
+	$(BIN)/python -m pytest -n 2 -m slow --junitxml=build/slow.xml $(addprefix \
+	--ignore=tests/container/test_,hostile.py weakened.py sealed_labels.py)
 
 # Which lines and branches of the judge's side the tests of its modules run.
 coverage: setup .venv/.ready-to-develop
