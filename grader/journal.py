@@ -10,7 +10,6 @@ import json
 import math
 import secrets
 import struct
-import threading
 from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
@@ -124,8 +123,6 @@ class Journal:
         self._write = write
         self._on_finished = on_finished
         self._on_started = on_started
-        self._lock = threading.Lock()
-        """The judge says what it does, and who observes ahead of it does as well."""
 
     def started(self, step: Step) -> None:
         """Say that a test is in progress."""
@@ -168,8 +165,7 @@ class Journal:
         line = self._line(told)
         if len(line) > MAX_LINE_NUM_BYTES and isinstance(told, Finished):
             line = self._line(_shortened(told))
-        with self._lock:
-            self._write(line)
+        self._write(line)
 
     def _line(self, told: Told) -> str:
         name = next(name for name, kind in _KINDS.items() if isinstance(told, kind))

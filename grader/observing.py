@@ -8,7 +8,6 @@ from grader.judge.explanation import explain
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import filling
-from grader.runner.ahead import Ahead
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.runner.machine import check_machine
@@ -53,16 +52,10 @@ class LiveObserver:
         self._uids = run_uids()
         self._server: ForkServer | None = None
         self._stack = ExitStack()
-        self._ahead = Ahead(self.observe, self._abandon)
-        found, observe = settings.recorded, self._ahead.observe
-        self.observe_or_find = telling(
-            observe if found is None else filling(found, observe), settings.on_observed
-        )
+        found = settings.recorded
+        observe = self.observe if found is None else filling(found, self.observe)
+        self.observe_or_find = telling(observe, settings.on_observed)
         """Returns what is recorded of a plan, else puts it to ranks; tells whoever listens."""
-        # Which launches come, and whether they are recorded, is not known of a part of the tests.
-        is_known = found is None and settings.selection.is_whole
-        self.expect = self._ahead.expect if is_known and not settings.selection.fail_fast else None
-        """Is told of plans that will come, which are observed while the judge does other things."""
 
     def begin(self) -> ForkServer:
         """Start the fork server, if it is not there yet. Raises GraderError where none can be."""
@@ -82,10 +75,6 @@ class LiveObserver:
         beat("judging")
         return observed
 
-    def _abandon(self) -> None:
-        if self._server is not None:
-            self._server.abandon()
-
     def __enter__(self) -> "LiveObserver":
         return self
 
@@ -95,6 +84,5 @@ class LiveObserver:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the server, and before it what nobody has asked for."""
-        self._ahead.stop()
+        """End the server."""
         self._stack.__exit__(kind, error, trace)

@@ -1,7 +1,7 @@
 """Grades one part: by its visible tests, on our version of one below it, by its hidden tests."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -12,11 +12,10 @@ from grader.model import PartResult, TestResult, Verdict
 from grader.placement.recognition import missing_text, unused_text
 from grader.placement.table import Placement
 from grader.points import total, written
-from grader.recording.launch_plan import LaunchPlan, Limits
+from grader.recording.launch_plan import Limits
 from grader.settings import Settings
 from grader.submission import Submission
 from grader.suite.part_context import Launcher, PartContext
-from grader.suite.planning import plans_of
 from grader.suite.session import SuiteResult, grade_suite
 
 _PART_CASES = 90
@@ -31,8 +30,6 @@ class GradingTask:
     placement: Placement
     settings: Settings
     launch: Launcher
-    expect: Callable[[Iterable[LaunchPlan]], None] | None = None
-    """Is told of launches that will come; None where nobody wants to know."""
 
     @property
     def submission(self) -> Submission:
@@ -58,26 +55,12 @@ class PartOutcome:
     """Of its suite, also those that were not to be run."""
 
 
-def plan_part(task: GradingTask, part: Part) -> Mapping[str, LaunchPlan]:
-    """Tell of the launches that the visible tests of a part will ask for; return their plans."""
-    if task.expect is None or _missing(task, part):
-        return {}
-    plans = plans_of(task.assignment.folder / part.suite, _context(task, part))
-    task.expect(plans.values())
-    return plans
-
-
-def grade_part(
-    task: GradingTask,
-    part: Part,
-    earlier: Mapping[str, PartOutcome],
-    planned: Mapping[str, LaunchPlan],
-) -> PartOutcome:
+def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]) -> PartOutcome:
     """Grade one part by its visible tests; again on our version of a part below that has failed.
 
-    earlier: the parts that have been graded already. planned: what plan_part has returned.
+    earlier: the parts that have been graded already.
     """
-    graded = _grade_once(task, part, planned=planned)
+    graded = _grade_once(task, part)
     lost_points = graded.result.verdict not in (
         Verdict.ACCEPTED,
         Verdict.NOT_ATTEMPTED,
@@ -95,17 +78,19 @@ def grade_part(
 
 
 def _grade_once(
-    task: GradingTask,
-    part: Part,
-    stand_in: Mapping[str, bytes] | None = None,
-    planned: Mapping[str, LaunchPlan] | None = None,
+    task: GradingTask, part: Part, stand_in: Mapping[str, bytes] | None = None
 ) -> PartOutcome:
     """Grade one part by its visible tests, once.
 
-    stand_in: our version of the part it builds on. planned: launches whose plans are made already.
+    stand_in: our version of the part it builds on.
     """
     placement, assignment, settings = task.placement, task.assignment, task.settings
-    if missing := _missing(task, part):
+    missing = [
+        file
+        for file in part.files
+        if file not in placement.chosen and file not in (part.stand_in or {})
+    ]
+    if missing:
         return PartOutcome(
             PartResult(
                 name=part.name,
@@ -117,8 +102,25 @@ def _grade_once(
                 tests=(),
             )
         )
+    files = placement.sources_of(part)
     started_s = time.monotonic()
-    context = replace(_context(task, part, stand_in), planned=planned or {})
+    context = PartContext(
+        assignment=assignment.name,
+        part=part.name,
+        entry=part.entry,
+        backend=part.backend,
+        probes=assignment.probe_sources(),
+        limits=limits_of(part),
+        folders=placement.folders_of(part),
+        windows=part.windows,
+        submission={**files, **(stand_in or {})},
+        own_sources={path: data for path, data in files.items() if path not in (stand_in or {})},
+        support={file: path.read_bytes() for file, path in assignment.support_paths().items()},
+        launch=task.launch,
+        settings=settings,
+        own_part_replaced=part.builds_on if stand_in else None,
+        feedback=part.feedback,
+    )
     found, problem = _found(assignment.folder / part.suite, context, part.points)
     result = _part_result(
         part, found.tests, found.num_launches, time.monotonic() - started_s, problem
@@ -137,36 +139,6 @@ def _grade_once(
         context,
         found.has_ended or bool(problem),
         found.test_names,
-    )
-
-
-def _missing(task: GradingTask, part: Part) -> list[str]:
-    """Return the files that a part needs and that were not handed in."""
-    there = task.placement.chosen.keys() | (part.stand_in or {}).keys()
-    return [file for file in part.files if file not in there]
-
-
-def _context(
-    task: GradingTask, part: Part, stand_in: Mapping[str, bytes] | None = None
-) -> PartContext:
-    assignment, placement = task.assignment, task.placement
-    files = placement.sources_of(part)
-    return PartContext(
-        assignment=assignment.name,
-        part=part.name,
-        entry=part.entry,
-        backend=part.backend,
-        probes=assignment.probe_sources(),
-        limits=limits_of(part),
-        folders=placement.folders_of(part),
-        windows=part.windows,
-        submission={**files, **(stand_in or {})},
-        own_sources={path: data for path, data in files.items() if path not in (stand_in or {})},
-        support={file: path.read_bytes() for file, path in assignment.support_paths().items()},
-        launch=task.launch,
-        settings=task.settings,
-        own_part_replaced=part.builds_on if stand_in else None,
-        feedback=part.feedback,
     )
 
 

@@ -12,14 +12,7 @@ from grader.intake import process as intake
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, Verdict
 from grader.observing import LiveObserver, explaining
-from grader.parts import (
-    GradingTask,
-    PartOutcome,
-    grade_part,
-    plan_part,
-    whole_limit_s,
-    with_hidden_tests,
-)
+from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
 from grader.placement.recognition import full_name, recognise, require_likely
 from grader.placement.table import place
 from grader.points import NOT_ALL_TESTS, total, written
@@ -82,8 +75,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
     with LiveObserver(assignment.needs, settings) as observer:
         if settings.recorded is None:
             observer.begin()
-        launch = explaining(observer.observe_or_find)
-        task = GradingTask(placement, settings, launch, observer.expect)
+        task = GradingTask(placement, settings, explaining(observer.observe_or_find))
         notes = _selftest_notes(task, explaining(observer.observe)) if settings.sealed else ()
         settings = replace(settings, notes=(*settings.notes, *notes))
         return _grade_all(replace(task, settings=settings))
@@ -121,19 +113,15 @@ def _grade_all(task: GradingTask) -> Report:
         )
     settings.journal.limit_whole(whole_limit_s(selected))
     graded: dict[str, PartOutcome] = {}
-    planned = plan_part(task, selected[0]) if selected else {}
     for number, part in enumerate(selected, 1):
-        # What comes next is planned while ranks are busy, and observed while this part is judged.
-        next_planned = plan_part(task, selected[number]) if number < len(selected) else {}
         settings.progress(f"{part.name}: starting")
         progress = PartProgress(part.name, number, len(selected), started_s, settings.progress)
         telling = replace(task, settings=replace(settings, on_position=progress.show))
         graded[part.name] = (
             _not_graded(part)
             if settings.selection.fail_fast and any(map(_lost_points, graded.values()))
-            else grade_part(telling, part, graded, planned)
+            else grade_part(telling, part, graded)
         )
-        planned = next_planned
     _require_known_tests(graded, settings.selection)
     # What the hidden tests take is not told. They come after all the others, so that no visible
     # output can repeat what a submission has seen in them.

@@ -40,7 +40,7 @@ def versions(course: Course) -> Versions:
 
 @functools.cache
 def _own_digest() -> str:
-    """Return the digest of the engine that grades here, which has been read already."""
+    """Return the digest of the engine that grades here: what changes later does not grade here."""
     return engine_digest()
 
 

@@ -56,9 +56,7 @@ def live_view(options: argparse.Namespace, *, verbose: bool = False) -> Live:
 def say(line: str, end: str = "\n") -> None:
     """Say something beside the report; what nobody can be told is not worth failing for."""
     with contextlib.suppress(OSError):
-        # At once: print writes the end on its own, and another thread may come between.
-        sys.stderr.write(line + end)
-        sys.stderr.flush()
+        print(line, end=end, file=sys.stderr, flush=True)
 
 
 def say_visibly(line: str) -> None:

@@ -56,9 +56,7 @@ def _named(
         for function, name in _PICKLING.items()
     }
     is_own = _is_on(calls, own_communicators)
-    hands_out = np.zeros(len(calls), np.bool_)
-    for file, line in handing_out:
-        hands_out |= calls.is_at(file, line)
+    hands_out = calls.is_at(handing_out)
     return calls.made_by(names | {"comm.reduce": is_own, "comm.allreduce": is_own & hands_out})
 
 

@@ -39,10 +39,6 @@ class RunLost(LaunchError):
     """What starts, watches and ends the ranks was itself ended: nothing is known of the run."""
 
 
-class RunUnwanted(GraderError):
-    """Nobody waits for what was being observed any more."""
-
-
 class ForkServer:
     """Starts and ends runs, one at a time. Use as a context manager.
 
@@ -68,7 +64,6 @@ class ForkServer:
         self._census: Mapping[str, Any] = {}
         self._carried_num_bytes: int | None = None
         self._log = ""
-        self._is_unwanted = False
         self._mark = secrets.token_hex(16)
 
     def __enter__(self) -> "ForkServer":
@@ -97,16 +92,11 @@ class ForkServer:
 
         Raises GraderError when the zygote cannot be started or has died.
         """
-        self._is_unwanted = False
         self._get_ready()
         self._mpirun_status, self._rank_statuses, self._left = None, {}, -1
         self._excess, self._denied_s = None, 0.0
         environment = {**order["environment"], _MARK: self._mark}
         self._say({"run": {**order, "environment": environment}})
-
-    def abandon(self) -> None:
-        """Have the run end with RunUnwanted in the thread that watches it; call it in another."""
-        self._is_unwanted = True
 
     def ended(self) -> int | None:
         """Return the exit status of mpirun, or of the last rank where there is none; else None.
@@ -237,11 +227,8 @@ class ForkServer:
     def _listen(self, patience_s: float, until: str = "") -> bool:
         """Take note of what the zygote says; return whether it has said `until`.
 
-        Raises LaunchError when it has died, RunUnwanted once where the run was abandoned.
+        Raises LaunchError when it has died.
         """
-        if self._is_unwanted:
-            self._is_unwanted = False
-            raise RunUnwanted("nobody waits for this run any more")
         if self._zygote is None:
             return False
         out = self._zygote.stdout

@@ -76,7 +76,7 @@ class JudgeMode(SuiteMode):
             return never_run(cases, ranks, why)
         if late := self._time.out_of_time():
             return make_launch(cases, [late] * len(cases), ranks)
-        plan = context.planned.get(repr(asked)) or plan_of(context, asked)
+        plan = plan_of(context, asked)
         answers = Answers(
             cases,
             plan.cases,

@@ -92,9 +92,9 @@ class Launch:
     def holding(self, check: Callable[[Any, Outcome], object]) -> list[tuple[Any, Outcome]]:
         """Return the cases with outcomes for which the check holds; those of rules.
 
-        check: raises WrongAnswer or RunFailed when an answer is not right, and depends on nothing
-        but its arguments. Cases without an outcome are left out. Raises RunFailed where the grader
-        itself has failed.
+        check: hashable, and depends on its arguments alone; raises WrongAnswer or RunFailed when an
+        answer is not right. Cases without an outcome are left out. Raises RunFailed where the
+        grader itself has failed.
         """
         return [
             (self.cases[index], answer)

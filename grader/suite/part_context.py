@@ -70,5 +70,3 @@ class PartContext:
     """How much students are told of its tests."""
     has_ended: bool = False
     """Start no ranks: the part has ended in another suite."""
-    planned: Mapping[str, LaunchPlan] = field(default_factory=dict)
-    """Plans that have been made already, by what `repr` says of each `run`."""

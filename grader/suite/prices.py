@@ -1,5 +1,7 @@
 """What each test of a suite asks and pays, without running it."""
 
+import contextlib
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,8 +50,10 @@ def prices(suite: Path) -> tuple[Price, ...]:
     Raises GraderError when pytest cannot collect the suite, or a test has no points.
     """
     collected, unreadable = _Collected(), Unreadable(suite)
-    code, said = run_pytest(suite, collected, unreadable, options=["--collect-only"])
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        code, said = run_pytest(suite, collected, unreadable, options=["--collect-only"])
     if code != pytest.ExitCode.OK:
-        reason = unreadable.why(code, said)
+        reason = unreadable.why(code, said + errors.getvalue())
         raise GraderError(f"the suite {suite.name} could not be read: {reason}")
     return tuple(collected.prices.values())

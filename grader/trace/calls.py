@@ -167,12 +167,12 @@ class Calls(Sequence[Call]):
         accepted = np.array([bool(accepts(name)) for name in self._names], np.bool_)
         return np.take(accepted, self._records.column("function"))
 
-    def is_at(self, file: str, line: int) -> Mask:
-        """Return which calls are made by this line of this file."""
-        numbers = [number for number, name in enumerate(self._names) if name == file]
-        of_file = np.isin(self._records.column("file"), numbers)
-        is_there: Mask = of_file & (self.column("line") == line)
-        return is_there
+    def is_at(self, places: Iterable[tuple[str, int]]) -> Mask:
+        """Return which calls are made by one of these lines, each a file and a number."""
+        numbers = {name: number for number, name in enumerate(self._names)}
+        wanted = [(numbers[file] << 32) + line for file, line in places if file in numbers]
+        found = (self._records.column("file").astype("<i8") << 32) + self.column("line")
+        return np.isin(found, wanted)
 
     def functions(self) -> set[str]:
         """Return the names of all functions that are called."""

@@ -35,17 +35,6 @@ def interrupt_waits(period_s: float = TICK_S) -> None:
     nothing.
     """
     if threading.current_thread() is threading.main_thread():
-        _take_signal()
+        # One that does nothing: what is ignored by name interrupts nothing.
+        signal.signal(signal.SIGALRM, lambda *_: None)
         signal.setitimer(signal.ITIMER_REAL, period_s, period_s)
-
-
-def interrupt(thread: threading.Thread) -> None:
-    """End what another thread waits for in the kernel; only the main thread may ask for it."""
-    if threading.current_thread() is threading.main_thread() and thread.ident is not None:
-        _take_signal()
-        signal.pthread_kill(thread.ident, signal.SIGALRM)
-
-
-def _take_signal() -> None:
-    # One that does nothing: what is ignored by name interrupts nothing.
-    signal.signal(signal.SIGALRM, lambda *_: None)
