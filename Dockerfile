@@ -1,5 +1,4 @@
-# Four images: `grade` for the course, `grade-student` without solutions and hidden tests,
-# `grade-ranks`, where submitted code runs when the judge has a container of its own, and
+# Three images: `grade` for the course, `grade-student` without solutions and hidden tests, and
 # `grade-engine`, without any course, from which `grade build` makes the images of other courses.
 # Build with `make image`.
 
@@ -114,16 +113,6 @@ LABEL org.opencontainers.image.title="grader" \
     org.opencontainers.image.description="Marks distributed machine-learning assignments" \
     org.opencontainers.image.licenses="MIT" \
     grader.engine-digest="${ENGINE_DIGEST}"
-
-FROM runtime AS grade-ranks
-# Of the grader nothing but what the ranks themselves run.
-COPY grader/zygote /opt/ranks/zygote
-COPY grader/rank /opt/ranks/rank
-RUN python3 -m compileall -q --invalidation-mode unchecked-hash /opt/ranks
-WORKDIR /
-ENTRYPOINT ["tini", "-s", "--", "/opt/venv/bin/python", "-I", "-S", "/opt/ranks/zygote/__main__.py"]
-CMD ["--listen", "/ranks", "/opt/venv/lib/python3.11/site-packages", "/opt/ranks/rank"]
-LABEL grader.edition="ranks"
 
 FROM runtime AS grade-engine
 COPY --from=engine /layout /

@@ -31,7 +31,7 @@ SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.to
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
 .PHONY: setup demo test check coverage sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
-	podman-images docs site acceptance bench lock
+	docs site acceptance bench lock
 
 setup: .venv/.ready
 	@# Elsewhere `grade` itself says what needs Linux.
@@ -125,7 +125,7 @@ TEST_TAG = $(shell $(BIN)/python tests/this_checkout.py)
 image: setup wheelhouse
 	@$(ANSWERS) || { echo "no Docker client on the PATH can build and reach a daemon: install" \
 	"Docker, or start it (on most machines: sudo systemctl start docker)"; exit 1; }
-	for image in grade grade-student grade-ranks grade-engine; do \
+	for image in grade grade-student grade-engine; do \
 	$(BUILD) --target $$image --tag $$image --tag $$image:$(TEST_TAG) . || exit 1; done
 
 # The engine as students install it, with the interposer compiled: for `grade build --installation`.
@@ -150,10 +150,6 @@ wheel-by-cross-compiler:
 	@OMPI_CC=aarch64-linux-gnu-gcc _PYTHON_HOST_PLATFORM=linux-aarch64 \
 	OMPI_LDFLAGS="-L$(MPI_OF_AARCH64) -Wl,-rpath-link,$(MPI_OF_AARCH64) -Wl,--allow-shlib-undefined" \
 	$(WHEEL) && ls dist
-
-# For `grade run --engine podman`, and for the tests of it.
-podman-images: image
-	$(DOCKER) save $(foreach image,grade grade-ranks,$(image) $(image):$(TEST_TAG)) | podman load --quiet
 
 # The image is built from what this machine's pip fetches, so that its mirrors and certificates
 # serve the build as well. A machine unlike the image leaves the fetching to the build.

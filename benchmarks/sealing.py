@@ -15,8 +15,8 @@ from typing import Any
 import docker
 import docker.types
 
-from grader.container.engine import ContainerLimits
 from grader.container.hardening import hardening
+from grader.container.plan import ContainerLimits
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "reference" / "mpi_sgd"

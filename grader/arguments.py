@@ -1,7 +1,6 @@
 """The options of the command `grade`."""
 
 import argparse
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,7 +12,6 @@ PLATFORMS = ("artemis", "classroom50", "github", "gitlab", "gradescope", "prairi
 """What --export is there for; grader/report/export/formats.py has these, and the other formats."""
 
 DEFAULT_IMAGE = "grade"
-DEFAULT_RANKS_IMAGE = "grade-ranks"
 DEFAULT_ENGINE_IMAGE = "grade-engine"
 """The images of `make image`, where options name no others."""
 
@@ -24,7 +22,7 @@ def parser(
     """Return the parser of `grade`; what it finds has the command to call as `command`.
 
     commands_by_name: check, run, observe, judge, class, selftest, open, trace, study, list,
-    template, new, verify, build, export and leaderboard.
+    template, new, verify, build and export.
     print_versions: what --version does.
     """
     whole = argparse.ArgumentParser(
@@ -147,10 +145,6 @@ def parser(
     export.add_argument(
         "--show-hidden", action="store_true", help="tell all that the report has; for the course"
     )
-    ranking = commands.add_parser("leaderboard", help="rank submissions by what their ranks send")
-    ranking.add_argument("reports", metavar="REPORT", type=Path, nargs="+", help="of --full-json")
-    ranking.add_argument("--part", metavar="NAME", help="only this part")
-    ranking.add_argument("--markdown", action="store_true", help="as Markdown (default: CSV)")
     verify = commands.add_parser("verify", help="check assignments as their authors mean them")
     verify.add_argument(
         "assignments", metavar="ASSIGNMENT", nargs="*", help="default: all of the course"
@@ -194,25 +188,6 @@ def _add_container_options(command: argparse.ArgumentParser) -> None:
         "--image",
         default=DEFAULT_IMAGE,
         help=f"the image to grade in (default: {DEFAULT_IMAGE})",
-    )
-    command.add_argument(
-        "--isolation",
-        choices=("one-container", "two-containers"),
-        default="one-container",
-        help="two-containers: the judge in one, submitted code in another (default: one-container)",
-    )
-    command.add_argument(
-        "--ranks-image",
-        metavar="IMAGE",
-        default=DEFAULT_RANKS_IMAGE,
-        help="with two-containers: the image that submitted code runs in "
-        f"(default: {DEFAULT_RANKS_IMAGE})",
-    )
-    command.add_argument(
-        "--engine",
-        metavar="NAME",
-        default=os.environ.get("GRADER_ENGINE") or "docker",
-        help="docker or podman (default: GRADER_ENGINE, else docker)",
     )
 
 

@@ -139,12 +139,6 @@ def _export(options: argparse.Namespace) -> int:
     return exporting.export(options)
 
 
-def _leaderboard(options: argparse.Namespace) -> int:
-    from grader.commands import ranking
-
-    return ranking.show_leaderboard(options)
-
-
 _COMMANDS = {
     "check": _check,
     "run": _run,
@@ -161,5 +155,4 @@ _COMMANDS = {
     "verify": _verify,
     "build": _build,
     "export": _export,
-    "leaderboard": _leaderboard,
 }

@@ -27,15 +27,5 @@ class GradingLost(GraderError):
     """This grading cannot go on where it is; a fresh judge or container may go on with it."""
 
 
-class RanksGone(GradingLost):
-    """The container of the ranks has ended: no further run is possible in this grading."""
-
-    def __init__(self, reason: object) -> None:
-        super().__init__(
-            f"the container of the ranks has ended: {reason}; if memory has not run out, somebody "
-            "killed it"
-        )
-
-
 INTERRUPTED = "interrupted"
 """How the last sentence of a grading begins that was told to stop."""

@@ -61,7 +61,7 @@ class LiveObserver:
         """Start the fork server, if it is not there yet. Raises GraderError where none can be."""
         if self._server is None:
             check_machine(self._needs)
-            server = ForkServer(self._needs, self._settings.rank_host)
+            server = ForkServer(self._needs)
             self._server = self._stack.enter_context(server)
             if not self._settings.sealed:  # where the self-test starts it at once
                 self._server.warm_up()

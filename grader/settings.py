@@ -8,7 +8,6 @@ from grader.courses import Courses, find_courses
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation
 from grader.recording.replay import Find
-from grader.runner.rank_host import LocalHost, RankHost
 from grader.suite.part_context import Launcher, SuiteSettings
 
 
@@ -38,8 +37,6 @@ class Settings(SuiteSettings):
     """Is told what was seen of each launch."""
     recorded: Find | None = None
     """Finds what was observed before, which is not put to ranks again."""
-    rank_host: RankHost = field(default_factory=LocalHost)
-    """Where the ranks run."""
     grades_hidden: bool = True
     """Run hidden tests as well, where they are."""
     flags_are_ours: bool = False

@@ -26,7 +26,6 @@ COMMANDS = (
     "verify",
     "build",
     "export",
-    "leaderboard",
     "observe",
     "judge",
 )

@@ -10,14 +10,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 TAG = "test-" + hashlib.sha256(str(ROOT).encode()).hexdigest()[:12]
-IMAGE, STUDENT_IMAGE, RANKS_IMAGE, ENGINE_IMAGE = (
-    f"{name}:{TAG}" for name in ("grade", "grade-student", "grade-ranks", "grade-engine")
+IMAGE, STUDENT_IMAGE, ENGINE_IMAGE = (
+    f"{name}:{TAG}" for name in ("grade", "grade-student", "grade-engine")
 )
 _WITH_OUR_IMAGES = f"""
 import sys
 from grader import arguments
 arguments.DEFAULT_IMAGE = {IMAGE!r}
-arguments.DEFAULT_RANKS_IMAGE = {RANKS_IMAGE!r}
 arguments.DEFAULT_ENGINE_IMAGE = {ENGINE_IMAGE!r}
 from grader.__main__ import main
 main()

@@ -30,7 +30,6 @@ from grader.journal import Journal, Resume
 from grader.model import Report
 from grader.recording.recording import Recording, packed, write
 from grader.report.files import require_writable
-from grader.runner import rank_host
 from grader.secret import secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.selection import Selection
@@ -119,7 +118,6 @@ def settings_of(options: argparse.Namespace) -> Settings:
         selection=selection_of(options),
         data=Data(data_folder(options)),
         shows_hidden=options.show_hidden,
-        rank_host=rank_host.from_environment(os.environ),
     )
 
 

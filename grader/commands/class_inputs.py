@@ -21,7 +21,6 @@ from grader.classroom.manual_marks import Marks
 from grader.classroom.marking import Rubrics
 from grader.classroom.roster import Roster
 from grader.commands.context import courses_of, data_folder, named_courses
-from grader.container import engines
 from grader.courses import Courses
 from grader.errors import UsageError
 from grader.secret import course_secret
@@ -95,7 +94,10 @@ def circumstances(options: argparse.Namespace, inputs: ClassInputs) -> Circumsta
     is_public = secret == PUBLIC_SECRET
     image = ""
     if not options.unsealed and not options.judge_again:
-        image = engines.connect(options.engine).image_id(options.image)
+        # Docker's client takes a quarter of a second to import.
+        from grader.container.docker_engine import DockerEngine
+
+        image = DockerEngine.connect().image_id(options.image)
     # Neither has an image, and the one makes marks.
     how = f"judged again, {'unsealed' if options.unsealed else 'sealed'}"
     return Circumstances(
@@ -116,7 +118,5 @@ def grading_options(options: argparse.Namespace, inputs: ClassInputs) -> list[st
     for course in named_courses(options):
         found += ["--course", str(course.resolve())]
     if not options.unsealed and not options.judge_again:
-        found += ["--engine", options.engine, "--image", options.image]
-        if options.isolation == "two-containers":
-            found += ["--isolation", options.isolation, "--ranks-image", options.ranks_image]
+        found += ["--image", options.image]
     return found

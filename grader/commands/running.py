@@ -7,7 +7,7 @@ from grader.arguments import DEFAULT_IMAGE, selecting
 from grader.commands.context import courses_of, data_folder, live_view, named_courses
 from grader.commands.reporting import finish, named_submission, require_reports_writable
 from grader.container import sealed_grading
-from grader.container.engine import ContainerLimits
+from grader.container.plan import ContainerLimits
 from grader.course import Course
 from grader.errors import GraderError
 from grader.model import Report
@@ -32,8 +32,6 @@ def run(options: argparse.Namespace) -> int:
         folder,
         courses=courses_of(options),
         image=options.image,
-        engine=options.engine,
-        ranks_image=options.ranks_image if options.isolation == "two-containers" else None,
         assignment=options.assignment,
         options=[*selecting(options), "--", str(folder)],
         data=data_folder(options),

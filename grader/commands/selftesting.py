@@ -6,7 +6,6 @@ import os
 from grader import pipeline
 from grader.commands.context import courses_of, is_sealed
 from grader.errors import GraderError
-from grader.runner import rank_host
 from grader.selftest import protections
 from grader.settings import Settings
 
@@ -15,18 +14,11 @@ def selftest(options: argparse.Namespace) -> int:
     """Try it in this container, else in one that is started as for a grading."""
     is_here = is_sealed(os.environ)
     if is_here:
-        where = rank_host.from_environment(os.environ)
-        found = pipeline.selftest(
-            Settings(courses=courses_of(options), sealed=True, rank_host=where)
-        )
+        found = pipeline.selftest(Settings(courses=courses_of(options), sealed=True))
     else:
         from grader.container import sealed_grading
 
-        ranks_image = options.ranks_image if options.isolation == "two-containers" else None
-        data = sealed_grading.selftest_in_container(
-            image=options.image, engine=options.engine, ranks_image=ranks_image
-        )
-        found = protections.parse(data)
+        found = protections.parse(sealed_grading.selftest_in_container(image=options.image))
     flags_are_ours = options.from_stdin or not is_here
     reason = protections.refusal(found, flags_are_ours=flags_are_ours)
     if options.json:

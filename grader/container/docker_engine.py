@@ -12,17 +12,16 @@ import docker.types
 import requests.exceptions
 
 from grader.container.docker_sentences import clear_sentences
-from grader.container.engine import (
+from grader.container.hardening import hardening
+from grader.container.plan import (
     CLIENT_LABEL,
     DATA_IN_CONTAINER,
-    SHARED_IN_CONTAINER,
     SOURCE_LABEL,
     ContainerLimits,
     ContainerPlan,
     client,
     has_gone,
 )
-from grader.container.hardening import hardening, shared_folder
 from grader.errors import GraderError
 
 _LAST_WORD_S = 30.0
@@ -65,7 +64,6 @@ class DockerEngine:
             made = self._api.create_container(
                 plan.image,
                 list(plan.command),
-                environment=dict(plan.environment),
                 labels={CLIENT_LABEL: client()},
                 hostname="grader",
                 # With these two the end of the connection is the end of its standard input.
@@ -75,7 +73,6 @@ class DockerEngine:
                 host_config=self._api.create_host_config(
                     **hardening(plan.limits),
                     mounts=_mounts(plan) or None,
-                    volumes_from=[plan.shares_with] if plan.shares_with else None,
                 ),
             )
         return str(made["Id"])
@@ -87,7 +84,7 @@ class DockerEngine:
             if has_gone(found["Labels"][CLIENT_LABEL]):
                 self.remove(found["Id"])
 
-    def start(self, container: str, limits: ContainerLimits) -> "_Attached":
+    def start(self, container: str, limits: ContainerLimits) -> "Attached":
         """Start it and wait in a thread: once it has ended, nobody knows its exit code any more."""
         with clear_sentences():
             streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
@@ -103,7 +100,7 @@ class DockerEngine:
 
         waiter = threading.Thread(target=wait, name="wait", daemon=True)
         waiter.start()
-        attached = _Attached(connection, stream, waiter, codes)
+        attached = Attached(connection, stream, waiter, codes)
         try:
             with clear_sentences():
                 self._api.start(container)
@@ -131,45 +128,40 @@ class DockerEngine:
 
 
 def _mounts(plan: ContainerPlan) -> list[docker.types.Mount]:
-    mounts = []
-    if plan.data is not None:
-        source = str(plan.data.resolve())
-        mounts.append(docker.types.Mount(DATA_IN_CONTAINER, source, type="bind", read_only=True))
-    if plan.shares:
-        # Without a name, it goes with the last container that uses it, whatever ends that.
-        driver = docker.types.DriverConfig("local", shared_folder(plan.limits))
-        labels = {CLIENT_LABEL: client()}
-        mounts.append(
-            docker.types.Mount(
-                SHARED_IN_CONTAINER, None, type="volume", labels=labels, driver_config=driver
-            )
-        )
-    return mounts
+    if plan.data is None:
+        return []
+    source = str(plan.data.resolve())
+    return [docker.types.Mount(DATA_IN_CONTAINER, source, type="bind", read_only=True)]
 
 
-class _Attached:
-    """A connection, and the response around it, which would close it when collected."""
+class Attached:
+    """The standard streams of a running container, in Docker's multiplexed format, and its end."""
 
     def __init__(
         self, connection: socket.socket, stream: Any, waiter: threading.Thread, codes: list[int]
     ) -> None:
+        """stream: the response around the connection, which would close it when collected."""
         self._connection = connection
         self._stream = stream
         self._waiter = waiter
         self._codes = codes
 
-    def sendall(self, data: bytes, /) -> None:
+    def sendall(self, data: bytes) -> None:
+        """Send to standard input; it ends when the connection is closed."""
         self._connection.sendall(data)
 
     def recv(self, max_num_bytes: int, patience_s: float, /) -> bytes:
+        """Return some output, nothing at its end. Raises TimeoutError when none comes in time."""
         self._connection.settimeout(patience_s)
         return self._connection.recv(max_num_bytes)
 
     def exit_code(self) -> int | None:
+        """Return it once the output has ended; None when nobody knows it."""
         self._waiter.join(_LAST_WORD_S)
         return self._codes[0] if self._codes else None
 
     def close(self) -> None:
+        """Close both directions."""
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()

@@ -1,11 +1,10 @@
-"""What a container of ours may not do: one description for every engine, in Docker's words."""
+"""What a container of ours may not do."""
 
-import os
 from typing import Any
 
 import docker.types
 
-from grader.container.engine import ContainerLimits
+from grader.container.plan import ContainerLimits
 
 
 def hardening(limits: ContainerLimits) -> dict[str, Any]:
@@ -43,21 +42,9 @@ def hardening(limits: ContainerLimits) -> dict[str, Any]:
         "ulimits": [
             docker.types.Ulimit(name="core", soft=0, hard=0),
             docker.types.Ulimit(name="nofile", soft=1024, hard=1024),
-            # Counted over the whole machine: the cap is pids_limit. podman's own is refused where
-            # the machine's is lower.
+            # Counted over the whole machine: the cap is pids_limit.
             docker.types.Ulimit(name="nproc", soft=4096, hard=4096),
         ],
         # What a submission prints is not to fill this machine's disk.
         "log_config": docker.types.LogConfig(type="none"),
-    }
-
-
-def shared_folder(limits: ContainerLimits) -> dict[str, str]:
-    """Return the options of the volume that two containers share: memory, not disk."""
-    # In pages, because podman takes `size` for a quota of its own.
-    num_pages = limits.shared_memory_num_bytes // os.sysconf("SC_PAGE_SIZE")
-    return {
-        "type": "tmpfs",
-        "device": "tmpfs",
-        "o": f"nosuid,nodev,noexec,nr_blocks={num_pages},nr_inodes=16384,mode=0711",
     }

@@ -1,27 +1,18 @@
 """Sealed grading: a submission goes into a fresh container, a report comes out of it."""
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from grader import journal
-from grader.container import engines
-from grader.container.engine import (
-    DATA_IN_CONTAINER,
-    SHARED_IN_CONTAINER,
-    ContainerLimits,
-    ContainerPlan,
-    Engine,
-    Started,
-)
+from grader.container.docker_engine import Attached, DockerEngine
 from grader.container.output import BrokenOff, Output, listen
+from grader.container.plan import DATA_IN_CONTAINER, ContainerLimits, ContainerPlan
 from grader.container.resume import ContainerDied, Record, until_reported, when_engine_is_back
 from grader.container.watchdog import Watchdog
 from grader.courses import Courses
 from grader.data import require_known_files
-from grader.environment import RANKS_FOLDER
 from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
@@ -30,12 +21,6 @@ from grader.recording.recording import MAX_NUM_BYTES
 
 _NOT_STARTED = (126, 127)
 _KILLED = 137
-_JUDGE_ALONE = ContainerLimits(
-    memory_num_bytes=2 << 30, shared_memory_num_bytes=64 << 20, num_processes=64
-)
-"""What the judge may use where the ranks have a container of their own."""
-_CHUNK_NUM_BYTES = 64 << 10
-_A_DAY_S = 86_400.0
 
 
 def grade_in_container(
@@ -43,8 +28,6 @@ def grade_in_container(
     *,
     courses: Courses,
     image: str,
-    engine: str = "docker",
-    ranks_image: str | None = None,
     options: Sequence[str] = (),
     assignment: str | None = None,
     data: Path | None = None,
@@ -56,17 +39,16 @@ def grade_in_container(
 ) -> bytes:
     """Grade a folder or zip in a container of `image`; return the JSON report it prints.
 
-    courses: whose files count as handed in. engine: docker or podman.
-    ranks_image: grade with the ranks in a second container, of this image.
+    courses: whose files count as handed in.
     options: further options of `grade check`, such as `--part NAME`.
     assignment: its name; found out from the files when left out.
     data: a folder with data files, which the container may read.
     secret: the course's, from which the inputs follow; empty for the public ones.
     on_progress: gets each line of progress as it comes. on_finished: each test that has ended.
-    limits: what the container with the ranks may use.
+    limits: what the container may use.
     on_recording: gets what was seen of the ranks, as a recording that nobody has signed.
     Raises UsageError when the submission cannot be graded, GraderError when the engine, an image or
-    the grader inside fails. Whatever happens, the containers are gone afterwards.
+    the grader inside fails. Whatever happens, the container is gone afterwards.
     """
     limits = limits or ContainerLimits()
     found = intake.read(submission, courses.wanted(assignment))
@@ -78,31 +60,28 @@ def grade_in_container(
     command += [] if assignment is None else ["--assignment", assignment]
     command += [] if data is None else ["--data", DATA_IN_CONTAINER]
     plan = ContainerPlan(image, [*command, *options], limits, data=data)
-    containers = engines.connect(engine)
+    engine = DockerEngine.connect()
     record = Record(on_finished, Watchdog(limits.first_word_s))
 
     def grade_once() -> bytes:
         sent = package + journal.pack(record.resume)
-        return _run(containers, plan, ranks_image, sent, on_progress, record, on_recording)
+        return _run(engine, plan, sent, on_progress, record, on_recording)
 
     return until_reported(record, grade_once)
 
 
-def selftest_in_container(
-    *, image: str, engine: str = "docker", ranks_image: str | None = None
-) -> bytes:
+def selftest_in_container(*, image: str) -> bytes:
     """Return, as JSON, which protections a container of `image` has, started as for a grading.
 
     Raises GraderError when the engine, the image or the grader inside fails.
     """
     plan = ContainerPlan(image, ["selftest", "--from-stdin", "--json", "-"], ContainerLimits())
-    return _run(engines.connect(engine), plan, ranks_image, b"", lambda line: None, Record())
+    return _run(DockerEngine.connect(), plan, b"", lambda line: None, Record())
 
 
 def _run(
-    engine: Engine,
+    engine: DockerEngine,
     plan: ContainerPlan,
-    ranks_image: str | None,
     package: bytes,
     on_progress: Callable[[str], None],
     record: Record,
@@ -113,14 +92,6 @@ def _run(
     Raises ContainerDied when it ends without a whole report and without saying why.
     """
     with ExitStack() as stack:
-        if ranks_image is not None:
-            ranks = stack.enter_context(_ranks(engine, plan, ranks_image, record))
-            plan = replace(
-                plan,
-                limits=replace(_JUDGE_ALONE, first_word_s=plan.limits.first_word_s),
-                environment={RANKS_FOLDER: SHARED_IN_CONTAINER},
-                shares_with=ranks,
-            )
         container = when_engine_is_back(record, lambda: engine.create(plan))
         stack.callback(engine.remove, container)
         started = engine.start(container, plan.limits)
@@ -138,43 +109,14 @@ def _run(
         return report
 
 
-@contextmanager
-def _ranks(engine: Engine, judge: ContainerPlan, image: str, record: Record) -> Iterator[str]:
-    """Run the container of the ranks, which ends with its standard input or with the judge."""
-    sources = when_engine_is_back(record, lambda: [*map(engine.source_of, (image, judge.image))])
-    if len(set(sources)) > 1:
-        raise GraderError(
-            f"the images {judge.image!r} and {image!r} were built from different sources: build "
-            "both with `make image`"
-        )
-    container = engine.create(ContainerPlan(image, [], judge.limits, shares=True))
-    try:
-        started = engine.start(container, judge.limits)
-        # Nobody needs what it says, but who says it is not to wait for us.
-        threading.Thread(target=_drain, args=(started,), daemon=True).start()
-        try:
-            yield container
-        finally:
-            started.close()
-    finally:
-        engine.remove(container)
-
-
-def _drain(started: Started) -> None:
-    with suppress(OSError):
-        # For as long as it lives: what it is there for is watched by the judge.
-        while started.recv(_CHUNK_NUM_BYTES, _A_DAY_S):
-            pass
-
-
-def _send(connection: Started, package: bytes) -> None:
+def _send(connection: Attached, package: bytes) -> None:
     # Why the container stopped reading is told by its exit code and its last words.
     with suppress(OSError):
         connection.sendall(package)
 
 
 def _listen(
-    connection: Started,
+    connection: Attached,
     on_progress: Callable[[str], None],
     record: Record,
     max_recording_num_bytes: int,

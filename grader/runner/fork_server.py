@@ -19,7 +19,7 @@ from typing import Any
 from grader.errors import GraderError, GradingLost, LaunchError
 from grader.runner.machine import libraries, mpirun
 from grader.runner.marked import kill_marked
-from grader.runner.rank_host import LocalHost, RankHost, Zygote
+from grader.runner.zygote_process import Zygote, start_zygote
 from grader.trace import build
 
 _ALWAYS = ("numpy", "mpi4py.MPI")
@@ -45,14 +45,10 @@ class ForkServer:
     Its zygote is started by `warm_up`, or else by the first run.
     """
 
-    def __init__(self, modules: Sequence[str] = (), host: RankHost | None = None) -> None:
-        """modules: what the ranks of this assignment import, beside numpy and mpi4py.
-
-        host: where the zygote lives, beside us when left out.
-        """
+    def __init__(self, modules: Sequence[str] = ()) -> None:
+        """modules: what the ranks of this assignment import, beside numpy and mpi4py."""
         later = [each for module in modules for each in _ALSO.get(module, ())]
         self._modules = (*_ALWAYS, *modules, *later)
-        self._host = host or LocalHost()
         self._zygote: Zygote | None = None
         self._is_ready = False
         self._unread = b""
@@ -68,15 +64,6 @@ class ForkServer:
 
     def __enter__(self) -> "ForkServer":
         return self
-
-    @property
-    def folder(self) -> Path | None:
-        """Return the folder that the ranks see as well; None where they see what we see."""
-        return self._host.folder
-
-    def require_host(self) -> None:
-        """Raise RanksGone when no run can be started there any more."""
-        self._host.require()
 
     def warm_up(self) -> None:
         """Have the imports begin, which take seconds, while there is still something else to do.
@@ -196,7 +183,7 @@ class ForkServer:
         self.close()
 
     def _start_zygote(self) -> None:
-        self._zygote = self._host.start({**_environment(), _MARK: self._mark}, self._modules)
+        self._zygote = start_zygote({**_environment(), _MARK: self._mark}, self._modules)
         self._unread, self._is_ready = b"", False
 
     def _get_ready(self) -> None:

@@ -68,10 +68,8 @@ def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat) -
     try:
         return _launch_once(plan, server, uid, beat)
     except RunLost as error:
-        server.require_host()
         raise GraderError(f"a run was lost twice in a row: {error}") from None
     except LaunchError as error:
-        server.require_host()
         # On a student's own machine nobody has set any limits for this.
         scarce = scarcity.advice(scarcity.own_allowance()) if uid is not None else ""
         # What mpirun has printed is long, and comes last.

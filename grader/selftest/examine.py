@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 
 import grader
-from grader.environment import RANKS_FOLDER
 from grader.errors import GraderError
 from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, Text
@@ -91,7 +90,7 @@ def examine(
 def _places(needed: Sequence[Path]) -> Iterator[Path]:
     """Yield where something may be mounted for a grading, as the documented commands do."""
     yield from (Path("/submission"), Path("/data"), Path(grader.__file__).parents[1])
-    for variable in ("GRADER_SECRET_FILE", "GRADER_DATA", "GRADER_INTERPOSER", RANKS_FOLDER):
+    for variable in ("GRADER_SECRET_FILE", "GRADER_DATA", "GRADER_INTERPOSER"):
         if named := os.environ.get(variable):
             yield Path(named)
     # Whoever grades all of the machine has not asked for all of it to be mounted.

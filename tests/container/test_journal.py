@@ -14,7 +14,7 @@ from docker.errors import DockerException
 from this_checkout import IMAGE, ROOT
 
 from grader.container import sealed_grading
-from grader.container.engine import CLIENT_LABEL, client
+from grader.container.plan import CLIENT_LABEL, client
 from grader.container.resume import Record
 from grader.courses import find_courses
 

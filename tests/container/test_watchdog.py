@@ -18,7 +18,7 @@ from red_team import images
 from this_checkout import IMAGE, ROOT, TAG
 
 from grader.container import sealed_grading
-from grader.container.engine import CLIENT_LABEL, client
+from grader.container.plan import CLIENT_LABEL, client
 from grader.courses import find_courses
 
 IMPATIENT = f"grade-impatient:{TAG}"

@@ -17,8 +17,8 @@ from docker.utils.socket import STDERR, frames_iter
 from this_checkout import IMAGE
 
 from grader import journal
-from grader.container.engine import ContainerLimits
 from grader.container.hardening import hardening
+from grader.container.plan import ContainerLimits
 from grader.intake import stream as intake_stream
 from grader.submission import Submission
 

@@ -250,17 +250,6 @@ def test_what_changed_since_the_last_report_is_told(tmp_path):
     assert "last.json is no report of this grader" in done.stderr
 
 
-def test_the_leaderboard_is_a_table_also_of_nobody(tmp_path):
-    """A report without full points gives no entry."""
-    report = tmp_path / "report.json"
-    grade("check", TEMPLATE, "--part", "ring_allreduce", "--json", report)
-    done = grade("leaderboard", report, report)
-    assert done.returncode == 0
-    assert done.stdout.startswith("assignment,part,place,submission,")
-    assert done.stdout.count("\n") == 1
-    assert grade("leaderboard", tmp_path / "none.json").returncode == 2
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -17,7 +17,7 @@ from grader.submission import Submission
 
 COMMANDS = (
     *("check", "run", "class", "selftest", "open", "trace", "study"),
-    *("list", "template", "new", "verify", "build", "export", "leaderboard"),
+    *("list", "template", "new", "verify", "build", "export"),
     *("observe", "judge"),
 )
 TOML = 'name = "{name}"\ntitle = "A course"\nengine = ">=0"\n'

@@ -10,10 +10,10 @@ import pytest
 from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 
 from grader import journal as journals
-from grader.container.engine import ContainerLimits
+from grader.container.plan import ContainerLimits
 from grader.container.sealed_grading import grade_in_container
 from grader.courses import find_courses
-from grader.errors import GraderError, RanksGone
+from grader.errors import GraderError, GradingLost
 from grader.intake.stream import read_secret, read_submission
 from grader.journal import Finished, Journal, Resume, Step
 from grader.model import TestResult, Verdict
@@ -120,8 +120,8 @@ def stopped(streams):
 
 
 def lost_its_ranks(streams):
-    streams.journal.lost(str(RanksGone("Broken pipe")))
-    streams.write(STDERR, f"grade: {RanksGone('Broken pipe')}\n".encode())
+    streams.journal.lost(str(GradingLost("the ranks have gone")))
+    streams.write(STDERR, f"grade: {GradingLost('the ranks have gone')}\n".encode())
     raise Ended(3)
 
 

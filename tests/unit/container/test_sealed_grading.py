@@ -14,7 +14,7 @@ from docker_daemon import STDERR, STDOUT, FakeDaemon, Streams
 from grader import journal
 from grader.container import output as container_output
 from grader.container.docker_engine import DockerEngine
-from grader.container.engine import ContainerLimits
+from grader.container.plan import ContainerLimits, client
 from grader.container.sealed_grading import grade_in_container
 from grader.courses import find_courses
 from grader.errors import GraderError, UsageError
@@ -297,6 +297,21 @@ def test_an_interrupt_ends_the_container(submission, daemon):
         )
     assert running.removed.is_set()
     assert input_ended.wait(10)
+
+
+def test_what_killed_clients_left_unstarted_is_removed(submission, daemon):
+    """A container whose client is still there, or on another machine, stays."""
+    machine = client().rpartition(":")[0]
+    stale = [
+        {"Id": "left", "Labels": {"grader.client": f"{machine}:99999999"}},
+        {"Id": "ours", "Labels": {"grader.client": client()}},
+        {"Id": "theirs", "Labels": {"grader.client": "elsewhere:99999999"}},
+    ]
+    running = daemon(says(0, (STDOUT, b"{}")))
+    running.stale = stale
+    grade(submission)
+    assert "left" in running.removals
+    assert not {"ours", "theirs"} & set(running.removals)
 
 
 def test_a_missing_image_says_how_to_build_it(submission, daemon):

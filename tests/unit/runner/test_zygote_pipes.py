@@ -3,11 +3,12 @@
 import os
 import select
 import threading
+from unittest import mock
 
 import pytest
 
-from grader.runner import fork_server, rank_host
-from grader.runner.rank_host import LocalHost, Zygote
+from grader.runner import fork_server, zygote_process
+from grader.runner.zygote_process import Zygote, start_zygote
 
 LIMIT_S = 60
 
@@ -15,7 +16,7 @@ LIMIT_S = 60
 @pytest.fixture
 def zygote():
     """Return a zygote that is ready, with what a judge keeps of it."""
-    started = LocalHost().start(fork_server._environment(), ["numpy"])
+    started = start_zygote(fork_server._environment(), ["numpy"])
     assert select.select([started.stdout], [], [], LIMIT_S)[0]
     assert b"ready" in os.read(started.stdout, 1 << 16)
     yield started
@@ -37,14 +38,14 @@ def test_a_zygote_whose_judge_has_died_ends_in_order(zygote):
 def pipe():
     """Return a zygote that is no process: what is sent stays in the pipe."""
     read, write = os.pipe()
-    yield read, Zygote(None, write, -1, -1)
+    yield read, Zygote(mock.Mock(), write, -1, -1)
     os.close(read)
     os.close(write)
 
 
 def test_who_does_not_read_is_given_up(pipe, monkeypatch):
     """A zygote that was stopped must not stop the judge as well."""
-    monkeypatch.setattr(rank_host, "_SEND_LIMIT_S", 0.1)
+    monkeypatch.setattr(zygote_process, "_SEND_LIMIT_S", 0.1)
     _, zygote = pipe
     with pytest.raises(BrokenPipeError):
         zygote.send(bytes(1 << 20))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.errors import RanksGone
+from grader.errors import GradingLost
 from grader.journal import PREFIX, Finished, Journal, Resume, Step, parse
 from grader.judge.explanation import LaunchResult
 from grader.model import RunFailure, Verdict
@@ -177,10 +177,10 @@ def test_a_test_whose_ranks_were_lost_has_no_result(tmp_path):
     """It was started and has not ended, for the next judge to take up; no other is tried."""
 
     def launch(plan):
-        raise RanksGone("Broken pipe")
+        raise GradingLost("the ranks have gone")
 
     told = []
-    with pytest.raises(RanksGone):
+    with pytest.raises(GradingLost):
         grade(tmp_path, launch=launch, told=told)
     assert [step.test for step in of(told, Step)] == NAMES[:4]
     assert [each.step.test for each in of(told, Finished)] == NAMES[:3]

@@ -1,21 +1,17 @@
-"""What sealed grading needs of a container engine, whichever it is."""
+"""What a container of ours is started with, and whose it is."""
 
 import os
 import socket
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
-from grader.container.output import Source
 from grader.container.watchdog import FIRST_WORD_S
 
 DATA_IN_CONTAINER = "/data"
-SHARED_IN_CONTAINER = "/ranks"
-"""Where a folder in memory lies that two containers share."""
 SOURCE_LABEL = "grader.engine-digest"
 CLIENT_LABEL = "grader.client"
-"""Names the process that a container or a folder is for; without it, they are left over."""
+"""Names the process that a container is for; without that process, it is left over."""
 
 
 @dataclass(frozen=True)
@@ -38,45 +34,8 @@ class ContainerPlan:
     image: str
     command: Sequence[str]
     limits: ContainerLimits
-    environment: Mapping[str, str] = field(default_factory=dict)
     data: Path | None = None
     """A folder that it may read at DATA_IN_CONTAINER."""
-    shares: bool = False
-    """It brings a folder at SHARED_IN_CONTAINER, in memory, which goes with the last user."""
-    shares_with: str | None = None
-    """The container whose shared folder it sees as well."""
-
-
-class Started(Source, Protocol):
-    """A running container: its standard streams and its end."""
-
-    def sendall(self, data: bytes, /) -> None:
-        """Send to standard input; it ends when the connection is closed."""
-
-    def exit_code(self) -> int | None:
-        """Return it once the output has ended; None when nobody knows it."""
-
-    def close(self) -> None:
-        """Close both directions."""
-
-
-class Engine(Protocol):
-    """What is needed of Docker or podman. Every method raises GraderError, one clear sentence."""
-
-    def create(self, plan: ContainerPlan) -> str:
-        """Make a container; return its id."""
-
-    def start(self, container: str, limits: ContainerLimits) -> Started:
-        """Start it, connected to all three streams before the first byte can be lost."""
-
-    def remove(self, container: str) -> None:
-        """Kill and remove it, if it is still there."""
-
-    def source_of(self, image: str) -> str:
-        """Return the digest of the sources that an image was built from."""
-
-    def image_id(self, image: str) -> str:
-        """Return what identifies the content of an image."""
 
 
 def client() -> str:
