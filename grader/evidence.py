@@ -78,6 +78,16 @@ class WaitingRank:
 
 
 @dataclass(frozen=True)
+class PlaceNote:
+    """What all ranks together do at a line."""
+
+    place: str
+    """`ring.py:41`."""
+    text: str
+    """`sends: rank 0 to 1, 1 to 2, 2 to 0`."""
+
+
+@dataclass(frozen=True)
 class Deadlock:
     """Why no rank will ever go on."""
 
@@ -86,6 +96,8 @@ class Deadlock:
     """Ranks that had already returned."""
     cycle: tuple[int, ...]
     """A shortest cycle of ranks that wait for each other; empty where there is none."""
+    notes: tuple[PlaceNote, ...] = ()
+    """What each line that takes part does in it."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +147,9 @@ class MarkedLine:
     text: str
     finding: str = ""
     """Empty for the lines around a finding."""
+    column: int = 0
+    """Where what the finding is about begins, from 1; 0 where it is the whole line."""
+    num_columns: int = 0
 
 
 @dataclass(frozen=True)

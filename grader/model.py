@@ -7,6 +7,7 @@ from typing import Any
 
 from grader.evidence import Evidence
 from grader.feedback import Feedback
+from grader.finding import Finding
 from grader.points import total
 from grader.trace.calls import Trace
 
@@ -86,10 +87,17 @@ class RunFailure:
     """Every other case would end the same way: there is nothing to call."""
     evidence: Evidence | None = None
     """What was seen of the case that ended the run, to be shown."""
+    findings: tuple[Finding, ...] = ()
+    """What the message says, piece by piece; the first names the cause."""
     kind: str = ""
     """What happened, such as `IndexError: list index out of range`; a fact, no sentence of ours."""
     place: str = ""
     """Where: ranks, with file and line where these are known."""
+
+    @classmethod
+    def of(cls, verdict: Verdict, *findings: Finding, **more: Any) -> "RunFailure":
+        """Return a failure whose message is what was found."""
+        return cls(verdict, "; ".join(map(str, findings)), findings=findings, **more)
 
     def is_like(self, other: "RunFailure") -> bool:
         """Return whether both are the same failure, as far as their facts tell."""
@@ -171,6 +179,10 @@ class TestResult:
     """Only the course has this test."""
     evidence: Evidence | None = None
     """What was seen of the case that decided it, to be shown; None where nothing is to be seen."""
+    findings: tuple[Finding, ...] = ()
+    """What the message says, piece by piece; the first names the cause."""
+    blocked_by: tuple[str, ...] = ()
+    """Of a test that was not run: those that failed, without which it says nothing."""
     feedback: Feedback = Feedback.ALL
     """How much of all this its student is told."""
 
@@ -185,6 +197,7 @@ class TestResult:
             max_points=self.max_points,
             message=messages.get(self.verdict, f"a hidden test: {self.verdict.value}"),
             is_hidden=True,
+            blocked_by=self.blocked_by,
             feedback=Feedback.VERDICT,
         )
 
@@ -200,7 +213,7 @@ class PartResult:
     max_points: float
     message: str
     tests: tuple[TestResult, ...]
-    notes: tuple[str, ...] = ()
+    notes: tuple[Finding, ...] = ()
     """Things worth saying that cost nothing: advice, graded again with our version, ..."""
     wall_time_s: float = 0.0
     num_launches: int = 0

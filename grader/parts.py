@@ -8,6 +8,7 @@ from pathlib import Path
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, GradingLost
 from grader.feedback import Feedback
+from grader.finding import Finding, found
 from grader.model import PartResult, TestResult, Verdict
 from grader.placement.recognition import missing_text, unused_text
 from grader.placement.table import Placement
@@ -121,24 +122,27 @@ def _grade_once(
         own_part_replaced=part.builds_on if stand_in else None,
         feedback=part.feedback,
     )
-    found, problem = _found(assignment.folder / part.suite, context, part.points)
+    graded, problem = _graded(assignment.folder / part.suite, context, part.points)
     result = _part_result(
-        part, found.tests, found.num_launches, time.monotonic() - started_s, problem
+        part, graded.tests, graded.num_launches, time.monotonic() - started_s, problem
     )
     if result.verdict is Verdict.NOT_ATTEMPTED and (unused := unused_text(placement, part)):
         result = replace(result, message=f"{result.message}; {unused}")
     notes = tuple(
-        f"{refusal}; this was refused and the program went on: a person should look at it"
-        for refusal in found.refusals[:1]
+        Finding(
+            "note.refused_by_guard",
+            f"{refusal}; this was refused and the program went on: a person should look at it",
+        )
+        for refusal in graded.refusals[:1]
     )
-    notes += found.remarks
+    notes += graded.remarks
     if not settings.selection.is_whole:
-        result = replace(result, max_points=total(test.max_points for test in found.tests))
+        result = replace(result, max_points=total(test.max_points for test in graded.tests))
     return PartOutcome(
         replace(result, notes=(*result.notes, *notes)),
         context,
-        found.has_ended or bool(problem),
-        found.test_names,
+        graded.has_ended or bool(problem),
+        graded.test_names,
     )
 
 
@@ -161,23 +165,23 @@ def whole_limit_s(parts: Sequence[Part]) -> float:
     return _START_S + 2 * 3 * sum(limits_of(part).part_s for part in parts)
 
 
-def _found(suite: Path, context: PartContext, points: float) -> tuple[SuiteResult, str]:
+def _graded(suite: Path, context: PartContext, points: float) -> tuple[SuiteResult, str]:
     """Run a suite; return what it found, and what is wrong with the suite itself.
 
     Raises GradingLost, as then the grading cannot go on here.
     """
     try:
-        found = grade_suite(suite, context)
+        graded = grade_suite(suite, context)
     except GradingLost:
         raise
     except GraderError as error:
         return SuiteResult((), 0, has_ended=True), str(error)
-    maximum = total(test.max_points for test in found.tests)
+    maximum = total(test.max_points for test in graded.tests)
     if maximum != points and context.settings.selection.is_whole:
-        return found, (
+        return graded, (
             f"the suite gives {written(maximum)} points, assignment.toml {written(points)}"
         )
-    return found, ""
+    return graded, ""
 
 
 def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> PartResult:
@@ -196,8 +200,8 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
         has_ended=graded.has_ended,
     )
     suite = task.assignment.folder / part.hidden_suite
-    found, problem = _found(suite, context, part.hidden_points)
-    tests = found.tests
+    of_hidden, problem = _graded(suite, context, part.hidden_points)
+    tests = of_hidden.tests
     if problem and task.settings.shows_hidden:
         # As a hidden test of its own, for students read what is made of a full report, too.
         tests = (*tests, _suite_failure(problem))
@@ -258,12 +262,12 @@ def _part_result(
     )
 
 
-def _advice(tests: tuple[TestResult, ...]) -> tuple[str, ...]:
+def _advice(tests: tuple[TestResult, ...]) -> tuple[Finding, ...]:
     """Return what failed that is worth nothing; what went wrong with the grader is no advice."""
     spoken = {test.message for test in tests if test.max_points > 0}
     silent = (Verdict.ACCEPTED, Verdict.SKIPPED, Verdict.JUDGE_ERROR)
     return tuple(
-        test.message
+        replace(next(iter(test.findings), Finding("", "")), text=test.message, help="")
         for test in tests
         if test.max_points == 0 and test.verdict not in silent and test.message not in spoken
     )
@@ -282,9 +286,11 @@ def _grade_again(task: GradingTask, part: Part, graded: PartOutcome) -> PartOutc
     time_s = first.wall_time_s + again.wall_time_s
     if again.points <= first.points:
         return replace(graded, result=replace(first, num_launches=used, wall_time_s=time_s))
-    note = (
+    note = found(
+        "note.graded_again",
         f"graded again with our {part.builds_on}, because yours did not hold in its own part: "
-        f"{first.message}"
+        f"{first.message}",
+        part=part.builds_on or "",
     )
     again = replace(again, notes=(*again.notes, note), num_launches=used, wall_time_s=time_s)
     if again.verdict is Verdict.SKIPPED:

@@ -113,9 +113,9 @@ def _grade_all(task: GradingTask) -> Report:
         )
     settings.journal.limit_whole(whole_limit_s(selected))
     graded: dict[str, PartOutcome] = {}
-    for number, part in enumerate(selected, 1):
+    for part in selected:
         settings.progress(f"{part.name}: starting")
-        progress = PartProgress(part.name, number, len(selected), started_s, settings.progress)
+        progress = PartProgress(part.name, settings.progress)
         telling = replace(task, settings=replace(settings, on_position=progress.show))
         graded[part.name] = (
             _not_graded(part)

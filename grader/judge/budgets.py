@@ -10,6 +10,7 @@ from enum import Enum
 from math import isfinite
 
 from grader.evidence import Budget
+from grader.finding import found
 from grader.judge.check_failures import BudgetExceeded
 
 _DOUBT = 2.0
@@ -63,9 +64,14 @@ def assert_within_factor(
         named = what.rstrip(",")  # which a sentence goes on after
         budget = Budget(named, 1000 * min(student_s), factor * reference, "ms", formula, reference)
         raise BudgetExceeded.over(
-            f"{what} takes {_duration(min(student_s))}, {ratio:.3g} times the "
-            f"{_duration(min(yardstick_s))} of {yardstick} (the fastest of {len(student_s)} and of "
-            f"{len(yardstick_s)} runs); this part allows {factor:g} times",
+            found(
+                "budget.time",
+                f"{what} takes {_duration(min(student_s))}, {ratio:.3g} times the "
+                f"{_duration(min(yardstick_s))} of {yardstick} (the fastest of {len(student_s)} "
+                "and of "
+                f"{len(yardstick_s)} runs); this part allows {factor:g} times",
+                factor=factor,
+            ),
             (budget,),
         )
 

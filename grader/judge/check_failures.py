@@ -1,49 +1,70 @@
 """What a check raises when a submission does not hold: the exception names the verdict."""
 
+from collections.abc import Sequence
+from typing import Self
+
 from grader.evidence import Budget, Differences
+from grader.finding import Finding
 
 
-class WrongAnswer(AssertionError):
-    """A value differs from the oracle's."""
+class CheckFailure(AssertionError):
+    """A check does not hold: what was found, the dearest first."""
 
     differences: tuple[Differences, ...] = ()
     """What differs, where single elements of arrays do."""
+    budgets: tuple[Budget, ...] = ()
+    """What was more, or less, than the part allows."""
+
+    def __init__(self, *findings: Finding | str, case: str = "") -> None:
+        """case: of what this was seen, such as `3 ranks, length 7`."""
+        self.findings = tuple(
+            each if isinstance(each, Finding) else Finding("", each) for each in findings
+        )
+        self.case = case
+        told = "; ".join(map(str, self.findings))
+        super().__init__(f"{case}: {told}" if case else told)
 
     @classmethod
-    def at(cls, message: str, differences: tuple[Differences, ...]) -> "WrongAnswer":
-        """Return the exception with what differs, to be shown beside its message."""
-        error = cls(message)
-        error.differences = differences
+    def at(
+        cls, findings: Finding | str | Sequence[Finding], differences: Sequence[Differences]
+    ) -> Self:
+        """Return the exception with what differs, to be shown beside its sentences."""
+        error = cls(*([findings] if isinstance(findings, Finding | str) else findings))
+        error.differences = tuple(differences)
+        return error
+
+    @classmethod
+    def over(cls, finding: Finding | str, budgets: Sequence[Budget]) -> Self:
+        """Return the exception with the quantities that it is about."""
+        error = cls(finding)
+        error.budgets = tuple(budgets)
+        return error
+
+    def with_findings(self, *more: Finding | str) -> Self:
+        """Return the same failure with what else was found."""
+        return self._like(*self.findings, *more, case=self.case)
+
+    def about(self, case: str) -> Self:
+        """Return the same failure with the case that it was seen of."""
+        return self._like(*self.findings, case=f"{case}: {self.case}" if self.case else case)
+
+    def _like(self, *findings: Finding | str, case: str) -> Self:
+        error = type(self)(*findings, case=case)
+        error.differences, error.budgets = self.differences, self.budgets
         return error
 
 
-class RuleViolation(AssertionError):
+class WrongAnswer(CheckFailure):
+    """A value differs from the oracle's."""
+
+
+class RuleViolation(CheckFailure):
     """The right answer may have been reached, but not by the way the part asks for."""
 
-    budgets: tuple[Budget, ...] = ()
-    """What was more, or less, than the part allows, to be shown beside the message."""
 
-    @classmethod
-    def over(cls, message: str, budgets: tuple[Budget, ...]) -> "RuleViolation":
-        """Return the exception with the quantities that it is about."""
-        error = cls(message)
-        error.budgets = budgets
-        return error
-
-
-class BudgetExceeded(AssertionError):
+class BudgetExceeded(CheckFailure):
     """The work was done, but it took more time than the part allows."""
 
-    budgets: tuple[Budget, ...] = ()
-    """The same for times."""
 
-    @classmethod
-    def over(cls, message: str, budgets: tuple[Budget, ...]) -> "BudgetExceeded":
-        """Return the exception with the times that it is about."""
-        error = cls(message)
-        error.budgets = budgets
-        return error
-
-
-class NotProven(AssertionError):
+class NotProven(CheckFailure):
     """The evidence contradicts itself or is incomplete: a person has to look."""

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection
 
+from grader.finding import found
 from grader.judge.bounds import Bounds, bounds_of, bounds_text
 from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.collective_calls import CollectiveCall, collective_calls
 from grader.judge.counting import assert_not_truncated
 from grader.judge.volume import PICKLE_NUM_BYTES
-from grader.judge.wording import at, name_of
+from grader.judge.wording import at, name_of, place_of
 from grader.trace.calls import Trace
 
 
@@ -38,15 +39,28 @@ def assert_collective_size(
             call = each.call
             if call.num_bytes < 0:
                 raise NotProven(
-                    f"how much rank {rank} gives to {name_of(call)}{at(call)} is not recorded; a "
-                    "person should look at it"
+                    found(
+                        "evidence.unknown_size",
+                        f"how much rank {rank} gives to {name_of(call)}{at(call)} is not recorded; "
+                        "a "
+                        "person should look at it",
+                        rank=rank,
+                        place=place_of(call),
+                    )
                 )
             headers = PICKLE_NUM_BYTES if each.is_pickled else 0
             if not low <= call.num_bytes <= high + headers:
                 raise RuleViolation(
-                    f"rank {rank} gives {_size(each, item_num_bytes)} to {name_of(call)}"
-                    f"{at(call)}; expected {_expected(num_elements)} of {item_num_bytes} bytes in "
-                    "each call"
+                    found(
+                        "rule.collective_size",
+                        f"rank {rank} gives {_size(each, item_num_bytes)} to {name_of(call)}"
+                        f"{at(call)}; expected {_expected(num_elements)} of {item_num_bytes} bytes "
+                        "in "
+                        "each call",
+                        rank=rank,
+                        num_bytes=call.num_bytes,
+                        place=place_of(call),
+                    )
                 )
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Collection, Iterator
 
+from grader.finding import found
 from grader.judge.check_failures import NotProven
-from grader.judge.wording import at, name_of
+from grader.judge.wording import at, name_of, place_of
 from grader.mpi.functions import ALL
 from grader.trace.calls import PROC_NULL, Call, Calls, Mask, Trace
 
@@ -12,7 +13,10 @@ def assert_no_doubts(trace: Trace) -> None:
     """Raise NotProven when the evidence contradicts itself: neither way can be told from it."""
     if trace.doubts:
         raise NotProven(
-            f"the evidence does not agree: {trace.doubts[0]}; a person should look at it"
+            found(
+                "evidence.disagrees",
+                f"the evidence does not agree: {trace.doubts[0]}; a person should look at it",
+            )
         )
 
 
@@ -25,18 +29,35 @@ def assert_not_truncated(trace: Trace) -> None:
     assert_no_doubts(trace)
     for rank, seen in enumerate(trace.ranks):
         if not seen.attached:
-            raise NotProven(f"the calls of rank {rank} were not recorded: nothing is proven")
+            raise NotProven(
+                found(
+                    "evidence.not_recorded",
+                    f"the calls of rank {rank} were not recorded: nothing is proven",
+                    rank=rank,
+                )
+            )
         if seen.truncated:
             raise NotProven(
-                f"more calls were made than are kept of rank {rank}: what it did is not proven; "
-                "a solution needs far fewer"
+                found(
+                    "evidence.calls_not_kept",
+                    f"more calls were made than are kept of rank {rank}: what it did is not "
+                    "proven; "
+                    "a solution needs far fewer",
+                    rank=rank,
+                )
             )
         is_known = seen.calls.function_is(ALL.__contains__)
         unreadable = ~is_known | (_are_messages(seen.calls) & ~_are_readable(seen.calls, trace))
         for call in seen.calls.where(unreadable)[:1]:
             raise NotProven(
-                f"the record of what rank {rank} called{at(call)} makes no sense "
-                f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes): nothing is proven"
+                found(
+                    "evidence.makes_no_sense",
+                    f"the record of what rank {rank} called{at(call)} makes no sense "
+                    f"({name_of(call)}, peer {call.peer}, {call.num_bytes} bytes): nothing is "
+                    "proven",
+                    rank=rank,
+                    place=place_of(call),
+                )
             )
 
 

@@ -1,9 +1,11 @@
 """The sentence about a rank that gave no answer: what it raised, or how its process ended."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from grader.finding import Fact, Finding, found
 from grader.judge import slips
 from grader.judge.crash_hints import Crash, started_as
 from grader.judge.newer_syntax import newer_syntax
@@ -40,8 +42,8 @@ def refusal_text(rank: int, refusal: str) -> str:
 
 def failure_of_refusal(rank: int, refusal: str) -> RunFailure:
     """Return the failure of a rank that wanted to go around MPI and torch."""
-    text = refusal_text(rank, refusal)
-    return RunFailure(Verdict.RULE_VIOLATION, text, kind=refusal, place=f"rank {rank}")
+    told = Finding("rule.refused_by_guard", refusal_text(rank, refusal), {"rank": rank})
+    return RunFailure.of(Verdict.RULE_VIOLATION, told, kind=refusal, place=f"rank {rank}")
 
 
 def crash_of_problem(rank: int, values: Mapping[str, Any]) -> Crash:
@@ -84,41 +86,45 @@ def _told(
     kind = values.get("kind")
     name, message = text_of(values, "type"), text_of(values, "message")
     file, line = text_of(values, "file"), values.get("line")
-    where = f" at {file}:{line}" if file and type(line) is int else ""
+    place = f"{file}:{line}" if file and type(line) is int else ""
+    where = f" at {place}" if place else ""
     detail = text_of(values, "traceback", 8000)
+    facts: dict[str, Fact] = {"rank": rank, "place": place, "type": name, "message": message}
+
+    def crash(key: str, text: str, helps: str = "", **more: Any) -> RunFailure:
+        return RunFailure.of(Verdict.RUN_TIME_ERROR, Finding(key, text, facts, helps), **more)
+
     if kind == "not_attempted":
-        return RunFailure(
-            Verdict.NOT_ATTEMPTED,
-            f"not attempted: {message or 'NotImplementedError'}{where}",
-            is_lasting=True,
-        )
+        text = f"not attempted: {message or 'NotImplementedError'}{where}"
+        told = Finding("not_attempted", text, facts)
+        return RunFailure.of(Verdict.NOT_ATTEMPTED, told, is_lasting=True)
     if kind == "memory":
-        return RunFailure(
-            Verdict.MEMORY_LIMIT_EXCEEDED,
-            f"rank {rank} asked for more memory than one process may have{where}",
-            detail,
-        )
+        text = f"rank {rank} asked for more memory than one process may have{where}"
+        told = Finding("limit.memory_of_process", text, facts)
+        return RunFailure.of(Verdict.MEMORY_LIMIT_EXCEEDED, told, detail=detail)
     if name in ("SyntaxError", "IndentationError", "TabError"):
-        place = f"{file}:{line}" if file else "a file"
-        told = _syntax_text(place, message, text_of(values, "source"), python)
-        return RunFailure(Verdict.RUN_TIME_ERROR, told, detail, is_lasting=True)
+        text = _syntax_text(place or file or "a file", message, text_of(values, "source"), python)
+        return crash("crash.syntax", text, detail=detail, is_lasting=True)
     if name == "NotDefined":
-        asks = f"{message}; the part asks for {entry}"
-        return RunFailure(Verdict.RUN_TIME_ERROR, asks, is_lasting=True)
+        return crash("crash.not_defined", f"{message}; the part asks for {entry}", is_lasting=True)
     if kind == "exit":
-        return RunFailure(Verdict.RUN_TIME_ERROR, _exit_text(rank, values, message, where), detail)
+        return crash("crash.exit", _exit_text(rank, values, message, where), detail=detail)
     if slip := slips.told(rank, values):
-        return RunFailure(Verdict.RUN_TIME_ERROR, f"{slip}; {hint}" if hint else slip, detail)
+        return crash("crash.slip", slip, hint, detail=detail)
     if any(words in message for words in _NO_GPU):
-        return RunFailure(
-            Verdict.RUN_TIME_ERROR,
+        text = (
             f"rank {rank} asks for a GPU (.cuda() or device 'cuda'){where}, and there is none "
-            "where this is graded; leave tensors and models on the CPU",
-            detail,
+            "where this is graded"
         )
+        return crash("crash.gpu", text, "leave tensors and models on the CPU", detail=detail)
     asked = "" if file else f"; the part asks for {entry}"
-    told = f"rank {rank} raised {name}: {message}{where}{asked}"
-    return RunFailure(Verdict.RUN_TIME_ERROR, f"{told}; {hint}" if hint else told, detail)
+    text = f"rank {rank} raised {name}: {message}{where}{asked}"
+    return crash(f"crash.{_words(name)}", text, hint, detail=detail)
+
+
+def _words(name: str) -> str:
+    """Return `name_error` for NameError."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 
 def _syntax_text(where: str, message: str, source: str, running: tuple[int, int]) -> str:
@@ -150,14 +156,25 @@ def failure_of_broken_message(rank: int, why: str) -> RunFailure:
     """
     told = f"rank {rank} sent the judge something it cannot read"
     told = f"{told}: {why}" if why else told
-    return RunFailure(Verdict.RUN_TIME_ERROR, told, kind=f"unreadable {why}", place=f"rank {rank}")
+    return RunFailure.of(
+        Verdict.RUN_TIME_ERROR,
+        Finding("crash.unreadable_message", told, {"rank": rank}),
+        kind=f"unreadable {why}",
+        place=f"rank {rank}",
+    )
 
 
 def failure_of_abort(rank: int, where: str) -> RunFailure:
     """Return the failure of a rank that called MPI_Abort, which ends all ranks."""
-    return RunFailure(
-        Verdict.RUN_TIME_ERROR,
+    told = found(
+        "crash.abort",
         f"rank {rank} called Abort at {where}, which ends all ranks without an answer",
+        rank=rank,
+        place=where,
+    )
+    return RunFailure.of(
+        Verdict.RUN_TIME_ERROR,
+        told,
         kind="Abort",
         place=f"rank {rank} {where}",
     )
@@ -176,9 +193,14 @@ def failure_of_silence(rank: int, end: RankEnd, last_output: str, hint: str = ""
     ]
     why = f". MPI says: {said[0].rstrip('.')}" if said else ""
     told = f"rank {rank} gave no answer: {how}{where} before it returned{why}"
-    return RunFailure(
+    facts: dict[str, Fact] = {
+        "rank": rank,
+        "signal": end.signal or "",
+        "place": where.removeprefix(" at "),
+    }
+    return RunFailure.of(
         Verdict.RUN_TIME_ERROR,
-        f"{told}; {hint}" if hint else told,
+        Finding("crash.process_ended", told, facts, hint),
         kind=f"{end.signal or end.exit_status}{why}",
         place=f"rank {rank}{where}",
     )
@@ -193,10 +215,11 @@ def failure_of_late_crash(rank: int, end: RankEnd, unfinished: str) -> RunFailur
         f", while MPI was still at its {unfinished}, which was never waited for: the array may be "
         "gone by then, so wait for every request before you return"
     )
-    return RunFailure(
+    text = f"the process of rank {rank} {_end_of(end)} after it had returned"
+    told = found("crash.after_return", f"{text}{why if unfinished else ''}", rank=rank)
+    return RunFailure.of(
         Verdict.RUN_TIME_ERROR,
-        f"the process of rank {rank} {_end_of(end)} after it had returned"
-        f"{why if unfinished else ''}",
+        told,
         kind=f"{end.signal} after return",
         place=f"rank {rank}",
     )

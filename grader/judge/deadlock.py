@@ -1,6 +1,8 @@
 """Says and shows who waits for whom in a run that hangs for ever."""
 
 from grader.evidence import Deadlock
+from grader.finding import Finding
+from grader.judge.deadlock_cause import cause_of
 from grader.judge.lower_case import name_lower_case
 from grader.judge.reasons import picture, sentence
 from grader.mpi.stalled_run import stalled_run, waiting_run
@@ -9,8 +11,8 @@ from grader.trace.calls import Trace
 
 def find_deadlock(
     trace: Trace, returned: frozenset[int] = frozenset(), *, makes_progress: bool = False
-) -> tuple[str, Deadlock] | None:
-    """Return why no rank will ever go on, as a sentence and to be drawn; None while any may.
+) -> tuple[str, Deadlock, Finding] | None:
+    """Return why no rank will ever go on, in a sentence, as a picture, and its cause; or None.
 
     trace, returned, makes_progress: as for grader.mpi.stalled_run.stalled_run.
     """
@@ -19,4 +21,5 @@ def find_deadlock(
         return None
     named = waiting_run(name_lower_case(trace), returned, makes_progress=makes_progress)
     told = named or found
-    return sentence(told), picture(told)
+    drawn = picture(told)
+    return sentence(told), drawn, cause_of(told, drawn)

@@ -3,13 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from grader.finding import found
 from grader.judge.bounds import Bounds, bounds_of, bounds_text
 from grader.judge.check_failures import RuleViolation
 from grader.judge.collective_calls import messages_of
 from grader.judge.counting import assert_not_truncated
 from grader.judge.neighbours import assert_neighbours_are_known
 from grader.judge.volume import PICKLE_NUM_BYTES
-from grader.judge.wording import at, name_of
+from grader.judge.wording import at, name_of, place_of
 from grader.trace.calls import Call, Trace
 
 
@@ -43,15 +44,23 @@ def assert_bytes_per_edge(trace: Trace, expected: Mapping[tuple[int, int], Bound
             raise ValueError(f"an edge {edge}: expected two of the ranks 0 to {num_ranks - 1}")
     assert_not_truncated(trace)
     assert_neighbours_are_known(trace)
-    found = bytes_by_edge(trace)
+    found_bytes = bytes_by_edge(trace)
     for (sender, receiver), bounds in expected.items():
         sent = [call for call in messages_of(trace, sender) if call.peer == receiver]
         low, high = bounds_of(bounds)
         headers = PICKLE_NUM_BYTES * sum(call.pickled for call in sent)
-        if not low <= found[sender, receiver] <= high + headers:
+        if not low <= found_bytes[sender, receiver] <= high + headers:
             raise RuleViolation(
-                f"rank {sender} sends rank {receiver} {_account(found[sender, receiver], sent)}; "
-                f"expected {bounds_text(bounds)} bytes"
+                found(
+                    "rule.bytes_per_edge",
+                    f"rank {sender} sends rank {receiver} "
+                    f"{_account(found_bytes[sender, receiver], sent)}; "
+                    f"expected {bounds_text(bounds)} bytes",
+                    rank=sender,
+                    peer=receiver,
+                    num_bytes=found_bytes[sender, receiver],
+                    places=[place_of(call) for call in sent[:1]],
+                )
             )
 
 

@@ -5,6 +5,7 @@ Only what is in a message is altered on its way. Data that travel in tags or len
 
 from math import log2
 
+from grader.finding import found
 from grader.judge.check_failures import NotProven
 from grader.judge.counting import assert_not_truncated, recorded_sends
 from grader.trace.calls import Trace
@@ -23,8 +24,14 @@ def assert_envelopes_too_small(trace: Trace, needed_num_bytes: float) -> None:
         num_bytes = len(sent) * log2(max(num_kinds, 1)) / 8
         if num_bytes >= needed_num_bytes:
             raise NotProven(
-                f"rank {rank} sends {len(sent)} messages of {num_kinds} kinds, told apart by "
-                f"receiver, tag and length: these alone can hold {num_bytes:.0f} bytes, and "
-                f"{needed_num_bytes:.0f} would do; the answers may not come from what is in the "
-                "messages; a person should look"
+                found(
+                    "evidence.envelopes_could_tell",
+                    f"rank {rank} sends {len(sent)} messages of {num_kinds} kinds, told apart by "
+                    f"receiver, tag and length: these alone can hold {num_bytes:.0f} bytes, and "
+                    f"{needed_num_bytes:.0f} would do; the answers may not come from what is in "
+                    "the "
+                    "messages; a person should look",
+                    rank=rank,
+                    num_messages=len(sent),
+                )
             )

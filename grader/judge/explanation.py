@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from grader.evidence import Evidence
+from grader.finding import Finding, found
 from grader.judge import slips
 from grader.judge.crash_messages import refusal_text
 from grader.judge.launch_end import failure_of_end
@@ -32,8 +33,8 @@ class LaunchResult:
     """What the guard refused to ranks, a sentence for each of them, whatever came of it."""
     is_out_of_time: bool = False
     """It ended between two cases, because it had had its time."""
-    remarks: Sequence[str] = ()
-    """On lines of the submission that cost nothing, in sentences."""
+    remarks: Sequence[Finding] = ()
+    """On lines of the submission that cost nothing."""
 
     @property
     def trace_num_bytes(self) -> int:
@@ -72,7 +73,8 @@ def _outcome(
         answer = seen.ranks[rank]
         result, problem = refuse(rank, expected, answer.values, answer.arrays)
         if problem:
-            return RunFailure(Verdict.WRONG_ANSWER, problem)
+            told = Finding("value.form", problem, {"rank": rank})
+            return RunFailure.of(Verdict.WRONG_ANSWER, told)
         results.append(result)
     if seen.num_calls_not_kept:
         return _failure_of_many_calls(seen.num_calls_not_kept)
@@ -94,20 +96,27 @@ def _outcome(
 def _failure_of_many_calls(num_calls: Sequence[int]) -> RunFailure:
     """Return why a case has no outcome whose calls are more than may be kept."""
     rank = num_calls.index(max(num_calls))
-    return RunFailure(
+    return RunFailure.of(
         Verdict.NOT_PROVEN,
-        f"rank {rank} made {num_calls[rank]:,} MPI calls or more here; together with those before "
-        "they are more than the calls of a part that are kept, so a person should look at this",
+        found(
+            "evidence.too_many_calls",
+            f"rank {rank} made {num_calls[rank]:,} MPI calls or more here; together with those "
+            "before "
+            "they are more than the calls of a part that are kept",
+            help="a person should look at this",
+            rank=rank,
+            num_calls=num_calls[rank],
+        ),
     )
 
 
-def _remarks(plan: LaunchPlan, observed: LaunchObservation) -> tuple[str, ...]:
-    remarks: dict[str, None] = {}
+def _remarks(plan: LaunchPlan, observed: LaunchObservation) -> tuple[Finding, ...]:
+    remarks: dict[str, Finding] = {}
     for seen in observed.cases:
         for rank in seen.ranks:
-            found = slips.remarks_of(rank.values, plan.submission)
-            remarks.update(dict.fromkeys(found[: slips.MAX_REMARKS - len(remarks)]))
-    return tuple(remarks)
+            told = slips.remarks_of(rank.values, plan.submission)
+            remarks |= {each.text: each for each in told[: slips.MAX_REMARKS - len(remarks)]}
+    return tuple(remarks.values())
 
 
 def _failure(plan: LaunchPlan, observed: LaunchObservation, end: End) -> RunFailure:

@@ -7,6 +7,7 @@ trace shows may be a decoy, whose content nobody needed.
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from grader.finding import found
 from grader.judge.check_failures import NotProven
 from grader.judge.counting import assert_not_truncated, sends_of
 from grader.judge.message_faults import contributions, counted_sends, payload_calls
@@ -59,9 +60,15 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
     for effect in effects:
         if effect.happened and effect.ended:
             raise NotProven(
-                f"{_told(trace, effect.message)} on the way, and the run ended without answers: "
-                "who notices that a number is another one may have the right one from elsewhere; "
-                f"{_LOOK}"
+                found(
+                    "evidence.altered_message_noticed",
+                    f"{_told(trace, effect.message)} on the way, and the run ended without "
+                    "answers: "
+                    "who notices that a number is another one may have the right one from "
+                    "elsewhere; "
+                    f"{_LOOK}",
+                    rank=effect.message.rank,
+                )
             )
 
 
@@ -76,8 +83,13 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
     for effect in effects:
         if effect.happened and not effect.influenced:
             raise NotProven(
-                f"{_told(trace, effect.message)} on the way, and no answer changed: the answers "
-                f"may not come from the messages; {_LOOK}"
+                found(
+                    "evidence.altered_message_without_effect",
+                    f"{_told(trace, effect.message)} on the way, and no answer changed: the "
+                    "answers "
+                    f"may not come from the messages; {_LOOK}",
+                    rank=effect.message.rank,
+                )
             )
 
 
@@ -93,8 +105,13 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
             "no answers came" if any(effect.ended for effect in happened) else "no answer changed"
         )
         raise NotProven(
-            f"{len(happened)} messages were altered on their way, each in a run of its own, and "
-            f"{came}: the answers may not come from the messages; {_LOOK}"
+            found(
+                "evidence.no_altered_message_matters",
+                f"{len(happened)} messages were altered on their way, each in a run of its own, "
+                "and "
+                f"{came}: the answers may not come from the messages; {_LOOK}",
+                number=len(happened),
+            )
         )
 
 
@@ -122,31 +139,50 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
         run = _run_from(after, after[effect.message.rank], len(effect.influenced))
         if effect.happened and effect.influenced != run:
             raise NotProven(
-                f"{_told(trace, effect.message)} on the way, and the answers of "
-                f"{ranks_text(effect.influenced)} changed; in a ring, those of {ranks_text(run)} "
-                f"do: the answers may not come from the messages alone; {_LOOK}"
+                found(
+                    "evidence.influence_unlike_a_ring",
+                    f"{_told(trace, effect.message)} on the way, and the answers of "
+                    f"{ranks_text(effect.influenced)} changed; in a ring, those of "
+                    f"{ranks_text(run)} "
+                    f"do: the answers may not come from the messages alone; {_LOOK}",
+                    rank=effect.message.rank,
+                    influenced=effect.influenced,
+                    expected=run,
+                )
             )
     for rank in range(n):
         own = [effect for effect in effects if effect.message.rank == rank]
         sizes = {call.num_bytes for call in sends_of(trace, rank)}
         is_plain = len(sends_of(trace, rank)) == 2 * (n - 1) == len(own) and len(sizes) == 1
-        found = sorted(len(effect.influenced) for effect in own)
+        num_influenced = sorted(len(effect.influenced) for effect in own)
         expected = [*range(1, n), *[n] * (n - 1)]
         is_known = all(effect.happened for effect in own)
-        if is_plain and is_known and found != expected:
+        if is_plain and is_known and num_influenced != expected:
             raise NotProven(
-                f"each of the {len(own)} messages of rank {rank} was altered on its way, which "
-                f"changed the answers of {listed(map(str, found))} ranks; in a ring it is "
-                f"{listed(map(str, expected))}: the answers may not come from the messages alone; "
-                f"{_LOOK}"
+                found(
+                    "evidence.influences_unlike_a_ring",
+                    f"each of the {len(own)} messages of rank {rank} was altered on its way, which "
+                    f"changed the answers of {listed(map(str, num_influenced))} ranks; in a ring "
+                    "it is "
+                    f"{listed(map(str, expected))}: the answers may not come from the messages "
+                    "alone; "
+                    f"{_LOOK}",
+                    rank=rank,
+                    influenced=num_influenced,
+                    expected=expected,
+                )
             )
 
 
 def _assert_any_happened(effects: Sequence[FaultEffect]) -> None:
     if not any(effect.happened for effect in effects):
         raise NotProven(
-            "no message could be altered on its way, so that nothing shows that the answers come "
-            f"from the messages; {_LOOK}"
+            found(
+                "evidence.no_message_altered",
+                "no message could be altered on its way, so that nothing shows that the answers "
+                "come "
+                f"from the messages; {_LOOK}",
+            )
         )
 
 

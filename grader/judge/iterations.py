@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 
+from grader.finding import found
 from grader.judge.bounds import Bounds, bounds_of, bounds_text
 from grader.judge.check_failures import RuleViolation
 from grader.judge.collective_calls import collective_calls, messages_of
@@ -77,9 +78,14 @@ def _assert_per_iteration(
             more, iterations = len(after) - len(before), longer - shorter
             if not (low * iterations <= more or num_ranks == 1) or more > high * iterations:
                 raise RuleViolation(
-                    f"rank {rank} {doing.format(f'{more / iterations:.3g}')} an iteration "
-                    f"({len(before)} in {shorter}, {len(after)} in {longer}); expected "
-                    f"{bounds_text(bounds)}{_places(after)}"
+                    found(
+                        "rule.calls_per_iteration",
+                        f"rank {rank} {doing.format(f'{more / iterations:.3g}')} an iteration "
+                        f"({len(before)} in {shorter}, {len(after)} in {longer}); expected "
+                        f"{bounds_text(bounds)}{_places(after)}",
+                        rank=rank,
+                        per_iteration=more / iterations,
+                    )
                 )
 
 

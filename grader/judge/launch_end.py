@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from grader.evidence import Evidence
+from grader.finding import Finding, found
 from grader.judge import crash_messages as messages
 from grader.judge.crash_hints import Crash, crash_hint
 from grader.judge.deadlock import find_deadlock
@@ -43,19 +44,24 @@ def failure_of_end(
 
 
 def _of_stalled(end: End, makes_progress: bool) -> RunFailure:
-    found = find_deadlock(end.trace, end.returned, makes_progress=makes_progress)
-    if found is None:
+    stalled = find_deadlock(end.trace, end.returned, makes_progress=makes_progress)
+    if stalled is None:
         return RunFailure(
             Verdict.JUDGE_ERROR,
             "the run was ended as a deadlock, and the recorded calls do not show one; grade again",
         )
-    explanation, deadlock = found
+    explanation, deadlock, cause = stalled
     seen = Evidence("", len(end.ranks), deadlock=deadlock)
     places = (
         f"rank {each.rank} {each.call} {each.place} {each.waits_for}" for each in deadlock.waiting
     )
     return RunFailure(
-        Verdict.DEADLOCK, explanation, evidence=seen, kind="stalled", place="; ".join(places)
+        Verdict.DEADLOCK,
+        explanation,
+        findings=(cause, Finding("deadlock.waits", explanation)),
+        evidence=seen,
+        kind="stalled",
+        place="; ".join(places),
     )
 
 
@@ -63,23 +69,38 @@ def _of_excess(excess: Excess, ranks: int) -> RunFailure:
     used, allowed = excess.used, excess.allowed
     if excess.kind == "memory":
         who = f"the {ranks} ranks together" if ranks > 1 else "the rank"
-        return RunFailure(
+        return RunFailure.of(
             Verdict.MEMORY_LIMIT_EXCEEDED,
-            f"{who} used {used >> 20} MiB of memory; {allowed >> 20} MiB are allowed",
+            found(
+                "limit.memory",
+                f"{who} used {used >> 20} MiB of memory; {allowed >> 20} MiB are allowed",
+                used_mib=used >> 20,
+                allowed_mib=allowed >> 20,
+            ),
             kind=excess.kind,
             place=who,
         )
     if excess.kind == "processes":
-        return RunFailure(
+        return RunFailure.of(
             Verdict.RUN_TIME_ERROR,
-            f"the submission started so many processes and threads that there were {used}; "
-            f"{allowed} are allowed in all, so start fewer, or wait for those that are to end",
+            found(
+                "limit.processes",
+                f"the submission started so many processes and threads that there were {used}; "
+                f"{allowed} are allowed in all, so start fewer, or wait for those that are to end",
+                used=used,
+                allowed=allowed,
+            ),
             kind=excess.kind,
         )
     who = "what the ranks started" if excess.rank is None else f"rank {excess.rank}"
-    return RunFailure(
+    return RunFailure.of(
         Verdict.OUTPUT_LIMIT_EXCEEDED,
-        f"{who} printed more than {allowed >> 20} MiB; remove the prints inside loops",
+        found(
+            "limit.output",
+            f"{who} printed more than {allowed >> 20} MiB",
+            help="remove the prints inside loops",
+            allowed_mib=allowed >> 20,
+        ),
         kind=excess.kind,
         place=who,
     )
@@ -92,10 +113,13 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
     verdict = Verdict.JUDGE_ERROR if end.is_starved else Verdict.TIME_LIMIT_EXCEEDED
     words = _no_answer(end.lasted, end.limit_s)
     if not late:
-        return RunFailure(
+        return RunFailure.of(
             verdict,
-            f"{words}: the calls are said to have returned, but not all results had arrived by "
-            "then",
+            found(
+                "limit.time_of_results",
+                f"{words}: the calls are said to have returned, but not all results had arrived by "
+                "then",
+            ),
         )
     places = [_where(end, rank) for rank in late[:_MOST_RANKS]]
     more = len(late) - _MOST_RANKS
@@ -104,7 +128,14 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
     machines_part = _machines_part(end.lasted, end.limit_s)
     clauses = "; ".join(filter(None, [*places, others, reason, machines_part]))
     where = "; ".join(_where(end, rank) for rank in late)
-    return RunFailure(verdict, f"{words}: {clauses}", kind="time limit", place=where)
+    seen = [end.ranks[rank].place for rank in late]
+    told = found(
+        "limit.time",
+        f"{words}: {clauses}",
+        ranks=late,
+        places=tuple(dict.fromkeys(f"{each[0]}:{each[1]}" for each in seen if each)),
+    )
+    return RunFailure.of(verdict, told, kind="time limit", place=where)
 
 
 def _where(end: End, rank: int) -> str:

@@ -1,10 +1,11 @@
 """Who talks to whom: in a ring, and on any graph."""
 
+from grader.finding import found
 from grader.judge.check_failures import NotProven, RuleViolation
 from grader.judge.collective_calls import messages_of, neighbourhood_call
 from grader.judge.counting import assert_not_truncated, messages_sent, sends_of
 from grader.judge.graphs import Graph, assert_graph_of
-from grader.judge.wording import at, name_of, ranks_text
+from grader.judge.wording import at, name_of, place_of, ranks_text
 from grader.trace.calls import Call, Trace
 
 
@@ -24,22 +25,39 @@ def assert_one_neighbour(trace: Trace, *, may_be_silent: bool = False) -> None:
             step = (call.peer - rank) % num_ranks
             if step not in (1, num_ranks - 1):
                 raise RuleViolation(
-                    f"rank {rank} sends to rank {call.peer}{at(call)}, which is not its "
-                    f"neighbour; in a ring of {num_ranks} it talks to rank "
-                    f"{(rank + 1) % num_ranks} only, or to rank {(rank - 1) % num_ranks} only"
+                    found(
+                        "rule.not_a_ring_neighbour",
+                        f"rank {rank} sends to rank {call.peer}{at(call)}, which is not its "
+                        f"neighbour; in a ring of {num_ranks} it talks to rank "
+                        f"{(rank + 1) % num_ranks} only, or to rank {(rank - 1) % num_ranks} only",
+                        rank=rank,
+                        peer=call.peer,
+                        place=place_of(call),
+                    )
                 )
             first = first or (step, rank, call)
             if step != first[0]:
                 here = f"to rank {call.peer}{at(call)}"
                 raise RuleViolation(
-                    f"rank {first[1]} sends to rank {first[2].peer}{at(first[2])}, "
-                    f"{f'but rank {rank}' if rank != first[1] else 'and'} {here}; in a ring all "
-                    "messages go to the same side, each rank has one neighbour to send to"
+                    found(
+                        "rule.both_ring_neighbours",
+                        f"rank {first[1]} sends to rank {first[2].peer}{at(first[2])}, "
+                        f"{f'but rank {rank}' if rank != first[1] else 'and'} {here}; in a ring "
+                        "all "
+                        "messages go to the same side, each rank has one neighbour to send to",
+                        rank=rank,
+                        places=(place_of(first[2]), place_of(call)),
+                    )
                 )
     if num_ranks > 1 and silent and not may_be_silent:
         sends = "sends" if len(silent) == 1 else "send"
         raise RuleViolation(
-            f"{ranks_text(silent)} {sends} nothing; in a ring every rank sends to one neighbour"
+            found(
+                "rule.sends_nothing_in_ring",
+                f"{ranks_text(silent)} {sends} nothing; in a ring every rank sends to one "
+                "neighbour",
+                ranks=silent,
+            )
         )
     assert_not_truncated(trace)
 
@@ -64,15 +82,28 @@ def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False
         for call in messages_of(trace, rank):
             if call.peer not in graph[rank]:
                 raise RuleViolation(
-                    f"rank {rank} sends to rank {call.peer} by {name_of(call)}{at(call)}, which is "
-                    f"not its neighbour; {_has(graph, rank)}"
+                    found(
+                        "rule.not_a_neighbour",
+                        f"rank {rank} sends to rank {call.peer} by {name_of(call)}{at(call)}, "
+                        "which is "
+                        f"not its neighbour; {_has(graph, rank)}",
+                        rank=rank,
+                        peer=call.peer,
+                        place=place_of(call),
+                    )
                 )
     for rank in range(0 if may_be_silent else len(trace.ranks)):
         left_out = graph[rank] - {call.peer for call in messages_of(trace, rank)}
         if left_out:
             verb = "which is its neighbour" if len(left_out) == 1 else "which are its neighbours"
             raise RuleViolation(
-                f"rank {rank} sends nothing to {ranks_text(left_out)}, {verb}; {_has(graph, rank)}"
+                found(
+                    "rule.neighbour_left_out",
+                    f"rank {rank} sends nothing to {ranks_text(left_out)}, {verb}; "
+                    f"{_has(graph, rank)}",
+                    rank=rank,
+                    peers=left_out,
+                )
             )
 
 
@@ -82,8 +113,14 @@ def assert_neighbours_are_known(trace: Trace) -> None:
         call = neighbourhood_call(trace, rank)
         if call is not None:
             raise NotProven(
-                f"rank {rank} calls {name_of(call)}{at(call)}, and with which ranks it exchanges "
-                "data is not recorded; a person should look at it, or use messages instead"
+                found(
+                    "evidence.unknown_neighbours",
+                    f"rank {rank} calls {name_of(call)}{at(call)}, and with which ranks it "
+                    "exchanges "
+                    "data is not recorded; a person should look at it, or use messages instead",
+                    rank=rank,
+                    place=place_of(call),
+                )
             )
 
 

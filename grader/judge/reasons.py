@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from grader.evidence import Deadlock, WaitingRank
 from grader.judge.cycles import cycle_text, shortest_cycle
+from grader.judge.deadlock_places import place_notes
 from grader.judge.unmatched_collectives import ungathered
 from grader.judge.unmatched_messages import undelivered
 from grader.judge.wording import at, name_of, place_of, ranks_have, ranks_text, signature_of
@@ -44,7 +45,12 @@ def picture(situation: StalledRun) -> Deadlock:
         for rank, needs in sorted(situation.needs.items())
     )
     edges = {rank: situation.waits_for(rank) for rank in situation.needs}
-    return Deadlock(waiting, tuple(sorted(situation.gone)), tuple(shortest_cycle(edges)))
+    return Deadlock(
+        waiting,
+        tuple(sorted(situation.gone)),
+        tuple(shortest_cycle(edges)),
+        place_notes(situation),
+    )
 
 
 def _ranks(situation: StalledRun) -> Iterator[str]:

@@ -3,13 +3,14 @@
 from collections.abc import Callable, Collection, Iterable
 from typing import Literal
 
+from grader.finding import found
 from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import (
     assert_no_doubts,
     assert_not_truncated,
     messages_sent,
 )
-from grader.judge.wording import at, listed, name_of, ranks_text
+from grader.judge.wording import at, listed, name_of, place_of, ranks_text
 from grader.mpi.functions import (
     ALL,
     BLOCKING_POINT_TO_POINT,
@@ -69,9 +70,17 @@ def assert_buffers_not_pickles(
     first, number = _found(trace, are_pickled_arrays)
     for rank, call in first:
         raise RuleViolation(
-            f"rank {rank} sends a pickled object by {name_of(call)}{at(call)}, as lower-case calls "
-            f"do ({_times(number)} in all); this part asks for the upper-case calls "
-            "(Isend, Irecv, Allreduce, ...), which send the array's memory itself"
+            found(
+                "rule.pickles",
+                f"rank {rank} sends a pickled object by {name_of(call)}{at(call)}, as lower-case "
+                "calls "
+                f"do ({_times(number)} in all); this part asks for the upper-case calls "
+                "(Isend, Irecv, Allreduce, ...), which send the array's memory itself",
+                rank=rank,
+                call=name_of(call),
+                place=place_of(call),
+                number=number,
+            )
         )
     _assert_evidence(trace, may_be_silent)
 
@@ -96,8 +105,15 @@ def assert_requests_completed(
             how = "was freed before it was complete, so nobody knows when its array may be used"
         noun = "request" if number == 1 else "requests"
         raise RuleViolation(
-            f"rank {rank}: the {name_of(call)}{_partner(call)}{at(call)} {how}; "
-            f"{number} {noun} in all"
+            found(
+                "rule.request_not_completed",
+                f"rank {rank}: the {name_of(call)}{_partner(call)}{at(call)} {how}; "
+                f"{number} {noun} in all",
+                rank=rank,
+                call=name_of(call),
+                place=place_of(call),
+                number=number,
+            )
         )
     _assert_evidence(trace, may_be_silent)
 
@@ -126,8 +142,13 @@ def assert_uses_operations(trace: Trace, required: Collection[str]) -> None:
         missing = [name for name in required if name not in called]
         if missing and len(trace.ranks) > 1:
             raise RuleViolation(
-                f"rank {rank} does not call {listed(missing)}, which this part asks for; "
-                f"{_made(trace, rank)}"
+                found(
+                    "rule.operation_missing",
+                    f"rank {rank} does not call {listed(missing)}, which this part asks for; "
+                    f"{_made(trace, rank)}",
+                    rank=rank,
+                    missing=missing,
+                )
             )
 
 
@@ -147,8 +168,12 @@ def assert_uses_collective(trace: Trace, names: Collection[str]) -> None:
     if len(trace.ranks) > 1 and without:
         verb = "calls" if len(without) == 1 else "call"
         raise RuleViolation(
-            f"{ranks_text(without)} {verb} no MPI collective that could do the work; this part "
-            f"asks for one, such as {_one_of(names)}; {_made(trace, without[0])}"
+            found(
+                "rule.collective_missing",
+                f"{ranks_text(without)} {verb} no MPI collective that could do the work; this part "
+                f"asks for one, such as {_one_of(names)}; {_made(trace, without[0])}",
+                ranks=without,
+            )
         )
     assert_not_truncated(trace)
 
@@ -162,8 +187,15 @@ def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> No
             hint = " (the lower-case recv of pickled objects makes this call)"
         more = f" ({number} other calls in all)" if number > 1 else ""
         raise RuleViolation(
-            f"rank {rank} calls {name_of(call)}{at(call)}{hint}; this part allows {allowed_text}"
-            f"{more}"
+            found(
+                "rule.call_not_allowed",
+                f"rank {rank} calls {name_of(call)}{at(call)}{hint}; this part allows "
+                f"{allowed_text}"
+                f"{more}",
+                rank=rank,
+                call=name_of(call),
+                place=place_of(call),
+            )
         )
     _assert_few_communicators(trace, allowed_text)
 
@@ -190,9 +222,16 @@ def _assert_few_communicators(trace: Trace, allowed_text: str) -> None:
         some = max(_MAX_COMMUNICATORS, _MAX_COMMUNICATORS_PER_MESSAGE * num_messages)
         if len(made) > some and len(trace.ranks) > 1:
             raise RuleViolation(
-                f"rank {rank} makes {len(made)} new communicators, the first by {name_of(made[0])}"
-                f"{at(made[0])}, and sends and receives {num_messages} messages; so many tell the "
-                f"other ranks something themselves, and this part allows {allowed_text}"
+                found(
+                    "rule.many_communicators",
+                    f"rank {rank} makes {len(made)} new communicators, the first by "
+                    f"{name_of(made[0])}"
+                    f"{at(made[0])}, and sends and receives {num_messages} messages; so many tell "
+                    "the "
+                    f"other ranks something themselves, and this part allows {allowed_text}",
+                    rank=rank,
+                    place=place_of(made[0]),
+                )
             )
 
 
@@ -201,8 +240,13 @@ def _assert_evidence(trace: Trace, may_be_silent: bool) -> None:
     assert_not_truncated(trace)
     if len(trace.ranks) > 1 and not any(messages_sent(trace)) and not may_be_silent:
         raise RuleViolation(
-            f"none of the {len(trace.ranks)} ranks sent a message; whatever the result came from, "
-            "it did not come from the other ranks by MPI"
+            found(
+                "rule.no_messages",
+                f"none of the {len(trace.ranks)} ranks sent a message; whatever the result came "
+                "from, "
+                "it did not come from the other ranks by MPI",
+                num_ranks=len(trace.ranks),
+            )
         )
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from grader.finding import Finding, found
 from grader.judge.said import text_of
 
 _MAX_NAMES, _MAX_NAME_CHARS = 10, 40
@@ -56,16 +57,16 @@ def _listed(names: object) -> str:
     return ", ".join(texts) or "nothing"
 
 
-def remarks_of(values: Mapping[str, Any], submission: Mapping[str, bytes]) -> list[str]:
-    """Return what a rank remarks on lines of the submission, as sentences.
+def remarks_of(values: Mapping[str, Any], submission: Mapping[str, bytes]) -> list[Finding]:
+    """Return what a rank remarks on lines of the submission.
 
     values: what it sent. submission: its files. What a line does not bear out is left out, since
     a rank can say anything.
     """
-    found = values.get("remarks")
+    sent = values.get("remarks")
     told = []
     lines: dict[str, list[bytes]] = {}
-    for remark in found[:MAX_REMARKS] if isinstance(found, list) else []:
+    for remark in sent[:MAX_REMARKS] if isinstance(sent, list) else []:
         if not isinstance(remark, list) or [type(each) for each in remark] != [str, str, str, int]:
             continue
         kind, about, file, line = remark
@@ -76,7 +77,9 @@ def remarks_of(values: Mapping[str, Any], submission: Mapping[str, bytes]) -> li
             lines[file] = content.splitlines()
         text = lines[file][line - 1] if line <= len(lines[file]) else b""
         if _bears_out(text, kind, about):
-            told.append(f"{file}:{line} {_REMARKS[kind].format(about)}")
+            place = f"{file}:{line}"
+            text = f"{place} {_REMARKS[kind].format(about)}"
+            told.append(found(f"remark.{kind}", text, about=about, place=place))
     return told
 
 

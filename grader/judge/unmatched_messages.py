@@ -13,14 +13,9 @@ _MOST_ITEMS = 3
 
 def undelivered(situation: StalledRun) -> Iterator[str]:
     """Yield what keeps the sends and receives of a hanging run from each other."""
-    stuck = situation.all_stuck_calls()
-    receives = [Posted(*each) for each in stuck if each[1].is_receive or each[1].function in PROBES]
-    sends = [Posted(*each) for each in stuck if each[1].is_send]
+    receives, sends = _stuck(situation)
     partners, unreceived = situation.matches.partners, situation.matches.unreceived
-    misses = [
-        *_nearest_misses(receives, unreceived),
-        *_nearest_misses(situation.matches.unserved, sends),
-    ]
+    misses = [_miss(*each) for each in _nearest_misses(situation)]
     if misses:
         yield from list(dict.fromkeys(misses))[:_MOST_ITEMS]
     elif receives:
@@ -32,13 +27,37 @@ def undelivered(situation: StalledRun) -> Iterator[str]:
         yield "a send may have to wait until its receive is posted, as here"
 
 
+def difference(situation: StalledRun) -> str:
+    """Return in what a receive and the message nearest to it differ first; empty without a pair."""
+    for receive, message in _nearest_misses(situation):
+        other_communicator, other_source, _ = _distance(receive.call, message)
+        return "communicators" if other_communicator else "ranks" if other_source else "tags"
+    return ""
+
+
+def _stuck(situation: StalledRun) -> tuple[list[Posted], list[Posted]]:
+    """Return the receives and probes that wait for ever, and the sends."""
+    stuck = [Posted(*each) for each in situation.all_stuck_calls()]
+    receives = [each for each in stuck if each.call.is_receive or each.call.function in PROBES]
+    return receives, [each for each in stuck if each.call.is_send]
+
+
+def _nearest_misses(situation: StalledRun) -> Iterator[tuple[Posted, Posted]]:
+    """Yield receives, each with the message that nearly fits it."""
+    receives, sends = _stuck(situation)
+    yield from _nearest(receives, situation.matches.unreceived)
+    yield from _nearest(situation.matches.unserved, sends)
+
+
 def _may_be_buffered(send: Call) -> bool:
     """Return whether the send returns at once in other runs, with shorter messages."""
     return send.function not in ("Ssend", "Issend", "Ssend_init", "send", "isend")
 
 
-def _nearest_misses(receives: Sequence[Posted], messages: Sequence[Posted]) -> Iterator[str]:
-    """Yield for each receive how the message fails that comes nearest to fitting it."""
+def _nearest(
+    receives: Sequence[Posted], messages: Sequence[Posted]
+) -> Iterator[tuple[Posted, Posted]]:
+    """Yield each receive with the message that comes nearest to fitting it."""
     first: dict[tuple[int | None, ...], Posted] = {}
     for message in messages:
         call = message.call
@@ -54,7 +73,7 @@ def _nearest_misses(receives: Sequence[Posted], messages: Sequence[Posted]) -> I
         nearest = (first.get((receive.rank, *form)) for form in product(*asked))
         message_of_it = next(filter(None, nearest), None)
         if message_of_it is not None:
-            yield _miss(receive, message_of_it)
+            yield receive, message_of_it
 
 
 def _distance(receive: Call, message: Posted) -> tuple[bool, bool, bool]:

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from grader.evidence import Differences, DifferingElement
+from grader.finding import found
 from grader.judge.agreement import agreement_text
 from grader.judge.check_failures import WrongAnswer
 from grader.judge.differences import extent_text, first_index, index_text, shortest_different
@@ -68,7 +69,15 @@ def assert_every_rank(
             for got, wanted in [(np.asarray(arrays[rank]), expected[rank])]
             if got.shape == wanted.shape
         )
-        raise WrongAnswer.at(f"{prefix}rank {first}: {problems[first]}{others}", differences)
+        raise WrongAnswer.at(
+            found(
+                "value.differs",
+                f"{prefix}rank {first}: {problems[first]}{others}",
+                name=name,
+                ranks=problems,
+            ),
+            differences,
+        )
 
 
 def assert_unchanged(
@@ -86,17 +95,29 @@ def assert_unchanged(
         now, before = np.asarray(got), np.asarray(original)
         if now.shape != before.shape:
             raise WrongAnswer(
-                f"{prefix}rank {rank}: {name} has shape {now.shape} after the call; it had "
-                f"{before.shape}"
+                found(
+                    "value.shape_changed",
+                    f"{prefix}rank {rank}: {name} has shape {now.shape} after the call; it had "
+                    f"{before.shape}",
+                    rank=rank,
+                    name=name,
+                )
             )
         changed = (now != before) & ~((now != now) & (before != before))
         if changed.any():
             index = first_index(changed)
             is_now, was = shortest_different(now[index], before[index])
             raise WrongAnswer(
-                f"{prefix}rank {rank}: {name}{index_text(index)} is {is_now} after the call, it "
-                f"was {was} before{extent_text(changed, 'changed')}; the call must leave {name} as "
-                "it is"
+                found(
+                    "value.changed_by_call",
+                    f"{prefix}rank {rank}: {name}{index_text(index)} is {is_now} after the call, "
+                    "it "
+                    f"was {was} before{extent_text(changed, 'changed')}; the call must leave "
+                    f"{name} as "
+                    "it is",
+                    rank=rank,
+                    name=name,
+                )
             )
 
 

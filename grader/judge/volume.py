@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from grader.evidence import Budget
+from grader.finding import found
 from grader.judge.check_failures import RuleViolation
 from grader.judge.counting import (
     assert_not_truncated,
@@ -76,9 +77,17 @@ def assert_naive_volume(trace: Trace, num_elements: int, item_num_bytes: int) ->
             headers = PICKLE_NUM_BYTES * int(sent.flag("pickled").sum())
             if not _fits(num_bytes, (length, length), item_num_bytes, headers):
                 raise RuleViolation(
-                    f"rank {rank} sent rank {other} {_elements(num_bytes, item_num_bytes)}; in the "
-                    f"naive exchange each rank sends its own array, of {length} elements, to each "
-                    "other rank"
+                    found(
+                        "volume.not_own_array",
+                        f"rank {rank} sent rank {other} {_elements(num_bytes, item_num_bytes)}; in "
+                        "the "
+                        f"naive exchange each rank sends its own array, of {length} elements, to "
+                        "each "
+                        "other rank",
+                        rank=rank,
+                        peer=other,
+                        num_bytes=num_bytes,
+                    )
                 )
 
 
@@ -100,15 +109,24 @@ def _assert_volume(
     ]
     if in_all[0] > 0 and not any(sent):
         raise RuleViolation(
-            f"no rank sent anything; {algorithm} sends {_between(in_all)} elements in all, "
-            f"{in_all_formula}"
+            found(
+                "volume.nothing_sent",
+                f"no rank sent anything; {algorithm} sends {_between(in_all)} elements in all, "
+                f"{in_all_formula}",
+            )
         )
     for rank, num_bytes in enumerate(sent):
         if not _fits(num_bytes, by_each[rank], item_num_bytes, headers[rank]):
             limit = "at most " if by_each[rank][0] < by_each[rank][1] else ""
             raise RuleViolation.over(
-                f"rank {rank} sent {_elements(num_bytes, item_num_bytes)}; {algorithm} sends "
-                f"{limit}{by_each[rank][1]} from each rank, {by_each_formula}",
+                found(
+                    "volume.of_a_rank",
+                    f"rank {rank} sent {_elements(num_bytes, item_num_bytes)}; {algorithm} sends "
+                    f"{limit}{by_each[rank][1]} from each rank, {by_each_formula}",
+                    rank=rank,
+                    num_bytes=num_bytes,
+                    allowed=by_each[rank][1] * item_num_bytes,
+                ),
                 _budgets(sent, item_num_bytes, by_each, by_each_formula),
             )
     if not _fits(sum(sent), in_all, item_num_bytes, sum(headers)):
@@ -116,8 +134,14 @@ def _assert_volume(
             "all ranks", sum(sent) / item_num_bytes, float(in_all[1]), "elements", in_all_formula
         )
         raise RuleViolation.over(
-            f"the ranks together sent {_elements(sum(sent), item_num_bytes)}; {algorithm} sends "
-            f"{_between(in_all)} in all, {in_all_formula}",
+            found(
+                "volume.of_all_ranks",
+                f"the ranks together sent {_elements(sum(sent), item_num_bytes)}; {algorithm} "
+                "sends "
+                f"{_between(in_all)} in all, {in_all_formula}",
+                num_bytes=sum(sent),
+                allowed=in_all[1] * item_num_bytes,
+            ),
             (together, *_budgets(sent, item_num_bytes, by_each, by_each_formula)),
         )
     assert_not_truncated(trace)

@@ -1,44 +1,15 @@
-"""What was lost, where and why, in the order in which a student wants to read it."""
+"""Points, totals and commands, in words."""
 
 import shlex
-from dataclasses import dataclass
 
 from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import total, written
+from grader.points import written
 from grader.report.safe_text import one_line, visible
 
 _MOUNTED_SUBMISSION = "/submission"
 """Where the container sees the submission, whatever folder of the host that is."""
-
-_WHAT_IT_MEANS = {
-    Verdict.JUDGE_ERROR: "The grader failed here: it costs no points.",
-    Verdict.NOT_PROVEN: "A person has to look at this; its points are withheld until then.",
-}
-
-
-@dataclass(frozen=True)
-class Deduction:
-    """One reason, and the tests that it cost."""
-
-    verdict: Verdict
-    message: str
-    detail: str
-    tests: tuple[TestResult, ...]
-    """None when the part failed as a whole."""
-
-    @property
-    def points(self) -> float:
-        """Return the points lost by it."""
-        return total(number for test in self.tests for number in (test.max_points, -test.points))
-
-    @property
-    def meaning(self) -> str:
-        """Return what a verdict that is not about the submission means; empty for the others."""
-        return _WHAT_IT_MEANS.get(self.verdict, "")
-
-    def told(self) -> tuple[str, list[str]]:
-        """Return the message, and apart from it what each rank of a deadlock waits for."""
-        return told(self.message)
+_FEWEST_RANKS = 2
+"""Of a run with messages."""
 
 
 def told(message: str) -> tuple[str, list[str]]:
@@ -49,42 +20,6 @@ def told(message: str) -> tuple[str, list[str]]:
     if not found or len(clauses) == 1:
         return message, []
     return f"{before}deadlock:", clauses
-
-
-def losses(part: PartResult) -> list[Deduction]:
-    """Return why a part lost points, the worst first; the same reason is told once."""
-    by_reason: dict[tuple[Verdict, str], list[TestResult]] = {}
-    for test in part.tests:
-        if test.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED):
-            by_reason.setdefault((test.verdict, test.message), []).append(test)
-    found = [
-        Deduction(
-            verdict, message, next((test.detail for test in tests if test.detail), ""), tuple(tests)
-        )
-        for (verdict, message), tests in by_reason.items()
-    ]
-    found.sort(key=lambda loss: (loss.verdict.severity, loss.points), reverse=True)
-    told = any(test.message == part.message for test in part.tests)
-    if part.message and not told and part.verdict is not Verdict.ACCEPTED:
-        return [Deduction(part.verdict, part.message, "", ()), *found]
-    return found
-
-
-def not_run(part: PartResult) -> list[Deduction]:
-    """Return why tests of a part were skipped: one entry for each reason."""
-    by_reason: dict[str, list[TestResult]] = {}
-    for test in part.tests:
-        if test.verdict is Verdict.SKIPPED:
-            by_reason.setdefault(test.message, []).append(test)
-    return [
-        Deduction(Verdict.SKIPPED, message, "", tuple(tests))
-        for message, tests in by_reason.items()
-    ]
-
-
-def passed(part: PartResult) -> list[TestResult]:
-    """Return the tests of a part that hold."""
-    return [test for test in part.tests if test.verdict is Verdict.ACCEPTED]
 
 
 def worst_verdict(report: Report) -> Verdict:
@@ -98,24 +33,40 @@ def named(report: Report, verdict: Verdict) -> str:
     return ", ".join(visible(part.name) for part in report.parts if part.verdict is verdict)
 
 
-def command_again(report: Report, part: PartResult) -> str:
-    """Return the command that grades this part alone, the way it was graded."""
+def check_again(report: Report, part: PartResult, test: TestResult | None) -> str:
+    """Return the command that grades this part, or a test of it, the way it was graded."""
     is_mount = report.mode != "local" and report.submission == _MOUNTED_SUBMISSION
     if is_mount:
         # Who mounts a folder may have the image and nothing else of ours.
         command = f'docker run --rm --network none -v "$PWD:{_MOUNTED_SUBMISSION}:ro" '
         command += f"IMAGE check {_MOUNTED_SUBMISSION}"
     else:
-        mode = "check" if report.mode == "local" else "run"
-        course = shlex.quote(visible(report.course_folder))
-        command = f"grade --course {course} {mode}" if report.course_folder else f"grade {mode}"
-        command += f" {shlex.quote(visible(report.submission))}"
+        command = _command(report, "check" if report.mode == "local" else "run")
         command += f" --image {shlex.quote(visible(report.image))}" if report.image else ""
-    named = "" if report.is_recognised else f" --assignment {visible(report.assignment)}"
-    worst = next((test for loss in losses(part) for test in loss.tests), None)
-    is_one = worst is not None and not worst.is_hidden
-    only = f" --only {visible(worst.name.removeprefix('test_'))}" if worst and is_one else ""
-    return f"{command}{named} --part {visible(part.name)}{only}"
+    is_one = test is not None and not test.is_hidden
+    only = f" --only {visible(test.name.removeprefix('test_'))}" if test and is_one else ""
+    return f"{command}{_named(report)} --part {visible(part.name)}{only}"
+
+
+def look_closer(report: Report, part: PartResult, test: TestResult | None) -> str:
+    """Return the command that shows the calls of a test's ranks; empty where there is nothing."""
+    seen = test and test.evidence
+    if report.mode != "local" or not seen or seen.num_ranks < _FEWEST_RANKS:
+        return ""
+    if not (seen.timeline.spans or seen.edges):
+        return ""
+    ranks = f" --ranks {seen.num_ranks}"
+    return f"{_command(report, 'trace')}{_named(report)} --part {visible(part.name)}{ranks}"
+
+
+def _command(report: Report, verb: str) -> str:
+    course = shlex.quote(visible(report.course_folder))
+    command = f"grade --course {course} {verb}" if report.course_folder else f"grade {verb}"
+    return f"{command} {shlex.quote(visible(report.submission))}"
+
+
+def _named(report: Report) -> str:
+    return "" if report.is_recognised else f" --assignment {visible(report.assignment)}"
 
 
 def number_text(number: float) -> str:
@@ -129,18 +80,23 @@ def points_text(points: float) -> str:
 
 
 def score_sentence(report: Report) -> str:
-    """Return the total in words."""
+    """Return the total in words, and what it is worth."""
     if report.score is None:
         text = (
             f"No score: the grader itself failed on {named(report, Verdict.JUDGE_ERROR)}. "
             "It costs no points; please pass this report on to the course."
         )
     else:
-        full = ": full marks" if report.score == report.max_score else ""
-        text = f"Score {number_text(report.score)} of {number_text(report.max_score)}{full}."
+        points = f"{number_text(report.score)} of {points_text(report.max_score)}"
+        full = ": all checks passed" if report.score == report.max_score else ""
+        text = f"{points} in {visible(report.assignment)}{full}."
     if report.review:
         doubtful = [visible(part.name) for part in report.parts if part.needs_review]
         text += f" A person has to look at {', '.join(doubtful)}."
+    if report.mode == "local":
+        text += " Local check, not your mark."
     if report.pending_points:
-        text += f" Pending: {points_text(report.pending_points)}, which a person gives."
+        found = dict.fromkeys(one_line(part.found) for part in report.manual_parts)
+        told = f" ({'; '.join(found)})" if len(found) == 1 else ""
+        text += f" {points_text(report.pending_points)} more are graded by hand{told}."
     return text

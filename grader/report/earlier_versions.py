@@ -33,5 +33,25 @@ def _tell_of_no_files(report: dict[str, Any]) -> None:
     report["files"] = []
 
 
-_UPGRADES: dict[int, Upgrade] = {7: _tell_of_no_contributions, 8: _tell_of_no_files}
+def _tell_of_no_findings(report: dict[str, Any]) -> None:
+    """Version 10 has findings with keys, and what kept a test from being run."""
+    for part in report["parts"]:
+        part["notes"] = [
+            {"key": "", "text": note, "help": "", "facts": {}} for note in part["notes"]
+        ]
+        for test in part["tests"]:
+            test["findings"], test["blocked_by"] = [], []
+            evidence = test["measured"]["evidence"] or {}
+            if evidence.get("deadlock"):
+                evidence["deadlock"]["notes"] = []
+            for excerpt in evidence.get("excerpts", ()):
+                for line in excerpt["lines"]:
+                    line["column"], line["num_columns"] = 0, 0
+
+
+_UPGRADES: dict[int, Upgrade] = {
+    7: _tell_of_no_contributions,
+    8: _tell_of_no_files,
+    9: _tell_of_no_findings,
+}
 """By version: what makes a report of it one of the next. Whoever raises the version adds one."""

@@ -7,10 +7,12 @@ obeys what a submission put in.
 
 import dataclasses
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
 from grader.errors import GraderError
+from grader.finding import Fact, Finding
 from grader.model import PartResult, Report
 from grader.report import reading
 from grader.report.deductions import worst_verdict
@@ -20,7 +22,7 @@ from grader.report.json_text import number as _number
 from grader.report.json_text import valid as _text
 from grader.report.safe_text import one_line
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 _UNREADABLE = "the grading gave a report that cannot be read"
 
 
@@ -140,6 +142,8 @@ def _part(part: PartResult) -> dict[str, Any]:
                 "message": _text(test.message),
                 "detail": _text(test.detail),
                 "where": _text(test.where),
+                "findings": [_finding(each) for each in test.findings],
+                "blocked_by": list(test.blocked_by),
                 "is_hidden": test.is_hidden,
                 "feedback": test.feedback.value,
                 "measured": {
@@ -148,12 +152,30 @@ def _part(part: PartResult) -> dict[str, Any]:
             }
             for test in part.tests
         ],
-        "notes": [_text(note) for note in part.notes],
+        "notes": [_finding(note) for note in part.notes],
         "measured": {
             "wall_time_s": round(part.wall_time_s, 3),
             "num_launches": part.num_launches,
         },
     }
+
+
+def _finding(found: Finding) -> dict[str, Any]:
+    return {
+        "key": found.key,
+        "text": _text(found.text),
+        "help": _text(found.help),
+        "facts": {name: _fact(value) for name, value in sorted(found.facts.items())},
+    }
+
+
+def _fact(value: Fact) -> Any:
+    """Return a fact as JSON has it; what is no number there becomes a text."""
+    if isinstance(value, tuple):
+        return [_fact(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return _text(value) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> Any:

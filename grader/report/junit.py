@@ -7,6 +7,7 @@ test that was not run is skipped. The text is ASCII; what XML cannot hold is sho
 import xml.etree.ElementTree as ET
 
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
+from grader.report.causes import is_missing
 from grader.report.deductions import number_text, points_text
 from grader.report.safe_text import disarm, one_line, visible_lines
 
@@ -77,19 +78,16 @@ def _filled(
 
 def _case(report: Report, part: PartResult, test: TestResult) -> ET.Element:
     classname = f"{one_line(report.assignment)}.{one_line(part.name)}"
-    case = ET.Element("testcase", classname=classname, name=one_line(test.name))
+    case = ET.Element("testcase", classname=classname, name=one_line(test.sentence))
     if test.verdict is Verdict.ACCEPTED:
         return case
-    kind = _ELEMENTS.get(test.verdict, "failure")
+    kind = "skipped" if is_missing(part) else _ELEMENTS.get(test.verdict, "failure")
     finding = ET.SubElement(case, kind, type=test.verdict.value, message=one_line(test.message))
     where = f" ({one_line(test.where)})" if test.where else ""
-    told = [
-        f"{one_line(test.sentence)}{where}",
-        _points(test),
-        *(visible_lines(test.detail) if test.detail else ()),
-    ]
     # Some CI systems print it.
-    finding.text = "\n".join(map(disarm, told))
+    finding.text = disarm(f"{one_line(test.message)}{where}\n{_points(test)}")
+    if test.detail:
+        ET.SubElement(case, "system-out").text = "\n".join(map(disarm, visible_lines(test.detail)))
     return case
 
 

@@ -8,18 +8,21 @@ from collections.abc import Iterator, Sequence
 
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
 from grader.points import total
-from grader.report.deductions import (
-    Deduction,
-    command_again,
-    losses,
-    not_run,
-    number_text,
-    passed,
-    points_text,
-    score_sentence,
+from grader.report.cause_words import (
+    blocked_text,
+    headline,
+    helps_of,
+    price_of,
+    told_text,
+    words_of,
 )
+from grader.report.causes import Cause, dearest_first, is_missing
+from grader.report.code import code_lines
+from grader.report.deductions import check_again, number_text, points_text, score_sentence
 from grader.report.evidence import Evidence, evidence
+from grader.report.page import Page
 from grader.report.safe_text import disarm, one_line
+from grader.report.words import NOT_HANDED_IN, VERDICT_WORDS
 
 _MAX_NUM_BYTES = 900_000
 """GitHub refuses a summary of more than 1 MiB."""
@@ -27,7 +30,7 @@ _MAX_TRACEBACK_LINES = 40
 _MAX_OUTPUT_LINES = 20
 _MAX_OUTPUTS = 4
 _TOO_LONG = "What each part lost is too long to be shown here; the other reports have all of it."
-_BRIEF = (Verdict.ACCEPTED, Verdict.NOT_ATTEMPTED)
+_CODE_NUM_COLUMNS = 100
 _MARKUP = re.compile(r"([\\`*_\[\](){}<>|~&:$#!.+=^/-])")
 _REFERENCE = re.compile(r"((?:://|[@#!$%~&^]*@[@#!$%~&^]*|[#!$%~&^]+(?=\w)|(?<=\bGH)-(?=\d))+)")
 """What GitHub and GitLab make links and mentions of once the Markdown is HTML: an address, `@name`,
@@ -54,9 +57,9 @@ def render(report: Report) -> str:
     tail = [*_manual(report.manual_parts), *_notes(report), _versions(report)]
     failed = [
         block
-        for part in parts
-        if part.verdict not in _BRIEF
-        for block in _failed_part(report, part)
+        for part, cause in dearest_first(report)
+        if not is_missing(part)
+        for block in _cause(report, part, cause)
     ]
     text = "\n\n".join([*head, *failed, *tail])
     if len(text.encode()) > _MAX_NUM_BYTES:
@@ -84,36 +87,38 @@ def fenced(lines: Sequence[str], language: str) -> str:
 
 
 def _table(parts: Sequence[PartResult]) -> str:
-    rows = ["| | Part | Verdict | Points |", "|---|---|---|---:|"]
+    rows = ["| | Part | Result | Points |", "|---|---|---|---:|"]
     for part in parts:
         sign = _SIGNS.get(part.verdict, _FAILED)
         told = f"**{escape(part.name)}** {escape(part.title)}"
-        if part.verdict is Verdict.NOT_ATTEMPTED and part.message:
+        if is_missing(part):
             told += f": {escape(part.message)}"
-        rows.append(f"| {sign} | {told} | {part.verdict.value} | {_points(part)} |")
+        words = NOT_HANDED_IN if is_missing(part) else VERDICT_WORDS[part.verdict]
+        rows.append(f"| {sign} | {told} | {words} | {_points(part)} |")
     return "\n".join(rows)
 
 
-def _failed_part(report: Report, part: PartResult) -> Iterator[str]:
-    """Yield the paragraphs of one part."""
-    yield f"### {escape(part.name)}: {part.verdict.value}, {_points(part)}"
-    found = losses(part)
-    for loss in found:
-        prefix = f"**{loss.verdict.value}**: " if len(found) > 1 else ""
-        message, clauses = loss.told()
-        yield "\n".join([prefix + escape(message), *(f"- {escape(each)}" for each in clauses)])
-        if loss.meaning:
-            yield loss.meaning
-        if loss.tests:
-            yield "\n".join(f"- {_test(test)}" for test in loss.tests)
-    yield from (f"{_tests_text(loss)} {escape(loss.message)}" for loss in not_run(part))
-    holding = passed(part)
-    if holding:
-        yield f"{_tests_text(Deduction(Verdict.ACCEPTED, '', '', tuple(holding)))} passed"
-    if found:
-        yield from _evidence(evidence(found[0].detail))
-    yield from (f"Note: {escape(note)}" for note in part.notes)
-    yield "To see it again:\n\n" + fenced([command_again(report, part)], "sh")
+def _cause(report: Report, part: PartResult, cause: Cause) -> Iterator[str]:
+    """Yield the paragraphs of one cause."""
+    yield f"### {escape(part.name)}: {words_of(cause)}, {price_of(part, cause)}"
+    yield f"**{escape(headline(cause))}**"
+    if cause.evidence is not None:
+        plain = Page(colour=False, plain=True, width=_CODE_NUM_COLUMNS, verbose=False)
+        if lines := code_lines(plain, cause.evidence.excerpts, told_text(cause)):
+            yield fenced(lines, "text")
+    yield from (f"Help: {escape(helps)}" for helps in helps_of(cause))
+    if cause.tests:
+        yield "\n".join(f"- {_test(test)}" for test in cause.tests)
+    if cause.blocked:
+        yield escape(blocked_text(cause))
+    yield fenced([check_again(report, part, cause.speaker)], "sh")
+    if more := [f"- {escape(each.text)}" for each in cause.findings[1:]]:
+        yield _folded("what else was seen", "\n".join(more))
+    yield from _evidence(evidence(cause.detail))
+
+
+def _folded(summary: str, body: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
 def _evidence(pieces: Sequence[Evidence]) -> Iterator[str]:
@@ -122,8 +127,7 @@ def _evidence(pieces: Sequence[Evidence]) -> Iterator[str]:
         kept = piece.abridged(
             num_traceback_lines=_MAX_TRACEBACK_LINES, num_output_lines=_MAX_OUTPUT_LINES
         )
-        code = fenced(kept, "text")
-        yield f"<details><summary>{piece.heading}</summary>\n\n{code}\n\n</details>"
+        yield _folded(piece.heading, fenced(kept, "text"))
 
 
 def _manual(parts: Sequence[ManualPart]) -> Iterator[str]:
@@ -136,8 +140,9 @@ def _manual(parts: Sequence[ManualPart]) -> Iterator[str]:
 
 
 def _notes(report: Report) -> Iterator[str]:
-    if report.notes:
-        yield "\n".join(f"- {escape(note)}" for note in report.notes)
+    notes = [f"{part.name}: {note}" for part in report.parts for note in part.notes]
+    if told := [f"- {escape(note)}" for note in (*notes, *report.notes)]:
+        yield "\n".join(told)
 
 
 def _versions(report: Report) -> str:
@@ -166,11 +171,6 @@ def _test(test: TestResult) -> str:
     return (
         f"**{points_text(total((test.max_points, -test.points)))}** {escape(test.sentence)}{where}"
     )
-
-
-def _tests_text(loss: Deduction) -> str:
-    points = points_text(total(test.max_points for test in loss.tests))
-    return f"{len(loss.tests)} test{'' if len(loss.tests) == 1 else 's'} ({points})"
 
 
 def _hexadecimal(digest: str) -> str:

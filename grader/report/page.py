@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.model import Verdict
-from grader.report.text_layout import abridged, num_columns, padded, wrap
+from grader.report.text_layout import num_columns, wrap
+from grader.report.words import VERDICT_WORDS
 
 BOLD, DIM, RED, GREEN, YELLOW, MAGENTA = "1", "2", "31", "32", "33", "35"
 INDENT = "  "
@@ -17,8 +18,6 @@ _SIGNS = {
     Verdict.JUDGE_ERROR: ("!", "!"),
 }
 _FAILED = ("✗", "x")
-_FEWEST_TITLE_COLUMNS = 4
-"""Of a title that is cut to fewer nothing but dots is left."""
 _COLOURS = {
     Verdict.ACCEPTED: GREEN,
     Verdict.SKIPPED: YELLOW,
@@ -45,37 +44,12 @@ class Page:
         return f"\x1b[{';'.join(codes)}m{text}\x1b[0m"
 
     def verdict(self, verdict: Verdict) -> str:
-        """Return sign and word of a verdict, in its colour."""
-        return self._tinted(f"{self._sign(verdict)} {verdict.value}", verdict)
+        """Return sign and words of a verdict, in its colour."""
+        return self.tinted(f"{self._sign(verdict)} {VERDICT_WORDS[verdict]}", verdict)
 
     def sign(self, verdict: Verdict) -> str:
         """Return the sign of a verdict, in its colour."""
-        return self._tinted(self._sign(verdict), verdict)
-
-    def heading(self, name: str, verdict: Verdict, points: str) -> str:
-        """Return the head of a part: sign, name, a rule, verdict and points."""
-        right = f"{verdict.value}  {points}"
-        name = abridged(name, self.width - len(right) - 8)
-        rule = ("-" if self.plain else "─") * (self.width - len(right) - num_columns(name) - 4)
-        return (
-            f"{self._tinted(self._sign(verdict), verdict)} {self.paint(name, BOLD)} "
-            f"{self.paint(rule, DIM)} {self._tinted(verdict.value, verdict)}  "
-            f"{self.paint(points, BOLD)}"
-        )
-
-    def row(self, name: str, title: str, verdict: Verdict, points: str) -> str:
-        """Return a part in one line, in two where that is too narrow; `name` comes padded."""
-        right = f"{verdict.value}  {points}"
-        title_num_columns = self.width - num_columns(name) - len(right) - 6
-        if title_num_columns < _FEWEST_TITLE_COLUMNS:
-            tinted = self._tinted(verdict.value, verdict)
-            sign = self._tinted(self._sign(verdict), verdict)
-            return f"{sign} {name.rstrip()}\n{INDENT}{tinted}  {self.paint(points, BOLD)}"
-        title = padded(abridged(title, title_num_columns), title_num_columns)
-        return (
-            f"{self._tinted(self._sign(verdict), verdict)} {name}  {title}  "
-            f"{self._tinted(verdict.value, verdict)}  {self.paint(points, BOLD)}"
-        )
+        return self.tinted(self._sign(verdict), verdict)
 
     def paragraph(self, text: str, first: str = INDENT, later: str = "") -> list[str]:
         """Return wrapped text behind `first`, later lines behind `later` or as many spaces."""
@@ -92,5 +66,6 @@ class Page:
     def _sign(self, verdict: Verdict) -> str:
         return _SIGNS.get(verdict, _FAILED)[self.plain]
 
-    def _tinted(self, text: str, verdict: Verdict) -> str:
+    def tinted(self, text: str, verdict: Verdict) -> str:
+        """Return the text in the colour of a verdict."""
         return self.paint(text, BOLD, _COLOURS.get(verdict, RED))

@@ -7,6 +7,7 @@ import msgspec
 
 from grader.evidence import Evidence
 from grader.feedback import Feedback
+from grader.finding import Finding
 from grader.model import HandedInFile, ManualPart, PartResult, Report, TestResult, Verdict, Versions
 
 Kind = TypeVar("Kind")
@@ -55,7 +56,7 @@ def _part(data: Data) -> PartResult:
         max_points=_number(data, "max_points"),
         message=_get(data, "message", str),
         tests=tuple(_test(each) for each in _get(data, "tests", list)),
-        notes=_texts(data, "notes"),
+        notes=_findings(data, "notes"),
         wall_time_s=_number(measured, "wall_time_s"),
         num_launches=_get(measured, "num_launches", int),
     )
@@ -71,6 +72,8 @@ def _test(data: Data) -> TestResult:
         message=_get(data, "message", str),
         detail=_get(data, "detail", str),
         where=_get(data, "where", str),
+        findings=_findings(data, "findings"),
+        blocked_by=_texts(data, "blocked_by"),
         is_hidden=_get(data, "is_hidden", bool),
         feedback=Feedback(_get(data, "feedback", str)),
         evidence=_evidence(_get(data, "measured", dict)["evidence"]),
@@ -101,6 +104,10 @@ def _versions(data: Data) -> Versions:
         lock_digest=_get(data, "lock_digest", str),
         packages={name: _get(packages, name, str) for name in packages},
     )
+
+
+def _findings(data: Data, key: str) -> tuple[Finding, ...]:
+    return msgspec.convert(_get(data, key, list), tuple[Finding, ...])
 
 
 def _texts(data: Data, key: str) -> tuple[str, ...]:

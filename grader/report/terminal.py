@@ -1,24 +1,23 @@
-"""What a student reads in a terminal: each part, the sentence that helps, what to do next."""
+"""What a student reads in a terminal: the dearest cause first, and a table at the end."""
 
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator
 
-from grader.model import ManualPart, PartResult, Report, Verdict
+from grader.model import PartResult, Report, Verdict
 from grader.points import total
-from grader.report.deductions import number_text, points_text, score_sentence
-from grader.report.failed_part import advice, dim, failed_part, held_tests
+from grader.report.cause_block import cause_block, check_line
+from grader.report.causes import dearest_first, is_missing, passed
+from grader.report.deductions import number_text, score_sentence
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import one_line
-from grader.report.text_layout import num_columns, padded
+from grader.report.text_layout import abridged, num_columns, padded
+from grader.report.words import NOT_HANDED_IN, VERDICT_WORDS
 
 _MIN_WIDTH = 50
 _MAX_NAME_COLUMNS = 24
 _DIGEST_NUM_CHARS = 12
-_BRIEF = (Verdict.NOT_ATTEMPTED, Verdict.ACCEPTED)
-_MODES = {
-    "local": "checked here, unsealed: not the mark",
-    "container": "graded in the container",
-}
+_FEWEST_TOGETHER = 2
+_WAS_NOT_HANDED_IN = " was not handed in"
+"""How a message ends that says no more than the table."""
 
 
 def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bool = False) -> str:
@@ -27,78 +26,89 @@ def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bo
     width: columns; taken as 50 where it is less.
     colour: use ANSI colours; nothing is said by them alone.
     plain: no colour and only ASCII signs; the words are the same.
-    verbose: every test, all of the output, and what the grading took.
+    verbose: every check, all of the output, and what the grading took.
     """
     page = Page(colour, plain, max(width, _MIN_WIDTH), verbose)
-    blocks = [_head(page, report)]
-    for is_brief, parts in groupby(report.parts, lambda part: part.verdict in _BRIEF):
-        if is_brief:
-            blocks.append(_brief(page, list(parts)))
-        else:
-            blocks += [failed_part(page, report, part) for part in parts]
-    blocks += [
-        _manual(page, report.manual_parts),
-        [line for note in report.notes for line in page.paragraph(one_line(note), first="note: ")],
-        _total(page, report),
+    blocks = [
+        *(
+            cause_block(page, report, part, cause)
+            for part, cause in dearest_first(report)
+            if not is_missing(part)
+        ),
+        list(_notes(page, report)),
+        [*_table(page, report), *_total(page, report)],
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def _head(page: Page, report: Report) -> list[str]:
-    title = page.paragraph(f"{one_line(report.assignment)}: {one_line(report.title)}", first="")
-    mode = _MODES.get(report.mode, one_line(report.mode))
-    if report.is_recognised:
-        mode += "; the assignment was recognised by its files"
-    return [
-        *(page.paint(line, BOLD) for line in title),
-        *page.paragraph(one_line(report.submission), first=""),
-        *page.paragraph(mode, first=""),
+def _notes(page: Page, report: Report) -> Iterator[str]:
+    for part in report.parts:
+        for found in part.notes:
+            first = f"note on {one_line(part.name)}: "
+            yield from page.paragraph(one_line(str(found)), first=first, later=INDENT)
+    for note in report.notes:
+        yield from page.paragraph(one_line(note), first="note: ")
+
+
+def _table(page: Page, report: Report) -> Iterator[str]:
+    """Yield a row for each part; those without a file come last, together."""
+    missing = [part for part in report.parts if is_missing(part)]
+    together = missing if len(missing) >= _FEWEST_TOGETHER else []
+    rows = [
+        (one_line(part.name, _MAX_NAME_COLUMNS), _points(part), _result(part), part.verdict)
+        for part in report.parts
+        if part not in together
     ]
+    if together:
+        points = f"0 / {number_text(total(part.max_points for part in together))}"
+        others = "other " if len(together) < len(report.parts) else ""
+        name = f"{len(together)} {others}parts"
+        rows.append((name, points, NOT_HANDED_IN, Verdict.NOT_ATTEMPTED))
+    names = max((num_columns(name) for name, *_ in rows), default=0)
+    most = max((len(points) for _, points, *_ in rows), default=0)
+    for name, points, result, verdict in rows:
+        first = f"{page.sign(verdict)} {padded(name, names)}  {points:>{most}}  "
+        room = page.width - names - most - 6
+        yield f"{first}{page.tinted(abridged(result, room), verdict)}"
+    hinted = [part for part in missing if not part.message.endswith(_WAS_NOT_HANDED_IN)]
+    for part in hinted if len(missing) < len(report.parts) else missing:
+        yield from page.paragraph(one_line(part.message), first=f"{INDENT}{one_line(part.name)}: ")
+    if page.verbose:
+        for part in report.parts:
+            for test in passed(part):
+                yield from check_line(page, test)
 
 
-def _brief(page: Page, parts: Sequence[PartResult]) -> list[str]:
-    """Return parts that need no explanation: those not tried, those accepted."""
-    names = {part.name: one_line(part.name, _MAX_NAME_COLUMNS) for part in parts}
-    name_num_columns = max(map(num_columns, names.values()), default=0)
-    lines = []
-    for part in parts:
-        points = f"{number_text(part.points):>2} of {number_text(part.max_points):>2}"
-        name = padded(names[part.name], name_num_columns)
-        lines.append(page.row(name, one_line(part.title), part.verdict, points))
-        if part.verdict is Verdict.NOT_ATTEMPTED and part.message:
-            lines += dim(page, page.paragraph(one_line(part.message), first=INDENT))
-        lines += held_tests(page, part) if page.verbose else []
-        lines += advice(page, part)
-    return lines
+def _points(part: PartResult) -> str:
+    if part.verdict is Verdict.JUDGE_ERROR:
+        return f"- / {number_text(part.max_points)}"
+    return f"{number_text(part.points)} / {number_text(part.max_points)}"
 
 
-def _manual(page: Page, parts: Sequence[ManualPart]) -> list[str]:
-    """Return what a person will mark; what all of it was found in is said once."""
-    if not parts:
-        return []
-    pending = points_text(total(part.max_points for part in parts))
-    found = {part.found for part in parts}
-    shared = f": {one_line(parts[0].found)}" if len(found) == 1 else ""
-    lines = page.paragraph(f"Marked by a person, {pending} pending{shared}", first="")
-    for part in parts:
-        own = "" if shared else f" ({one_line(part.found)})"
-        first = f"{INDENT}{number_text(part.max_points):>3}  "
-        lines += page.paragraph(f"{one_line(part.title)}{own}", first=first)
-    return lines
+def _result(part: PartResult) -> str:
+    words = NOT_HANDED_IN if is_missing(part) else VERDICT_WORDS[part.verdict]
+    num_passed = len(passed(part))
+    if part.verdict is Verdict.ACCEPTED or not part.tests:
+        return words
+    return f"{words} ({num_passed} of {len(part.tests)} checks passed)"
 
 
-def _total(page: Page, report: Report) -> list[str]:
-    lines = [page.paint(line, BOLD) for line in page.paragraph(score_sentence(report), first="")]
-    if not page.verbose:
-        return lines
-    versions = report.versions
-    num_launches = sum(part.num_launches for part in report.parts)
-    packages = ", ".join(f"{name} {version}" for name, version in versions.packages.items())
-    told = [
-        f"{report.wall_time_s:.1f} s, {num_launches} launches, started {report.started_at}",
-        f"submission {report.submission_digest}",
-        f"grader {versions.grader}, engine {versions.engine_digest[:_DIGEST_NUM_CHARS]}, "
-        f"course {versions.course} {versions.course_digest[:_DIGEST_NUM_CHARS]}, "
-        f"lock {versions.lock_digest[:_DIGEST_NUM_CHARS]}, {packages}",
-    ]
-    return lines + [line for text in told for line in page.paragraph(one_line(text), first="")]
+def _total(page: Page, report: Report) -> Iterator[str]:
+    for line in page.paragraph(score_sentence(report), first=""):
+        yield page.paint(line, BOLD)
+    if page.verbose:
+        for part in report.manual_parts:
+            points = f"{INDENT}{number_text(part.max_points):>3}  "
+            text = f"{one_line(part.title)} ({one_line(part.found)})"
+            yield from page.paragraph(text, first=points)
+        versions = report.versions
+        num_launches = sum(part.num_launches for part in report.parts)
+        packages = ", ".join(f"{name} {version}" for name, version in versions.packages.items())
+        for text in (
+            f"{report.wall_time_s:.1f} s, {num_launches} launches, started {report.started_at}",
+            f"submission {report.submission_digest}",
+            f"grader {versions.grader}, engine {versions.engine_digest[:_DIGEST_NUM_CHARS]}, "
+            f"course {versions.course} {versions.course_digest[:_DIGEST_NUM_CHARS]}, "
+            f"lock {versions.lock_digest[:_DIGEST_NUM_CHARS]}, {packages}",
+        ):
+            yield from page.paragraph(one_line(text), first="")

@@ -105,7 +105,10 @@ def of_failure(
         differences=_first_attribute(error, "differences"),
         budgets=_first_attribute(error, "budgets"),
         excerpts=source_excerpts(
-            sources, result.message.removeprefix(f"{found.case}: "), result.detail
+            sources,
+            result.message.removeprefix(f"{found.case}: "),
+            result.detail,
+            found.deadlock.notes if found.deadlock is not None else (),
         ),
     )
     return None if found == Evidence(found.case, found.num_ranks) else found

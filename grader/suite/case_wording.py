@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from grader.judge.check_failures import CheckFailure
 from grader.model import Outcome
 from grader.suite.case import Case
 from grader.suite.continuation import ranks_text
@@ -11,7 +12,10 @@ from grader.suite.continuation import ranks_text
 @contextmanager
 def case_context(case: Case, outcome: Outcome) -> Iterator[None]:
     """Put number of ranks and case before whatever a check inside says."""
+    about = f"{ranks_text(outcome.ranks)}, {case.label}"
     try:
         yield
+    except CheckFailure as error:
+        raise error.about(about) from None
     except AssertionError as error:
-        raise type(error)(f"{ranks_text(outcome.ranks)}, {case.label}: {error}") from None
+        raise type(error)(f"{about}: {error}") from None

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from grader.errors import GradingLost
+from grader.finding import Finding
 from grader.journal import Finished, Step
 from grader.judge.explanation import LaunchResult
 from grader.judge.slips import MAX_REMARKS
@@ -54,8 +55,8 @@ class JudgeMode(SuiteMode):
         """Why no other run can be started here."""
         self.refusals: dict[str, None] = {}
         """What the guard refused to ranks that went on, in sentences."""
-        self.remarks: dict[str, None] = {}
-        """On lines of the submission that cost nothing, in sentences."""
+        self.remarks: dict[str, Finding] = {}
+        """By sentence: what is said of lines of the submission and costs nothing."""
 
     def launch(self, item: pytest.Item, asked: Asked) -> Launch:
         """Put the cases to ranks; after a failure in fresh launches, when a test asks for them.
@@ -99,7 +100,7 @@ class JudgeMode(SuiteMode):
         if launched.failure is None or launched.failure.verdict is not Verdict.RULE_VIOLATION:
             self.refusals.update(dict.fromkeys(launched.refusals))
         room = MAX_REMARKS - len(self.remarks)
-        self.remarks.update(dict.fromkeys(launched.remarks[:room]))
+        self.remarks |= {each.text: each for each in launched.remarks[:room]}
         return launched
 
     def pytest_collection_modifyitems(

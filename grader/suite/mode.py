@@ -12,7 +12,7 @@ from grader.errors import GraderError
 from grader.suite.case import Case
 from grader.suite.continuation import Answer
 from grader.suite.launch_results import CaseNotRun, Launch
-from grader.suite.marks import TestNotRun, not_run
+from grader.suite.marks import TestNotRun
 
 
 class Asked(NamedTuple):
@@ -97,7 +97,7 @@ class SuiteMode(ABC):
             roots = dict.fromkeys(self._failed_because_of[name] for name in required)
             is_skipped = set(roots) <= self._skipped
             what = "it builds on what was not run either" if is_skipped else "this failed"
-            not_run(f"{what}: {', '.join(map(words, roots))}")
+            raise TestNotRun(f"{what}: {', '.join(map(words, roots))}", tuple(roots))
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_teardown(self, item: pytest.Item, nextitem: pytest.Item | None) -> None:

@@ -6,6 +6,7 @@ a submission's fault.
 
 from dataclasses import dataclass, field
 
+from grader.finding import found
 from grader.judge.explanation import LaunchResult
 from grader.model import RunFailure, Verdict
 
@@ -38,15 +39,21 @@ class PartTime:
         if self.left_s > 0:
             return None
         if sum(self.used_s.values()) < self.starved_s:
-            return RunFailure(
+            return RunFailure.of(
                 Verdict.JUDGE_ERROR,
-                f"the machine was so busy that {self.starved_s:.0f} s of the {self.limit_s:g} s "
-                "that a part may take went to runs that came to nothing; grade again when it is "
-                "quiet",
+                found(
+                    "grader.busy_machine",
+                    f"the machine was so busy that {self.starved_s:.0f} s of the "
+                    f"{self.limit_s:g} s that a part may take went to runs that came to nothing",
+                    help="grade again when it is quiet",
+                ),
             )
         test = max(self.used_s, key=lambda each: self.used_s[each])
-        return RunFailure(
+        return RunFailure.of(
             Verdict.TIME_LIMIT_EXCEEDED,
-            f"the runs of the tests before this one have taken {self.limit_s:g} s, which is all "
-            f"that a part may take; {self.used_s[test]:.0f} s of it went to: {test}",
+            found(
+                "limit.time_of_part",
+                f"the runs of the tests before this one have taken {self.limit_s:g} s, which is "
+                f"all that a part may take; {self.used_s[test]:.0f} s of it went to: {test}",
+            ),
         )

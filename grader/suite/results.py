@@ -2,6 +2,7 @@
 
 import re
 import traceback
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,14 @@ import pytest
 
 from grader.errors import GraderError
 from grader.feedback import Feedback
-from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
+from grader.finding import Finding
+from grader.judge.check_failures import (
+    BudgetExceeded,
+    CheckFailure,
+    NotProven,
+    RuleViolation,
+    WrongAnswer,
+)
 from grader.model import TestResult, Verdict
 from grader.suite.launch_results import CaseNotRun, RunFailed
 from grader.suite.marks import TestNotRun
@@ -18,7 +26,7 @@ from grader.suite.part_context import PartContext
 
 _RANKS = re.compile(r"\b(\d{1,4}) ranks?\b")
 """How a message tells that it is about a run on so many ranks."""
-_VERDICTS = (
+_VERDICTS: tuple[tuple[type[CheckFailure], Verdict], ...] = (
     (RuleViolation, Verdict.RULE_VIOLATION),
     (BudgetExceeded, Verdict.TIME_LIMIT_EXCEEDED),
     (NotProven, Verdict.NOT_PROVEN),
@@ -39,21 +47,31 @@ def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
     where = _parameters(item, besides=message)
     if isinstance(error, RunFailed):
         failure = error.failure
-        return result_of(item, failure.verdict, message, failure.detail, where)
+        result = result_of(item, failure.verdict, message, failure.detail, where)
+        return replace(result, findings=_keyed(item, failure.findings))
     for kind, verdict in _VERDICTS:
         if isinstance(error, kind):
-            return result_of(item, verdict, message, where=where)
+            result = result_of(item, verdict, message, where=where)
+            return replace(result, findings=_keyed(item, error.findings))
     if _is_assertion_of_suite(item, error):
-        return result_of(item, Verdict.WRONG_ANSWER, message, where=where)
+        result = result_of(item, Verdict.WRONG_ANSWER, message, where=where)
+        return replace(result, findings=_keyed(item, [Finding("", message)]))
     # Nothing has failed there, so there is no place where it did.
     if isinstance(error, CaseNotRun):
         return result_of(item, Verdict.SKIPPED, str(TestNotRun(message)))
     if isinstance(error, TestNotRun):
-        return result_of(item, Verdict.SKIPPED, message)
+        result = result_of(item, Verdict.SKIPPED, message)
+        return replace(result, blocked_by=error.blocked_by)
     message = f"the grader failed: {type(error).__name__}: {message}"
     known = isinstance(error, GraderError)
     detail = str(error) if known else "".join(traceback.format_exception(error))[-4000:]
     return result_of(item, Verdict.JUDGE_ERROR, message, detail, _parameters(item))
+
+
+def _keyed(item: pytest.Item, findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings; one that names no cause has the name of its test for a key."""
+    name = function_of(item).removeprefix("test_")
+    return tuple(each if each.key else replace(each, key=name) for each in findings)
 
 
 def _first_line(error: BaseException) -> str:

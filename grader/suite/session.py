@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from grader.errors import GraderError
+from grader.finding import Finding
 from grader.model import TestResult
 from grader.suite.judge_mode import JudgeMode
 from grader.suite.part_context import PartContext
@@ -29,7 +30,7 @@ class SuiteResult:
     """What was refused to ranks that went on all the same, in sentences."""
     test_names: tuple[str, ...] = ()
     """Of the whole suite, also those that were not to be run."""
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[Finding, ...] = ()
     """On lines of the submission that cost nothing, in sentences."""
 
 
@@ -57,7 +58,7 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
         plugin.has_ended,
         tuple(plugin.refusals),
         plugin.test_names,
-        tuple(plugin.remarks),
+        tuple(plugin.remarks.values()),
     )
 
 

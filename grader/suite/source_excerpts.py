@@ -3,7 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from grader.evidence import MarkedLine, SourceExcerpt
+from grader.evidence import MarkedLine, PlaceNote, SourceExcerpt
+from grader.suite.code_columns import columns_of
 
 _PLACE = re.compile(r"([\w.-]{1,100}\.py):(\d{1,7})\b")
 _IN_TRACEBACK = re.compile(r'File "(?:[^"\n]{0,300}/)?([\w.-]{1,100}\.py)", line (\d{1,7})\b')
@@ -12,12 +13,13 @@ _NUM_AROUND = 3
 _MOST_FINDINGS = 6
 _MOST_LINE_CHARS = 200
 _MOST_FINDING_CHARS = 300
+_RAISED = "raised here"
 
 
 def source_excerpts(
-    sources: Mapping[str, bytes], message: str, detail: str
+    sources: Mapping[str, bytes], message: str, detail: str, notes: Sequence[PlaceNote] = ()
 ) -> tuple[SourceExcerpt, ...]:
-    """Return the lines that a message and a traceback name, with three lines around each.
+    """Return the lines that notes, a message and a traceback name, with three lines around each.
 
     sources: by path, what was handed in; places of other files are left out, and so are those of a
     name that several folders have. Of many places the first six count.
@@ -26,15 +28,24 @@ def source_excerpts(
     for path in sources:
         by_name.setdefault(path.rpartition("/")[2], []).append(path)
     findings: dict[tuple[str, int], str] = {}
-    for name, line, finding in [*_named(message), *_traced(detail)]:
+    for name, line, finding in [*_noted(notes), *_named(message), *_traced(detail)]:
         paths = by_name.get(name, [])
         if len(paths) == 1 and len(findings) < _MOST_FINDINGS:
             findings.setdefault((paths[0], line), finding)
     return tuple(
         excerpt
         for path in dict.fromkeys(path for path, _ in findings)
-        if (excerpt := _excerpt(path, sources[path], findings)) is not None
+        if (excerpt := _excerpt(path, sources[path], findings, message)) is not None
     )
+
+
+def _noted(notes: Sequence[PlaceNote]) -> list[tuple[str, int, str]]:
+    """Return the places of notes; those of one line together."""
+    texts: dict[str, list[str]] = {}
+    for note in notes:
+        texts.setdefault(note.place, []).append(note.text)
+    places = ((_PLACE.fullmatch(place), "; ".join(told)) for place, told in texts.items())
+    return [(match[1], int(match[2]), told) for match, told in places if match]
 
 
 def _named(message: str) -> list[tuple[str, int, str]]:
@@ -56,13 +67,13 @@ def _traced(detail: str) -> list[tuple[str, int, str]]:
     before_output = detail.partition("last output of rank ")[0]
     found = [(match[1], int(match[2])) for match in _IN_TRACEBACK.finditer(before_output)]
     return [
-        (name, line, "raised here" if index == 0 else "called from here")
+        (name, line, _RAISED if index == 0 else "called from here")
         for index, (name, line) in enumerate(reversed(found))
     ]
 
 
 def _excerpt(
-    path: str, source: bytes, findings: Mapping[tuple[str, int], str]
+    path: str, source: bytes, findings: Mapping[tuple[str, int], str], message: str
 ) -> SourceExcerpt | None:
     # Those of bytes end where Python's do; those of a text end at a form feed, too.
     lines = [line.decode("utf-8", "replace") for line in source.splitlines()]
@@ -80,7 +91,15 @@ def _excerpt(
     return SourceExcerpt(
         path,
         tuple(
-            MarkedLine(line, lines[line - 1][:_MOST_LINE_CHARS], findings.get((path, line), ""))
+            _marked(source, line, lines[line - 1], findings.get((path, line), ""), message)
             for line in shown
         ),
     )
+
+
+def _marked(source: bytes, line: int, text: str, finding: str, message: str) -> MarkedLine:
+    about = message if finding == _RAISED else finding
+    column, num_columns = columns_of(source, line, about) if finding else (0, 0)
+    if column + num_columns > _MOST_LINE_CHARS:
+        column, num_columns = 0, 0
+    return MarkedLine(line, text[:_MOST_LINE_CHARS], finding, column, num_columns)

@@ -1,18 +1,20 @@
 """Labelled submissions: what a grading has to make of each, and whether it did."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
 from grader import strict_toml
+from grader.finding import Finding
 from grader.model import PartResult, Verdict
 from grader.points import written
 from grader.strict_toml import Table, found_text
 
 FILE = "expected.toml"
+NOT_HANDED_IN = "not_handed_in"
+"""The cause of a part that has no file."""
 MOST_UNFAIR = 0.15
 """By how much of a part what is paid may differ from what a fair person pays."""
 
@@ -27,8 +29,10 @@ class Label(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     about: Text
     part: Text
     verdict: Annotated[str, Meta(description="a verdict")]
-    message: Text = ""
-    """A pattern; a message, or a note, has to hold it."""
+    cause: Text = ""
+    """The key of a finding of a failed test, or of a note."""
+    facts: Annotated[dict[str, Any], Meta(description="a table of facts")] = {}
+    """What that finding has to say, as far as the label names it."""
     points: Annotated[str | float, Meta(description="all, some or a number")] | None = None
     """`all`, `some` or a number; may be left out where there is a fair share."""
     subject: Tests | None = None
@@ -58,9 +62,12 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
     failing = [t for t in result.tests if t.verdict not in (Verdict.ACCEPTED, Verdict.SKIPPED)]
     if result.verdict.value != label.verdict:
         yield f"expected {label.verdict}, found {result.verdict.value}: {result.message}"
-    messages = [result.message, *result.notes, *(test.message for test in failing)]
-    if not any(re.search(label.message, message) for message in messages):
-        yield f"no message holds {label.message!r}; found {' / '.join(filter(None, messages))!r}"
+    found = [*result.notes, *(each for test in failing for each in test.findings)]
+    if not result.tests and result.verdict is Verdict.NOT_ATTEMPTED:
+        found = [Finding(NOT_HANDED_IN, result.message)]
+    if label.cause and not any(_is_so(label, each) for each in found):
+        told = ", ".join(sorted({f"{each.key} {dict(each.facts)}" for each in found})) or "none"
+        yield f"no finding is {label.cause} {label.facts or ''}; found {told}"
     if not _pays(label.points, result):
         yield f"expected {label.points} points, found {_paid(result)}"
     lost = {test.name for test in result.tests if test.points < test.max_points}
@@ -77,6 +84,15 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
             f"expected that {', '.join(sorted(label.failing_tests)) or 'no test'} fails, found "
             f"{', '.join(sorted(names)) or 'none'}"
         )
+
+
+def _is_so(label: Label, found: Finding) -> bool:
+    """Return whether a finding has the key and the facts that a label names."""
+    facts = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in found.facts.items()
+    }
+    return found.key == label.cause and label.facts.items() <= facts.items()
 
 
 def _pays(rule: str | float | None, result: PartResult) -> bool:
@@ -106,9 +122,5 @@ def _cross_check(data: Table, folder: Path) -> Iterator[str]:
         yield f"points: found {found_text(data['points'])}; expected all, some or a number"
     if "points" not in data and "fair_share" not in data:
         yield "points: missing; expected points or fair_share: what is paid"
-    if not data.get("message") and verdict != Verdict.ACCEPTED.value:
-        yield "message: missing; expected a pattern, since a failure has a reason"
-    try:
-        re.compile(data.get("message") or "")
-    except re.error as error:
-        yield f"message: found {found_text(data['message'])}; expected a pattern: {error}"
+    if not data.get("cause") and verdict != Verdict.ACCEPTED.value:
+        yield "cause: missing; expected the key of a finding, since a failure has a reason"

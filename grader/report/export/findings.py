@@ -1,59 +1,67 @@
-"""Where in the student's files something was found, for platforms that show it there."""
+"""Where in the student's files each cause was found, for platforms that show it there."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from grader.model import PartResult, Report, TestResult, Verdict
-from grader.report.export import told
-from grader.report.export.marks import cases
+from grader.model import PartResult, Report, Verdict
+from grader.report.cause_words import headline, helps_of, price_of, words_of
+from grader.report.causes import Cause, dearest_first
 from grader.report.safe_text import one_line
 
 _FILE = r"(?:[\w-][\w.-]*/)*[\w-][\w.-]*\.(?:py|ipynb)"
 _IN_MESSAGE = re.compile(rf"(?<![\w./-])({_FILE}):(\d{{1,6}})\b", re.ASCII)
 _IN_TRACEBACK = re.compile(rf'^  File "({_FILE})", line (\d{{1,6}})\b', re.ASCII | re.MULTILINE)
-_NO_FAULT = (Verdict.ACCEPTED, Verdict.SKIPPED)
+_NO_FAULT = (Verdict.JUDGE_ERROR, Verdict.NOT_PROVEN)
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One reason why a part lost points, at the line that it names."""
+    """One cause, at the line that it names."""
 
     part: str
     verdict: Verdict
+    title: str
+    """`ring_allreduce: deadlock, costs 20 of 25 points`."""
     text: str
+    key: str
     file: str
-    """Below the submission's folder; empty where no line is known."""
+    """From the root of the hand-in; empty where no line is known."""
     line: int
     """From 1; 0 where no line is known."""
 
     @property
     def is_fault(self) -> bool:
         """Return whether the submission is at fault: not the grader, and nothing in doubt."""
-        return self.verdict not in (Verdict.JUDGE_ERROR, Verdict.NOT_PROVEN)
+        return self.verdict not in _NO_FAULT
 
 
 def findings(report: Report) -> tuple[Finding, ...]:
-    """Return each reason once, with the first line that it names."""
-    found = (finding for part in report.parts for finding in _of(part))
-    return tuple(dict.fromkeys(found))
+    """Return each cause, the dearest first, with the first line that it names."""
+    return tuple(
+        _finding(part, cause)
+        for part, cause in dearest_first(report)
+        if cause.verdict is not Verdict.SKIPPED
+    )
 
 
-def _of(part: PartResult) -> Iterator[Finding]:
-    for test in cases(part):
-        if test.verdict not in _NO_FAULT:
-            file, line = place(test)
-            yield Finding(
-                one_line(part.name), test.verdict, told.reason(replace(test, where="")), file, line
-            )
+def _finding(part: PartResult, cause: Cause) -> Finding:
+    file, line = place(cause)
+    name = one_line(part.name)
+    text = " ".join([headline(cause), *helps_of(cause)])
+    title = f"{name}: {words_of(cause)}, {price_of(part, cause)}"
+    return Finding(name, cause.verdict, title, text, cause.findings[0].key, file, line)
 
 
-def place(test: TestResult) -> tuple[str, int]:
-    """Return file and line that a result names: in its message, else where its traceback ends."""
-    in_message = _IN_MESSAGE.search(test.message)
-    if in_message:
-        return in_message[1], int(in_message[2])
-    in_traceback = _IN_TRACEBACK.findall(test.detail)
-    if in_traceback:
+def place(cause: Cause) -> tuple[str, int]:
+    """Return the first line that a cause is about: shown, named, or where its traceback ends."""
+    seen = cause.evidence
+    for excerpt in seen.excerpts if seen is not None else ():
+        for each in excerpt.lines:
+            if each.finding:
+                return excerpt.file, each.line
+    for finding in cause.findings:
+        if found := _IN_MESSAGE.search(" ".join((*finding.places, finding.text))):
+            return found[1], int(found[2])
+    if in_traceback := _IN_TRACEBACK.findall(cause.detail):
         return in_traceback[-1][0], int(in_traceback[-1][1])
     return "", 0

@@ -3,7 +3,7 @@
 Whoever prints them has the runner obey them: nothing of a submission may be a command of its own.
 """
 
-from grader.model import Report
+from grader.model import Report, Verdict
 from grader.report.export.findings import Finding, findings
 
 _MOST_OF_A_KIND = 10
@@ -11,19 +11,28 @@ _MOST_OF_A_KIND = 10
 
 
 def render(report: Report) -> str:
-    """Return the commands: an error for lost points, a warning where no mark can be given."""
-    found = findings(report)
-    faults = [each for each in found if each.is_fault][:_MOST_OF_A_KIND]
-    others = [each for each in found if not each.is_fault][:_MOST_OF_A_KIND]
-    return "\n".join(map(_command, [*others, *faults]))
+    """Return the commands: an error for lost points, a warning where no mark can be given.
+
+    What was not tried is a notice.
+    """
+    by_kind: dict[str, list[Finding]] = {"warning": [], "error": [], "notice": []}
+    for each in findings(report):
+        by_kind[_kind(each)].append(each)
+    return "\n".join(
+        _command(kind, each) for kind, found in by_kind.items() for each in found[:_MOST_OF_A_KIND]
+    )
 
 
-def _command(finding: Finding) -> str:
-    title = f"{finding.part}: {finding.verdict.value}"
-    properties = [f"title={_property(title)}"]
+def _kind(finding: Finding) -> str:
+    if finding.verdict is Verdict.NOT_ATTEMPTED:
+        return "notice"
+    return "error" if finding.is_fault else "warning"
+
+
+def _command(kind: str, finding: Finding) -> str:
+    properties = [f"title={_property(finding.title)}"]
     if finding.file:
         properties = [f"file={_property(finding.file)}", f"line={finding.line}", *properties]
-    kind = "error" if finding.is_fault else "warning"
     return f"::{kind} {','.join(properties)}::{_data(finding.text)}"
 
 

@@ -39,7 +39,7 @@ def _violation(finding: Finding, identity: str) -> dict[str, object]:
     """Return one finding; identity: what stays the same in the next report, and no other has."""
     return {
         "description": f"{finding.part}: {finding.text}",
-        "check_name": finding.verdict.value,
+        "check_name": finding.key or finding.verdict.value,
         "fingerprint": hashlib.sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
         "severity": _SEVERITIES.get(finding.verdict, _ENDED),
         "location": {"path": finding.file, "lines": {"begin": finding.line}},

@@ -1,12 +1,14 @@
 """The page of a report: its head, an overview of the parts, each part, versions."""
 
-from grader.model import ManualPart, Report
+from grader.model import ManualPart, PartResult, Report
+from grader.report.causes import dearest_first, is_missing
 from grader.report.deductions import number_text, score_sentence
+from grader.report.html.cause import cause_section, held_section, part_points, verdict_text
 from grader.report.html.circle import tips
-from grader.report.html.markup import Child, Markup, breakable, element, table
-from grader.report.html.part import part_points, part_section, verdict_text
+from grader.report.html.markup import Child, Markup, breakable, element, joined, table
 from grader.report.html.whole import whole
 from grader.report.safe_text import one_line
+from grader.report.words import NOT_HANDED_IN, VERDICT_WORDS
 
 
 def render(report: Report, *, is_in_frame: bool = False) -> str:
@@ -14,40 +16,51 @@ def render(report: Report, *, is_in_frame: bool = False) -> str:
 
     is_in_frame: it is to be the `srcdoc` of a frame, not a file.
     """
-    sections = [part_section(report, part, n) for n, part in enumerate(report.parts, 1)]
-    main = element("main", _overview(report), *sections, *_manual(report.manual_parts))
+    found = [each for each in dearest_first(report) if not is_missing(each[0])]
+    sections = [
+        *(cause_section(report, part, cause, n) for n, (part, cause) in enumerate(found, 1)),
+        _overview(report),
+        *(held_section(part, n) for n, part in enumerate(report.parts, 1)),
+        *_manual(report.manual_parts),
+    ]
+    main = element("main", *sections, id="main")
     title = f"{one_line(report.assignment)}: {one_line(report.submission)}"
     body = (_skip(), tips(), _header(report), main, _footer(report))
     return whole(title, *body, is_in_frame=is_in_frame)
 
 
 def _skip() -> Markup:
-    return element("a", "Skip to the first part", href="#part-1", class_="skip")
+    return element("a", "Skip to what was found", href="#main", class_="skip")
 
 
 def _header(report: Report) -> Markup:
     how = "graded sealed" if report.is_sealed else "checked unsealed: not the mark"
+    notes = [
+        *(f"{part.name}: {note}" for part in report.parts for note in part.notes),
+        *report.notes,
+    ]
     recognised = "; the assignment was recognised by its files" if report.is_recognised else ""
     return element(
         "header",
-        element("h1", f"{one_line(report.assignment)}: {one_line(report.title)}"),
+        element("p", f"{one_line(report.assignment)}: {one_line(report.title)}", class_="faint"),
+        element("h1", score_sentence(report)),
         element("p", f"{one_line(report.submission)}, {how}{recognised}", class_="faint"),
-        element("p", score_sentence(report), class_="score"),
-        *(element("p", f"Note: {one_line(note)}") for note in report.notes),
+        *(element("p", f"Note: {one_line(note)}") for note in notes),
     )
 
 
 def _overview(report: Report) -> Markup:
     rows: list[tuple[Child, ...]] = [
-        (
-            element("a", breakable(one_line(part.name)), href=f"#part-{number}"),
-            verdict_text(part.verdict, is_narrow=True),
-            part_points(part),
-        )
-        for number, part in enumerate(report.parts, 1)
+        (breakable(one_line(part.name)), _result(part), part_points(part)) for part in report.parts
     ]
-    parts = table("The parts", ("part", "verdict", "points"), rows)
-    return element("div", parts, class_="parts")
+    parts = table("The parts", ("part", "result", "points"), rows)
+    return element("section", parts, class_="parts")
+
+
+def _result(part: PartResult) -> Markup:
+    if is_missing(part):
+        return joined(verdict_text(part.verdict, NOT_HANDED_IN), f": {one_line(part.message)}")
+    return verdict_text(part.verdict, VERDICT_WORDS[part.verdict])
 
 
 def _manual(parts: tuple[ManualPart, ...]) -> list[Markup]:

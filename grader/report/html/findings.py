@@ -1,8 +1,9 @@
 """Shows what a test found wrong: differing elements, quantities beside what is allowed, lines."""
 
-from grader.evidence import Budget, Differences, Evidence, SourceExcerpt
+from grader.evidence import Budget, Differences, Evidence, MarkedLine, SourceExcerpt
 from grader.report.html.markup import Child, Markup, beside_table, element, figure, joined, table
 from grader.report.html.numbers import short_number
+from grader.report.safe_text import one_line
 
 _TAB_NUM_COLUMNS = 4
 
@@ -93,32 +94,40 @@ def _quantity(value: float, unit: str) -> str:
     return f"{short_number(value, 6)} {unit}"
 
 
-def excerpts(evidence: Evidence) -> Markup | None:
-    """Return the student's lines with what was found beside them; None for none."""
+def excerpts(evidence: Evidence, told: str) -> Markup | None:
+    """Return the student's lines with what was found beside them; None for none.
+
+    told: sentences that are shown already, and not repeated beside a line.
+    """
     if not evidence.excerpts:
         return None
-    return figure("Your lines", *map(_excerpt, evidence.excerpts))
+    return figure("Your lines", *(_excerpt(each, told) for each in evidence.excerpts))
 
 
-def _excerpt(found: SourceExcerpt) -> Markup:
-    """Return the lines as a table; what was found in several of them is told in the first."""
+def _excerpt(found: SourceExcerpt, told: str) -> Markup:
     rows = []
     before = None
-    first: dict[str, int] = {}
     for each in found.lines:
         if before is not None and each.line > before + 1:
             rows.append(element("tr", element("th", "⋮"), element("td", "")))
         before = each.line
-        code = element("code", each.text.expandtabs(_TAB_NUM_COLUMNS))
-        told_at = first.setdefault(each.finding, each.line)
-        told = each.finding if told_at == each.line else f"as in line {told_at}"
-        finding = element("p", f"▲ {told}", class_="finding") if each.finding else None
+        has_note = each.finding and one_line(each.finding) not in told
+        finding = element("p", f"▲ {each.finding}", class_="finding") if has_note else None
         rows.append(
             element(
                 "tr",
                 element("th", str(each.line), scope="row"),
-                element("td", joined(code, finding)),
+                element("td", joined(_code(each), finding)),
                 class_="found" if each.finding else None,
             )
         )
     return element("table", element("caption", found.file), element("tbody", *rows), class_="code")
+
+
+def _code(line: MarkedLine) -> Markup:
+    """Return a line, with what the finding is about underlined."""
+    first, last = line.column - 1, line.column - 1 + line.num_columns
+    if line.column == 0:
+        return element("code", line.text.expandtabs(_TAB_NUM_COLUMNS))
+    before = line.text[:first].expandtabs(_TAB_NUM_COLUMNS)
+    return element("code", before, element("u", line.text[first:last]), line.text[last:])

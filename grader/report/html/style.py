@@ -49,7 +49,8 @@ section{border-top:2px solid var(--line);margin-top:1.5rem;padding-top:1rem}
 .loss{border-left:4px solid var(--line);padding-left:.8rem;margin:1rem 0}
 .loss.is-bad{border-color:var(--bad)}.loss.is-doubt{border-color:var(--doubt)}
 .loss.is-judge{border-color:var(--judge)}.loss.is-good{border-color:var(--good)}
-.message{font-weight:600}
+.message{font-weight:600}.help{background:var(--raised);padding:.4rem .6rem;border-radius:.4rem}
+u{text-decoration-color:var(--bad);text-decoration-thickness:2px;text-underline-offset:3px}
 ul{margin:.4rem 0;padding-left:1.3rem}
 .tests{list-style:none;padding:0}.tests li{margin:.3rem 0}
 .tests b{font-variant-numeric:tabular-nums;white-space:nowrap}

@@ -1,0 +1,54 @@
+"""What was found out about a submission: a stable key, its facts, and the sentence made of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Scalar = str | int | float | bool
+Fact = Scalar | tuple[Scalar, ...]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was found out. Its key stays the same when the sentence is written anew."""
+
+    key: str
+    """Such as `ring.same_neighbour`; empty where whoever found it has named none."""
+    text: str
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    """What the sentence was made from; `place` and `places` are `file.py:12`."""
+    help: str = ""
+    """What to do, or where to look; never the solution."""
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Return the lines of the submission that it is about, as `file.py:12`."""
+        many, one = self.facts.get("places", ()), self.facts.get("place", "")
+        found = (*(many if isinstance(many, tuple) else (many,)), one)
+        return tuple(str(each) for each in found if each)
+
+    def __str__(self) -> str:
+        """Return sentence and help in one line."""
+        return f"{self.text}; {self.help}" if self.help else self.text
+
+
+def found(key: str, text: str, /, *, help: str = "", **facts: Any) -> Finding:
+    """Return a finding.
+
+    key: stands in one place only, where its sentence is made from its facts.
+    facts: texts, numbers, and sequences of these; of anything else its text is kept.
+    """
+    return Finding(key, text, {name: _plain(value) for name, value in facts.items()}, help)
+
+
+def _plain(value: Any) -> Fact:
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:  # a scalar of numpy
+        value = value.item()
+    if isinstance(value, list | tuple | set | frozenset | range):
+        each = sorted(value) if isinstance(value, set | frozenset) else value
+        return tuple(_scalar(one) for one in each)
+    return _scalar(value)
+
+
+def _scalar(value: Any) -> Scalar:
+    return value if isinstance(value, str | int | float | bool) else str(value)

@@ -1,0 +1,125 @@
+"""One cause as a student reads it: what, where, what to do, which checks it cost, how to see it."""
+
+from collections.abc import Iterator, Sequence
+
+from grader.model import PartResult, Report, TestResult
+from grader.points import total
+from grader.report.cause_words import (
+    blocked_text,
+    checks_text,
+    headline,
+    helps_of,
+    price_of,
+    told_text,
+    words_of,
+)
+from grader.report.causes import Cause
+from grader.report.code import code_lines
+from grader.report.deductions import (
+    check_again,
+    look_closer,
+    number_text,
+    points_text,
+)
+from grader.report.evidence import evidence
+from grader.report.page import BOLD, DIM, INDENT, Page
+from grader.report.safe_text import one_line
+from grader.report.text_layout import cut
+
+_MOST_CHECKS = 4
+_MOST_OUTPUT_LINES = 5
+_MOST_TRACEBACK_LINES = 8
+_SHOWN_IN_CODE = "deadlock.waits"
+
+
+def cause_block(page: Page, report: Report, part: PartResult, cause: Cause) -> list[str]:
+    """Return the lines of one cause."""
+    told = [page.paint(line, BOLD) for line in page.paragraph(headline(cause))]
+    pieces = [
+        [_heading(page, part, cause), *told],
+        _code(page, cause),
+        [
+            *_more(page, cause),
+            *_printed(page, cause),
+            *_checks(page, cause),
+            *_commands(page, report, part, cause),
+        ],
+    ]
+    return [line for piece in pieces if piece for line in ("", *piece)][1:]
+
+
+def _heading(page: Page, part: PartResult, cause: Cause) -> str:
+    name = page.paint(one_line(part.name), BOLD)
+    words = page.tinted(words_of(cause), cause.verdict)
+    return f"{page.sign(cause.verdict)} {name}  {words}  {price_of(part, cause)}"
+
+
+def _code(page: Page, cause: Cause) -> list[str]:
+    seen = cause.evidence
+    return code_lines(page, seen.excerpts, told_text(cause)) if seen else []
+
+
+def _more(page: Page, cause: Cause) -> Iterator[str]:
+    """Yield what else was found, what helps, and in which case it was seen."""
+    seen = cause.evidence
+    for finding in cause.findings[1:]:
+        if page.verbose or finding.key != _SHOWN_IN_CODE or not (seen and seen.excerpts):
+            yield from page.paragraph(one_line(finding.text))
+    for helps in helps_of(cause):
+        yield from page.paragraph(helps, first=f"{INDENT}help: ")
+    if seen and seen.case:
+        yield from page.paragraph(f"Seen with {one_line(seen.case)}.")
+
+
+def _printed(page: Page, cause: Cause) -> Iterator[str]:
+    """Yield the traceback, where no line of the student's is shown, and what was printed last."""
+    seen = cause.evidence
+    pieces = evidence(cause.detail)
+    has_code = seen is not None and bool(seen.excerpts)
+    outputs = [each for each in pieces if each.is_output]
+    if not page.verbose:
+        pieces = [each for each in pieces if not each.is_output and not has_code] + outputs[:1]
+    for piece in pieces:
+        lines: Sequence[str] = piece.lines
+        if not page.verbose:
+            lines = piece.abridged(
+                num_traceback_lines=_MOST_TRACEBACK_LINES, num_output_lines=_MOST_OUTPUT_LINES
+            )
+        yield from dim(page, page.paragraph(f"{piece.heading}:"))
+        for line in lines:
+            yield from page.quoted(cut(line, page.width - len(INDENT) - 2))
+
+
+def _checks(page: Page, cause: Cause) -> Iterator[str]:
+    """Yield the failed checks with their prices, and how many could not run without them."""
+    priced = [test for test in cause.tests if test.max_points or page.verbose]
+    shown = priced if page.verbose else priced[:_MOST_CHECKS]
+    for test in shown:
+        yield from check_line(page, test)
+    if left := priced[len(shown) :]:
+        points = points_text(total(test.max_points for test in left))
+        yield from page.paragraph(f"and {checks_text(left)} more ({points})")
+    if cause.blocked:
+        yield from page.paragraph(blocked_text(cause))
+    if page.verbose:
+        for test in cause.blocked:
+            yield from check_line(page, test)
+
+
+def check_line(page: Page, test: TestResult) -> list[str]:
+    """Return `0 of 3.5  works for any length`."""
+    points = f"{number_text(test.points)} of {number_text(test.max_points)}"
+    where = f" ({one_line(test.where)})" if test.where else ""
+    return page.paragraph(f"{one_line(test.sentence)}{where}", first=f"{INDENT * 2}{points:>8}  ")
+
+
+def _commands(page: Page, report: Report, part: PartResult, cause: Cause) -> Iterator[str]:
+    again = check_again(report, part, cause.speaker)
+    yield f"{INDENT}{page.paint('again:', DIM)}  {page.paint(again, BOLD)}"
+    if look := look_closer(report, part, cause.speaker):
+        yield f"{INDENT}{page.paint('look:', DIM)}   {page.paint(look, BOLD)}"
+
+
+def dim(page: Page, lines: Sequence[str]) -> list[str]:
+    """Return the lines in a faint colour."""
+    return [page.paint(line, DIM) for line in lines]

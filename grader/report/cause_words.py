@@ -1,0 +1,55 @@
+"""A cause in words, the same in every format."""
+
+from collections.abc import Sequence
+
+from grader.model import PartResult, TestResult, Verdict
+from grader.points import total
+from grader.report.causes import Cause
+from grader.report.deductions import number_text, points_text
+from grader.report.safe_text import one_line
+from grader.report.words import VERDICT_WORDS
+
+_WORDS_BY_KEY = {"crash.syntax": "does not start"}
+
+
+def words_of(cause: Cause) -> str:
+    """Return the verdict in words."""
+    return _WORDS_BY_KEY.get(cause.findings[0].key, VERDICT_WORDS[cause.verdict])
+
+
+def price_of(part: PartResult, cause: Cause) -> str:
+    """Return `costs 20 of 25 points`, or what else becomes of them."""
+    points = f"{number_text(cause.points)} of {points_text(part.max_points)}"
+    if cause.verdict is Verdict.JUDGE_ERROR:
+        return "costs no points; please pass this report on to the course"
+    if cause.verdict is Verdict.NOT_PROVEN:
+        return f"withholds {points}; a person has to look"
+    return f"costs {points}"
+
+
+def headline(cause: Cause) -> str:
+    """Return what names the cause, as a whole sentence."""
+    text = one_line(cause.findings[0].text)
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
+def told_text(cause: Cause) -> str:
+    """Return all sentences of a cause, which need no repeating beside a line of code."""
+    return " ".join(one_line(each.text) for each in cause.findings)
+
+
+def helps_of(cause: Cause) -> list[str]:
+    """Return what to do, each advice once."""
+    return list(dict.fromkeys(one_line(each.help) for each in cause.findings if each.help))
+
+
+def blocked_text(cause: Cause) -> str:
+    """Return how many checks could not run, and what they are worth."""
+    points = points_text(total(test.max_points for test in cause.blocked))
+    without = " without that" if cause.tests else ""
+    return f"{checks_text(cause.blocked)} could not run{without} ({points})."
+
+
+def checks_text(tests: Sequence[TestResult]) -> str:
+    """Return `1 check`, `3 checks`."""
+    return f"{len(tests)} check{'' if len(tests) == 1 else 's'}"

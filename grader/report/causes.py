@@ -1,0 +1,145 @@
+"""What cost a part its points: each cause once, the dearest first, with all that it costs."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+
+from grader.evidence import Evidence
+from grader.finding import Finding
+from grader.model import PartResult, Report, TestResult, Verdict
+from grader.points import total
+
+_HELD = (Verdict.ACCEPTED, Verdict.SKIPPED)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One reason, the tests that failed of it, and those that could not be run without them."""
+
+    verdict: Verdict
+    tests: tuple[TestResult, ...]
+    """The dearest first; none where the part failed as a whole."""
+    blocked: tuple[TestResult, ...] = ()
+    message: str = ""
+    """Where no test tells it."""
+
+    @property
+    def points(self) -> float:
+        """Return the points at stake: those of the failed tests and of the blocked ones."""
+        return total((self.own_points, *(each.max_points for each in self.blocked)))
+
+    @property
+    def own_points(self) -> float:
+        """Return the points that the failed tests lost."""
+        return total(n for each in self.tests for n in (each.max_points, -each.points))
+
+    @property
+    def speaker(self) -> TestResult | None:
+        """Return the test whose sentences are shown: the dearest, of those with evidence if any."""
+        seen = (each for each in self.tests if each.evidence is not None)
+        return next(seen, next(iter(self.tests), None))
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """Return what was seen of the case that is told."""
+        return None if self.speaker is None else self.speaker.evidence
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Return what was found, the first of which names the cause."""
+        speaker = self.speaker
+        if speaker is None:
+            return (Finding("", self.message),)
+        return speaker.findings or (Finding("", speaker.message or speaker.verdict.value),)
+
+    @property
+    def detail(self) -> str:
+        """Return the traceback and what was printed."""
+        return next((each.detail for each in self.tests if each.detail), "")
+
+
+def causes(part: PartResult) -> list[Cause]:
+    """Return why a part lost points, the dearest first; their points add up to what it lost."""
+    by_identity: dict[Hashable, list[TestResult]] = {}
+    for test in part.tests:
+        if test.verdict not in _HELD:
+            by_identity.setdefault(_identity(test), []).append(test)
+    found = [
+        Cause(tests[0].verdict, tuple(sorted(tests, key=_price, reverse=True)))
+        for tests in by_identity.values()
+    ]
+    is_told = any(test.message == part.message for test in part.tests)
+    if part.message and not is_told and part.verdict is not Verdict.ACCEPTED:
+        found.append(Cause(part.verdict, (), message=part.message))
+    return _with_blocked(part, _by_points(found))
+
+
+def dearest_first(report: Report) -> list[tuple[PartResult, Cause]]:
+    """Return the causes of all parts, the dearest first."""
+    found = [(part, cause) for part in report.parts for cause in causes(part)]
+    return sorted(found, key=lambda each: _order(each[1]), reverse=True)
+
+
+def passed(part: PartResult) -> list[TestResult]:
+    """Return the tests of a part that hold."""
+    return [test for test in part.tests if test.verdict is Verdict.ACCEPTED]
+
+
+def _identity(test: TestResult) -> Hashable:
+    """Return what two tests have in common that failed of the same: findings, and their lines."""
+    keys = tuple(each.key for each in test.findings)
+    if not any(keys):
+        return test.verdict, test.message
+    places = frozenset(place for each in test.findings for place in each.places)
+    return test.verdict, keys, places
+
+
+def _with_blocked(part: PartResult, found: Sequence[Cause]) -> list[Cause]:
+    """Return the causes with the tests that were not run, each with the dearest of its own."""
+    by_name = {test.name: test for test in part.tests}
+    blocked: dict[int, list[TestResult]] = {}
+    left: list[TestResult] = []
+    for test in part.tests:
+        if test.verdict is Verdict.SKIPPED:
+            roots = _failed_roots(test, by_name)
+            own = [i for i, cause in enumerate(found) if roots & {t.name for t in cause.tests}]
+            home = next(iter(own or range(len(found))), None)
+            (left if home is None else blocked.setdefault(home, [])).append(test)
+    complete = [
+        Cause(cause.verdict, cause.tests, tuple(blocked.get(i, ())), cause.message)
+        for i, cause in enumerate(found)
+    ]
+    reasons = dict.fromkeys(test.message for test in left)
+    complete += [
+        Cause(Verdict.SKIPPED, (), tuple(each for each in left if each.message == why), why)
+        for why in reasons
+    ]
+    return _by_points(complete)
+
+
+def _failed_roots(test: TestResult, by_name: dict[str, TestResult]) -> set[str]:
+    """Return the names of the failed tests that a test was not run for."""
+    seen: set[str] = set()
+    left = list(test.blocked_by)
+    while left:
+        name = left.pop()
+        if name in by_name and name not in seen:
+            seen.add(name)
+            left += by_name[name].blocked_by
+    return {name for name in seen if by_name[name].verdict not in _HELD}
+
+
+def _by_points(found: Iterable[Cause]) -> list[Cause]:
+    return sorted(found, key=_order, reverse=True)
+
+
+def _order(cause: Cause) -> tuple[float, int]:
+    return cause.points, cause.verdict.severity
+
+
+def _price(test: TestResult) -> float:
+    return test.max_points
+
+
+def is_missing(part: PartResult) -> bool:
+    """Return whether no file was handed in for the part."""
+    return part.verdict is Verdict.NOT_ATTEMPTED and not part.tests

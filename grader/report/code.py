@@ -1,0 +1,76 @@
+"""The student's lines with a caret under what each finding is about, in lines of a terminal."""
+
+from collections.abc import Iterator, Sequence
+
+from grader.evidence import MarkedLine, SourceExcerpt
+from grader.report.page import INDENT, Page
+from grader.report.safe_text import one_line, visible
+from grader.report.text_layout import fitting, num_columns
+
+_TAB_NUM_COLUMNS = 4
+_FEWEST_COLUMNS = 20
+_MOST_LINES = 6
+_CUT = "..."
+
+
+def code_lines(page: Page, excerpts: Sequence[SourceExcerpt], told: str) -> list[str]:
+    """Return the marked lines of all excerpts, each file named before its own.
+
+    told: sentences that are shown already, and not repeated beside a line.
+    """
+    lines: list[str] = []
+    left = _MOST_LINES
+    for excerpt in excerpts:
+        marked = [each for each in excerpt.lines if each.finding][:left]
+        left -= len(marked)
+        if marked:
+            lines.append(f"{INDENT}{visible(excerpt.file)}:{marked[0].line}")
+            lines += _excerpt(page, marked, told)
+    return lines
+
+
+def _excerpt(page: Page, marked: Sequence[MarkedLine], told: str) -> Iterator[str]:
+    number_num_columns = max(len(str(each.line)) for each in marked)
+    texts = [each.text.expandtabs(_TAB_NUM_COLUMNS) for each in marked]
+    shared = min(len(text) - len(text.lstrip()) for text in texts)
+    for each, text in zip(marked, texts, strict=True):
+        first = f"{INDENT * 2}{each.line:>{number_num_columns}} | "
+        under = f"{INDENT * 2}{' ' * number_num_columns} | "
+        width = max(page.width - len(first), _FEWEST_COLUMNS)
+        before = each.text[: each.column - 1] if each.column else ""
+        start = len(before.expandtabs(_TAB_NUM_COLUMNS)) - shared if each.column else 0
+        length = each.num_columns or len(text.strip())
+        code, start = _window(text[shared:], start, length, width)
+        yield f"{first}{code}".rstrip()
+        caret = "^" * max(1, min(length, len(code) - start))
+        finding = one_line(each.finding)
+        note = "" if finding in told else finding
+        offset = num_columns(visible(code[:start]))
+        yield from _note(page, f"{under}{' ' * offset}{caret}", note, under)
+
+
+def _window(text: str, start: int, length: int, width: int) -> tuple[str, int]:
+    """Return as much of a line as fits, with what is marked in it, and where that begins then."""
+    shown = visible(text.rstrip())
+    if shown != text.rstrip() or num_columns(shown) != len(shown):
+        # Columns and characters are not the same here: the beginning has to do.
+        return fitting(shown, width), min(start, width - 1)
+    if len(shown) <= width:
+        return shown, start
+    if start + length <= width - len(_CUT):
+        return f"{shown[: width - len(_CUT)]}{_CUT}", start
+    begin = max(0, min(start, start + length - width + 2 * len(_CUT)))
+    piece = shown[begin : begin + width - 2 * len(_CUT)]
+    rest = _CUT if begin + len(piece) < len(shown) else ""
+    return f"{_CUT}{piece}{rest}", start - begin + len(_CUT)
+
+
+def _note(page: Page, caret: str, note: str, under: str) -> Iterator[str]:
+    """Yield the caret with the note behind it, or below it where there is no room."""
+    if not note:
+        yield caret
+    elif num_columns(caret) + 1 + num_columns(note) <= page.width:
+        yield f"{caret} {note}"
+    else:
+        yield caret
+        yield from page.paragraph(note, first=under)

@@ -1,0 +1,144 @@
+"""One cause on the page: what, where, what to do, which checks it cost, and what was seen."""
+
+from collections.abc import Sequence
+
+from grader.evidence import Evidence as CaseEvidence
+from grader.model import PartResult, Report, TestResult, Verdict
+from grader.points import total
+from grader.report.cause_words import (
+    blocked_text,
+    checks_text,
+    headline,
+    helps_of,
+    price_of,
+    told_text,
+    words_of,
+)
+from grader.report.causes import Cause, passed
+from grader.report.deductions import check_again, number_text, points_text
+from grader.report.evidence import Evidence, evidence
+from grader.report.html.communication import communication
+from grader.report.html.deadlock import deadlock
+from grader.report.html.findings import budgets, differences, excerpts
+from grader.report.html.markup import Markup, breakable, element, joined
+from grader.report.html.timeline import timeline
+from grader.report.safe_text import one_line
+
+_MOST_TRACEBACK_LINES = 40
+_MOST_OUTPUT_LINES = 20
+_MOST_OUTPUTS = 8
+_SIGNS = {
+    Verdict.ACCEPTED: ("✓", "good"),
+    Verdict.SKIPPED: ("~", "doubt"),
+    Verdict.NOT_ATTEMPTED: ("○", "doubt"),
+    Verdict.NOT_PROVEN: ("?", "doubt"),
+    Verdict.JUDGE_ERROR: ("!", "judge"),
+}
+_FAILED = ("✗", "bad")
+
+
+def cause_section(report: Report, part: PartResult, cause: Cause, number: int) -> Markup:
+    """Return the section of one cause; number: 1, 2, ... in the report."""
+    name = f"cause-{number}"
+    heading = element(
+        "div",
+        element("h2", breakable(one_line(part.name)), id=f"{name}-name"),
+        verdict_text(cause.verdict, words_of(cause)),
+        element("span", price_of(part, cause), class_="points"),
+        class_="head",
+    )
+    _, kind = _SIGNS.get(cause.verdict, _FAILED)
+    seen = cause.evidence
+    return element(
+        "section",
+        heading,
+        element("p", headline(cause), class_="message"),
+        excerpts(seen, told_text(cause)) if seen is not None else None,
+        *(element("p", f"Help: {helps}", class_="help") for helps in helps_of(cause)),
+        *(element("p", one_line(each.text)) for each in cause.findings[1:]),
+        element("p", f"Seen with {one_line(seen.case)}.") if seen and seen.case else None,
+        element("ul", *map(_priced, cause.tests), class_="tests") if cause.tests else None,
+        _blocked(cause) if cause.blocked else None,
+        _again(report, part, cause),
+        _pictures(seen, name) if seen is not None else None,
+        *_printed(evidence(cause.detail)),
+        id=name,
+        class_=f"loss is-{kind}",
+        aria_labelledby=f"{name}-name",
+    )
+
+
+def held_section(part: PartResult, number: int) -> Markup | None:
+    """Return the checks of a part that hold, folded, with how its ranks communicated in one."""
+    held = passed(part)
+    if not held:
+        return None
+    seen = next((test.evidence for test in held if test.evidence is not None), None)
+    gained = points_text(total(test.points for test in held))
+    return element(
+        "details",
+        element("summary", f"{one_line(part.name)}: {checks_text(held)} passed ({gained})"),
+        element("ul", *map(_priced, held), class_="tests"),
+        _pictures(seen, f"held-{number}") if seen is not None else None,
+    )
+
+
+def verdict_text(verdict: Verdict, words: str) -> Markup:
+    """Return sign and words of a verdict, in its colour."""
+    sign, kind = _SIGNS.get(verdict, _FAILED)
+    hidden = element("span", f"{sign} ", aria_hidden="true")
+    return element("span", hidden, words, class_=f"verdict {kind}")
+
+
+def part_points(part: PartResult) -> str:
+    """Return `3 of 5`, or that there is no mark."""
+    if part.verdict is Verdict.JUDGE_ERROR:
+        return "no mark"
+    return f"{number_text(part.points)} of {number_text(part.max_points)}"
+
+
+def _priced(test: TestResult) -> Markup:
+    """Return what a check asks for, beside what it has paid."""
+    points = f"{number_text(test.points)} of {number_text(test.max_points)} "
+    return element("li", element("b", points), element("span", _sentence(test)))
+
+
+def _sentence(test: TestResult) -> str:
+    where = f" ({one_line(test.where)})" if test.where else ""
+    return f"{one_line(test.sentence)}{where}"
+
+
+def _pictures(seen: CaseEvidence, name: str) -> Markup:
+    return joined(
+        differences(seen),
+        budgets(seen),
+        deadlock(seen),
+        communication(seen) if seen.deadlock is None else None,
+        timeline(seen, name),
+    )
+
+
+def _printed(pieces: Sequence[Evidence]) -> list[Markup]:
+    """Return traceback and outputs, folded; of long ones the ends, of many the first."""
+    shown = []
+    outputs = [piece for piece in pieces if piece.is_output]
+    for piece in [*pieces[: len(pieces) - len(outputs)], *outputs[:_MOST_OUTPUTS]]:
+        lines = piece.abridged(
+            num_traceback_lines=_MOST_TRACEBACK_LINES, num_output_lines=_MOST_OUTPUT_LINES
+        )
+        code = element("pre", *(element("code", line) for line in lines))
+        shown.append(element("details", element("summary", piece.heading), code))
+    if len(outputs) > _MOST_OUTPUTS:
+        left_out = len(outputs) - _MOST_OUTPUTS
+        shown.append(element("p", f"{left_out} more outputs are in the JSON report"))
+    return shown
+
+
+def _blocked(cause: Cause) -> Markup:
+    tests = element("ul", *map(_priced, cause.blocked), class_="tests")
+    return element("details", element("summary", blocked_text(cause)), tests)
+
+
+def _again(report: Report, part: PartResult, cause: Cause) -> Markup:
+    command = element("code", check_again(report, part, cause.speaker))
+    return element("div", "See it again:", command, class_="again")
