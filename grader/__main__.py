@@ -17,7 +17,7 @@ _NO_MARK = GraderError.exit_code
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run one command and exit: 0 full marks, 1 points lost, 2 bad usage, 3 no mark."""
+    """Run one command and exit: 0 full marks, 1 points lost, 2 bad usage, 3 no mark, 4 review."""
     try:
         code = _run(sys.argv[1:] if arguments is None else arguments)
     except BaseException as error:

@@ -245,13 +245,12 @@ def _add_selecting_options(command: argparse.ArgumentParser) -> None:
 def _add_report_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--json", metavar="FILE", help="write the report; - prints it alone")
     command.add_argument(
-        "--junit", metavar="FILE", type=option_values.output_file, help="write a JUnit report"
-    )
-    command.add_argument(
-        "--markdown", metavar="FILE", type=option_values.output_file, help="write a CI summary"
-    )
-    command.add_argument(
-        "--html", metavar="FILE", type=option_values.output_file, help="write a page with pictures"
+        "--report",
+        metavar="FILE",
+        type=option_values.report_file,
+        action="append",
+        default=[],
+        help="write it by suffix: .html a page, .md a CI summary, .xml JUnit, .json",
     )
     command.add_argument(
         "--export",

@@ -11,6 +11,8 @@ from grader.finding import Finding
 from grader.points import total
 from grader.trace.calls import Trace
 
+NEEDS_REVIEW = 4
+"""The exit code of a grading that a person has to look at."""
 BACKENDS = ("mpi", "mpi-student", "mpi-script", "torch", "torch-script", "none")
 """What connects the ranks of a part; `none`: nothing.
 
@@ -331,7 +333,9 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """Return 0 for full marks, 1 for points lost, 3 when no mark can be given."""
-        if self.score is None or self.review:
+        """Return 0 for full marks, 1 for points lost; 3 without a mark, 4 for a person's review."""
+        if self.score is None:
             return 3
+        if self.review:
+            return NEEDS_REVIEW
         return 0 if self.score == self.max_score else 1

@@ -33,6 +33,19 @@ def output_file(text: str) -> Path:
     return Path(text)
 
 
+_FORMATS = {".html": "html", ".json": "json", ".md": "markdown", ".xml": "junit"}
+
+
+def report_file(text: str) -> tuple[str, Path]:
+    """Return the format that the suffix of a file names, and the file."""
+    file = output_file(text)
+    if file.suffix not in _FORMATS:
+        raise argparse.ArgumentTypeError(
+            f"expected a file that ends with {', '.join(_FORMATS)}, found {text!r}"
+        )
+    return _FORMATS[file.suffix], file
+
+
 def processors(text: str) -> str:
     """Return a list of processors as container engines read it, such as 0-3,8."""
     if not re.fullmatch(r"\d{1,4}(-\d{1,4})?(,\d{1,4}(-\d{1,4})?)*", text):

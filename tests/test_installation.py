@@ -168,7 +168,7 @@ def test_a_student_without_a_c_compiler_grades(student, course):
     assert student.grade("template", "sums", "sums").returncode == 0
     given = student.grade("check", ".", cwd=student.home / "sums")
     assert "NOT_ATTEMPTED" in given.stdout
-    assert "Score 0 of 10" in given.stdout
+    assert "0 of 10 points in" in given.stdout
     wrong = student.grade(
         "check", course / "tests/submissions/wrong_answer/sums/only_the_neighbour"
     )
@@ -234,4 +234,4 @@ def test_a_student_of_the_bundled_course_gets_torch_from_the_index_for_cpus(
     assert done.returncode == 0, done.stderr
     assert "torch 2.13.0+cpu" in student.grade("--version").stdout
     done = student.grade("check", ROOT / "reference/psgd_hogwild")
-    assert "Score 25 of 25" in done.stdout, done.stdout + done.stderr
+    assert "25 of 25 points in" in done.stdout, done.stdout + done.stderr

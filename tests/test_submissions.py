@@ -29,7 +29,7 @@ def name(folder: Path) -> str:
 def account(result: PartResult) -> str:
     """Return what the grading found, for the reader of a failed test."""
     lines = [f"{result.name}: {result.verdict.value}, {result.points:g}/{result.max_points:g}"]
-    lines += [f"  {text}" for text in (result.message, *result.notes)]
+    lines += [f"  {text}" for text in (result.message, *map(str, result.notes))]
     for test in result.tests:
         if test.verdict is not Verdict.ACCEPTED:
             lines += [f"  {test.verdict.value} {test.name} [{test.where}]: {test.message}"]

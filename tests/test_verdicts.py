@@ -48,13 +48,12 @@ def test_every_verdict_has_its_section_the_least_severe_first():
 
 @pytest.mark.parametrize("verdict", [v for v, found in EXAMPLES.items() if found])
 def test_an_example_is_a_labelled_submission(verdict):
-    """What a label says of the message holds for the sentence as well."""
+    """Of that part and that verdict."""
     path, part = EXAMPLES[verdict].groups()
     label = read_label(SUBMISSIONS / path)
     assert label.part == part
     if verdict != "SKIPPED":  # no submission is filed under it
         assert label.verdict == verdict
-        assert re.search(label.message, quoted(SECTIONS[verdict]))
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,9 @@ Looking at what came back
     one. `RunFailed` carries the `RunFailure` of a case that ended its run, with its `Verdict`.
     `case_context(case, outcome)`: puts number of ranks and case before what a check says.
 Verdicts
-    `WrongAnswer`, `RuleViolation`, `BudgetExceeded` (TIME_LIMIT_EXCEEDED), `NotProven`.
+    `WrongAnswer`, `RuleViolation`, `BudgetExceeded` (TIME_LIMIT_EXCEEDED), `NotProven`: each takes
+    sentences, or findings, of which the first names the cause. `found(key, text, help=...,
+    fact=...)` makes a `Finding`; reports group by its key, and labels name it.
 Values
     `assert_every_rank`, `assert_unchanged`, `reduction_tolerance`; `sum_text`, `factor_text`: what
     a wrong sum is made of. `WrongAnswer.at(message, [differences_of(...)])` shows elements beside a
@@ -53,6 +55,7 @@ from typing import TYPE_CHECKING, Any
 
 from grader.data import Data
 from grader.errors import GraderError
+from grader.finding import Finding, found
 from grader.judge.arrivals import arrival_text
 from grader.judge.bounds import Bounds
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
@@ -121,7 +124,7 @@ from grader.suite.marks import not_run, part, points
 from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "1.5"
+API_VERSION = "1.6"
 """Version of this module: grows as docs/api.md promises."""
 
 DEPRECATED: dict[str, tuple[str, str]] = {}
@@ -137,6 +140,7 @@ __all__ = [
     "Case",
     "Data",
     "FaultEffect",
+    "Finding",
     "GraderError",
     "Graph",
     "Launch",
@@ -187,6 +191,7 @@ __all__ = [
     "every_message_fault",
     "every_payload_fault",
     "factor_text",
+    "found",
     "functions",
     "grid_graph",
     "holds",

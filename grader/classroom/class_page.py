@@ -13,6 +13,7 @@ from grader.points import written
 from grader.report.html.markup import Child, Markup, element, figure, joined, table
 from grader.report.html.whole import whole
 from grader.report.safe_text import one_line
+from grader.report.words import VERDICT_WORDS
 
 _BAR_WIDTH, _BAR_HEIGHT = 160, 14
 _MOST_PAIRS = 50
@@ -122,14 +123,14 @@ def _causes(found: Sequence[Cause]) -> Markup:
         (
             str(len(cause.students)),
             one_line(cause.part),
-            cause.verdict.value,
-            element("div", one_line(cause.signature)),
+            VERDICT_WORDS[cause.verdict],
+            element("div", one_line(cause.text)),
             _students(cause.students),
         )
         for cause in found
     ]
     return table(
-        "Grouped by cause, and hangs by who waits in what",
+        "Grouped by cause",
         ("students", "part", "verdict", "cause", "who"),
         rows,
     )

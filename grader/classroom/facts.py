@@ -1,16 +1,14 @@
 """What a class as a whole shows: which tests hold, what went wrong how often, and for whom."""
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from grader.classroom.standing import Standing
-from grader.model import PartResult, Report, TestResult, Verdict
+from grader.model import Report, TestResult, Verdict
+from grader.report.causes import causes as causes_of
 
-_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-"""Not of a name such as mpi4py."""
-_PLACE = re.compile(r"\b[\w./-]+\.py:\d+")
+_NO_CAUSE = (Verdict.NOT_ATTEMPTED, Verdict.SKIPPED)
 
 
 @dataclass(frozen=True)
@@ -31,9 +29,8 @@ class Cause:
 
     part: str
     verdict: Verdict
-    signature: str
-    """The message without what differs from one to the next; of a hang, who waits in what."""
-    example: str
+    text: str
+    """As it was said to the first of them."""
     students: tuple[str, ...]
     """Pseudonyms."""
 
@@ -71,39 +68,22 @@ def rates(reports: Sequence[Report]) -> list[Rate]:
 def causes(reports: Sequence[tuple[str, Report]]) -> list[Cause]:
     """Return why parts lost points, what happened to most first.
 
-    reports: with the pseudonym of whom. A part counts once, by what decided its verdict.
+    reports: with the pseudonym of whom. A part counts once, by the cause that costs it most.
     """
     groups: dict[tuple[str, Verdict, str], list[tuple[str, str]]] = defaultdict(list)
     for student, report in reports:
         for part in report.parts:
-            test = _decisive(part)
-            if test is not None:
-                key = (part.name, part.verdict, signature(test))
-                groups[key].append((student, test.message))
+            dearest = next(iter(causes_of(part)), None)
+            if dearest is not None and dearest.verdict not in _NO_CAUSE:
+                first = dearest.findings[0]
+                groups[part.name, dearest.verdict, first.key or first.text].append(
+                    (student, first.text)
+                )
     found = [
-        Cause(part, verdict, words, cases[0][1], tuple(student for student, _ in cases))
-        for (part, verdict, words), cases in groups.items()
+        Cause(part, verdict, cases[0][1], tuple(student for student, _ in cases))
+        for (part, verdict, _), cases in groups.items()
     ]
-    return sorted(found, key=lambda cause: (-len(cause.students), cause.part, cause.signature))
-
-
-def signature(test: TestResult) -> str:
-    """Return what is the same of a failure in whoever makes the same mistake."""
-    deadlock = test.evidence.deadlock if test.evidence is not None else None
-    if deadlock is not None and test.verdict is Verdict.DEADLOCK:
-        calls = sorted({waiting.call for waiting in deadlock.waiting})
-        how = "in a cycle" if deadlock.cycle else "for ranks that have returned"
-        return f"all wait in {', '.join(calls)} {how}"
-    # After the case, which comes first: it is the same mistake on 3 ranks and on 4.
-    said = test.message.partition(": ")[2] or test.message
-    return _NUMBER.sub("#", _PLACE.sub("...", said))[:200]
-
-
-def _decisive(part: PartResult) -> TestResult | None:
-    """Return the first test with the verdict of its part; None where nothing went wrong."""
-    if part.verdict in (Verdict.ACCEPTED, Verdict.NOT_ATTEMPTED, Verdict.SKIPPED):
-        return None
-    return next((test for test in part.tests if test.verdict is part.verdict), None)
+    return sorted(found, key=lambda cause: (-len(cause.students), cause.part, cause.text))
 
 
 def histogram(scores: Sequence[float], max_score: float, num_bins: int = 10) -> list[int]:

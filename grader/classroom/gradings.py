@@ -53,7 +53,7 @@ class Outcome:
     digest: str
     """Of the hand-in."""
     exit_code: int
-    """Of `grade run`: 0 and 1 are marks, 2 is a hand-in that cannot be graded, 3 is no mark."""
+    """Of `grade run`; docs/instructor.md has what each means."""
     error: str
     """What it said where there is no report: one sentence."""
     started_at: str

@@ -73,11 +73,9 @@ def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool =
 
 def _exports(options: argparse.Namespace) -> Iterator[Export]:
     """Yield the files that were asked for, each with its format. Raises UsageError."""
-    for name in ("junit", "markdown", "html", "json"):
-        file = getattr(options, name)
-        if file not in (None, "-"):
-            yield Export(formats.named(name), Path(file))
-    for name, file in options.export:
+    if options.json not in (None, "-"):
+        yield Export(formats.named("json"), Path(options.json))
+    for name, file in (*options.report, *options.export):
         yield Export(formats.named(name), file)
 
 

@@ -17,6 +17,7 @@ from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
 from grader.journal import Finished
+from grader.model import NEEDS_REVIEW
 from grader.recording.recording import MAX_NUM_BYTES
 
 _NOT_STARTED = (126, 127)
@@ -152,7 +153,7 @@ def _report(output: Output, exit_code: int | None, plan: ContainerPlan, record: 
         refused = "the grader in the container refused the submission"
         raise UsageError(*output.errors or [refused])
     report = output.report.strip()
-    if exit_code in (0, 1, GraderError.exit_code) and report:
+    if exit_code in (0, 1, GraderError.exit_code, NEEDS_REVIEW) and report:
         return report
     ended = "an unknown exit code" if exit_code is None else f"exit code {exit_code}"
     # Our own Ctrl-C does not come this way: somebody else has stopped the container.

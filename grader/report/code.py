@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from grader.evidence import MarkedLine, SourceExcerpt
+from grader.report.columns import end_of
 from grader.report.page import INDENT, Page
-from grader.report.safe_text import one_line, visible
+from grader.report.safe_text import disarm, one_line, visible
 from grader.report.text_layout import fitting, num_columns
 
 _TAB_NUM_COLUMNS = 4
@@ -24,7 +25,8 @@ def code_lines(page: Page, excerpts: Sequence[SourceExcerpt], told: str) -> list
         marked = [each for each in excerpt.lines if each.finding][:left]
         left -= len(marked)
         if marked:
-            lines.append(f"{INDENT}{visible(excerpt.file)}:{marked[0].line}")
+            place = f"{one_line(excerpt.file)}:{marked[0].line}"
+            lines.append(disarm(f"{INDENT}{end_of(place, page.width - len(INDENT))}"))
             lines += _excerpt(page, marked, told)
     return lines
 

@@ -3,7 +3,7 @@
 import shlex
 
 from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import written
+from grader.points import NOT_ALL_TESTS, written
 from grader.report.safe_text import one_line, visible
 
 _MOUNTED_SUBMISSION = "/submission"
@@ -86,6 +86,10 @@ def score_sentence(report: Report) -> str:
             f"No score: the grader itself failed on {named(report, Verdict.JUDGE_ERROR)}. "
             "It costs no points; please pass this report on to the course."
         )
+    elif NOT_ALL_TESTS in report.notes:
+        tests = [test for part in report.parts for test in part.tests]
+        held = sum(test.verdict is Verdict.ACCEPTED for test in tests)
+        text = f"{held} of {len(tests)} checks passed in {visible(report.assignment)}, no score."
     else:
         points = f"{number_text(report.score)} of {points_text(report.max_score)}"
         full = ": all checks passed" if report.score == report.max_score else ""

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from grader.model import NEEDS_REVIEW
+
 Upgrade = Callable[[dict[str, Any]], None]
 
 
@@ -34,7 +36,9 @@ def _tell_of_no_files(report: dict[str, Any]) -> None:
 
 
 def _tell_of_no_findings(report: dict[str, Any]) -> None:
-    """Version 10 has findings with keys, and what kept a test from being run."""
+    """Version 10 has findings, what kept a test from being run, and an exit code for reviews."""
+    if report["review"] and report["score"] is not None:
+        report["exit_code"] = NEEDS_REVIEW
     for part in report["parts"]:
         part["notes"] = [
             {"key": "", "text": note, "help": "", "facts": {}} for note in part["notes"]

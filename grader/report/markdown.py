@@ -1,4 +1,4 @@
-"""The report as Markdown for a CI summary: a table of the parts, then what each lost and why.
+"""The report as Markdown for a CI summary: what was lost and why, then a table of the parts.
 
 Every text of the report is escaped: it stays text, whatever markup or command it holds.
 """
@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
-from grader.points import total
 from grader.report.cause_words import (
     blocked_text,
     headline,
@@ -18,7 +17,7 @@ from grader.report.cause_words import (
 )
 from grader.report.causes import Cause, dearest_first, is_missing
 from grader.report.code import code_lines
-from grader.report.deductions import check_again, number_text, points_text, score_sentence
+from grader.report.deductions import check_again, number_text, score_sentence
 from grader.report.evidence import Evidence, evidence
 from grader.report.page import Page
 from grader.report.safe_text import disarm, one_line
@@ -52,9 +51,8 @@ def render(report: Report) -> str:
     head = [
         f"## {escape(report.assignment)}: {escape(report.title)}",
         f"**{escape(score_sentence(report))}**",
-        _table(parts),
     ]
-    tail = [*_manual(report.manual_parts), *_notes(report), _versions(report)]
+    tail = [_table(parts), *_manual(report.manual_parts), *_notes(report), _versions(report)]
     failed = [
         block
         for part, cause in dearest_first(report)
@@ -167,10 +165,9 @@ def _points(part: PartResult) -> str:
 
 
 def _test(test: TestResult) -> str:
+    points = f"{number_text(test.points)} of {number_text(test.max_points)}"
     where = f" ({escape(test.where)})" if test.where else ""
-    return (
-        f"**{points_text(total((test.max_points, -test.points)))}** {escape(test.sentence)}{where}"
-    )
+    return f"**{points}** {escape(test.sentence)}{where}"
 
 
 def _hexadecimal(digest: str) -> str:

@@ -20,6 +20,7 @@ from grader.report.trace_summary import (
 )
 from grader.report.trace_table import Labels, by_rank, by_time, count_text
 from grader.report.traced import Traced, TracedCase
+from grader.report.words import VERDICT_WORDS
 
 _MIN_WIDTH = 60
 """Three figures of any length leave room for words beside them."""
@@ -190,7 +191,7 @@ def _tests(page: Page, traced: Traced) -> list[str]:
     """Return what became of the tests; of one that a case has ended, which case that was."""
     lines = []
     for test in traced.tests:
-        text = f"{test.verdict.value} {test.name.removeprefix('test_')}"
+        text = f"{VERDICT_WORDS[test.verdict]} {test.name.removeprefix('test_')}"
         case = next((case for case in traced.cases if case.ends(test)), None)
         if case is not None:
             text += f": case {case.number} says why"

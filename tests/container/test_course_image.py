@@ -81,7 +81,7 @@ def test_the_course_image_grades_with_hidden_tests(course):
     """By nothing but what lies in the image; no bundled assignment is there."""
     done = run(COURSE_IMAGE, course / "reference/sums")
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "Score 13 of 13" in done.stdout
+    assert "13 of 13 points in" in done.stdout
     listed = run(COURSE_IMAGE, course, "list").stdout
     assert listed.startswith("sums: A sum over ranks")
     assert "mpi_sgd" not in listed
@@ -97,7 +97,7 @@ def test_the_student_image_has_no_solution_and_no_hidden_test(course):
     assert "student_template/sums/my_sum.py" in files
     assert not any("hidden" in name or name.startswith("reference/") for name in files)
     done = run(f"{COURSE_IMAGE}-student", course / "reference/sums")
-    assert "Score 10 of 10" in done.stdout
+    assert "10 of 10 points in" in done.stdout
     assert "3 further points are graded by hidden tests" in done.stdout
     (told,) = [line for line in done.stdout.splitlines() if "protection" in line]
     assert told.startswith("note: feedback, not the mark: without ")

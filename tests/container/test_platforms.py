@@ -266,7 +266,7 @@ class Machine:
 @pytest.mark.parametrize(
     ("submission", "score", "told", "mounted"),
     [
-        (RIGHT, 100, "full marks", {"submission": "ro", "results": "rw"}),
+        (RIGHT, 100, "all checks passed", {"submission": "ro", "results": "rw"}),
         (WRONG, 20, "WRONG_ANSWER: 2 ranks, length 7", {".": "rw"}),
         (HANGING, 5, "deadlock: rank 0 waits in Wait at my_ring_allreduce.py:15", {}),
     ],

@@ -205,13 +205,14 @@ def test_min_score_decides_the_exit_code():
 
 
 def test_reports_are_written_where_asked(tmp_path):
-    """JUnit, Markdown and JSON land in files; the terminal report stays on standard output."""
-    files = [tmp_path / name for name in ("r.json", "r.xml", "r.md")]
-    options = ["--json", files[0], "--junit", files[1], "--markdown", files[2]]
+    """In the format of their suffix; the terminal report stays on standard output."""
+    files = [tmp_path / name for name in ("r.json", "r.xml", "r.md", "r.html")]
+    options = [each for file in files for each in ("--report", file)]
     done = grade("check", TEMPLATE, "--part", "ring_allreduce", "--plain", *options)
     assert json.loads(files[0].read_text())["score"] == 0
     assert "<testsuite" in files[1].read_text()
-    assert "NOT_ATTEMPTED" in files[2].read_text()
+    assert "not written" in files[2].read_text()
+    assert "<html" in files[3].read_text()
     assert "ring_allreduce" in done.stdout
     assert "\x1b" not in done.stdout
 
@@ -223,7 +224,7 @@ def test_a_report_is_exported_at_once_and_later(tmp_path):
     options += ["--export", f"markdown={tmp_path / 'r.md'}"]
     done = grade("check", TEMPLATE, "--part", "ring_allreduce", *options)
     assert done.returncode == 1, done.stderr
-    assert "NOT_ATTEMPTED" in (tmp_path / "r.md").read_text()
+    assert "not written" in (tmp_path / "r.md").read_text()
     assert report.read_text() == full.read_text()
     for source in (report, full):
         done = grade("export", "gradescope", source, later)
@@ -352,17 +353,25 @@ def test_what_nobody_has_thought_of_is_one_sentence_and_no_lost_points():
     assert done.stderr == "grade: the grader failed: KeyError: 'x'\n"
 
 
-@pytest.mark.parametrize("option", ["--json", "--junit", "--markdown"])
-@pytest.mark.parametrize("file", ["{}/none/report", "{}"])
+@pytest.mark.parametrize("option", ["--json", "--report"])
+@pytest.mark.parametrize("file", ["{}/none/report.xml", "{}/folder.md"])
 def test_where_a_report_cannot_go_is_said_before_anything_is_graded(tmp_path, option, file):
     """What was graded would be lost."""
+    (tmp_path / "folder.md").mkdir()
     done = grade("check", TEMPLATE, option, file.format(tmp_path))
     assert done.returncode == 2
     assert done.stderr.startswith(f"grade: {file.format(tmp_path)} cannot be written; expected a")
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("option", ["--junit", "--markdown", "--html", "--full-json"])
+def test_a_report_of_no_known_kind_is_told():
+    """By the suffixes that there are."""
+    done = grade("check", TEMPLATE, "--report", "report.pdf")
+    assert done.returncode == 2
+    assert "ends with .html, .json, .md, .xml, found 'report.pdf'" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--report", "--full-json"])
 def test_only_the_json_report_is_printed(option):
     """Else it would be a file called `-`."""
     done = grade("check", TEMPLATE, option, "-")

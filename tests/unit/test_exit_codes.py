@@ -246,10 +246,10 @@ def test_lost_points_are():
     assert python(GRADE, "--min-score", "1").returncode == 0
 
 
-@pytest.mark.parametrize("option", ["--json", "--junit", "--markdown"])
+@pytest.mark.parametrize("option", ["--json=", "--export=junit=", "--export=markdown="])
 def test_a_report_that_cannot_be_written_is_no_lost_points(option):
     """Nor bad usage: the folder could be written to when grading began."""
-    done = python(GRADE, option, "/dev/full")
+    done = python(GRADE, f"{option}/dev/full")
     assert done.returncode == 3
     assert "grade: /dev/full cannot be written: No space left on device" in done.stderr
 
@@ -257,7 +257,7 @@ def test_a_report_that_cannot_be_written_is_no_lost_points(option):
 def test_report_files_are_written_though_nobody_reads_the_terminal(tmp_path):
     """`grade check DIR --json r.json | head -1` leaves a whole report."""
     files = [tmp_path / name for name in ("r.json", "r.xml", "r.md")]
-    options = ["--json", files[0], "--junit", files[1], "--markdown", files[2]]
+    options = [each for file in files for each in ("--report", file)]
     with Path("/dev/full").open("w") as full:
         done = python(GRADE, *options, stdout=full)
     assert done.returncode == 3
@@ -282,7 +282,7 @@ def test_progress_that_nobody_sees_does_not_end_a_grading():
     done = python(program, stderr=writer)
     os.close(writer)
     assert done.returncode == 1
-    assert "Score 1 of 2" in done.stdout
+    assert "1 of 2 points in" in done.stdout
 
 
 def test_being_told_to_stop_is_exit_code_3_in_a_real_grading():

@@ -56,9 +56,9 @@ def place(cause: Cause) -> tuple[str, int]:
     """Return the first line that a cause is about: shown, named, or where its traceback ends."""
     seen = cause.evidence
     for excerpt in seen.excerpts if seen is not None else ():
-        for each in excerpt.lines:
-            if each.finding:
-                return excerpt.file, each.line
+        marked = [each.line for each in excerpt.lines if each.finding]
+        if marked and re.fullmatch(_FILE, excerpt.file, re.ASCII):
+            return excerpt.file, marked[0]
     for finding in cause.findings:
         if found := _IN_MESSAGE.search(" ".join((*finding.places, finding.text))):
             return found[1], int(found[2])

@@ -16,7 +16,7 @@ from grader.classroom import (
     regrading,
     student_reports,
 )
-from grader.classroom.facts import causes, histogram, rates, reports_of, signature
+from grader.classroom.facts import causes, histogram, rates, reports_of
 from grader.classroom.gradings import Grading
 from grader.classroom.manual_marks import Given
 from grader.classroom.marking import mark
@@ -24,7 +24,7 @@ from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
 from grader.classroom.similarity import Pair, near_identical
 from grader.classroom.standing import Rules, Strays, Work, standings
-from grader.evidence import Deadlock, Evidence, WaitingRank
+from grader.finding import Finding
 from grader.model import Verdict
 
 WRONG = Verdict.WRONG_ANSWER
@@ -156,32 +156,14 @@ def test_an_extension_of_nobody_is_told():
 
 
 def test_the_same_mistake_is_one_cause():
-    """Whatever the case, the numbers and the lines are."""
-    messages = [f"{n} ranks, length {n}0: {n} of {n}0 differ at a{n}.py:{n}" for n in (2, 3)]
-    results = [test_result(verdict=WRONG, points=0, message=each) for each in messages]
-    reports = [(f"s{i}", report([part(tests=[each])])) for i, each in enumerate(results)]
-    (found,) = causes(reports)
-    assert found.students == ("s0", "s1") and found.verdict is WRONG
-
-
-def test_a_number_in_a_name_stays_and_a_sign_goes_with_its_number():
-    """So that mpi4py is one word, and values of both signs are one cause."""
-    said = [f"2 ranks: mpi4py: recv[3] is {value}, expected 1e-05" for value in ("-0.5", "7")]
-    found = {signature(test_result(verdict=WRONG, points=0, message=each)) for each in said}
-    assert found == {"mpi4py: recv[#] is #, expected #"}
-
-
-def test_hangs_are_grouped_by_who_waits_in_what():
-    def hang(call, line):
-        waiting = tuple(
-            WaitingRank(rank, f"waits in {call}", call, f"ring.py:{line}", (1 - rank,))
-            for rank in (0, 1)
-        )
-        seen = Evidence("2 ranks", 2, deadlock=Deadlock(waiting, (), (0, 1)))
-        return test_result(verdict=Verdict.DEADLOCK, message=f"m{line}", points=0, evidence=seen)
-
-    assert signature(hang("Recv", 3)) == signature(hang("Recv", 9)) == "all wait in Recv in a cycle"
-    assert signature(hang("Send", 3)) != signature(hang("Recv", 3))
+    """By its key, whatever the case, the numbers and the lines are."""
+    found = [Finding("ring.tail", f"{n} of {n}0 differ", {"place": f"a{n}.py:{n}"}) for n in (2, 3)]
+    results = [test_result(verdict=WRONG, points=0, findings=(each,)) for each in found]
+    other = replace(results[0], findings=(Finding("ring.head", "2 of 20 differ"),))
+    reports = [(f"s{i}", report([part(tests=[each])])) for i, each in enumerate([*results, other])]
+    tail, head = causes(reports)
+    assert (tail.students, tail.text, tail.verdict) == (("s0", "s1"), "2 of 20 differ", WRONG)
+    assert head.students == ("s2",)
 
 
 def test_rates_are_those_of_who_attempted():

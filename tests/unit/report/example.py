@@ -1,6 +1,7 @@
 """Example reports: one as a student of mpi_sgd would get it, one that holds every verdict."""
 
 from dataclasses import replace
+from typing import Any
 
 from grader.evidence import (
     Budget,
@@ -12,10 +13,12 @@ from grader.evidence import (
     Evidence,
     MarkedLine,
     Message,
+    PlaceNote,
     SourceExcerpt,
     Timeline,
     WaitingRank,
 )
+from grader.finding import Finding
 from grader.model import HandedInFile, ManualPart, PartResult, Report, TestResult, Verdict, Versions
 
 TRACEBACK = """\
@@ -41,13 +44,13 @@ def passed(name: str, sentence: str, points: float) -> TestResult:
 
 
 def failed(
-    verdict: Verdict, name: str, sentence: str, points: float, message: str, **more: str
+    verdict: Verdict, name: str, sentence: str, points: float, message: str, **more: Any
 ) -> TestResult:
     return TestResult(name, sentence, verdict, 0, points, message, **more)
 
 
-def skipped(name: str, sentence: str, points: float, message: str) -> TestResult:
-    return TestResult(name, sentence, Verdict.SKIPPED, 0, points, message)
+def skipped(name: str, sentence: str, points: float, message: str, *blocked_by: str) -> TestResult:
+    return TestResult(name, sentence, Verdict.SKIPPED, 0, points, message, blocked_by=blocked_by)
 
 
 def part(name: str, title: str, *tests: TestResult, **more: object) -> PartResult:
@@ -78,6 +81,15 @@ def _ring_that_hangs() -> PartResult:
     output = "last output of rank {}:\nstep 0: sending chunk {} to rank {}"
     said = "\n\n".join(output.format(rank, rank, (rank + 1) % 4) for rank in range(4))
     ended = "not run: the part had already ended with DEADLOCK"
+    found = (
+        Finding(
+            "deadlock.cycle",
+            "Ranks 0, 1, 2 and 3 wait for each other: 0 for 3, 1 for 0, 2 for 1, 3 for 2.",
+            {"places": ("my_ring_allreduce.py:41",), "cycle": (0, 3, 2, 1)},
+            "compare source and destination of each rank",
+        ),
+        Finding("deadlock.waits", why.partition(": ")[2]),
+    )
     return part(
         "ring_allreduce",
         "Ring all-reduce",
@@ -89,15 +101,17 @@ def _ring_that_hangs() -> PartResult:
             why,
             detail=said,
             where="ranks=4",
+            findings=found,
         ),
         failed(
             Verdict.DEADLOCK,
             "test_send_is_left_unchanged",
             "The send array is the same after the call as before.",
             1,
-            why,
+            why.replace("4 ranks, length 13", "3 ranks, length 9"),
             detail=said,
-            where="ranks=4",
+            where="ranks=3",
+            findings=found,
         ),
         skipped("test_one_neighbour", "Each rank sends to one neighbour only.", 8, ended),
         skipped("test_time", "The time is near that of our ring.", 4, ended),
@@ -106,6 +120,7 @@ def _ring_that_hangs() -> PartResult:
             "Every message is sent and received by a non-blocking call.",
             6,
             "not run: it requires that every rank holds the reduction",
+            "test_every_rank_holds_the_reduction",
         ),
     )
 
@@ -148,9 +163,14 @@ def _naive_that_is_right() -> PartResult:
         "Naive all-reduce",
         passed("test_values", "Every rank's recv is the reduction of all send arrays.", 8),
         passed("test_volume", "Each rank sends its whole array to each other rank.", 7),
-        notes=("Waitall on all requests at once would let the transfers overlap; yours wait one "
-               "after the other.",),
-    )  # fmt: skip
+        notes=(
+            Finding(
+                "note.waits_one_by_one",
+                "Waitall on all requests at once would let the transfers overlap; yours wait one "
+                "after the other.",
+            ),
+        ),
+    )
 
 
 def _sync_ring_on_our_ring() -> PartResult:
@@ -167,10 +187,11 @@ def _sync_ring_on_our_ring() -> PartResult:
             "test_with_own_ring", "It trains on your own ring.", 2, "needs your own ring_allreduce"
         ),
         notes=(
-            "graded again with our ring_allreduce, because yours did not hold in its own part: "
-            "2 ranks, 1 step: deadlock: rank 0 waits in Recv(source=1, tag=0) at "
-            "my_ring_allreduce.py:41; rank 1 waits in Recv(source=0, tag=1) at "
-            "my_ring_allreduce.py:41; the pending sends fit none of these receives",
+            Finding(
+                "note.graded_again",
+                "graded again with our ring_allreduce, because yours did not hold in its own part",
+                {"part": "ring_allreduce"},
+            ),
         ),
     )
 
@@ -214,6 +235,7 @@ def seen() -> Evidence:
             ),
             gone=(1,),
             cycle=(0, 3, 2),
+            notes=(PlaceNote("ring.py:41", "receives: rank 0 from 3, 2 from 1, 3 from 2"),),
         ),
         differences=(
             Differences(
@@ -231,7 +253,7 @@ def seen() -> Evidence:
                 "ring.py",
                 (
                     MarkedLine(40, "    request = comm.Isend(chunk, right)"),
-                    MarkedLine(41, "    comm.Recv(buffer, left)", "rank 0 waits in Recv"),
+                    MarkedLine(41, "    comm.Recv(buffer, left)", "rank 0 waits in Recv", 5, 9),
                     MarkedLine(48, "\treturn recv"),
                 ),
             ),

@@ -1,6 +1,7 @@
 """Texts that a submission may put into a report, and reports full of them."""
 
 import dataclasses
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from grader.evidence import CallSpan
 from grader.feedback import Feedback
+from grader.finding import Finding
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
 
 from .example import seen, usual
@@ -63,6 +65,16 @@ verdicts = st.sampled_from(list(Verdict))
 points = st.integers(0, 80).map(lambda quarters: quarters / 4)
 names = st.from_regex(r"[a-z][a-z_0-9]{0,30}", fullmatch=True)
 
+facts = st.one_of(
+    texts, st.integers(-5, 5), st.floats(-1, 1), st.lists(texts, max_size=2).map(tuple)
+)
+findings = st.builds(
+    Finding,
+    key=names,
+    text=texts,
+    facts=st.dictionaries(st.sampled_from(["place", "places", "rank"]), facts, max_size=2),
+    help=texts,
+)
 tests = st.builds(
     TestResult,
     name=names,
@@ -73,6 +85,8 @@ tests = st.builds(
     message=texts,
     detail=texts,
     where=texts,
+    findings=st.lists(findings, max_size=2).map(tuple),
+    blocked_by=st.lists(names, max_size=1).map(tuple),
     is_hidden=st.booleans(),
     feedback=st.sampled_from(list(Feedback)),
     evidence=st.one_of(st.none(), st.builds(lambda text: filled(seen(), text), texts)),
@@ -86,7 +100,7 @@ parts = st.builds(
     max_points=points,
     message=texts,
     tests=st.lists(tests, max_size=4).map(tuple),
-    notes=st.lists(texts, max_size=2).map(tuple),
+    notes=st.lists(findings, max_size=2).map(tuple),
     wall_time_s=st.floats(0, 1000),
     num_launches=st.integers(0, 40),
 )
@@ -118,6 +132,8 @@ OURS = {
     (PartResult, "name"),
     (TestResult, "name"),
     (TestResult, "feedback"),
+    (TestResult, "blocked_by"),
+    (Finding, "key"),
     (CallSpan, "kind"),
     (ManualPart, "name"),
 }
@@ -135,6 +151,8 @@ def filled(noun: Any, text: str) -> Any:
             continue
         if isinstance(value, str):
             changed[field.name] = text
+        elif isinstance(value, Mapping):
+            changed[field.name] = dict.fromkeys(value, text)
         elif isinstance(value, tuple):
             changed[field.name] = tuple(
                 each
@@ -153,9 +171,11 @@ def filled(noun: Any, text: str) -> Any:
 
 def everywhere(text: str) -> Report:
     """Return a report in which every text that may stem from a submission is this one."""
-    lost = TestResult("test_a", "", Verdict.WRONG_ANSWER, 0, 2, evidence=seen())
+    found = (Finding("any.cause", "", {"place": ""}, ""), Finding("any.fact", ""))
+    lost = TestResult("test_a", "", Verdict.WRONG_ANSWER, 0, 2, evidence=seen(), findings=found)
     unrun = TestResult("test_b", "", Verdict.SKIPPED, 0, 1)
-    whole = PartResult("part_a", "", Verdict.WRONG_ANSWER, 0, 3, "", (lost, unrun), ("",))
+    note = Finding("note.any", "", {}, "")
+    whole = PartResult("part_a", "", Verdict.WRONG_ANSWER, 0, 3, "", (lost, unrun), (note,))
     parts = (
         whole,
         replace(whole, name="part_b", verdict=Verdict.ACCEPTED),

@@ -20,6 +20,7 @@ from grader.commands.exporting import export
 from grader.commands.reporting import finish
 from grader.errors import GraderError, UsageError
 from grader.feedback import Feedback
+from grader.finding import Finding
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.points import NOT_ALL_TESTS
 from grader.report import json_report
@@ -27,6 +28,7 @@ from grader.report.export import formats, github
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student
 from grader.report.files import remains
+from grader.report.words import VERDICT_WORDS
 
 from . import example, hostile
 from .harmless import assert_no_command
@@ -234,7 +236,8 @@ def test_where_there_are_no_scores_a_failed_grader_is_no_fault(verdict):
     """A yellow warning on GitHub, information on GitLab; errors are for lost points."""
     lines = rendered("github", without_mark(verdict)).split("\n")
     assert [line.split(" ")[0] for line in lines].count("::warning") == 1
-    assert lines[0].startswith(f"::warning title=broken%3A {verdict}::")
+    words = VERDICT_WORDS[verdict]
+    assert lines[0].startswith(f"::warning title=broken%3A {words}%2C ")
     test = TestResult("test_a", "It is right.", verdict, 0, 4, "something at ring.py:7")
     (found,) = json.loads(rendered("gitlab", of(test)))
     assert found["severity"] == "info"
@@ -302,15 +305,15 @@ def test_artemis_finds_each_test_under_a_name_of_its_own():
 
 
 def test_findings_are_on_the_students_lines():
-    """The line that a message names, else the last of its traceback; each once."""
+    """The line that a message names, else the last of its traceback; the dearest cause first."""
     found = [
         (each["location"]["path"], each["location"]["lines"]["begin"], each["severity"])
         for each in json.loads(rendered("gitlab", example.usual()))
     ]
     assert found == [
-        ("sync_network_collective.py", 48, "critical"),
-        ("my_ring_allreduce.py", 41, "critical"),
         ("async_network.py", 35, "info"),
+        ("my_ring_allreduce.py", 41, "critical"),
+        ("sync_network_collective.py", 48, "critical"),
     ]
     raised = TestResult(
         "test_a", "", Verdict.RUN_TIME_ERROR, 0, 1, "it raised", detail=example.TRACEBACK
@@ -341,17 +344,17 @@ def test_no_finding_is_outside_the_submission(message):
         assert re.fullmatch(r"[\w.-]+", path.name)
 
 
+def crashed_at(line: int) -> TestResult:
+    found = Finding("crash.key_error", "KeyError: 3", {"place": f"ring.py:{line}"})
+    verdict = Verdict.RUN_TIME_ERROR
+    return TestResult(f"test_{line}", "ends", verdict, 0, 1, found.text, findings=(found,))
+
+
 def test_no_two_findings_have_one_fingerprint():
     """GitLab shows one of those that share it. Where lines have moved, each keeps its own."""
 
     def fingerprints(*lines):
-        tests = [
-            TestResult(
-                f"test_{line}", "It ends.", Verdict.RUN_TIME_ERROR, 0, 1, "KeyError: 3",
-                f'  File "ring.py", line {line}, in fit\nKeyError: 3',
-            )
-            for line in lines
-        ]  # fmt: skip
+        tests = [crashed_at(line) for line in lines]
         report = marked(example.part("ring", "A ring", *tests))
         return [each["fingerprint"] for each in json.loads(rendered("gitlab", report))]
 
@@ -370,10 +373,7 @@ def test_a_fingerprint_is_the_same_in_the_next_report():
 
 
 def test_the_same_words_on_two_lines_are_two_findings():
-    wrong = TestResult("test_a", "It is right.", Verdict.RUN_TIME_ERROR, 0, 4, "a rank crashed")
-    places = [f'  File "ring.py", line {line}, in allreduce' for line in (3, 9)]
-    tests = [replace(wrong, name=f"test_{n}", detail=each) for n, each in enumerate(places)]
-    report = marked(example.part("ring", "A ring", *tests))
+    report = marked(example.part("ring", "A ring", crashed_at(3), crashed_at(9)))
     found = json.loads(rendered("gitlab", report, is_full=True))
     assert [each["location"]["lines"]["begin"] for each in found] == [3, 9]
     assert len({each["fingerprint"] for each in found}) == 2
@@ -390,7 +390,7 @@ def test_github_shows_so_many_of_a_kind():
     assert lines[0].startswith("::warning ")
 
 
-COMMAND = re.compile(r"::(error|warning) (?:file=[\w./-]+,line=\d+,)?title=[^:,]*::[^\r\n]*")
+COMMAND = re.compile(r"::(error|warning|notice) (?:file=[\w./-]+,line=\d+,)?title=[^:,]*::[^\r\n]*")
 
 
 def assert_annotations(text: str) -> None:

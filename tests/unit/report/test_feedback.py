@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 
 from grader.feedback import Feedback
+from grader.finding import Finding
 from grader.model import Report, TestResult, Verdict
 from grader.report import json_report, terminal
 from grader.report.export.formats import FORMATS
 from grader.report.feedback import for_student, result_for_student
-from grader.report.live import result_lines
+from grader.report.live import failure_lines
 from grader.report.page import Page
 
 from . import example, hostile
@@ -24,7 +25,7 @@ WRITTEN = {
         line
         for part in report.parts
         for test in part.tests
-        for line in result_lines(Page(False, True, 100, True), result_for_student(test))
+        for line in failure_lines(Page(False, True, 100, True), part.name, result_for_student(test))
     ),
 }
 SENTENCE, VALUE, PRINTED, LINE = "askedfor", "drawnvalue", "printedtext", "studentsline"
@@ -41,11 +42,13 @@ def held(level: Feedback, verdict: Verdict = Verdict.WRONG_ANSWER, **more: objec
         f"recv is {VALUE}",
         f"last output of rank 0:\n{PRINTED}",
         f"x={VALUE}",
+        findings=(Finding("recv.wrong", f"recv is {VALUE}", {"value": VALUE}, f"not {VALUE}"),),
         evidence=hostile.filled(example.seen(), LINE),
         feedback=level,
         **more,
     )
-    note = f"graded again with ours, because yours did not hold: recv is {VALUE}"
+    why = f"graded again with ours, because yours did not hold: recv is {VALUE}"
+    note = Finding("note.graded_again", why, {"value": VALUE})
     part = replace(example.part("ring", "A ring", test), notes=(note,))
     return replace(example.usual(), parts=(part,))
 

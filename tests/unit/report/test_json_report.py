@@ -121,7 +121,7 @@ def test_hostile_texts_come_back_as_they_were(text):
         (lambda data: data["parts"][0].update(points=True), "points is True; expected a number"),
         (lambda data: data["parts"][0].update(points=10**400), "cannot be read: int too large"),
         (lambda data: data["parts"][0].update(verdict="\x1b"), "is not a valid Verdict"),
-        (lambda data: data.update(schema_version=1), "has schema_version 1, this grader reads 9"),
+        (lambda data: data.update(schema_version=1), "has schema_version 1, this grader reads 10"),
     ],
 )
 def test_anything_but_a_report_is_refused(spoil, sentence):

@@ -1,46 +1,71 @@
 """What a student sees while a grading goes on."""
 
+import time
+
+from grader.finding import Finding
 from grader.model import TestResult, Verdict
 from grader.report.live import Live
 from grader.report.page import Page
 
-HOLDS = TestResult("test_a", "It holds.", Verdict.ACCEPTED, 2, 2)
-FAILS = TestResult("test_b", "It fails.", Verdict.WRONG_ANSWER, 0, 3, "recv[1] is 2, expected 3")
-NOT_RUN = TestResult("test_c", "It waits.", Verdict.SKIPPED, 0, 1, "not run: this failed: b")
-HIDDEN = TestResult("test_d", "Nobody knows.", Verdict.ACCEPTED, 1, 1, is_hidden=True)
+WHY = Finding("ring.wrong", "recv[1] is 2, expected 3", {"place": "ring.py:7"})
+HOLDS = TestResult("test_a", "holds", Verdict.ACCEPTED, 2, 2)
+FAILS = TestResult("test_b", "fails", Verdict.WRONG_ANSWER, 0, 3, WHY.text, findings=(WHY,))
+NOT_RUN = TestResult("test_c", "waits", Verdict.SKIPPED, 0, 1, "not run: this failed: b")
+HIDDEN = TestResult("test_d", "nobody knows", Verdict.ACCEPTED, 1, 1, is_hidden=True)
 
 
-def shown(*, is_terminal=True, plain=False):
+def shown(*results, is_terminal=True, plain=False):
     written = []
     page = Page(colour=False, plain=plain, width=60, verbose=False)
     live = Live(page, written.append, is_terminal=is_terminal)
     live.progress("ring: starting")
-    for result in (HOLDS, FAILS, NOT_RUN, HIDDEN):
-        live.progress("part 1 of 2, ring: test 1 of 4, 3 ranks")
+    for result in results or (HOLDS, FAILS, FAILS, NOT_RUN, HIDDEN):
+        live.progress("ring  1 of 4 checks, 3 ranks")
         live.finished("ring", result)
     live.close()
     return "".join(written)
 
 
-def test_each_test_is_shown_as_soon_as_it_is_known_above_a_line_that_is_overwritten():
-    """With its points, and why it does not hold; what was not run and what is hidden is not."""
+def test_the_first_failure_of_a_part_is_shown_at_once_and_others_are_counted():
+    """In two lines, above a line that is overwritten; what holds is a count, too."""
     pieces = [piece for piece in shown().split("\r\x1b[K") if piece.strip()]
-    assert pieces == [
-        "ring: starting",
-        *["part 1 of 2, ring: test 1 of 4, 3 ranks", "ring\n✓ +2    It holds.\n"],
-        "part 1 of 2, ring: test 1 of 4, 3 ranks",
-        "✗ -3    It fails.\n        recv[1] is 2, expected 3\n",
-        *["part 1 of 2, ring: test 1 of 4, 3 ranks"] * 2,
-    ]
+    first = "✗ ring: wrong answer at ring.py:7\n  recv[1] is 2, expected 3\n"
+    assert pieces.count(first) == 1
+    assert pieces[0] == "ring  starting  0:00"
+    assert pieces[-1] == "✗ ring: 1 of 4 checks passed\n"
+    assert "ring  1 of 4 checks, 3 ranks  [2 failed]  0:00" in pieces
 
 
 def test_plain_overwrites_nothing():
     """No control characters at all: some terminals and all screen readers cannot follow."""
     text = shown(plain=True)
     assert "\x1b" not in text and "\r" not in text
-    assert text.splitlines()[:3] == ["grading ring", "ring", "+ +2    It holds."]
+    assert text.splitlines() == [
+        *("x ring: wrong answer at ring.py:7", "  recv[1] is 2, expected 3"),
+        "x ring: 1 of 4 checks passed",
+    ]
 
 
-def test_a_log_gets_a_line_a_part():
-    """All the rest is in the report."""
-    assert shown(is_terminal=False) == "grading ring\n"
+def test_a_log_gets_a_line_when_a_part_ends():
+    """And where it fails first; all the rest is in the report."""
+    assert shown(HOLDS, is_terminal=False) == "✓ ring: 1 of 1 checks passed\n"
+
+
+def test_the_clock_goes_on_while_nothing_is_told():
+    """A part that computes for long is seen to be alive."""
+    written = []
+    live = Live(Page(False, False, 60, False), written.append, is_terminal=True)
+    live.progress("ring: starting")
+    before, deadline_s = len(written), time.monotonic() + 60
+    while len(written) == before and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    live.close()
+    assert written[before].startswith("\r\x1b[Kring  starting  0:0")
+
+
+def test_what_a_submission_says_is_no_command():
+    """The log of a CI runner must not obey it."""
+    why = Finding("x.y", "::error::no")
+    result = TestResult("test_b", "fails", Verdict.WRONG_ANSWER, 0, 3, why.text, findings=(why,))
+    text = shown(result, is_terminal=False)
+    assert not [line for line in text.splitlines() if line.startswith("::")]

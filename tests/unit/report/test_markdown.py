@@ -21,18 +21,19 @@ def test_the_table_names_every_part_in_the_order_of_the_handout():
         line for line in markdown.render(example.usual()).splitlines() if line.startswith("| ")
     ]
     assert [row.split(" | ")[2:] for row in table[1:6]] == [
-        ["RUN_TIME_ERROR", "2 of 15 |"],
-        ["ACCEPTED", "15 of 15 |"],
-        ["DEADLOCK", "0 of 25 |"],
-        ["SKIPPED", "13 of 15 |"],
-        ["NOT_ATTEMPTED", "0 of 30 |"],
+        ["crash", "2 of 15 |"],
+        ["passed", "15 of 15 |"],
+        ["deadlock", "0 of 25 |"],
+        ["not run", "13 of 15 |"],
+        ["not written", "0 of 30 |"],
     ]
 
 
 def test_the_total_stands_on_top():
     """Score, what is pending, and no number where there is no score."""
     assert markdown.render(example.usual()).splitlines()[2] == (
-        r"**Score 30 of 100\. Pending\: 10 points, which a person gives\.**"
+        r"**30 of 100 points in mpi\_sgd\. Local check, not your mark\. "
+        r"10 points more are graded by hand \(report\.pdf, 3 pages\)\.**"
     )
     assert "No score" in markdown.render(example.every_verdict()).splitlines()[2]
 
@@ -45,7 +46,7 @@ def test_messages_read_as_they_were():
         for token in tokens_of(markdown.render(example.every_verdict()))
         if token.type == "inline"
     ]
-    assert message in shown
+    assert f"{message}." in shown
 
 
 @given(hostile.reports)
@@ -60,8 +61,8 @@ def test_no_content_closes_its_fence(text):
     """Output is one code block, whatever backticks it holds."""
     tokens = tokens_of(markdown.render(hostile.everywhere(text)))
     blocks = [token.content for token in tokens if token.type == "fence" and token.info == "text"]
-    assert blocks
-    assert set(blocks) == {f"{text}\n"}
+    assert f"{text}\n" in blocks
+    assert_markdown(hostile.everywhere(text))
 
 
 def test_a_summary_that_would_be_too_long_is_the_table_alone():
@@ -71,5 +72,5 @@ def test_a_summary_that_would_be_too_long_is_the_table_alone():
     text = markdown.render(report)
     assert len(text.encode()) < 1_000_000
     assert "too long to be shown here" in text
-    assert text.count("| WRONG_ANSWER | 0 of 3 |") == 20
+    assert text.count("| wrong answer | 0 of 3 |") == 20
     assert "Run time and accuracy" in text

@@ -170,7 +170,7 @@ def test_a_failure_is_told_in_the_words_of_a_grading():
     run = exchange()
     run.enter_recv(0, 1, 9)
     lines = lines_of(traced(run.trace(), DEADLOCK))
-    at = lines.index("x DEADLOCK")
+    at = lines.index("x deadlock")
     assert lines[at + 1 : at + 4] == [
         "  deadlock:",
         "    rank 0 waits in Wait",
@@ -186,8 +186,8 @@ def test_a_test_names_the_case_that_ended_it_or_says_why():
     )
     other = TestResult("test_b", "", Verdict.WRONG_ANSWER, 0, 1, "rank 1 returned 7; expected 8")
     lines = lines_of(traced(exchange().trace(), DEADLOCK, tests=(because, other)))
-    at = lines.index("x DEADLOCK a: case 2 says why")
-    assert lines[at + 1 : at + 3] == ["x WRONG_ANSWER b", "    rank 1 returned 7; expected 8"]
+    at = lines.index("x deadlock a: case 2 says why")
+    assert lines[at + 1 : at + 3] == ["x wrong answer b", "    rank 1 returned 7; expected 8"]
 
 
 def test_the_other_cases_are_listed_by_launch():

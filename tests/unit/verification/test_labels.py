@@ -3,10 +3,11 @@
 import pytest
 
 from grader.errors import GraderError
+from grader.finding import Finding
 from grader.model import PartResult, TestResult, Verdict
 from grader.verification.labels import Label, disagreements, labelled, read_label
 
-RIGHT = 'about = "it"\npart = "sum"\nverdict = "WRONG_ANSWER"\nmessage = "is 1"\npoints = 4\n'
+RIGHT = 'about = "it"\npart = "sum"\nverdict = "WRONG_ANSWER"\ncause = "sum.is_one"\npoints = 4\n'
 
 
 @pytest.fixture
@@ -34,8 +35,8 @@ def test_a_label_is_read(folder):
         ("points = 4", 'points = "most"', 'points: found "most"; expected all, some or a number'),
         ("points = 4", "", "points: missing; expected points or fair_share: what is paid"),
         ("points = 4", "fair_share = 3", "fair_share: found 3; expected a share from 0 to 1"),
-        ('"is 1"', '""', "message: missing; expected a pattern, since a failure has a reason"),
-        ('"is 1"', '"is ["', "expected a pattern: unterminated"),
+        ('"sum.is_one"', '""', "cause: missing; expected the key of a finding, since a failure"),
+        ("cause =", "message =", "message: unknown key"),
         ("part =", "part", r"expected\.toml: is not TOML"),
     ],
 )
@@ -47,14 +48,21 @@ def test_a_label_that_is_not_right_says_what_is_wrong(folder, old, new, told):
 
 def result(points=4.0, verdict=Verdict.WRONG_ANSWER, message="it is 1"):
     tests = tuple(
-        TestResult(name, name, verdict if points_lost else Verdict.ACCEPTED, p, p + points_lost)
+        TestResult(
+            name,
+            name,
+            verdict if points_lost else Verdict.ACCEPTED,
+            p,
+            p + points_lost,
+            findings=(Finding("sum.is_one", message, {"ranks": (0, 1), "name": "recv"}),),
+        )
         for name, p, points_lost in [("test_one", 4.0, 0), ("test_two", points - 4, 10 - points)]
     )
     return PartResult("sum", "Sum", verdict, points, 10, message, tests)
 
 
 def label(**changes):
-    fields = {"about": "it", "part": "sum", "verdict": "WRONG_ANSWER", "message": "is 1"}
+    fields = {"about": "it", "part": "sum", "verdict": "WRONG_ANSWER", "cause": "sum.is_one"}
     return Label(**{**fields, "points": 4, **changes})
 
 
@@ -63,13 +71,15 @@ def test_what_is_as_the_label_says_is_not_told():
     assert list(disagreements(label(points="some", subject=("test_two",)), result())) == []
     assert list(disagreements(label(points=None, fair_share=0.5), result())) == []
     assert list(disagreements(label(failing_tests=("test_two",)), result())) == []
+    assert list(disagreements(label(facts={"ranks": [0, 1]}), result())) == []
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
         ({"verdict": "DEADLOCK"}, "expected DEADLOCK, found WRONG_ANSWER: it is 1"),
-        ({"message": "is 2"}, "no message holds 'is 2'; found 'it is 1"),
+        ({"cause": "sum.is_two"}, "no finding is sum.is_two ; found sum.is_one {"),
+        ({"facts": {"name": "send"}}, "no finding is sum.is_one {'name': 'send'}; found sum.is_o"),
         ({"points": 5}, "expected 5 points, found 4 of 10"),
         ({"points": "all"}, "expected all points, found 4 of 10"),
         ({"subject": ("test_one",)}, "points are lost in test_two, which the label does not name"),
