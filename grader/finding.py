@@ -1,6 +1,6 @@
 """What was found out about a submission: a stable key, its facts, and the sentence made of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,7 +29,12 @@ class Finding:
 
     def __str__(self) -> str:
         """Return sentence and help in one line."""
-        return f"{self.text}; {self.help}" if self.help else self.text
+        return f"{self.text.removesuffix('.')}; {self.help}" if self.help else self.text
+
+
+def joined(findings: Sequence[Finding]) -> str:
+    """Return all that was found in one line."""
+    return "; ".join(str(each).removesuffix(".") for each in findings)
 
 
 def found(key: str, text: str, /, *, help: str = "", **facts: Any) -> Finding:

@@ -7,7 +7,7 @@ from typing import Any
 
 from grader.evidence import Evidence
 from grader.feedback import Feedback
-from grader.finding import Finding
+from grader.finding import Finding, joined
 from grader.points import total
 from grader.trace.calls import Trace
 
@@ -99,7 +99,7 @@ class RunFailure:
     @classmethod
     def of(cls, verdict: Verdict, *findings: Finding, **more: Any) -> "RunFailure":
         """Return a failure whose message is what was found."""
-        return cls(verdict, "; ".join(map(str, findings)), findings=findings, **more)
+        return cls(verdict, joined(findings), findings=findings, **more)
 
     def is_like(self, other: "RunFailure") -> bool:
         """Return whether both are the same failure, as far as their facts tell."""

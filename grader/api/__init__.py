@@ -38,8 +38,8 @@ Time
     `assert_time_ratio`: against a yardstick in the same launch, never in seconds;
     `same_failures_as`: what a timed case may get wrong.
 Words
-    `call_name`, `call_site`, `listed`, `ranks_text`; `arrival_text`: a message that was read before
-    it had arrived.
+    `call_name`, `call_place`, `call_site`, `listed`, `ranks_text`; `arrival_text`: a message that
+    was read before it had arrived.
 
 Oracles
     `grader.oracles`, which a suite may import as well: layers, losses and optimizers in numpy.
@@ -114,6 +114,7 @@ from grader.judge.values import (
 from grader.judge.wording import at as call_site
 from grader.judge.wording import listed, ranks_text
 from grader.judge.wording import name_of as call_name
+from grader.judge.wording import place_of as call_place
 from grader.model import MessageFault, Outcome, RunFailure, Verdict
 from grader.mpi import functions
 from grader.suite.case import Array, Case, Text
@@ -124,7 +125,7 @@ from grader.suite.marks import not_run, part, points
 from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "1.6"
+API_VERSION = "2.0"
 """Version of this module: grows as docs/api.md promises."""
 
 DEPRECATED: dict[str, tuple[str, str]] = {}
@@ -181,6 +182,7 @@ __all__ = [
     "bytes_by_edge",
     "bytes_sent",
     "call_name",
+    "call_place",
     "call_site",
     "calls_by_rank",
     "case_context",

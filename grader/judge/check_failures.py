@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Self
 
 from grader.evidence import Budget, Differences
-from grader.finding import Finding
+from grader.finding import Finding, joined
 
 
 class CheckFailure(AssertionError):
@@ -21,7 +21,7 @@ class CheckFailure(AssertionError):
             each if isinstance(each, Finding) else Finding("", each) for each in findings
         )
         self.case = case
-        told = "; ".join(map(str, self.findings))
+        told = joined(self.findings)
         super().__init__(f"{case}: {told}" if case else told)
 
     @classmethod

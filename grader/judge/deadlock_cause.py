@@ -78,7 +78,10 @@ def _same_neighbour(situation: StalledRun) -> Finding | None:
     for message in situation.matches.unreceived:
         sends_to.setdefault(message.rank, set()).add(message.call.peer)
     is_so = len(situation.needs) >= _FEWEST_OF_A_RING and all(
-        rank in sends_to and situation.waits_for(rank) == sends_to[rank] for rank in situation.needs
+        rank in sends_to
+        and situation.waits_for(rank) == sends_to[rank]
+        and all(call.is_receive for call in situation.stuck_calls(rank))
+        for rank in situation.needs
     )
     if not is_so:
         return None

@@ -74,7 +74,7 @@ def assert_every_rank(
                 "value.differs",
                 f"{prefix}rank {first}: {problems[first]}{others}",
                 name=name,
-                ranks=problems,
+                ranks=list(problems),
             ),
             differences,
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from grader.model import PartResult, Report, TestResult
 from grader.points import total
 from grader.report.cause_words import (
+    SHOWN_IN_CODE,
     blocked_text,
     checks_text,
     headline,
@@ -24,19 +25,18 @@ from grader.report.deductions import (
 from grader.report.evidence import evidence
 from grader.report.page import BOLD, DIM, INDENT, Page
 from grader.report.safe_text import one_line
-from grader.report.text_layout import cut
+from grader.report.text_layout import abridged, cut, num_columns
 
 _MOST_CHECKS = 4
 _MOST_OUTPUT_LINES = 5
 _MOST_TRACEBACK_LINES = 8
-_SHOWN_IN_CODE = "deadlock.waits"
 
 
 def cause_block(page: Page, report: Report, part: PartResult, cause: Cause) -> list[str]:
     """Return the lines of one cause."""
     told = [page.paint(line, BOLD) for line in page.paragraph(headline(cause))]
     pieces = [
-        [_heading(page, part, cause), *told],
+        [*_heading(page, part, cause), *told],
         _code(page, cause),
         [
             *_more(page, cause),
@@ -48,10 +48,15 @@ def cause_block(page: Page, report: Report, part: PartResult, cause: Cause) -> l
     return [line for piece in pieces if piece for line in ("", *piece)][1:]
 
 
-def _heading(page: Page, part: PartResult, cause: Cause) -> str:
-    name = page.paint(one_line(part.name), BOLD)
-    words = page.tinted(words_of(cause), cause.verdict)
-    return f"{page.sign(cause.verdict)} {name}  {words}  {price_of(part, cause)}"
+def _heading(page: Page, part: PartResult, cause: Cause) -> list[str]:
+    """Return part, verdict and price, in two lines where one is too narrow."""
+    words, price = words_of(cause), price_of(part, cause)
+    name = abridged(one_line(part.name), page.width - len(words) - 4)
+    first = f"{page.sign(cause.verdict)} {page.paint(name, BOLD)}  "
+    first += page.tinted(words, cause.verdict)
+    if num_columns(name) + len(words) + len(price) + 6 <= page.width:
+        return [f"{first}  {price}"]
+    return [first, *page.paragraph(price)]
 
 
 def _code(page: Page, cause: Cause) -> list[str]:
@@ -63,7 +68,7 @@ def _more(page: Page, cause: Cause) -> Iterator[str]:
     """Yield what else was found, what helps, and in which case it was seen."""
     seen = cause.evidence
     for finding in cause.findings[1:]:
-        if page.verbose or finding.key != _SHOWN_IN_CODE or not (seen and seen.excerpts):
+        if page.verbose or finding.key != SHOWN_IN_CODE or not (seen and seen.excerpts):
             yield from page.paragraph(one_line(finding.text))
     for helps in helps_of(cause):
         yield from page.paragraph(helps, first=f"{INDENT}help: ")

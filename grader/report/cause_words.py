@@ -9,6 +9,8 @@ from grader.report.deductions import number_text, points_text
 from grader.report.safe_text import one_line
 from grader.report.words import VERDICT_WORDS
 
+SHOWN_IN_CODE = "deadlock.waits"
+"""The key of a finding that notes beside the student's lines say in fewer words."""
 _WORDS_BY_KEY = {"crash.syntax": "does not start"}
 
 

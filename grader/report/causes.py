@@ -34,8 +34,8 @@ class Cause:
 
     @property
     def speaker(self) -> TestResult | None:
-        """Return the test whose sentences are shown: the dearest, of those with evidence if any."""
-        seen = (each for each in self.tests if each.evidence is not None)
+        """Return the test that speaks: the dearest, of those with lines to show if any."""
+        seen = (each for each in self.tests if each.evidence and each.evidence.excerpts)
         return next(seen, next(iter(self.tests), None))
 
     @property
@@ -85,12 +85,11 @@ def passed(part: PartResult) -> list[TestResult]:
 
 
 def _identity(test: TestResult) -> Hashable:
-    """Return what two tests have in common that failed of the same: findings, and their lines."""
-    keys = tuple(each.key for each in test.findings)
-    if not any(keys):
+    """Return what two tests have in common that failed of the same: the cause, and its lines."""
+    first = next(iter(test.findings), None)
+    if first is None or not first.key:
         return test.verdict, test.message
-    places = frozenset(place for each in test.findings for place in each.places)
-    return test.verdict, keys, places
+    return test.verdict, first.key, frozenset(first.places)
 
 
 def _with_blocked(part: PartResult, found: Sequence[Cause]) -> list[Cause]:

@@ -81,26 +81,37 @@ def points_text(points: float) -> str:
 
 def score_sentence(report: Report) -> str:
     """Return the total in words, and what it is worth."""
+    return " ".join([score_text(report), *worth_texts(report)])
+
+
+def score_text(report: Report) -> str:
+    """Return the total in words."""
     if report.score is None:
-        text = (
+        return (
             f"No score: the grader itself failed on {named(report, Verdict.JUDGE_ERROR)}. "
             "It costs no points; please pass this report on to the course."
         )
-    elif NOT_ALL_TESTS in report.notes:
+    how = " (recognised by its files)" if report.is_recognised else ""
+    name = f"{visible(report.assignment)}{how}"
+    if NOT_ALL_TESTS in report.notes:
         tests = [test for part in report.parts for test in part.tests]
         held = sum(test.verdict is Verdict.ACCEPTED for test in tests)
-        text = f"{held} of {len(tests)} checks passed in {visible(report.assignment)}, no score."
-    else:
-        points = f"{number_text(report.score)} of {points_text(report.max_score)}"
-        full = ": all checks passed" if report.score == report.max_score else ""
-        text = f"{points} in {visible(report.assignment)}{full}."
+        return f"{held} of {len(tests)} checks passed in {name}, no score."
+    points = f"{number_text(report.score)} of {points_text(report.max_score)}"
+    full = ": all checks passed" if report.score == report.max_score else ""
+    return f"{points} in {name}{full}."
+
+
+def worth_texts(report: Report) -> list[str]:
+    """Return in sentences what the total is worth, and what is still to come."""
+    found = []
     if report.review:
         doubtful = [visible(part.name) for part in report.parts if part.needs_review]
-        text += f" A person has to look at {', '.join(doubtful)}."
+        found.append(f"A person has to look at {', '.join(doubtful)}.")
     if report.mode == "local":
-        text += " Local check, not your mark."
+        found.append("Local check, not your mark.")
     if report.pending_points:
-        found = dict.fromkeys(one_line(part.found) for part in report.manual_parts)
-        told = f" ({'; '.join(found)})" if len(found) == 1 else ""
-        text += f" {points_text(report.pending_points)} more are graded by hand{told}."
-    return text
+        handed_in = dict.fromkeys(one_line(part.found) for part in report.manual_parts)
+        told = f" ({'; '.join(handed_in)})" if len(handed_in) == 1 else ""
+        found.append(f"{points_text(report.pending_points)} more are graded by hand{told}.")
+    return found

@@ -150,11 +150,10 @@ def _versions(report: Report) -> str:
         for digest in (report.versions.engine_digest, report.versions.course_digest)
     )
     sealed = "graded sealed" if report.is_sealed else "checked unsealed"
-    recognised = " The assignment was recognised by its files." if report.is_recognised else ""
     return (
         f"Submission {escape(report.submission)}, digest `{submitted}`; "
         f"grader {escape(report.versions.grader)}, engine `{engine}`, "
-        f"course {escape(report.versions.course)} `{course}`; {sealed}.{recognised}"
+        f"course {escape(report.versions.course)} `{course}`; {sealed}."
     )
 
 

@@ -64,11 +64,16 @@ class EvidenceCollector:
                 self._success = name, found
 
     def with_failure(self, result: TestResult, error: BaseException) -> TestResult:
-        """Return the result with what is to be shown of it; the same message is shown once."""
-        if not self._is_kept or result.message in self._shown or len(self._shown) >= _MOST_SHOWN:
+        """Return the result with its case; what is to be shown of it is so once a message."""
+        if not self._is_kept:
             return result
         evidence = of_failure(result, error, self._seen, self._sources)
-        if evidence is not None:
+        if evidence is None:
+            return result
+        case_alone = Evidence(evidence.case, evidence.num_ranks)
+        if result.message in self._shown or len(self._shown) >= _MOST_SHOWN:
+            evidence = case_alone
+        elif evidence != case_alone:
             self._shown.add(result.message)
         return replace(result, evidence=evidence)
 
@@ -111,7 +116,7 @@ def of_failure(
             found.deadlock.notes if found.deadlock is not None else (),
         ),
     )
-    return None if found == Evidence(found.case, found.num_ranks) else found
+    return found if found != Evidence("", found.num_ranks) else None
 
 
 def of_case(seen: SeenCase) -> Evidence:

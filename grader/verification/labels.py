@@ -1,6 +1,7 @@
 """Labelled submissions: what a grading has to make of each, and whether it did."""
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -88,11 +89,17 @@ def disagreements(label: Label, result: PartResult) -> Iterator[str]:
 
 def _is_so(label: Label, found: Finding) -> bool:
     """Return whether a finding has the key and the facts that a label names."""
-    facts = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in found.facts.items()
-    }
-    return found.key == label.cause and label.facts.items() <= facts.items()
+    return found.key == label.cause and all(
+        name in found.facts and _plain(found.facts[name]) == _plain(value)
+        for name, value in label.facts.items()
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return a fact as it can be compared: TOML has lists, and decimals for floats."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def _pays(rule: str | float | None, result: PartResult) -> bool:

@@ -148,7 +148,7 @@ def test_the_terminal_says_how_the_assignment_was_found(tmp_path):
     (tmp_path / "my_ring_allreduce.py").write_text("")
     arguments = ("check", tmp_path, "--part", "naive_allreduce")
     recognised = grade(*arguments).stdout
-    assert "the assignment was recognised by its files" in recognised
+    assert "in mpi_sgd (recognised by its files)" in recognised
     assert "recognised" not in grade(*arguments, "--assignment", "mpi_sgd").stdout
 
 

@@ -295,7 +295,7 @@ def test_being_told_to_stop_is_exit_code_3_in_a_real_grading():
         cwd=ROOT,
     )
     assert process.stderr is not None
-    assert process.stderr.readline().startswith("grading ")
+    assert process.stderr.readline().startswith("✓ ")
     process.send_signal(signal.SIGTERM)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 3

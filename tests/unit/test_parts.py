@@ -29,7 +29,7 @@ def test_what_costs_nothing_is_a_note():
     """Advice is no verdict, also where it is the worst that was found."""
     found = result((Verdict.ACCEPTED, 15, ""), (Verdict.RULE_VIOLATION, 0, "an old name"))
     assert (found.verdict, found.message, found.points) == (Verdict.ACCEPTED, "", 15)
-    assert found.notes == ("an old name",)
+    assert [str(each) for each in found.notes] == ["an old name"]
 
 
 def test_the_worst_of_what_costs_points_speaks():

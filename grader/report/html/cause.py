@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 
 from grader.evidence import Evidence as CaseEvidence
+from grader.finding import Finding
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.points import total
 from grader.report.cause_words import (
+    SHOWN_IN_CODE,
     blocked_text,
     checks_text,
     headline,
@@ -55,7 +57,7 @@ def cause_section(report: Report, part: PartResult, cause: Cause, number: int) -
         element("p", headline(cause), class_="message"),
         excerpts(seen, told_text(cause)) if seen is not None else None,
         *(element("p", f"Help: {helps}", class_="help") for helps in helps_of(cause)),
-        *(element("p", one_line(each.text)) for each in cause.findings[1:]),
+        *(_fact(each, is_folded=bool(seen and seen.excerpts)) for each in cause.findings[1:]),
         element("p", f"Seen with {one_line(seen.case)}.") if seen and seen.case else None,
         element("ul", *map(_priced, cause.tests), class_="tests") if cause.tests else None,
         _blocked(cause) if cause.blocked else None,
@@ -132,6 +134,14 @@ def _printed(pieces: Sequence[Evidence]) -> list[Markup]:
         left_out = len(outputs) - _MOST_OUTPUTS
         shown.append(element("p", f"{left_out} more outputs are in the JSON report"))
     return shown
+
+
+def _fact(found: Finding, *, is_folded: bool) -> Markup:
+    """Return what else was found; folded where the student's lines say it already."""
+    text = element("p", one_line(found.text))
+    if not is_folded or found.key != SHOWN_IN_CODE:
+        return text
+    return element("details", element("summary", "What each rank waits for"), text)
 
 
 def _blocked(cause: Cause) -> Markup:

@@ -1,8 +1,10 @@
 """The page of a report: its head, an overview of the parts, each part, versions."""
 
+from collections.abc import Sequence
+
 from grader.model import ManualPart, PartResult, Report
 from grader.report.causes import dearest_first, is_missing
-from grader.report.deductions import number_text, score_sentence
+from grader.report.deductions import number_text, score_text, worth_texts
 from grader.report.html.cause import cause_section, held_section, part_points, verdict_text
 from grader.report.html.circle import tips
 from grader.report.html.markup import Child, Markup, breakable, element, joined, table
@@ -19,7 +21,7 @@ def render(report: Report, *, is_in_frame: bool = False) -> str:
     found = [each for each in dearest_first(report) if not is_missing(each[0])]
     sections = [
         *(cause_section(report, part, cause, n) for n, (part, cause) in enumerate(found, 1)),
-        _overview(report),
+        _overview(report, [part for part, _ in found]),
         *(held_section(part, n) for n, part in enumerate(report.parts, 1)),
         *_manual(report.manual_parts),
     ]
@@ -34,27 +36,37 @@ def _skip() -> Markup:
 
 
 def _header(report: Report) -> Markup:
-    how = "graded sealed" if report.is_sealed else "checked unsealed: not the mark"
+    how = "graded sealed" if report.is_sealed else "checked unsealed"
     notes = [
         *(f"{part.name}: {note}" for part in report.parts for note in part.notes),
         *report.notes,
     ]
-    recognised = "; the assignment was recognised by its files" if report.is_recognised else ""
     return element(
         "header",
         element("p", f"{one_line(report.assignment)}: {one_line(report.title)}", class_="faint"),
-        element("h1", score_sentence(report)),
-        element("p", f"{one_line(report.submission)}, {how}{recognised}", class_="faint"),
+        element("h1", score_text(report)),
+        *(element("p", each) for each in worth_texts(report)),
+        element("p", f"{one_line(report.submission)}, {how}", class_="faint"),
         *(element("p", f"Note: {one_line(note)}") for note in notes),
     )
 
 
-def _overview(report: Report) -> Markup:
+def _overview(report: Report, parts_of_causes: Sequence[PartResult]) -> Markup:
+    """Return the parts, each with a link to its dearest cause."""
+    numbers: dict[str, int] = {}
+    for number, part in enumerate(parts_of_causes, 1):
+        numbers.setdefault(part.name, number)
     rows: list[tuple[Child, ...]] = [
-        (breakable(one_line(part.name)), _result(part), part_points(part)) for part in report.parts
+        (_linked(part, numbers.get(part.name)), _result(part), part_points(part))
+        for part in report.parts
     ]
     parts = table("The parts", ("part", "result", "points"), rows)
     return element("section", parts, class_="parts")
+
+
+def _linked(part: PartResult, number: int | None) -> Markup:
+    name = breakable(one_line(part.name))
+    return name if number is None else element("a", name, href=f"#cause-{number}")
 
 
 def _result(part: PartResult) -> Markup:

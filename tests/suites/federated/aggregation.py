@@ -6,7 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from grader.api import Array, Case, Data, Outcome, Text, WrongAnswer, case_context
+from grader.api import (
+    Array,
+    Case,
+    Data,
+    Finding,
+    Outcome,
+    Text,
+    WrongAnswer,
+    case_context,
+    found,
+)
 
 FILE = "fed_avg.py"
 
@@ -22,7 +32,12 @@ ENTRIES: Mapping[str, tuple[int, ...]] = {
 """The state dict of a linear layer and a batch norm, as the probe makes them."""
 COUNTER = "1.num_batches_tracked"
 
-_WORDS = ("aggregated", "given out", "held")
+_WORDS: Mapping[str, str] = {
+    "aggregated": "The result of aggregate(...)",
+    "given out": "The result of get_model_params()",
+    "held": "The state dict of the model given to Aggregator(model)",
+}
+"""The state dicts that come back, and how a sentence about one begins."""
 _RTOL = 1e-5
 
 
@@ -78,29 +93,46 @@ _FORMS: Mapping[str, Array | Text] = {
 
 def entries_of(case: Aggregation, outcome: Outcome, word: str) -> dict[str, np.ndarray]:
     """Return the entries of a state dict that came back; raises WrongAnswer for another form."""
-    told = outcome[f"{word} keys"][0]
+    told, subject = outcome[f"{word} keys"][0], _WORDS[word]
     if told.startswith("!"):
-        raise WrongAnswer(f"the state dict {word} is a {told[1:61]}, expected a dict of tensors")
+        raise WrongAnswer(
+            found(
+                "aggregate.not_a_dict",
+                f"{subject} is a {told[1:61]}; it must be a dict of tensors.",
+                type=told[1:61],
+            )
+        )
     keys = [line.rpartition(" ")[0] for line in told.split("\n") if line]
     numbers, lengths = outcome[f"{word} numbers"][0], outcome[f"{word} lengths"][0]
     if len(lengths) != len(keys) or (lengths < 0).any() or lengths.sum() != len(numbers):
-        raise WrongAnswer(f"the state dict {word} does not fit together")
+        raise WrongAnswer(found("aggregate.inconsistent", f"{subject} contradicts itself."))
     missing = [key for key in case.keys if key not in keys]
     if missing:
         raise WrongAnswer(
-            f"the state dict {word} has no {missing[0]!r} ({len(missing)} of {len(case.keys)} keys "
-            "are missing); every key of the clients' state dicts belongs into it"
+            found(
+                "aggregate.keys_missing",
+                f"{subject} has no {missing[0]!r}; {len(missing)} of {len(case.keys)} keys are "
+                "missing.",
+                help="compare its keys with those of the clients' state dicts",
+                missing=missing,
+            )
         )
     ends = np.cumsum(lengths)
     pieces = [numbers[end - length : end] for end, length in zip(ends, lengths, strict=True)]
-    found = dict(zip(keys, pieces, strict=True))
+    entries = dict(zip(keys, pieces, strict=True))
     for key in case.keys:
         expected = int(np.prod(ENTRIES[key]))
-        if len(found[key]) != expected:
+        if len(entries[key]) != expected:
             raise WrongAnswer(
-                f"the state dict {word}: {key!r} has {len(found[key])} numbers, expected {expected}"
+                found(
+                    "aggregate.wrong_length",
+                    f"{subject} has {len(entries[key])} numbers for {key!r}, expected {expected}.",
+                    name=key,
+                    length=len(entries[key]),
+                    expected=expected,
+                )
             )
-    return found
+    return entries
 
 
 def dtypes_of(outcome: Outcome, word: str) -> dict[str, str]:
@@ -126,28 +158,37 @@ def given_entries(outcome: Outcome) -> dict[str, np.ndarray]:
 def assert_weighted_means(case: Aggregation, outcome: Outcome, keys: Sequence[str]) -> None:
     """Assert that these entries are the means over the clients, weighted by examples."""
     with case_context(case, outcome):
-        found, given = entries_of(case, outcome, "aggregated"), given_entries(outcome)
+        entries, given = entries_of(case, outcome, "aggregated"), given_entries(outcome)
         weights = np.array(case.num_samples) / sum(case.num_samples)
         means = {key: weights @ rows for key, rows in given.items()}
         for key in keys:
-            if not np.allclose(found[key], means[key], rtol=_RTOL, atol=0):
-                raise WrongAnswer(
-                    f"aggregate(...)[{key!r}] is {_few(found[key])}, expected "
-                    f"{_few(means[key])}{_why(key, found[key], means, given, weights)}"
+            if not np.allclose(entries[key], means[key], rtol=_RTOL, atol=0):
+                differs = found(
+                    "aggregate.differs",
+                    f"aggregate(...)[{key!r}] is {_few(entries[key])}, expected "
+                    f"{_few(means[key])}.",
+                    name=key,
                 )
+                reason = _reason(key, entries[key], means, given, weights)
+                raise WrongAnswer(*([reason] if reason else []), differs)
 
 
 def assert_counter_kept(case: Aggregation, outcome: Outcome) -> None:
     """Assert that the number of batches stays a whole number, that of the first client."""
     with case_context(case, outcome):
-        found = entries_of(case, outcome, "aggregated")[COUNTER][0]
+        number = entries_of(case, outcome, "aggregated")[COUNTER][0]
         first = given_entries(outcome)[COUNTER][0, 0]
         dtype = dtypes_of(outcome, "aggregated")[COUNTER]
-        if dtype != "int64" or found != first:
+        if dtype != "int64" or number != first:
             raise WrongAnswer(
-                f"aggregate(...)[{COUNTER!r}] is {found:g} ({dtype}), expected {first:g} (int64): "
-                "it counts batches and is no parameter; whole-number entries are not averaged, the "
-                "first client's are kept"
+                found(
+                    "aggregate.counter_not_kept",
+                    f"aggregate(...)[{COUNTER!r}] is {number:g} ({dtype}), expected {first:g} "
+                    "(int64). It counts batches and is not a parameter.",
+                    help="what does the handout ask for entries of whole numbers?",
+                    name=COUNTER,
+                    type=dtype,
+                )
             )
 
 
@@ -155,48 +196,78 @@ def assert_model_kept(case: Aggregation, outcome: Outcome) -> None:
     """Assert that set_model_params and get_model_params keep and give what aggregate returned."""
     with case_context(case, outcome):
         aggregated = entries_of(case, outcome, "aggregated")
-        for word, what in (
-            ("held", "the model given to Aggregator(model)"),
-            ("given out", "get_model_params()"),
-        ):
-            found = entries_of(case, outcome, word)
+        for word in ("held", "given out"):
+            entries = entries_of(case, outcome, word)
             for key in case.keys:
                 # A counter that was averaged costs the test that says so.
-                if key != COUNTER and not np.allclose(found[key], aggregated[key], rtol=_RTOL):
-                    raise WrongAnswer(
-                        f"after set_model_params(aggregate(...)), {key!r} of {what} is "
-                        f"{_few(found[key])}; aggregate had returned {_few(aggregated[key])}"
-                    )
+                if key != COUNTER and not np.allclose(entries[key], aggregated[key], rtol=_RTOL):
+                    raise WrongAnswer(*_not_set(word, key, entries[key], aggregated[key]))
 
 
-def _why(
+def _not_set(word: str, key: str, entry: np.ndarray, aggregated: np.ndarray) -> list[Finding]:
+    """Return which method does not do its work, and what differs."""
+    reason = (
+        found(
+            "aggregator.model_not_set",
+            "set_model_params(...) does not change the model given to Aggregator(model).",
+            help="which object does set_model_params change?",
+        )
+        if word == "held"
+        else found(
+            "aggregator.other_params_returned",
+            "get_model_params() does not return what set_model_params(...) was given.",
+            help="which object does get_model_params read?",
+        )
+    )
+    differs = found(
+        "aggregator.differs",
+        f"{key!r} is {_few(entry)} after set_model_params(...); aggregate(...) had returned "
+        f"{_few(aggregated)}.",
+        name=key,
+    )
+    return [reason, differs]
+
+
+def _reason(
     key: str,
-    found: np.ndarray,
+    entry: np.ndarray,
     means: Mapping[str, np.ndarray],
     given: Mapping[str, np.ndarray],
     weights: np.ndarray,
-) -> str:
+) -> Finding | None:
     """Return what a wrong entry is instead, as far as its numbers tell."""
+    subject = f"The aggregated {key!r}"
+
+    def is_(other: np.ndarray) -> bool:
+        return np.allclose(entry, other, rtol=_RTOL)
+
     for other, mean in means.items():
-        if mean.shape == found.shape and other != key and np.allclose(found, mean, rtol=_RTOL):
-            return f": that is the weighted mean of {other!r}, the keys are swapped"
+        if mean.shape == entry.shape and other != key and is_(mean):
+            told = f"{subject} is the weighted mean of {other!r}: keys are swapped."
+            return found("aggregate.keys_swapped", told, name=key, other=other)
     rows = given[key]
-    if np.allclose(found, rows[0], rtol=_RTOL):
-        return ": that is the first client's entry, not a mean"
-    if np.allclose(found, rows[-1], rtol=_RTOL):
-        return ": that is the last client's entry, not a mean"
-    if np.allclose(found, rows.mean(axis=0), rtol=_RTOL):
-        return ": that is the unweighted mean"
-    if np.allclose(found, rows.sum(axis=0), rtol=_RTOL):
-        return ": that is the sum of the clients' entries"
+    known = {
+        "aggregate.first_client_only": (rows[0], "the first client's entry, not a mean"),
+        "aggregate.last_client_only": (rows[-1], "the last client's entry, not a mean"),
+        "aggregate.unweighted": (rows.mean(axis=0), "the unweighted mean of the clients' entries"),
+        "aggregate.sum_not_mean": (
+            rows.sum(axis=0),
+            "the sum of the clients' entries, not their mean",
+        ),
+    }
+    for reason, (known_entry, words) in known.items():
+        if is_(known_entry):
+            return found(reason, f"{subject} is {words}.", name=key)
     for client in range(len(rows)):
-        rest = means[key] - weights[client] * rows[client]
-        if np.allclose(found, rest, rtol=_RTOL):
-            return f": the entry of client {client} is missing in it"
-    scale = found / means[key]
+        if is_(means[key] - weights[client] * rows[client]):
+            told = f"state_dict_list[{client}] is missing in the aggregated {key!r}."
+            return found("aggregate.client_missing", told, name=key, client=client)
+    scale = entry / means[key]
     if np.allclose(scale, scale[0], rtol=_RTOL):
-        return f": that is {scale[0]:.4g} times the mean, the weights do not add up to 1"
-    return ""
+        factor = f"{scale[0]:.4g}"
+        told = f"{subject} is {factor} times the mean: the weights do not add up to 1."
+        return found("aggregate.weights_not_1", told, name=key, factor=float(factor))
+    return None
 
 
 def _few(numbers: np.ndarray) -> str:

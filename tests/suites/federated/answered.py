@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from grader.api import Launch, Outcome, WrongAnswer, holds, not_run
+from grader.api import Launch, Outcome, WrongAnswer, found, holds, not_run
 
 from . import lenet
 from .gathering import given_num_bytes
@@ -49,7 +49,7 @@ def whole(runs: Runs) -> Runs:
     """
     for case, outcome in runs:
         if case.most_gradients is not None:
-            not_run("the script did not come to its end on any number of processes")
+            not_run("the script did not finish on any number of ranks")
         yield case, outcome
 
 
@@ -90,7 +90,9 @@ def _has_given(case: Training, outcome: Outcome) -> None:
     """Check that some rank gave others half a model's bytes or more. Raises WrongAnswer."""
     given = [given_num_bytes(outcome.trace, rank) for rank in range(outcome.ranks)]
     if max(given) < lenet.MODEL_NUM_BYTES // 2:
-        raise WrongAnswer("no rank has given others as much as half a model")
+        raise WrongAnswer(
+            found("traffic.less_than_half_a_model", "No rank sent as much as half a model.")
+        )
 
 
 def _anything(case: Training, outcome: Outcome) -> None:

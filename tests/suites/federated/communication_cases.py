@@ -19,6 +19,7 @@ from grader.api import (
     assert_not_truncated,
     bytes_sent,
     case_context,
+    found,
 )
 
 from .formulas import TIMES, VOLUMES, assert_time, assert_volume
@@ -107,22 +108,24 @@ class Transfer(Case):
 
 
 def assert_closed_form(case: Formulas, outcome: Outcome, name: str) -> None:
-    """Assert that a function is right at all of its arguments.
+    """Assert that a function is correct at all of its arguments.
 
     Raises WrongAnswer, and RunFailed for a function that raises or is not written.
     """
     problem = outcome[f"{name} problem"][0]
     if problem.startswith("NotImplementedError"):
-        raise RunFailed(RunFailure(Verdict.NOT_ATTEMPTED, f"not attempted: {problem}"))
+        told = found("formula.not_written", f"{name} is not written yet: {problem}", name=name)
+        raise RunFailed(RunFailure.of(Verdict.NOT_ATTEMPTED, told))
     if problem:
-        raise RunFailed(RunFailure(Verdict.RUN_TIME_ERROR, f"{name} raised {problem}"))
-    found = outcome[name][0]
+        told = found("formula.raises", f"{name} raised {problem}", name=name)
+        raise RunFailed(RunFailure.of(Verdict.RUN_TIME_ERROR, told))
+    values = outcome[name][0]
     arguments = outcome.inputs[0]["arguments"][name]
     if name in TIMES:
-        assert_time(name, arguments, found)
+        assert_time(name, arguments, values)
     else:
         counts_server = bool(outcome["counts_server"][0][0])
-        assert_volume(name, arguments, found, counts_server=counts_server)
+        assert_volume(name, arguments, values, counts_server=counts_server)
 
 
 def assert_measured(case: Transfer, outcome: Outcome) -> None:
@@ -136,6 +139,10 @@ def assert_measured(case: Transfer, outcome: Outcome) -> None:
     if abs(said - measured) > 1e-9 * measured:
         with case_context(case, outcome):
             raise WrongAnswer(
-                f"{case.function} says that {said:.12g} elements are transmitted; in a run with "
-                f"{outcome.ranks} processes {measured:.12g} were counted"
+                found(
+                    "volume.not_as_measured",
+                    f"{case.function} returned {said:.12g} elements; a run with {outcome.ranks} "
+                    f"processes sent {measured:.12g}.",
+                    name=case.function,
+                )
             )

@@ -7,6 +7,7 @@ went, array by array.
 
 import numpy as np
 
+from grader.api import Finding, found
 from grader.oracles import unpacked
 
 from . import lenet
@@ -17,21 +18,20 @@ DEVIATION = 0.02
 _FLOAT32_EPSILON = float(np.finfo(np.float32).eps)
 
 
-def fits(found: lenet.Vector, expected: lenet.Vector, before: lenet.Vector) -> bool:
+def fits(model: lenet.Vector, expected: lenet.Vector, before: lenet.Vector) -> bool:
     """Return whether every array of a packed model is where the way from `before` was to lead."""
-    return not misfits(found - before, expected - before, rounding(expected))
+    return not misfits(model - before, expected - before, rounding(expected))
 
 
 def misfits(
-    found: lenet.Vector, expected: lenet.Vector, noise: lenet.Vector | float
+    way: lenet.Vector, expected: lenet.Vector, noise: lenet.Vector | float
 ) -> tuple[str, ...]:
     """Return the names of the arrays in which two packed ways, or gradients, differ.
 
     noise: how far rounding alone may take each number off.
     """
     got, wanted, rounded = (
-        unpacked(np.broadcast_to(each, found.shape), lenet.SHAPES)
-        for each in (found, expected, noise)
+        unpacked(np.broadcast_to(each, way.shape), lenet.SHAPES) for each in (way, expected, noise)
     )
     return tuple(
         name
@@ -46,11 +46,20 @@ def rounding(model: lenet.Vector) -> lenet.Vector:
     return 2 * _FLOAT32_EPSILON * np.abs(model)
 
 
-def difference_text(found: lenet.Vector, expected: lenet.Vector) -> str:
-    """Return the number that differs most, by name: `fc1.bias[7] is 0.1, expected 0.2`."""
-    got, wanted = (unpacked(each, lenet.SHAPES) for each in (found, expected))
+def difference(
+    model: lenet.Vector, expected: lenet.Vector, *, ranks: tuple[int, int] | None = None
+) -> Finding:
+    """Return the number that differs most, by name: `fc1.bias[7] is 0.1, expected 0.2`.
+
+    ranks: whose models these are, where both are those of ranks.
+    """
+    got, wanted = (unpacked(each, lenet.SHAPES) for each in (model, expected))
     name = max(lenet.SHAPES, key=lambda each: np.abs(got[each] - wanted[each]).max(initial=0.0))
     apart = np.abs(got[name] - wanted[name])
     index = np.unravel_index(int(apart.argmax()), apart.shape)
-    place = ", ".join(map(str, map(int, index)))
-    return f"{name}[{place}] is {got[name][index]:.7g}, expected {wanted[name][index]:.7g}"
+    is_now, should_be = (f"{each[name][index]:.7g}" for each in (got, wanted))
+    place = f"{name}[{', '.join(map(str, map(int, index)))}]"
+    told = f"{place} is {is_now}, expected {should_be}."
+    if ranks is not None:
+        told = f"{place} is {is_now} on rank {ranks[0]} and {should_be} on rank {ranks[1]}."
+    return found("model.differs", told, name=name)

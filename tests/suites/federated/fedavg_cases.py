@@ -5,18 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.api import Outcome, WrongAnswer, case_context
+from grader.api import Outcome, WrongAnswer, case_context, found
 
 from .aggregation import FILE
+from .client_checks import assert_five_rounds, assert_local_sgd, assert_own_examples
 from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
 from .round_checks import (
     assert_common_starts,
     assert_equal_weights,
-    assert_five_rounds,
-    assert_local_sgd,
     assert_means,
     assert_model_kept,
-    assert_own_examples,
     assert_weights,
     ranks_in_global_models,
 )
@@ -26,6 +24,10 @@ from .training_cases import Trained, Training
 Check = Callable[[Training, Outcome], None]
 
 UNBUFFERED_RANKS = 3
+_FIGURE = (
+    "rank 0 must draw the clients' labels, for instance with plot_data_split of utils.py; a .png, "
+    ".jpg, .jpeg, .pdf or .svg counts"
+)
 
 
 def cases_of(
@@ -128,10 +130,9 @@ def assert_figure(case: Training, outcome: Outcome) -> None:
     files = outcome["figures"][0].split("\n")
     if any(name and not name.startswith("!") for name in files):
         return
-    found = f"{files[0][1:]} is no picture" if files[0] else "no file is there after the run"
     with case_context(case, outcome):
-        raise WrongAnswer(
-            f"figures/: {found}; let rank 0 draw the label distribution of the clients with "
-            "plot_data_split(parts, number of clients, 10, 'figures/....png'); .jpg, .jpeg, "
-            ".pdf and .svg will do as well"
-        )
+        if name := files[0][1:]:
+            told = f"{name} is not an image."
+            raise WrongAnswer(found("figure.not_an_image", told, help=_FIGURE, name=name))
+        told = "There is no file under figures/ after the run."
+        raise WrongAnswer(found("figure.missing", told, help=_FIGURE))

@@ -4,12 +4,13 @@ Elements are numbers that leave a process, over all processes, counted once for 
 times are for unit messages (Chan et al. 2007, section 4; Patarasuk and Yuan 2009).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import log2
 
 import numpy as np
 
-from grader.api import WrongAnswer
+from grader.api import Finding, WrongAnswer, found
 
 VOLUMES: Mapping[str, Callable[[int, int, int], float]] = {
     "naive_all_reduce": lambda p, n, s: n * (n - 1) * p * s,
@@ -20,108 +21,192 @@ VOLUMES: Mapping[str, Callable[[int, int, int], float]] = {
 }
 """Elements by number of parameters, processes (a server included) and steps or rounds."""
 
-TIMES: Mapping[str, Callable[[int], float]] = {
-    "tree_reduce_time": lambda n: levels(n),
-    "ring_reduce_time": lambda n: n - 1,
-    "tree_all_reduce_time": lambda n: 2 * levels(n),
-    "ring_all_reduce_time": lambda n: 2 * (n - 1),
-}
-
-WITH_A_SERVER = ("parameter_server", "fed_avg")
-
-_SLIPS: Mapping[str, Callable[[int, int, int], float]] = {
-    "half of it: what goes one way also comes back": lambda p, n, s: (n - 1) * p * s,
-    "one process's share, not that of all together": lambda p, n, s: 2 * (n - 1) / n * p * s,
-    "what one process sends when it sends its array to all others": lambda p, n, s: (n - 1) * p * s,
-    "twice that of naive all-reduces": lambda p, n, s: 2 * n * (n - 1) * p * s,
-    "naive all-reduces": lambda p, n, s: n * (n - 1) * p * s,
-    "messages to oneself counted as well": lambda p, n, s: n * n * p * s,
-    "2 N in place of 2 (N - 1)": lambda p, n, s: 2 * n * p * s,
-    "2 (N - 1) P of a single step or round": lambda p, n, s: 2 * (n - 1) * p,
-    "N (N - 1) P of a single step": lambda p, n, s: n * (n - 1) * p,
-    "the number of messages, without P": lambda p, n, s: 2 * (n - 1) * s,
-}
-_TIME_SLIPS: Mapping[str, Callable[[int], float]] = {
-    "floor(log2 N): with N between two powers of 2, one more level is needed": lambda n: int(
-        log2(n)
-    ),
-    "twice floor(log2 N): with N between two powers of 2, one more level is needed": lambda n: (
-        2 * int(log2(n))
-    ),
-    "the time of a tree reduction": lambda n: levels(n),
-    "the time of a tree all-reduce": lambda n: 2 * levels(n),
-    "the time of a ring reduction": lambda n: n - 1,
-    "the time of a ring all-reduce": lambda n: 2 * (n - 1),
-    "N steps, and the last one brings nothing new": lambda n: n,
-    "2 N steps, two more than are needed": lambda n: 2 * n,
-    "the elements a process sends, 2 (N - 1) / N: every message takes time 1 here": lambda n: (
-        2 * (n - 1) / n
-    ),
-}
-
 
 def levels(num_processes: int) -> int:
     """Return ceil(log2 N), exactly."""
     return (num_processes - 1).bit_length()
 
 
+TIMES: Mapping[str, Callable[[int], float]] = {
+    "tree_reduce_time": levels,
+    "ring_reduce_time": lambda n: n - 1,
+    "tree_all_reduce_time": lambda n: 2 * levels(n),
+    "ring_all_reduce_time": lambda n: 2 * (n - 1),
+}
+
+WITH_A_SERVER = ("parameter_server", "fed_avg")
+_N_IS = "N counts the server, unless N_COUNTS_THE_SERVER is False"
+
+
+@dataclass(frozen=True)
+class _Slip:
+    """A formula that is wrong in a known way."""
+
+    key: str
+    told: str
+    """What the function does; comes after its name."""
+    formula: Callable[..., float]
+    only: tuple[str, ...] = ()
+    """The functions that it is a slip of; of all where none is named."""
+    help: str = ""
+
+
+_SLIPS = (
+    _Slip(
+        "volume.of_one_sender",
+        "counts what one process sends to all others, not what all processes send",
+        lambda p, n, s: (n - 1) * p * s,
+        only=("naive_all_reduce",),
+    ),
+    _Slip(
+        "volume.one_way",
+        "counts one direction only",
+        lambda p, n, s: (n - 1) * p * s,
+        help="which arrays travel the other way?",
+    ),
+    _Slip(
+        "volume.of_one_process",
+        "counts one process's share; the total over all processes is required",
+        lambda p, n, s: 2 * (n - 1) / n * p * s,
+    ),
+    _Slip(
+        "volume.twice_naive",
+        "counts twice what naive all-reduces transmit",
+        lambda p, n, s: 2 * n * (n - 1) * p * s,
+    ),
+    _Slip(
+        "volume.naive",
+        "counts what naive all-reduces transmit",
+        lambda p, n, s: n * (n - 1) * p * s,
+    ),
+    _Slip(
+        "volume.to_oneself",
+        "counts messages that a process sends to itself",
+        lambda p, n, s: n * n * p * s,
+    ),
+    _Slip(
+        "volume.recursive_doubling",
+        "counts what recursive doubling transmits, N log2 N arrays",
+        lambda p, n, s: n * log2(n) * p * s,
+    ),
+    _Slip(
+        "volume.server_not_counted",
+        "takes N for the number of workers or clients, so it counts 2 N arrays",
+        lambda p, n, s: 2 * n * p * s,
+        only=WITH_A_SERVER,
+    ),
+    _Slip(
+        "volume.two_arrays_too_many",
+        "counts 2 N arrays, which is two too many",
+        lambda p, n, s: 2 * n * p * s,
+    ),
+    _Slip(
+        "volume.single_step",
+        "counts a single step or round",
+        lambda p, n, s: 2 * (n - 1) * p,
+    ),
+    _Slip(
+        "volume.single_naive_step",
+        "counts a single naive all-reduce",
+        lambda p, n, s: n * (n - 1) * p,
+    ),
+    _Slip(
+        "volume.messages_counted",
+        "counts messages, not the P elements of each",
+        lambda p, n, s: 2 * (n - 1) * s,
+    ),
+)
+_MORE_LEVELS = "how many levels has a tree of 5 processes?"
+_TIME_SLIPS = (
+    _Slip(
+        "time.rounded_down",
+        "rounds log2 N down",
+        lambda n: int(log2(n)),
+        help=_MORE_LEVELS,
+    ),
+    _Slip(
+        "time.rounded_down_twice",
+        "rounds log2 N down in 2 log2 N",
+        lambda n: 2 * int(log2(n)),
+        help=_MORE_LEVELS,
+    ),
+    _Slip("time.of_tree_reduce", "returns the time of a tree reduction", levels),
+    _Slip(
+        "time.of_tree_all_reduce", "returns the time of a tree all-reduce", lambda n: 2 * levels(n)
+    ),
+    _Slip("time.of_ring_reduce", "returns the time of a ring reduction", lambda n: n - 1),
+    _Slip(
+        "time.of_ring_all_reduce", "returns the time of a ring all-reduce", lambda n: 2 * (n - 1)
+    ),
+    _Slip(
+        "time.one_step_too_many", "counts N steps, the last of which changes nothing", lambda n: n
+    ),
+    _Slip("time.two_steps_too_many", "counts 2 N steps, two more than are needed", lambda n: 2 * n),
+    _Slip(
+        "time.elements_counted",
+        "counts the elements a process sends, 2(N - 1)/N; here every message takes time 1",
+        lambda n: 2 * (n - 1) / n,
+    ),
+)
+
+
 def assert_volume(
-    name: str, arguments: list[list[int]], found: np.ndarray, *, counts_server: bool
+    name: str, arguments: list[list[int]], values: np.ndarray, *, counts_server: bool
 ) -> None:
-    """Assert that a volume function is right at all of its arguments (P, N, S).
+    """Assert that a volume function is correct at all of its arguments (P, N, S).
 
     counts_server: whether N includes the server; otherwise it is the number of workers.
     Raises WrongAnswer at the first that is wrong.
     """
     more = int(name in WITH_A_SERVER and not counts_server)
-    _assert_formula(
-        name,
-        arguments,
-        found,
-        lambda p, n, s: VOLUMES[name](p, n + more, s),
-        {k: v for k, v in _SLIPS.items() if "naive" not in name or not k.startswith("half")},
-        "N counts the server" if name in WITH_A_SERVER and counts_server else "",
-    )
+    _assert_formula(name, arguments, values, lambda p, n, s: VOLUMES[name](p, n + more, s), _SLIPS)
 
 
-def assert_time(name: str, arguments: list[list[int]], found: np.ndarray) -> None:
-    """Assert that a time function is right at all of its arguments N; log2 N may be uncut.
+def assert_time(name: str, arguments: list[list[int]], values: np.ndarray) -> None:
+    """Assert that a time function is correct at all of its arguments N; log2 N may be uncut.
 
     Raises WrongAnswer at the first that is wrong.
     """
-    of_tree = "tree" in name
     twice = 2 if "all" in name else 1
-    if of_tree and np.allclose(found, [twice * log2(n) for (n,) in arguments], rtol=1e-12):
+    if "tree" in name and np.allclose(values, [twice * log2(n) for (n,) in arguments], rtol=1e-12):
         return
-    _assert_formula(name, arguments, found, TIMES[name], _TIME_SLIPS, "")
+    _assert_formula(name, arguments, values, TIMES[name], _TIME_SLIPS)
 
 
 def _assert_formula(
     name: str,
     arguments: list[list[int]],
-    found: np.ndarray,
+    values: np.ndarray,
     formula: Callable[..., float],
-    slips: Mapping[str, Callable[..., float]],
-    note: str,
+    slips: Sequence[_Slip],
 ) -> None:
     expected = [formula(*each) for each in arguments]
     wrong = [
         i
-        for i, (got, wanted) in enumerate(zip(found, expected, strict=True))
+        for i, (got, wanted) in enumerate(zip(values, expected, strict=True))
         if not abs(got - wanted) <= 1e-9 * abs(wanted)
     ]
     if not wrong:
         return
     first = wrong[0]
     called = f"{name}({', '.join(map(str, arguments[first]))})"
-    same = [
-        words
-        for words, slip in slips.items()
-        if np.allclose(found, [slip(*each) for each in arguments], rtol=1e-9)
-    ]
-    hint = f"; this is {same[0]}" if same else ""
-    noted = f" ({note})" if note else ""
-    raise WrongAnswer(
-        f"{called} is {found[first]:.12g}, expected {expected[first]:.12g}{noted}; "
-        f"{len(wrong)} of {len(arguments)} values differ{hint}"
+    differs = found(
+        "formula.differs",
+        f"{called} returned {values[first]:.12g}, expected {expected[first]:.12g}; "
+        f"{len(wrong)} of {len(arguments)} values are wrong.",
+        help=_N_IS if name in WITH_A_SERVER else "",
+        name=name,
     )
+    raise WrongAnswer(*_reasons(name, arguments, values, slips), differs)
+
+
+def _reasons(
+    name: str, arguments: list[list[int]], values: np.ndarray, slips: Sequence[_Slip]
+) -> list[Finding]:
+    """Return the slip that these values come from, if it is a known one."""
+    return [
+        found(slip.key, f"{name} {slip.told}.", help=slip.help, name=name)
+        for slip in slips
+        if (not slip.only or name in slip.only)
+        and np.allclose(values, [slip.formula(*each) for each in arguments], rtol=1e-9)
+    ][:1]

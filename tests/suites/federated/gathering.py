@@ -4,12 +4,14 @@ from collections.abc import Collection, Mapping
 
 from grader.api import (
     Call,
+    Finding,
     RuleViolation,
     Trace,
     assert_not_truncated,
     bytes_sent,
     call_name,
     call_site,
+    found,
     functions,
     messages,
     reduction_communicators,
@@ -44,9 +46,15 @@ def assert_gives(trace: Trace, ranks: Collection[int], num_times: int, *, what: 
         given = given_num_bytes(trace, rank)
         if given < needed:
             raise RuleViolation(
-                f"rank {rank} gives the other ranks {given:,} bytes; {what} have "
-                f"{num_times} x {lenet.NUM_PARAMETERS:,} numbers of {lenet.FLOAT32_NUM_BYTES} "
-                f"bytes, {num_times * lenet.MODEL_NUM_BYTES:,} in all"
+                found(
+                    "traffic.too_few_bytes",
+                    f"Rank {rank} gave the other ranks less than the {what}.",
+                    help="how many numbers does it send each time, and of which type?",
+                    rank=rank,
+                    given=given,
+                    needed=needed,
+                ),
+                _num_bytes(given, num_times),
             )
 
 
@@ -64,10 +72,24 @@ def assert_gives_once(trace: Trace, ranks: Collection[int], num_times: int, *, w
         given = given_num_bytes(trace, rank) - _relayed_num_bytes(trace, rank)
         if given > _SLACK * needed:
             raise RuleViolation(
-                f"rank {rank} gives the other ranks {given:,} bytes: {needed:,} for {what} "
-                f"({num_times} x {lenet.NUM_PARAMETERS:,} numbers of {lenet.FLOAT32_NUM_BYTES} "
-                f"bytes), and {given - needed:,} besides; these are to travel once, as float32"
+                found(
+                    "traffic.too_many_bytes",
+                    f"Rank {rank} gave the other ranks more than the {what}.",
+                    help="each must travel once, as float32: look at what else is sent",
+                    rank=rank,
+                    given=given,
+                    needed=needed,
+                ),
+                _num_bytes(given, num_times),
             )
+
+
+def _num_bytes(given: int, num_models: int) -> Finding:
+    return found(
+        "traffic.num_bytes",
+        f"It gave {given:,} bytes; {num_models} x {lenet.NUM_PARAMETERS:,} numbers of "
+        f"{lenet.FLOAT32_NUM_BYTES} bytes are {num_models * lenet.MODEL_NUM_BYTES:,}.",
+    )
 
 
 def assert_server_gives(
@@ -85,10 +107,21 @@ def assert_server_gives(
         given = _num_bytes_from_server(trace, rank)
         if given < models + images:
             raise RuleViolation(
-                f"the server, rank {SERVER}, gives rank {rank} {given:,} bytes; the model in "
-                f"{num_models} {when} has {models:,}, and the {number} images that rank {rank} "
-                f"trains on have {images:,}. Only the server loads and divides the training data: "
-                f"let rank {rank} receive both, its data and the model, from it"
+                found(
+                    "server.gives_too_little",
+                    f"The server, rank {SERVER}, gave rank {rank} less than its images and the "
+                    f"model in {num_models} {when}.",
+                    help=f"look at where rank {rank} gets its data and the model from; only the "
+                    "server loads and splits the training data",
+                    rank=rank,
+                    given=given,
+                    needed=models + images,
+                ),
+                found(
+                    "server.num_bytes",
+                    f"It gave {given:,} bytes; the models have {models:,}, and the {number} images "
+                    f"that rank {rank} trains on have {images:,}.",
+                ),
             )
 
 
@@ -106,9 +139,16 @@ def assert_star(trace: Trace) -> None:
             for call in messages(trace, rank, other):
                 if call.communicator not in own:
                     raise RuleViolation(
-                        f"rank {rank} sends rank {other} {call.num_bytes:,} bytes by "
-                        f"{call_name(call)}{call_site(call)}; workers and clients talk with the "
-                        f"server, rank {SERVER}, only"
+                        found(
+                            "server.bypassed_by_message",
+                            f"Rank {rank} sent rank {other} {call.num_bytes:,} bytes by "
+                            f"{call_name(call)}{call_site(call)}. Workers and clients must "
+                            f"exchange data with the server, rank {SERVER}, only.",
+                            rank=rank,
+                            other=other,
+                            call=call_name(call),
+                            place=_place(call),
+                        )
                     )
         for call in seen.calls:
             if call.communicator in own or call.function not in functions.COLLECTIVES:
@@ -119,9 +159,16 @@ def assert_star(trace: Trace) -> None:
                 continue
             if call.num_bytes >= lenet.MODEL_NUM_BYTES // 100:
                 raise RuleViolation(
-                    f"rank {rank} calls {call_name(call)}{call_site(call)} on {call.num_bytes:,} "
-                    "bytes, in which all ranks take part alike; here everything goes by way of the "
-                    f"server, rank {SERVER}"
+                    found(
+                        "server.bypassed_by_collective",
+                        f"Rank {rank} called {call_name(call)}{call_site(call)} on "
+                        f"{call.num_bytes:,} bytes, a collective that does not go through the "
+                        f"server, rank {SERVER}.",
+                        help="workers and clients must exchange data with the server only",
+                        rank=rank,
+                        call=call_name(call),
+                        place=_place(call),
+                    )
                 )
 
 
@@ -146,6 +193,10 @@ def reaching_num_bytes(call: Call, rank: int) -> int:
     if call.function in _ONLY_ROOT_GIVES:
         return call.num_bytes * (call.communicator_size - 1) if is_root else 0
     return 0 if is_root and call.function in _ONLY_ROOT_TAKES else call.num_bytes
+
+
+def _place(call: Call) -> str:
+    return call_site(call).removeprefix(" at ")
 
 
 def _num_bytes_from_server(trace: Trace, rank: int) -> int:

@@ -18,6 +18,7 @@ from grader.api import (
     case_context,
     every_contribution_fault,
     every_message_fault,
+    found,
     holds,
     inject_faults,
     sends_of,
@@ -73,9 +74,14 @@ class Faults:
             silent = [rank for rank in givers if given[rank] < lenet.MODEL_NUM_BYTES // 2]
             if len(givers) - len(silent) < least:
                 raise RuleViolation(
-                    f"rank {silent[0]} gives the other ranks {given[silent[0]]:,} bytes in the "
-                    f"whole training; its gradients, or its model, are {lenet.MODEL_NUM_BYTES:,} "
-                    "bytes each time"
+                    found(
+                        "traffic.gives_nothing",
+                        f"Rank {silent[0]} gave the other ranks {given[silent[0]]:,} bytes in the "
+                        "whole training. Its gradients, or its model, have "
+                        f"{lenet.MODEL_NUM_BYTES:,} bytes each time.",
+                        rank=silent[0],
+                        num_bytes=given[silent[0]],
+                    )
                 )
             by_givers = []
             for effect in self.effects():
@@ -86,8 +92,11 @@ class Faults:
             assert_messages_matter(trace, by_givers) if by_givers else None
             if not others():
                 raise NotProven(
-                    "nothing shows that what a rank computes changes the model of another; "
-                    "a person should look"
+                    found(
+                        "training.no_effect_on_others",
+                        "Nothing shows that what a rank computes changes the model of another "
+                        "rank. Your instructor reviews this part.",
+                    )
                 )
 
     def holds_without(self, check: Check) -> bool:
@@ -157,7 +166,13 @@ def assert_same_run(before: Outcome, outcome: Outcome) -> None:
             if one.shape != other.shape or not np.allclose(
                 one, other, rtol=1e-6, atol=1e-8, equal_nan=True
             ):
-                raise WrongAnswer(f"rank {rank} trained another model than it did before")
+                raise WrongAnswer(
+                    found(
+                        "training.not_repeated",
+                        f"Rank {rank} trained another model than it did before.",
+                        rank=rank,
+                    )
+                )
 
 
 def _faults(outcome: Outcome) -> Iterable[MessageFault]:

@@ -4,79 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grader.api import WrongAnswer, ranks_text
+from grader.api import Finding, WrongAnswer, found, ranks_text
 
-from . import lenet
-from .differences import difference_text, fits
+from .differences import difference, fits
 from .explaining import Mixture, near
-from .rounds import BATCH_SIZE, NUM_ROUNDS, RIGHT, Average, LocalSGD, Rounds
-from .training_cases import assert_covered, assert_disjoint, counted
-
-
-def assert_own_examples(rounds: Rounds) -> None:
-    """Assert that each client trains on all examples of one part of the split, and no others.
-
-    Raises WrongAnswer with the first client that does not.
-    """
-    trained = rounds.trained
-    split = (
-        "data_split(train, number of clients, ...) cuts the data among the clients, which are all "
-        "ranks but the server; a client trains on all of its part"
-    )
-    for rank in rounds.clients:
-        batches = trained.batches(rank)
-        client = trained.client_of[next(batch for batch in batches if len(batch))[0]]
-        mine = np.flatnonzero(trained.client_of == client)
-        for number, epoch in enumerate(rounds.epochs[rank]):
-            rows = np.concatenate([batches[batch] for batch in epoch])
-            assert_covered(rows, mine, f"rank {rank}, epoch {number}", split)
-            others = np.setdiff1d(rows, mine)
-            if len(others):
-                raise WrongAnswer(
-                    f"rank {rank}, epoch {number}: {len(others)} of its examples are of another "
-                    f"client's part; {split}"
-                )
-    together = {rank: np.unique(np.concatenate(trained.batches(rank))) for rank in rounds.clients}
-    hint = f"data_split gives each of the {len(together)} clients examples of its own"
-    assert_disjoint(together, "in all", hint)
-    everything = np.arange(trained.case.num_training)
-    assert_covered(np.concatenate(list(together.values())), everything, "in all", hint)
-
-
-def assert_five_rounds(rounds: Rounds) -> None:
-    """Assert that each client goes through its examples 5 times, in batches of 32.
-
-    Raises WrongAnswer with the first client that does not.
-    """
-    for rank, epochs in rounds.epochs.items():
-        batches = rounds.trained.batches(rank)
-        if len(epochs) != NUM_ROUNDS:
-            raise WrongAnswer(
-                f"rank {rank} went through its examples {counted(len(epochs), 'time', 'times')}; "
-                f"{NUM_ROUNDS} rounds of 1 epoch are {NUM_ROUNDS} times"
-            )
-        for epoch in epochs:
-            sizes = [len(batches[number]) for number in epoch]
-            if max(sizes) > BATCH_SIZE or any(size != BATCH_SIZE for size in sizes[:-1]):
-                raise WrongAnswer(
-                    f"rank {rank} trained on batches of {', '.join(map(str, sizes))} examples; the "
-                    f"handout says {BATCH_SIZE}, and what is left in the last one"
-                )
-
-
-def assert_local_sgd(rounds: Rounds) -> None:
-    """Assert that clients step by SGD; whether momentum outlives a round is up to them.
-
-    Raises WrongAnswer with the first client and batch that was followed by another step.
-    """
-    local = rounds.local
-    if local in RIGHT:
-        return
-    use = f"clients train by SGD with learning rate {lenet.LEARNING_RATE} and momentum "
-    use += f"{lenet.MOMENTUM}"
-    wrong = rounds.wrong_transition(RIGHT[0]) or rounds.wrong_transition(RIGHT[1])
-    where = f"rank {wrong[0]}, after batch {wrong[1]}: " if wrong else ""
-    raise WrongAnswer(f"{where}{_told_local(local)}; {use}")
+from .rounds import Average, Rounds
 
 
 def assert_common_starts(rounds: Rounds) -> None:
@@ -89,9 +21,15 @@ def assert_common_starts(rounds: Rounds) -> None:
         for rank, other in others:
             if not np.array_equal(start, other):
                 raise WrongAnswer(
-                    f"round {number}: rank {rank} starts with another model than rank {first}: "
-                    f"{difference_text(other, start)}; every client begins each round with the "
-                    "global model: receive it from the server and load it"
+                    found(
+                        "round.starts_differ",
+                        f"Rank {rank} begins round {number} with another model than rank {first}.",
+                        help="compare when the server sends the global model with when each "
+                        "client receives and loads it",
+                        rank=rank,
+                        round=number,
+                    ),
+                    difference(other, start, ranks=(rank, first)),
                 )
 
 
@@ -102,27 +40,23 @@ def assert_means(rounds: Rounds) -> None:
     """
     for average in _known(rounds):
         made = _made(average, rounds)
-        missing = set(rounds.clients) - made.present
-        if made.present and missing:
-            raise WrongAnswer(
-                f"{_takes(average, made, rounds)}: the model of {ranks_text(missing)} is not in it"
-            )
-        if not made.present:
-            raise WrongAnswer(
-                f"round {average.number}: the global model is still the one that the round began "
-                "with: set the aggregated parameters, and send the new model back "
-                f"({_differs(average)})"
-            )
+        _assert_all_present(average, made, rounds)
         total = sum(made.shares.values())
         if not near(total, 1.0) or not near(made.others[0], 0.0):
-            raise WrongAnswer(
-                f"{_takes(average, made, rounds)}: they add up to {total:.3g} instead of 1"
-            )
+            told = f"takes the clients' models with weights that add up to {total:.3g}, not to 1"
+            reason = _told("global.weights_not_1", average, told)
+            raise WrongAnswer(reason, _weights(made, rounds), _differs(average))
         if made.misfits:
-            raise WrongAnswer(
-                f"round {average.number}: only {', '.join(made.misfits)} went wrong: "
-                f"{_differs(average)}; average every entry of the state dicts"
+            told = f"is a mean of the clients' models, except for {', '.join(made.misfits)}"
+            compare = "which entries of the state dicts are averaged?"
+            reason = _told(
+                "global.parameters_not_averaged",
+                average,
+                told,
+                help=compare,
+                parameters=made.misfits,
             )
+            raise WrongAnswer(reason, _differs(average))
 
 
 def assert_weights(rounds: Rounds) -> None:
@@ -134,10 +68,18 @@ def assert_weights(rounds: Rounds) -> None:
     for average in _known(rounds):
         made = _made(average, rounds)
         total = sum(made.shares.values())
-        for rank, share in made.shares.items():
-            if abs(total) < 0.1 or not near(share / total, rounds.num_examples[rank] / examples):
-                even = ": an unweighted mean" if made.is_even and made.present else ""
-                raise WrongAnswer(f"{_takes(average, made, rounds)}{even} ({_differs(average)})")
+        if abs(total) >= 0.1 and all(
+            near(share / total, rounds.num_examples[rank] / examples)
+            for rank, share in made.shares.items()
+        ):
+            continue
+        _assert_all_present(average, made, rounds)
+        told = "weights the clients' models wrongly"
+        reason = _told("global.wrong_weights", average, told, weights=_rounded(made))
+        if made.is_even:
+            told = "is the unweighted mean of the clients' models"
+            reason = _told("global.unweighted", average, told)
+        raise WrongAnswer(reason, _weights(made, rounds), _differs(average))
 
 
 def assert_equal_weights(rounds: Rounds) -> None:
@@ -153,8 +95,11 @@ def assert_model_kept(rounds: Rounds) -> None:
     rounds.trained.model(0)
     if rounds.has_other_model:
         raise WrongAnswer(
-            "rank 0: `model` is not the global model of the last round, though the rounds before "
-            "it were right; keep it in the global variable `model`"
+            found(
+                "global.not_kept",
+                "Rank 0's global variable `model` is not the global model of the last round.",
+                help="which network gets the last result of aggregate(...)?",
+            )
         )
 
 
@@ -175,39 +120,54 @@ def ranks_in_global_models(rounds: Rounds) -> frozenset[int]:
 def _known(rounds: Rounds) -> Sequence[Average]:
     if not rounds.averages:
         rounds.trained.model(0)
-        raise WrongAnswer("no global model can be seen")
+        raise WrongAnswer(found("global.none_seen", "No global model can be seen."))
     return rounds.averages
 
 
 def _made(average: Average, rounds: Rounds) -> Mixture:
     if average.made_of is None:
-        told = "the global model is not a mean of the clients' models"
+        reason = _told("global.not_a_mean", average, "is not a mean of the clients' models")
         for rank, start in rounds.starts(average.number).items():
             if fits(average.after, start, average.before):
-                told = f"the global model is the one rank {rank} began the round with"
-        raise WrongAnswer(f"round {average.number}: {told}: {_differs(average)}")
+                told = f"is the one that rank {rank} began the round with"
+                reason = _told("global.is_a_start", average, told, rank=rank)
+        raise WrongAnswer(reason, _differs(average))
     return average.made_of
 
 
-def _differs(average: Average) -> str:
-    return difference_text(average.after, average.expected)
+def _assert_all_present(average: Average, made: Mixture, rounds: Rounds) -> None:
+    missing = set(rounds.clients) - made.present
+    if not made.present:
+        compare = "what becomes of the result of aggregate(...), and which model is sent?"
+        told = "is still the one that the round began with"
+        reason = _told("global.unchanged", average, told, help=compare)
+        raise WrongAnswer(reason, _differs(average))
+    if missing:
+        told = f"lacks the model of {ranks_text(missing)}"
+        reason = _told("global.client_missing", average, told, missing=missing)
+        raise WrongAnswer(reason, _weights(made, rounds), _differs(average))
 
 
-def _takes(average: Average, made: Mixture, rounds: Rounds) -> str:
+def _told(key: str, average: Average, told: str, help: str = "", **facts: object) -> Finding:
+    text = f"After round {average.number}, the global model {told}."
+    return found(key, text, help=help, round=average.number, **facts)
+
+
+def _differs(average: Average) -> Finding:
+    return difference(average.after, average.expected)
+
+
+def _weights(made: Mixture, rounds: Rounds) -> Finding:
     sizes = rounds.num_examples
-    told = ", ".join(f"{share:.3f}" for share in made.shares.values())
+    weights = ", ".join(f"{weight:.3f}" for weight in _rounded(made))
     wanted = ", ".join(f"{number / sum(sizes.values()):.3f}" for number in sizes.values())
-    return (
-        f"round {average.number}: the global model takes the clients' models with the weights "
-        f"{told}; by their numbers of examples ({', '.join(map(str, sizes.values()))}) these are "
-        f"{wanted}"
+    return found(
+        "global.weights",
+        f"The weights are {weights}; for {', '.join(map(str, sizes.values()))} examples they must "
+        f"be {wanted}.",
+        weights=_rounded(made),
     )
 
 
-def _told_local(local: LocalSGD | None) -> str:
-    if local is None:
-        return "the client is not where its batch leads"
-    if not local.clears:
-        return "the step still contains the last one's gradient: call zero_grad() first"
-    rate = f"a learning rate of {local.scale * lenet.LEARNING_RATE:.3g}"
-    return f"its steps have {rate} and a momentum of {local.momentum:g}"
+def _rounded(made: Mixture) -> list[float]:
+    return [round(share, 3) + 0.0 for share in made.shares.values()]  # never -0.0

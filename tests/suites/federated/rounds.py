@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.api import WrongAnswer
+from grader.api import WrongAnswer, found
 
 from . import lenet
 from .differences import fits, rounding
@@ -63,8 +63,12 @@ class Rounds:
             batches = trained.batches(rank)
             if not any(map(len, batches)):
                 raise WrongAnswer(
-                    f"rank {rank}: no gradient of Net was seen; of {trained.outcome.ranks} ranks "
-                    "all but rank 0 are clients, which train"
+                    found(
+                        "client.no_gradient",
+                        f"Rank {rank}, a client, computed no gradient of Net; all ranks but "
+                        "rank 0 must train.",
+                        rank=rank,
+                    )
                 )
             self.epochs[rank] = _epochs(batches)
         self._rounds = {rank: _rounds(epochs) for rank, epochs in self.epochs.items()}
@@ -119,14 +123,14 @@ class Rounds:
 
     def _explain(self) -> list[Average]:
         if self._averages is None:
-            found: list[tuple[LocalSGD, list[Average]]] = []
+            explained: list[tuple[LocalSGD, list[Average]]] = []
             for local in self._candidates():
                 if self.wrong_transition(local) is None:
                     averages = self._averages_of(local)
-                    found.append((local, averages))
+                    explained.append((local, averages))
                     if averages and all(each.made_of is not None for each in averages):
                         break
-            best = min(found, key=lambda each: _num_unexplained(each[1]), default=None)
+            best = min(explained, key=lambda each: _num_unexplained(each[1]), default=None)
             self._local, self._averages = best or (None, self._averages_of(RIGHT[0]))
         return self._averages
 

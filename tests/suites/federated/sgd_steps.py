@@ -2,16 +2,18 @@
 
 from collections.abc import Sequence
 
-from grader.api import WrongAnswer
+from grader.api import WrongAnswer, found
 
 from . import lenet
 from .explaining import Mixture, near
-from .step_mixtures import differs_text, is_complete, known_steps, mixture_of
+from .step_mixtures import difference_of, is_complete, known_steps, mixture_of
 from .steps import NO_MOMENTUM, NOT_CLEARED, SGD, Step, Steps
 
 _SGD_CALL = (
     f"torch.optim.SGD(model.parameters(), lr={lenet.LEARNING_RATE}, momentum={lenet.MOMENTUM})"
 )
+_ASKED = f"compare your optimizer with {_SGD_CALL}"
+_CLEAR = "where are the gradients set to zero?"
 
 
 def assert_sgd(steps: Steps, holders: Sequence[int]) -> None:
@@ -22,45 +24,52 @@ def assert_sgd(steps: Steps, holders: Sequence[int]) -> None:
     for rank in holders:
         for step in known_steps(steps, rank):
             made = step.made_of
-            when = f"step {step.number}, rank {rank}"
+            when = f"In step {step.number}, rank {rank}"
             left = steps.gradient_left(rank)
             if made is None and steps.is_adam(rank):
-                raise WrongAnswer(f"{when}: these are Adam's steps, not SGD's: use {_SGD_CALL}")
+                told = f"{when} took a step of Adam, not of SGD."
+                raise WrongAnswer(found("sgd.is_adam", told, help=_ASKED, rank=rank))
             if made is None and left is not None and is_complete(left, steps):
-                raise WrongAnswer(
-                    f"{when}: the gradient is right, but this is no step of SGD: "
-                    f"{differs_text(step)}; use {_SGD_CALL}"
-                )
+                told = f"{when} has the correct gradient, but does not take a step of SGD."
+                reason = found("sgd.other_optimizer", told, help=_ASKED, rank=rank)
+                raise WrongAnswer(reason, difference_of(step))
             made = mixture_of(step, rank)
             if made.misfits and left is not None and not left.misfits:
-                raise WrongAnswer(
-                    f"{when}: only {', '.join(made.misfits)} went wrong: {differs_text(step)}; "
-                    "give the optimizer all parameters"
+                names = ", ".join(made.misfits)
+                reason = found(
+                    "sgd.parameters_not_in_optimizer",
+                    f"{when} has the correct gradients, but the step is wrong for {names}.",
+                    help="which parameters does the optimizer get?",
+                    rank=rank,
+                    parameters=made.misfits,
                 )
-            _assert_momentum(made, f"{when}: ", step)
+                raise WrongAnswer(reason, difference_of(step))
+            _assert_momentum(made, rank, step)
         _assert_learning_rate(steps, rank)
 
 
-def _assert_momentum(made: Mixture, when: str, step: Step) -> None:
-    others = made.others
-    if not others or all(near(found, right) for found, right in zip(others, SGD, strict=False)):
+def _assert_momentum(made: Mixture, rank: int, step: Step) -> None:
+    others, when = made.others, f"In step {step.number}, rank {rank}"
+
+    def are(kind: Sequence[float]) -> bool:
+        return all(near(other, of_kind) for other, of_kind in zip(others, kind, strict=False))
+
+    if not others or are(SGD):
         return
-    kinds = {NO_MOMENTUM: "no momentum", NOT_CLEARED: "not cleared", (1.0, 0.0): "not cleared"}
-    for kind, name in kinds.items():
-        if all(near(found, of_kind) for found, of_kind in zip(others, kind, strict=False)):
-            if name == "no momentum":
-                raise WrongAnswer(
-                    f"{when}the step has no momentum of {lenet.MOMENTUM}: use {_SGD_CALL} "
-                    f"({differs_text(step)})"
-                )
-            raise WrongAnswer(
-                f"{when}this step still contains the last one's gradient: call zero_grad() first "
-                f"({differs_text(step)})"
-            )
-    raise WrongAnswer(
-        f"{when}the step has {others[0]:.3g} x the one before it in it; a momentum of "
-        f"{lenet.MOMENTUM} takes {lenet.MOMENTUM} x: use {_SGD_CALL} ({differs_text(step)})"
-    )
+    if are(NO_MOMENTUM):
+        told = f"{when} took a step without momentum; {lenet.MOMENTUM} is required."
+        reason = found("sgd.no_momentum", told, help=_ASKED, rank=rank)
+    elif are(NOT_CLEARED) or are((1.0, 0.0)):
+        told = f"{when} took a step that still contains the gradient of the step before."
+        reason = found("sgd.gradient_not_cleared", told, help=_CLEAR, rank=rank)
+    else:
+        momentum = f"{others[0]:.3g}"
+        told = (
+            f"{when} added {momentum} x the step before; a momentum of {lenet.MOMENTUM} adds "
+            f"{lenet.MOMENTUM} x it."
+        )
+        reason = found("sgd.other_momentum", told, help=_ASKED, rank=rank, momentum=float(momentum))
+    raise WrongAnswer(reason, difference_of(step))
 
 
 def _assert_learning_rate(steps: Steps, rank: int) -> None:
@@ -74,7 +83,15 @@ def _assert_learning_rate(steps: Steps, rank: int) -> None:
     first = steps.computing[0]
     ratio = made.shares[first] / left.shares[first]
     if abs(ratio - 1) > 0.03:
+        rate = f"{ratio * lenet.LEARNING_RATE:.3g}"
         raise WrongAnswer(
-            f"step {last.number}, rank {rank}: the gradient is right, but the step has a learning "
-            f"rate of {ratio * lenet.LEARNING_RATE:.3g}: use {_SGD_CALL}"
+            found(
+                "sgd.other_learning_rate",
+                f"In step {last.number}, rank {rank} has the correct gradient, but steps with a "
+                f"learning rate of {rate}.",
+                help=_ASKED,
+                rank=rank,
+                learning_rate=float(rate),
+                factor=float(f"{ratio:.3g}"),
+            )
         )

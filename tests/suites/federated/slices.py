@@ -4,17 +4,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from grader.api import WrongAnswer
+from grader.api import Finding, WrongAnswer, found, ranks_text
 
-from .training_cases import Rows, Trained, assert_covered, assert_disjoint, counted
+from .training_cases import Rows, Shared, Trained, counted, shared_example, some_text
 
 NUM_EPOCHS = 3
 BATCH_SIZE = 100
 
-_ONE_ORDER = (
-    "each rank takes its own slice of the batch, and all have to draw the same batches: call "
-    "set_random_seed(42) on every rank before the data loader is made"
-)
+_COMPARE = "compare on each rank the batch it draws, and where its slice begins and ends"
 
 
 def assert_slice_sizes(trained: Trained, computing: Sequence[int]) -> None:
@@ -23,16 +20,39 @@ def assert_slice_sizes(trained: Trained, computing: Sequence[int]) -> None:
     Raises WrongAnswer with the first rank and step where it is otherwise.
     """
     share = BATCH_SIZE // len(computing)
-    noun = "worker" if computing[0] else "rank"
-    among = counted(len(computing), noun, f"{noun}s")
     for rank in computing:
         for step, batch in enumerate(trained.batches(rank)):
             if len(batch) != share:
-                raise WrongAnswer(
-                    f"rank {rank}, step {step}: it computed a gradient of {len(batch)} examples; "
-                    f"its share of a batch of {BATCH_SIZE} on {among} is int({BATCH_SIZE} / "
-                    f"{len(computing)}) = {share}"
-                )
+                raise WrongAnswer(*_size_reasons(len(batch), trained, computing, rank, step))
+
+
+def _size_reasons(
+    size: int, trained: Trained, computing: Sequence[int], rank: int, step: int
+) -> list[Finding]:
+    """Return the slip that a slice of a wrong size comes from, if known, and the numbers."""
+    number, num_ranks = len(computing), trained.outcome.ranks
+    noun = "worker" if computing[0] else "rank"
+    when = f"In step {step}, rank {rank}"
+    reasons = [
+        found(
+            "slice.wrong_size",
+            f"{when} computed a gradient of {counted(size, 'example', 'examples')}. Its slice of a "
+            f"batch of {BATCH_SIZE} on {counted(number, noun, f'{noun}s')} has "
+            f"int({BATCH_SIZE} / {number}) = {BATCH_SIZE // number}.",
+            help=f"compare how many slices you cut with the number of {noun}s",
+            rank=rank,
+            step=step,
+            num_examples=size,
+            expected=BATCH_SIZE // number,
+        )
+    ]
+    if size == BATCH_SIZE:
+        told = f"{when} computed the gradient of a whole batch, not of its slice."
+        return [found("slice.whole_batch", told, rank=rank), *reasons]
+    if number < num_ranks and size == BATCH_SIZE // num_ranks:
+        told = f"The batch is cut into {num_ranks} slices, one for each rank, the server included."
+        return [found("slice.one_for_the_server", told, num_slices=num_ranks), *reasons]
+    return reasons
 
 
 def assert_whole_batches(trained: Trained, computing: Sequence[int]) -> None:
@@ -42,17 +62,38 @@ def assert_whole_batches(trained: Trained, computing: Sequence[int]) -> None:
     """
     steps = slices_of(trained, computing)
     for step, parts in enumerate(steps):
-        assert_disjoint(parts, f"step {step}", _ONE_ORDER)
-    per_epoch = trained.case.num_training // BATCH_SIZE
+        if shared := shared_example(parts):
+            raise WrongAnswer(_shared(step, shared))
+    everything = np.arange(trained.case.num_training)
+    per_epoch = len(everything) // BATCH_SIZE
     for epoch in range(len(steps) // per_epoch):
         of_epoch = steps[epoch * per_epoch : (epoch + 1) * per_epoch]
-        assert_covered(
-            np.concatenate([rows for parts in of_epoch for rows in parts.values()]),
-            np.arange(trained.case.num_training),
-            f"epoch {epoch}",
-            "together, the ranks' slices have to make up the whole batches, which have to be the "
-            "same on every rank",
-        )
+        rows = np.concatenate([rows for parts in of_epoch for rows in parts.values()])
+        left_out = np.setdiff1d(everything, rows)
+        if len(left_out):
+            told = some_text(left_out, len(everything))
+            raise WrongAnswer(
+                found(
+                    "slice.examples_left_out",
+                    f"In epoch {epoch}, no rank trained on {told}.",
+                    help=_COMPARE,
+                    epoch=epoch,
+                    number=len(left_out),
+                )
+            )
+
+
+def _shared(step: int, shared: Shared) -> Finding:
+    told = f"In step {step}, {ranks_text(shared.ranks)}"
+    facts = {"step": step, "ranks": shared.ranks, "example": shared.example}
+    if len(shared.ranks) == 1:
+        told = f"{told} trained on example {shared.example} twice."
+        return found("slice.example_twice", told, help=_COMPARE, **facts)
+    if shared.is_all:
+        told = f"{told} both trained on the same slice."
+        return found("slice.same_on_two_ranks", told, help=_COMPARE, **facts)
+    told = f"{told} both trained on the same example, number {shared.example}."
+    return found("slice.shared_example", told, help=_COMPARE, **facts)
 
 
 def assert_epochs(trained: Trained, computing: Sequence[int]) -> None:
@@ -63,22 +104,34 @@ def assert_epochs(trained: Trained, computing: Sequence[int]) -> None:
     num_training = trained.case.num_training
     num_steps = NUM_EPOCHS * num_training // BATCH_SIZE
     for rank in computing:
-        found = len(trained.batches(rank))
-        if found != num_steps:
+        num_batches = len(trained.batches(rank))
+        if num_batches != num_steps:
             raise WrongAnswer(
-                f"rank {rank} trained on {counted(found, 'batch', 'batches')}; {NUM_EPOCHS} "
-                f"epochs of {num_training} examples in batches of {BATCH_SIZE} are {num_steps}"
+                found(
+                    "epochs.wrong_number",
+                    f"Rank {rank} trained on {counted(num_batches, 'batch', 'batches')}; "
+                    f"{NUM_EPOCHS} epochs of {num_training} examples in batches of {BATCH_SIZE} "
+                    f"are {num_steps}.",
+                    rank=rank,
+                    num_batches=num_batches,
+                    expected=num_steps,
+                )
             )
 
 
 def assert_only(trained: Trained, computing: Sequence[int]) -> None:
     """Assert that no other rank computed a gradient. Raises WrongAnswer with the first that did."""
     for rank in range(trained.outcome.ranks):
-        found = len(trained.batches(rank))
-        if rank not in computing and found:
+        number = len(trained.batches(rank))
+        if rank not in computing and number:
             raise WrongAnswer(
-                f"rank {rank} computed {counted(found, 'gradient', 'gradients')} itself; "
-                "the server leaves that to its workers"
+                found(
+                    "server.computes_gradients",
+                    f"Rank {rank}, the server, computed {counted(number, 'gradient', 'gradients')} "
+                    "itself; it must leave that to its workers.",
+                    rank=rank,
+                    number=number,
+                )
             )
 
 

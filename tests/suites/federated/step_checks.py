@@ -4,20 +4,25 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grader.api import WrongAnswer, ranks_text
+from grader.api import WrongAnswer, found, ranks_text
 
-from .differences import difference_text, fits
-from .explaining import Mixture
-from .slices import BATCH_SIZE
+from .differences import difference, fits
+from .gradient_shares import division_slip, shares_used
 from .step_mixtures import (
     comes_to_one_model,
-    differs_text,
+    difference_of,
     holds_others,
     is_complete,
     known_steps,
     mixture_of,
+    not_of_others,
 )
-from .steps import Step, Steps, one_model
+from .steps import Steps, one_model
+
+_ONE_START = (
+    "compare where each rank calls set_random_seed(42) with where it makes Net(), or where its "
+    "first model comes from"
+)
 
 
 def assert_one_start(steps: Steps) -> None:
@@ -31,16 +36,22 @@ def assert_one_start(steps: Steps) -> None:
         other = steps.trained.seen(rank, 0)
         if not np.array_equal(other, start):
             raise WrongAnswer(
-                f"rank {rank} starts with another model than rank {first}: "
-                f"{difference_text(other, start)}; call set_random_seed(42) on every rank before "
-                "Net(), or send everybody one model"
+                found(
+                    "start.ranks_differ",
+                    f"Rank {rank} starts with another model than rank {first}.",
+                    help=_ONE_START,
+                    rank=rank,
+                ),
+                difference(other, start, ranks=(rank, first)),
             )
     known = steps.of(0) if steps.has_server else []
     if known and known[0].number > 0 and known[0].num_steps == 1:
         raise WrongAnswer(
-            f"{ranks_text(steps.computing)} computed the first gradient with another model than "
-            "the one the server started from: call set_random_seed(42) on every rank before Net(), "
-            "or send everybody the server's model first"
+            found(
+                "start.not_the_servers",
+                "The workers computed the first gradient with another model than the server's.",
+                help=_ONE_START,
+            )
         )
 
 
@@ -55,14 +66,21 @@ def assert_summed(steps: Steps, holders: Sequence[int]) -> None:
             continue
         for step in known_steps(steps, rank):
             made = mixture_of(step, rank)
-            if not is_complete(made, steps):
-                missing = set(steps.computing) - made.present
-                why = (
-                    f"the gradient of {ranks_text(missing)} is not in it"
-                    if missing
-                    else "it should use as much of each rank's gradient"
-                )
-                raise WrongAnswer(f"{_used(step, rank, made)}: {why} ({differs_text(step)})")
+            if is_complete(made, steps):
+                continue
+            if not holds_others(made, rank, steps):
+                raise not_of_others(step, made, rank, steps)
+            when, missing = (
+                f"In step {step.number}, rank {rank}",
+                set(steps.computing) - made.present,
+            )
+            if missing:
+                told = f"{when} did not use the gradient of {ranks_text(missing)}."
+                reason = found("gradient.rank_missing", told, rank=rank, missing=missing)
+            else:
+                told = f"{when} used more of one rank's gradient than of another's."
+                reason = found("gradient.uneven", told, rank=rank)
+            raise WrongAnswer(reason, shares_used(made), difference_of(step))
 
 
 def assert_divided(steps: Steps, holders: Sequence[int]) -> None:
@@ -84,10 +102,8 @@ def assert_divided(steps: Steps, holders: Sequence[int]) -> None:
                 continue
             is_known = True
             if not made.counts_each(share):
-                raise WrongAnswer(
-                    f"{_used(step, rank, made)}; it should use {share:.3g} x each. "
-                    f"{_division_hint(made, steps)} ({differs_text(step)})"
-                )
+                reason = division_slip(step, made, rank, steps)
+                raise WrongAnswer(reason, shares_used(made), difference_of(step))
     if not is_known:
         assert_steps_use_all(steps, holders)
 
@@ -104,10 +120,7 @@ def assert_steps_use_all(steps: Steps, holders: Sequence[int]) -> None:
             if made is None and not comes_to_one_model(steps, step):
                 mixture_of(step, rank)
             if made is not None and not holds_others(made, rank, steps):
-                raise WrongAnswer(
-                    f"step {step.number}: rank {rank} steps with its own gradient alone, not with "
-                    f"the one reduced over all ranks{_too_late(steps, rank)} ({differs_text(step)})"
-                )
+                raise not_of_others(step, made, rank, steps)
 
 
 def assert_every_parameter(steps: Steps, holders: Sequence[int]) -> None:
@@ -130,10 +143,15 @@ def assert_every_parameter(steps: Steps, holders: Sequence[int]) -> None:
                 continue
             is_known = True
             if made.misfits:
-                raise WrongAnswer(
-                    f"step {step.number}: on rank {rank} only {', '.join(made.misfits)} went "
-                    f"wrong: {differs_text(step)}; reduce the gradient of every parameter"
+                reason = found(
+                    "gradient.parameters_not_reduced",
+                    f"In step {step.number}, rank {rank} used the reduced gradient, except for "
+                    f"{', '.join(made.misfits)}.",
+                    help="which parameters' gradients are reduced?",
+                    rank=rank,
+                    parameters=made.misfits,
                 )
+                raise WrongAnswer(reason, difference_of(step))
     if not is_known:
         assert_steps_use_all(steps, holders)
 
@@ -150,9 +168,14 @@ def assert_one_model(steps: Steps) -> None:
         if other is not None:
             first = steps.computing[0]
             raise WrongAnswer(
-                f"after step {number - 1}, rank {other} has another model than rank {first}: "
-                f"{difference_text(after[other], after[first])}; all ranks start with one model "
-                "and take the same steps"
+                found(
+                    "model.ranks_differ",
+                    f"After step {number - 1}, rank {other} has another model than rank {first}.",
+                    help="all ranks must start with one model and take the same steps",
+                    rank=other,
+                    step=number - 1,
+                ),
+                difference(after[other], after[first], ranks=(other, first)),
             )
 
 
@@ -167,18 +190,31 @@ def assert_workers_follow(steps: Steps) -> None:
         first = steps.computing[0]
         before = steps.trained.seen(first, number - 1)
         expected = servers[number] if servers is not None else seen[first]
-        for rank, found in seen.items():
+        for rank, model in seen.items():
             previous = steps.trained.seen(rank, number - 1)
-            if np.array_equal(found, previous):
+            if np.array_equal(model, previous):
                 raise WrongAnswer(
-                    f"step {number}: rank {rank} computes with the model it had in step "
-                    f"{number - 1}, so the server's new model did not reach it; receive it after "
-                    "each step, and load it"
+                    found(
+                        "worker.old_model",
+                        f"In step {number}, rank {rank} computed with its model of step "
+                        f"{number - 1}: the server's new model did not reach it.",
+                        help="compare when the server steps and sends with when the worker "
+                        "receives and loads the model",
+                        rank=rank,
+                        step=number,
+                    )
                 )
-            if not fits(found, expected, servers[number - 1] if servers is not None else before):
+            if not fits(model, expected, servers[number - 1] if servers is not None else before):
                 raise WrongAnswer(
-                    f"step {number}: rank {rank} does not compute with the server's new model: "
-                    f"{difference_text(found, expected)}; send it after each step, and load it"
+                    found(
+                        "worker.other_model",
+                        f"In step {number}, rank {rank} computed with another model than the "
+                        "server's new one.",
+                        help="compare what the server sends with what the worker loads",
+                        rank=rank,
+                        step=number,
+                    ),
+                    difference(model, expected),
                 )
 
 
@@ -191,8 +227,13 @@ def assert_model_kept(steps: Steps, holders: Sequence[int]) -> None:
         start = steps.trained.seen(steps.computing[0], 0)
         if steps.has_other_model(rank) or np.array_equal(model, start):
             raise WrongAnswer(
-                f"rank {rank}: `model` is not the network after the last step; keep the one that "
-                "is trained in the global variable `model`"
+                found(
+                    "model.not_trained",
+                    f"Rank {rank}'s global variable `model` is not the network after the last "
+                    "step.",
+                    help="which network do the steps change, and which one is `model`?",
+                    rank=rank,
+                )
             )
 
 
@@ -211,38 +252,3 @@ def ranks_used_by_others(steps: Steps, holders: Sequence[int]) -> frozenset[int]
         if any(comes_to_one_model(steps, step) for step in lost):
             used |= set(steps.computing)
     return frozenset(used)
-
-
-def _too_late(steps: Steps, rank: int) -> str:
-    left = steps.gradient_left(rank)
-    is_late = left is not None and holds_others(left, rank, steps)
-    return ": reduce before optimizer.step(), not after it" if is_late else ""
-
-
-def _used(step: Step, rank: int, made: Mixture) -> str:
-    told = [f"{share:.3g} x rank {each}'s" for each, share in made.shares.items()]
-    what = f"{' + '.join(told)} mean gradient"
-    return f"step {step.number}: the step of rank {rank} uses {what}"
-
-
-def _division_hint(made: Mixture, steps: Steps) -> str:
-    """Return which slip lets gradients count so much."""
-    num_ranks = len(steps.computing)
-    size = steps.trained.outcome.ranks
-    noun = "workers" if steps.has_server else "ranks"
-    hints = {
-        1.0: f"They are summed and not divided: divide by the number of {noun}, or multiply by "
-        "each one's number of examples and divide by the total number",
-        BATCH_SIZE / num_ranks: "They are multiplied by each rank's number of examples: divide "
-        f"their sum by the total number of examples, {BATCH_SIZE}",
-        1 / BATCH_SIZE: "They are divided by the number of all examples: first multiply each by "
-        "its rank's number of examples",
-        1 / num_ranks**2: f"They are divided by the number of {noun} twice",
-        1 / size: "They are divided by the number of processes, of which one is the server: divide "
-        "by the number of workers",
-    }
-    shares = [made.shares[rank] for rank in made.present]
-    for share, words in hints.items():
-        if all(abs(each / share - 1) < 0.03 for each in shares):
-            return words
-    return f"Divide the sum so that each of the {num_ranks} {noun} counts 1/{num_ranks}"

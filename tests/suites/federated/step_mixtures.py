@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from grader.api import WrongAnswer
+from grader.api import Finding, WrongAnswer, found
 
-from .differences import difference_text
+from .differences import difference
 from .explaining import Mixture
 from .steps import Step, Steps, one_model
 
@@ -16,7 +16,9 @@ def known_steps(steps: Steps, rank: int) -> Sequence[Step]:
     known = steps.of(rank)
     if not known:
         steps.trained.model(rank)
-        raise WrongAnswer(f"rank {rank}: no step of its model can be seen")
+        raise WrongAnswer(
+            found("step.none_seen", f"No step of rank {rank}'s model can be seen.", rank=rank)
+        )
     return known
 
 
@@ -24,14 +26,51 @@ def mixture_of(step: Step, rank: int) -> Mixture:
     """Return of which gradients a step was made; raises WrongAnswer where it is of none."""
     if step.made_of is None:
         raise WrongAnswer(
-            f"after step {step.number}, rank {rank}'s model differs from serial training: "
-            f"{differs_text(step)}"
+            found(
+                "step.of_no_gradients",
+                f"After step {step.number}, rank {rank}'s model differs from serial training, and "
+                "no sum of the ranks' gradients explains it.",
+                help="does each parameter get its own gradient, and only that?",
+                rank=rank,
+                step=step.number,
+            ),
+            difference_of(step),
         )
     return step.made_of
 
 
-def differs_text(step: Step) -> str:
-    return difference_text(step.after, step.expected)
+def difference_of(step: Step) -> Finding:
+    """Return how the model after a step differs from that of serial training."""
+    return difference(step.after, step.expected)
+
+
+def not_of_others(step: Step, made: Mixture, rank: int, steps: Steps) -> WrongAnswer:
+    """Return the failure of a step that does not use the gradient of any other rank."""
+    left = steps.gradient_left(rank)
+    if left is not None and holds_others(left, rank, steps):
+        reason = found(
+            "step.before_reduction",
+            f"In step {step.number}, rank {rank} used its own gradient alone; the gradients were "
+            "reduced after the step.",
+            help="compare the order of optimizer.step() and the reduction",
+            rank=rank,
+        )
+    elif rank in made.present:
+        reason = found(
+            "step.of_own_gradient",
+            f"In step {step.number}, rank {rank} used its own gradient alone, not the one reduced "
+            "over all ranks.",
+            help="which ranks get the result of the reduction, and where is it written?",
+            rank=rank,
+        )
+    else:
+        reason = found(
+            "step.without_gradient",
+            f"Step {step.number} of rank {rank}'s model uses no rank's gradient.",
+            help="does optimizer.step() follow the reduction, for the parameters of this model?",
+            rank=rank,
+        )
+    return WrongAnswer(reason, difference_of(step))
 
 
 def is_complete(made: Mixture, steps: Steps) -> bool:

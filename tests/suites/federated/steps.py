@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.api import WrongAnswer
+from grader.api import WrongAnswer, found
 from grader.oracles import Adam
 
 from . import lenet
@@ -54,7 +54,12 @@ class Steps:
         for rank in computing:
             if not trained.batches(rank):
                 raise WrongAnswer(
-                    f"rank {rank}: no gradient of Net was seen; it is to compute one in each step"
+                    found(
+                        "gradient.none_computed",
+                        f"Rank {rank} computed no gradient of Net; it must compute one in each "
+                        "step.",
+                        rank=rank,
+                    )
                 )
         self.number = min(len(trained.batches(rank)) for rank in computing)
         self._of: dict[int, list[Step]] = {}
@@ -198,7 +203,7 @@ class Steps:
         """Return all steps as one that leads from the first model to the last."""
         way = (start - end) / lenet.LEARNING_RATE
         noise = self.number * rounding(start) / lenet.LEARNING_RATE
-        found: list[Mixture] = []
+        mixtures: list[Mixture] = []
         expected = start
         for kind in KINDS:
             counts = _counts(self.number, kind)
@@ -216,8 +221,8 @@ class Steps:
                 expected = start - lenet.LEARNING_RATE * np.mean(list(own.values()), axis=0)
             made = mixture(way, own, noise)
             if made is not None:
-                found.append(Mixture(made.shares, kind, made.misfits))
-        best = min(found, key=lambda each: len(each.misfits)) if found else None
+                mixtures.append(Mixture(made.shares, kind, made.misfits))
+        best = min(mixtures, key=lambda each: len(each.misfits), default=None)
         return Step(self.number - 1, start, end, expected, best, num_steps=self.number)
 
 

@@ -21,7 +21,7 @@ def checks() -> StepChecks:
 
 @points(0)
 def test_model_is_that_of_sgd(run: Run, checks: StepChecks) -> None:
-    """The model is that of 3 epochs of SGD in batches of 100, learning rate 0.01, momentum 0.9."""
+    """trains `model` by SGD for 3 epochs"""
     for case, outcome in run(1, CASES):
         for check in (checks.epochs, checks.divided, checks.every_parameter, checks.sgd):
             check(case, outcome)
@@ -30,7 +30,7 @@ def test_model_is_that_of_sgd(run: Run, checks: StepChecks) -> None:
 
 @points(0)
 def test_every_example_is_seen_once_an_epoch(run: Run, checks: StepChecks) -> None:
-    """Each of the 3 epochs goes through all training examples once, in batches of 100."""
+    """uses every example once per epoch, in batches of 100"""
     for case, outcome in run(1, CASES):
         for check in (checks.slice_sizes, checks.whole_batches, checks.epochs):
             check(case, outcome)

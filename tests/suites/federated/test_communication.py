@@ -34,53 +34,53 @@ def _assert_right_and_measured(run: Run, name: str) -> None:
 
 @points(2)
 def test_naive_all_reduce(run: Run) -> None:
-    """naive_all_reduce is how many elements S naive all-reduces of P parameters transmit."""
+    """counts the elements of naive all-reduces"""
     _assert_right_and_measured(run, "naive_all_reduce")
 
 
 @points(2)
 def test_ring_all_reduce(run: Run) -> None:
-    """ring_all_reduce is how many elements S ring all-reduces of P parameters transmit."""
+    """counts the elements of ring all-reduces"""
     _assert_right_and_measured(run, "ring_all_reduce")
 
 
 @points(2)
 def test_tree_all_reduce(run: Run) -> None:
-    """tree_all_reduce is how many elements S tree all-reduces of P parameters transmit."""
+    """counts the elements of tree all-reduces"""
     _assert_right_and_measured(run, "tree_all_reduce")
 
 
 @points(2)
 def test_parameter_server(run: Run) -> None:
-    """parameter_server is how many elements S steps with a server transmit."""
+    """counts the elements of steps with a parameter server"""
     _assert_right_and_measured(run, "parameter_server")
 
 
 @points(2)
 def test_fed_avg(run: Run) -> None:
-    """fed_avg is how many elements R rounds of federated averaging transmit."""
+    """counts the elements of rounds of federated averaging"""
     _assert_right_and_measured(run, "fed_avg")
 
 
 @points(1)
 def test_tree_reduce_time(run: Run) -> None:
-    """tree_reduce_time is the time of a reduction up a tree, with messages of time 1."""
+    """gives the time of a tree reduction"""
     _assert_right(run, "tree_reduce_time")
 
 
 @points(1)
 def test_ring_reduce_time(run: Run) -> None:
-    """ring_reduce_time is the time of a reduction along a ring, with messages of time 1."""
+    """gives the time of a ring reduction"""
     _assert_right(run, "ring_reduce_time")
 
 
 @points(1.5)
 def test_tree_all_reduce_time(run: Run) -> None:
-    """tree_all_reduce_time is the time of a tree all-reduce, with messages of time 1."""
+    """gives the time of a tree all-reduce"""
     _assert_right(run, "tree_all_reduce_time")
 
 
 @points(1.5)
 def test_ring_all_reduce_time(run: Run) -> None:
-    """ring_all_reduce_time is the time of a ring all-reduce, with messages of time 1."""
+    """gives the time of a ring all-reduce"""
     _assert_right(run, "ring_all_reduce_time")

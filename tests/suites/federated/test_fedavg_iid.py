@@ -54,35 +54,35 @@ def faults_of(run: Run, checks: RoundChecks) -> Faults:
 
 @points(1)
 def test_aggregate_averages_parameters(run: Run) -> None:
-    """Aggregator.aggregate returns each parameter's mean over the clients under its own key."""
+    """averages the parameters in Aggregator.aggregate"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, PARAMETERS)
 
 
 @points(1)
 def test_aggregate_averages_buffers_of_floats(run: Run) -> None:
-    """Buffers of floating-point numbers, such as batch norm's, are averaged like parameters."""
+    """averages floating-point buffers in Aggregator.aggregate"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_weighted_means(case, outcome, STATISTICS)
 
 
 @points(1)
 def test_aggregate_keeps_whole_numbers(run: Run) -> None:
-    """A buffer of whole numbers, such as batch norm's counter, is not averaged."""
+    """keeps whole-number entries in Aggregator.aggregate"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=True):
         assert_counter_kept(case, outcome)
 
 
 @points(1)
 def test_aggregator_takes_in_and_gives_out_the_model(run: Run) -> None:
-    """set_model_params changes the model that Aggregator holds; get_model_params returns it."""
+    """sets and returns the model's parameters in Aggregator"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_model_kept(case, outcome)
 
 
 @points(1)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
-    """What the clients train is sent to the server and changes the global model."""
+    """trains with what the clients send"""
     case, outcome = next(runs_of(run))
     faults_of(run, checks).assert_some_matter(
         range(1, outcome.ranks),
@@ -94,55 +94,55 @@ def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
 @points(0.5, requires=test_training_uses_what_is_sent)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks: int) -> None:
-    """With 2 and 4 clients the script comes to its end, and trains as with the others."""
+    """finishes, and trains as with other numbers of clients"""
     assert_ends_alike(run, CASES, ranks, checks.everything)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_clients_train_on_all_of_their_examples(run: Run, checks: RoundChecks) -> None:
-    """Each client trains on all examples of its own part, and on no others."""
+    """trains each client on all of its own part"""
     for case, outcome in runs_of(run):
         checks.own_examples(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_trains_for_five_rounds(run: Run, checks: RoundChecks) -> None:
-    """There are 5 rounds, each of 1 local epoch in batches of 32."""
+    """trains for 5 rounds of 1 epoch in batches of 32"""
     for case, outcome in runs_of(run):
         checks.five_rounds(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
-    """In a round a client's steps are those of SGD with learning rate 0.01 and momentum 0.9."""
+    """steps by SGD with learning rate 0.01 and momentum 0.9"""
     for case, outcome in runs_of(run):
         checks.local_sgd(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundChecks) -> None:
-    """Each client begins each round with the global model."""
+    """begins each round with the global model on all clients"""
     for case, outcome in whole(runs_of(run)):
         checks.common_starts(case, outcome)
 
 
 @points(2, requires=test_training_uses_what_is_sent)
 def test_global_model_is_the_mean_of_the_clients(run: Run, checks: RoundChecks) -> None:
-    """After each round the global model is the mean of all clients' models."""
+    """averages all clients' models after each round"""
     for case, outcome in runs_of(run):
         checks.equal_weights(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_model_holds_the_global_model(run: Run, checks: RoundChecks) -> None:
-    """After the script the global variable `model` of rank 0 is the last global model."""
+    """leaves the last global model in `model` on rank 0"""
     for case, outcome in whole(runs_of(run)):
         checks.model_kept(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_server_gives_out_data_and_model(run: Run, checks: RoundChecks) -> None:
-    """Each client gets its examples once, and the model in every round, from the server."""
+    """sends the data and every model from the server"""
     for case, outcome in whole(runs_of(run)):
         checks.served(case, outcome)
     faults = faults_of(run, checks)
@@ -152,7 +152,7 @@ def test_server_gives_out_data_and_model(run: Run, checks: RoundChecks) -> None:
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
-    """In every round each client sends its model, and clients talk with the server only."""
+    """sends each client's model every round, to the server only"""
     for case, outcome in runs_of(run):
         checks.models_exchanged(case, outcome)
     faults = faults_of(run, checks)
@@ -163,20 +163,20 @@ def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_the_label_distribution_is_drawn(run: Run) -> None:
-    """After the run there is a figure of the clients' labels under figures/."""
+    """draws a figure under figures/"""
     for case, outcome in runs_of(run):
         assert_figure(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_works_when_no_message_is_buffered(run: Run, checks: RoundChecks) -> None:
-    """The training is right even if every send has to wait until its receive is posted."""
+    """works without message buffering"""
     for case, outcome in run(3, CASES[3]).having(synchronous_sends=True):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_works_as_a_program_of_its_own(run: Run, checks: RoundChecks) -> None:
-    """With MPI left to the script altogether, server and client train as they did before."""
+    """works as a standalone program"""
     for case, outcome in run(2, ONE_CLIENT[2], standalone=True):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)

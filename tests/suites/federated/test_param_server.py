@@ -51,7 +51,7 @@ def faults_of(run: Run, checks: StepChecks) -> Faults:
 
 @points(1)
 def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
-    """What the workers compute is sent to the server and changes its model."""
+    """trains with what the workers send"""
     case, outcome = next(runs_of(run))
     faults_of(run, checks).assert_some_matter(
         checks.computing(outcome),
@@ -63,90 +63,90 @@ def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
 @points(1, requires=test_training_uses_what_is_sent)
 @pytest.mark.parametrize("ranks", [*CASES, *ONE_WORKER])
 def test_trains_with_any_number_of_workers(run: Run, checks: StepChecks, ranks: int) -> None:
-    """With 1, 2 and 4 workers the script comes to its end, and trains as with the others."""
+    """finishes, and trains as with other numbers of workers"""
     assert_ends_alike(run, {**CASES, **ONE_WORKER}, ranks, checks.everything)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_each_worker_computes_its_slice(run: Run, checks: StepChecks) -> None:
-    """Each worker computes the gradient of int(batch / workers) examples of each batch."""
+    """computes int(batch / workers) examples on each worker"""
     for case, outcome in runs_of(run):
         checks.slice_sizes(case, outcome)
 
 
 @points(1.5, requires=test_training_uses_what_is_sent)
 def test_slices_make_up_the_batches(run: Run, checks: StepChecks) -> None:
-    """In each step the workers' slices are parts of one batch: each example once, none left out."""
+    """cuts each batch so that no example is lost or repeated"""
     for case, outcome in runs_of(run):
         checks.whole_batches(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_trains_for_three_epochs(run: Run, checks: StepChecks) -> None:
-    """Each worker computes a gradient for each of the batches of 3 epochs."""
+    """trains for exactly 3 epochs"""
     for case, outcome in runs_of(run):
         checks.epochs(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_server_computes_no_gradients(run: Run, checks: StepChecks) -> None:
-    """The server leaves the gradients to its workers."""
+    """computes no gradients on the server"""
     for case, outcome in runs_of(run):
         checks.only_workers(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_workers_start_with_the_servers_model(run: Run, checks: StepChecks) -> None:
-    """All workers compute their first gradient with the model that the server starts with."""
+    """starts all workers with the server's model"""
     for case, outcome in runs_of(run):
         checks.one_start(case, outcome)
 
 
 @points(2, requires=test_training_uses_what_is_sent)
 def test_server_uses_the_gradients_of_all_workers(run: Run, checks: StepChecks) -> None:
-    """The gradient of the server's step holds every worker's gradient in equal parts."""
+    """uses the gradients of all workers in equal parts"""
     for case, outcome in runs_of(run):
         checks.summed(case, outcome)
 
 
 @points(2.5, requires=test_training_uses_what_is_sent)
 def test_server_divides_the_sum(run: Run, checks: StepChecks) -> None:
-    """The gradient of the server's step is the mean of the workers' gradients."""
+    """divides the sum of the gradients correctly"""
     for case, outcome in runs_of(run):
         checks.divided(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_every_parameter_gets_its_gradient(run: Run, checks: StepChecks) -> None:
-    """Each parameter of the server's model takes its step with its own gradient."""
+    """steps each parameter with its own gradient"""
     for case, outcome in runs_of(run):
         checks.every_parameter(case, outcome)
 
 
 @points(1.5, requires=test_training_uses_what_is_sent)
 def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
-    """Steps are those of SGD: learning rate 0.01, momentum 0.9, gradients of one batch alone."""
+    """steps by SGD with learning rate 0.01 and momentum 0.9"""
     for case, outcome in whole(runs_of(run)):
         checks.sgd(case, outcome)
 
 
 @points(4.5, requires=test_training_uses_what_is_sent)
 def test_workers_get_the_new_model_in_every_step(run: Run, checks: StepChecks) -> None:
-    """Each worker computes its next gradient with the server's new model."""
+    """computes each gradient with the server's new model"""
     for case, outcome in whole(runs_of(run)):
         checks.workers_follow(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_model_holds_the_trained_network(run: Run, checks: StepChecks) -> None:
-    """After the script the global variable `model` of rank 0 is the trained network."""
+    """leaves the trained network in `model` on rank 0"""
     for case, outcome in whole(runs_of(run)):
         checks.model_kept(case, outcome)
 
 
 @points(3, requires=test_training_uses_what_is_sent)
 def test_server_gives_out_data_and_model(run: Run, checks: StepChecks) -> None:
-    """The workers get their examples, and the model in every step, from the server."""
+    """sends the data and every model from the server"""
     for case, outcome in whole(runs_of(run)):
         assert_served(case, outcome)
     faults = faults_of(run, checks)
@@ -157,7 +157,7 @@ def test_server_gives_out_data_and_model(run: Run, checks: StepChecks) -> None:
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_workers_send_their_gradients_in_every_step(run: Run, checks: StepChecks) -> None:
-    """In every step each worker gives a model's worth of gradients away."""
+    """sends every worker's gradients in every step"""
     for case, outcome in whole(runs_of(run)):
         assert_gradients_given(case, outcome, checks.computing(outcome))
     faults = faults_of(run, checks)
@@ -168,27 +168,27 @@ def test_workers_send_their_gradients_in_every_step(run: Run, checks: StepChecks
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_everything_goes_by_way_of_the_server(run: Run) -> None:
-    """Workers talk with the server only."""
+    """exchanges data with the server only"""
     for case, outcome in runs_of(run):
         assert_by_way_of_the_server(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_a_step_sends_gradients_once(run: Run) -> None:
-    """In a step a worker gives its gradients away once, and little besides."""
+    """sends gradients once per step, and little else"""
     for case, outcome in runs_of(run):
         assert_gradients_given_once(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_works_when_no_message_is_buffered(run: Run, checks: StepChecks) -> None:
-    """The training is right even if every send has to wait until its receive is posted."""
+    """works without message buffering"""
     for case, outcome in run(3, CASES[3]).having(synchronous_sends=True):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
-    """With MPI left to the script altogether, server and worker train as they did before."""
+    """works as a standalone program"""
     for case, outcome in run(2, ONE_WORKER[2], standalone=True):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)

@@ -43,7 +43,7 @@ def faults_of(run: Run, checks: StepChecks) -> Faults:
 
 @points(1)
 def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None:
-    """What a rank computes is sent to the others and changes their training."""
+    """trains with what the ranks send each other"""
     case, outcome = next(runs_of(run))
     faults_of(run, checks).assert_some_matter(
         range(outcome.ranks),
@@ -56,90 +56,90 @@ def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None
 @points(1.5, requires=test_training_uses_what_the_ranks_send)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_on_any_number_of_processes(run: Run, checks: StepChecks, ranks: int) -> None:
-    """On 2, 4 and 5 processes the script comes to its end, and trains as on the others."""
+    """finishes, and trains as on other numbers of ranks"""
     assert_ends_alike(run, CASES, ranks, checks.everything)
 
 
 @points(1.5, requires=test_training_uses_what_the_ranks_send)
 def test_each_rank_takes_its_slice(run: Run, checks: StepChecks) -> None:
-    """Each rank computes the gradient of int(batch / size) examples of each batch."""
+    """computes int(batch / size) examples on each rank"""
     for case, outcome in runs_of(run):
         checks.slice_sizes(case, outcome)
 
 
 @points(2.5, requires=test_training_uses_what_the_ranks_send)
 def test_slices_make_up_the_batches(run: Run, checks: StepChecks) -> None:
-    """In each step the ranks' slices are parts of one batch: each example once, none left out."""
+    """cuts each batch so that no example is lost or repeated"""
     for case, outcome in runs_of(run):
         checks.whole_batches(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_the_ranks_send)
 def test_trains_for_three_epochs(run: Run, checks: StepChecks) -> None:
-    """Each rank takes a step for each of the batches of 3 epochs."""
+    """trains for exactly 3 epochs"""
     for case, outcome in runs_of(run):
         checks.epochs(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_the_ranks_send)
 def test_all_ranks_start_with_one_model(run: Run, checks: StepChecks) -> None:
-    """All ranks start with the same model."""
+    """starts with the same model on all ranks"""
     for case, outcome in runs_of(run):
         checks.one_start(case, outcome)
 
 
 @points(2.5, requires=test_training_uses_what_the_ranks_send)
 def test_gradients_of_all_ranks_are_summed(run: Run, checks: StepChecks) -> None:
-    """The reduced gradient holds every rank's gradient in equal parts."""
+    """uses the gradients of all ranks in equal parts"""
     for case, outcome in runs_of(run):
         checks.summed(case, outcome)
 
 
 @points(3, requires=test_training_uses_what_the_ranks_send)
 def test_the_sum_is_divided(run: Run, checks: StepChecks) -> None:
-    """The reduced gradient is divided so that it is the mean over the examples of all ranks."""
+    """divides the sum of the gradients correctly"""
     for case, outcome in runs_of(run):
         checks.divided(case, outcome)
 
 
 @points(4, requires=test_training_uses_what_the_ranks_send)
 def test_each_step_uses_the_reduced_gradient(run: Run, checks: StepChecks) -> None:
-    """Each rank takes its step with the reduced gradient, not with its own."""
+    """uses the reduced gradient in every step"""
     for case, outcome in whole(runs_of(run)):
         checks.steps_use_all(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_the_ranks_send)
 def test_every_parameter_is_reduced(run: Run, checks: StepChecks) -> None:
-    """The gradients of all weights and biases are reduced."""
+    """reduces the gradients of all weights and biases"""
     for case, outcome in runs_of(run):
         checks.every_parameter(case, outcome)
 
 
 @points(1.5, requires=test_training_uses_what_the_ranks_send)
 def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
-    """Steps are those of SGD: learning rate 0.01, momentum 0.9, the gradient of one batch alone."""
+    """steps by SGD with learning rate 0.01 and momentum 0.9"""
     for case, outcome in whole(runs_of(run)):
         checks.sgd(case, outcome)
 
 
 @points(1.5, requires=test_training_uses_what_the_ranks_send)
 def test_all_ranks_keep_one_model(run: Run, checks: StepChecks) -> None:
-    """After each step all ranks have the same model."""
+    """keeps the same model on all ranks after each step"""
     for case, outcome in whole(runs_of(run)):
         checks.one_model(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_the_ranks_send)
 def test_model_holds_the_trained_network(run: Run, checks: StepChecks) -> None:
-    """After the script the global variable `model` of each rank is the trained network."""
+    """leaves the trained network in `model` on each rank"""
     for case, outcome in whole(runs_of(run)):
         checks.model_kept(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_the_ranks_send)
 def test_gradients_are_sent_in_every_step(run: Run, checks: StepChecks) -> None:
-    """In every step each rank gives the others its gradients."""
+    """sends every rank's gradients in every step"""
     for case, outcome in whole(runs_of(run)):
         assert_gradients_given(case, outcome, range(outcome.ranks))
     faults = faults_of(run, checks)
@@ -149,14 +149,14 @@ def test_gradients_are_sent_in_every_step(run: Run, checks: StepChecks) -> None:
 
 @points(1, requires=test_training_uses_what_the_ranks_send)
 def test_one_process_trains_like_the_baseline(run: Run, checks: StepChecks) -> None:
-    """Started as one process the script trains as cent_sgd.py does."""
+    """works on a single rank"""
     for case, outcome in run(1, ONE_PROCESS[1]):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
 
 
 @points(0.5, requires=test_training_uses_what_the_ranks_send)
 def test_keeps_up_with_centralized_training(run: Run, checks: StepChecks) -> None:
-    """On 2 ranks the script takes no more than a small multiple of the time of one process."""
+    """takes at most 10x the time of centralized training"""
 
     def check(case: Training, outcome: Outcome) -> None:
         work = (checks.slice_sizes, checks.whole_batches, checks.epochs)
@@ -176,6 +176,6 @@ def test_keeps_up_with_centralized_training(run: Run, checks: StepChecks) -> Non
 
 @points(0.5, requires=test_training_uses_what_the_ranks_send)
 def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
-    """With MPI left to the script altogether, 2 ranks train as they did before."""
+    """works as a standalone program"""
     for case, outcome in run(2, CASES[2][:1], standalone=True):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Array, Case, Data, Outcome, Text, WrongAnswer, listed, ranks_text
+from grader.api import Array, Case, Data, Outcome, Text, WrongAnswer, found
 
 from . import lenet
 
@@ -71,9 +71,9 @@ class Training(Case):
             of_client = own[client_of, random.integers(3, size=len(client_of))]
             is_own = random.random(len(client_of)) < 0.9
             labels[: len(client_of)] = np.where(is_own, of_client, labels[: len(client_of)])
-        found = data.cifar10()
-        of_class = [np.flatnonzero(found.train_labels == label) for label in range(_CLASSES)]
-        pictures = found.train_images[[random.choice(of_class[label]) for label in labels]]
+        cifar10 = data.cifar10()
+        of_class = [np.flatnonzero(cifar10.train_labels == label) for label in range(_CLASSES)]
+        pictures = cifar10.train_images[[random.choice(of_class[label]) for label in labels]]
         noise = random.normal(64, 25, size=pictures.shape)
         same: dict[str, Any] = {
             "images": np.clip(pictures / 2 + noise, 0, 255).astype(np.uint8),
@@ -151,21 +151,33 @@ class Trained:
 
     def model(self, rank: int) -> lenet.Vector:
         """Return the packed `model` of a rank after the script."""
-        return _finite(self.model_found(rank), f"rank {rank}: `model` after the script")
+        return _finite(self.model_found(rank), rank, "after the script")
 
     def model_found(self, rank: int) -> lenet.Vector:
         """Return the packed `model` of a rank, whatever has become of its numbers."""
         problem = self.outcome["problem"][rank]
         if problem:
             raise WrongAnswer(
-                f"rank {rank}: the script has run, and there is {problem[:60]} for `model`; keep "
-                "the trained network in the global variable `model`, outside of any function"
+                found(
+                    "model.missing",
+                    f"Rank {rank} has no network as `model` after the script: there is "
+                    f"{problem[:60]}.",
+                    help="the trained network must be in the global variable `model`, outside of "
+                    "any function",
+                    rank=rank,
+                    problem=problem[:60],
+                )
             )
         model = self.outcome["model"][rank]
         if model.shape != (lenet.NUM_PARAMETERS,):
             raise WrongAnswer(
-                f"rank {rank}: `model` has {len(model)} parameters; Net of utils.py has "
-                f"{lenet.NUM_PARAMETERS}"
+                found(
+                    "model.wrong_size",
+                    f"Rank {rank}'s `model` has {len(model)} parameters; Net of utils.py has "
+                    f"{lenet.NUM_PARAMETERS}.",
+                    rank=rank,
+                    num_parameters=len(model),
+                )
             )
         return np.asarray(model, dtype=np.float64)
 
@@ -183,11 +195,21 @@ class Trained:
         rows = self.outcome["rows"][rank]
         lengths = self.outcome["rows_per_batch"][rank]
         if (lengths < 0).any() or lengths.sum() != len(rows):
-            raise WrongAnswer(f"rank {rank}: the batches it trained on do not fit together")
+            raise WrongAnswer(
+                found(
+                    "batches.inconsistent",
+                    f"The record of rank {rank}'s batches contradicts itself.",
+                    rank=rank,
+                )
+            )
         if (rows < 0).any() or (rows >= self.case.num_training).any():
             raise WrongAnswer(
-                f"rank {rank} trained on images that are not those of load_data()'s training "
-                "examples: give the network the images as the data loader made them"
+                found(
+                    "batches.unknown_images",
+                    f"Rank {rank} trained on images that are not training examples of load_data().",
+                    help="compare what the network gets with what the data loader gives you",
+                    rank=rank,
+                )
             )
         ends = np.cumsum(lengths)
         return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
@@ -202,10 +224,14 @@ class Trained:
         seen = self.outcome["seen"][rank]
         if seen.shape != (len(self.outcome["rows_per_batch"][rank]), lenet.NUM_PARAMETERS):
             raise WrongAnswer(
-                f"rank {rank} trained a network of another size than Net of utils.py, which has "
-                f"{lenet.NUM_PARAMETERS} parameters"
+                found(
+                    "model.other_network",
+                    f"Rank {rank} trained a network of another size than Net of utils.py, which "
+                    f"has {lenet.NUM_PARAMETERS} parameters.",
+                    rank=rank,
+                )
             )
-        return _finite(seen[number], f"rank {rank}: the model at its batch {number}")
+        return _finite(seen[number], rank, f"at batch {number}")
 
 
 def counted(number: int, singular: str, plural: str) -> str:
@@ -213,38 +239,44 @@ def counted(number: int, singular: str, plural: str) -> str:
     return f"{number} {singular if number == 1 else plural}"
 
 
-def _finite(parameters: Any, what: str) -> lenet.Vector:
+def _finite(parameters: Any, rank: int, when: str) -> lenet.Vector:
     if not np.isfinite(parameters).all():
-        raise WrongAnswer(f"{what} holds values that are not finite numbers")
+        raise WrongAnswer(
+            found(
+                "model.not_finite",
+                f"Rank {rank}'s model has values that are not finite numbers {when}.",
+                rank=rank,
+            )
+        )
     return np.asarray(parameters, dtype=np.float64)
 
 
-def assert_disjoint(parts: Mapping[int, Rows], when: str, hint: str) -> None:
-    """Assert that no training example is in the batches of two ranks, or twice in one.
+@dataclass(frozen=True)
+class Shared:
+    """A training example that is there twice."""
 
-    parts: rows by rank. Raises WrongAnswer that names ranks, example and `hint`.
-    """
+    example: int
+    ranks: tuple[int, ...]
+    """That have it: two of them, or one."""
+    is_all: bool
+    """The two have the same examples."""
+
+
+def shared_example(rows_by_rank: Mapping[int, Rows]) -> Shared | None:
+    """Return the first training example that is there twice, or None."""
     owner: dict[int, int] = {}
-    for rank, rows in parts.items():
-        for row in rows:
-            if int(row) in owner:
-                both = sorted({owner[int(row)], rank})
-                raise WrongAnswer(
-                    f"{when}: {ranks_text(both)} computed gradients of the same example "
-                    f"(number {row} of the training examples){'' if len(both) > 1 else ' twice'}; "
-                    f"{hint}"
-                )
-            owner[int(row)] = rank
+    for rank, rows in rows_by_rank.items():
+        for row in map(int, rows):
+            if row in owner:
+                other = owner[row]
+                is_all = set(map(int, rows)) == set(map(int, rows_by_rank[other]))
+                return Shared(row, tuple(sorted({other, rank})), is_all)
+            owner[row] = rank
+    return None
 
 
-def assert_covered(rows: Rows, expected: Rows, when: str, hint: str) -> None:
-    """Assert that all expected examples are among the rows.
-
-    Raises WrongAnswer with how many are not.
-    """
-    missing = np.setdiff1d(expected, rows)
-    if len(missing):
-        raise WrongAnswer(
-            f"{when}: {len(missing)} of {len(expected)} examples were never trained on "
-            f"({listed(map(str, missing[:3]))}{', ...' if len(missing) > 3 else ''}); {hint}"
-        )
+def some_text(some: Rows, num_all: int) -> str:
+    """Return `2 of 50 examples (numbers 3, 8)`."""
+    noun = "number" if len(some) == 1 else "numbers"
+    numbers = ", ".join([*map(str, some[:3]), *(["..."] if len(some) > 3 else [])])
+    return f"{len(some)} of {num_all} examples ({noun} {numbers})"

@@ -1,12 +1,21 @@
 """What must come of the eyeriss part: ofmap, the rules of the dataflow, and the cycles."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from grader.api import Outcome, WrongAnswer, assert_every_rank, case_context
+from grader.api import Finding, Outcome, WrongAnswer, assert_every_rank, case_context, found
 
 from .eyeriss_cases import Convolution, SequentialCycles, convolve
 from .replay import Rule, broken_rules, leaving_cycles
-from .schedule import Sizes, Work, works
+from .schedule import Matrix, Sizes, Work, works
+
+_MALFORMED = {
+    "ofmap": "ofmap.malformed",
+    "schedule": "schedule.malformed",
+    "operands": "schedule.operands_malformed",
+}
+"""The key of what is wrong with the form of each piece of an answer."""
 
 
 def assert_ofmap(case: Convolution, outcome: Outcome) -> None:
@@ -18,15 +27,25 @@ def assert_ofmap(case: Convolution, outcome: Outcome) -> None:
         try:
             assert_every_rank(outcome["ofmap"], equals=expected, name="ofmap")
         except WrongAnswer as error:
-            (held,) = outcome["ofmap"]
             flipped = convolve(given["ifmap"], given["kernel"][::-1, ::-1])
-            hint = ""
-            if np.array_equal(held, flipped):
-                hint = ". It is the convolution with the kernel turned by 180 degrees; here the "
-                hint += "kernel is laid on as it is"
-            elif np.array_equal(held, expected.T):
-                hint = ". It is the right matrix transposed"
-            raise WrongAnswer(f"{error}{hint}") from None
+            reasons = _known_ofmap(outcome["ofmap"][0], flipped, expected.T)
+            raise WrongAnswer.at([*reasons, *error.findings], error.differences) from None
+
+
+def _known_ofmap(held: Matrix, flipped: Matrix, transposed: Matrix) -> Iterator[Finding]:
+    """Yield the mistake that would give this ofmap, if it is a usual one."""
+    if np.array_equal(held, flipped):
+        yield found(
+            "ofmap.kernel_turned",
+            "The ofmap is the convolution with the kernel turned by 180 degrees.",
+            help="compare your indices of kernel and ifmap with the formula in the handout",
+        )
+    elif np.array_equal(held, transposed):
+        yield found(
+            "ofmap.transposed",
+            "The ofmap is transposed: its rows are its columns.",
+            help="what is the first index of the ofmap, e or f?",
+        )
 
 
 def assert_counts(case: Convolution, outcome: Outcome) -> None:
@@ -38,10 +57,16 @@ def assert_counts(case: Convolution, outcome: Outcome) -> None:
         sizes = case.sizes
         if (num_multiplies, num_adds) != (sizes.num_multiplies, sizes.num_adds):
             raise WrongAnswer(
-                f"the schedule has {num_multiplies} multiplies and {num_adds} adds (psums "
-                f"included), expected {sizes.num_multiplies} and {sizes.num_adds}: each of the "
-                f"{sizes.out_rows * sizes.out_cols} outputs is a sum of "
-                f"{sizes.kernel_rows * sizes.taps} products"
+                found(
+                    "schedule.wrong_counts",
+                    f"The schedule has {num_multiplies} multiplies and {num_adds} adds, psums "
+                    f"included; expected {sizes.num_multiplies} and {sizes.num_adds}.",
+                    help=f"each of the {sizes.out_rows * sizes.out_cols} outputs is a sum of "
+                    f"{sizes.kernel_rows * sizes.taps} products",
+                    num_multiplies=num_multiplies,
+                    num_adds=num_adds,
+                    expected=(sizes.num_multiplies, sizes.num_adds),
+                )
             )
 
 
@@ -76,11 +101,22 @@ def _assert_rule(rule: Rule, case: Convolution, outcome: Outcome) -> None:
 def _assert_unbroken(rule: Rule, case: Convolution, outcome: Outcome) -> None:
     """Assert that no operation of the schedule breaks this rule; other rules are not looked at."""
     given = outcome.inputs[0]
-    found = broken_rules(_most_of_a_schedule(case, outcome), given["ifmap"], given["kernel"])
-    broken = [each.sentence for each in found if each.rule is rule]
+    schedule = _most_of_a_schedule(case, outcome)
+    broken = [
+        each.finding
+        for each in broken_rules(schedule, given["ifmap"], given["kernel"])
+        if each.rule is rule
+    ]
     if broken:
-        more = f" ({len(broken)} times in all)" if len(broken) > 1 else ""
-        raise WrongAnswer(f"{broken[0]}{more}; {rule.value}")
+        times = "once" if len(broken) == 1 else f"{len(broken)} times"
+        raise WrongAnswer(
+            broken[0],
+            found(
+                "dataflow.rule_broken",
+                f"Rule: {rule.value}. The schedule breaks it {times}.",
+                number=len(broken),
+            ),
+        )
 
 
 def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
@@ -95,18 +131,29 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
         for f in range(sizes.out_cols):
             for e in range(sizes.out_rows):
                 expected = sizes.leaves_in(f) + offset
-                found = leaving.get((e, f))
-                if found != expected:
-                    told = f"in cycle {found}" if found is not None else "never"
+                cycle = leaving.get((e, f))
+                if cycle != expected:
+                    told = f"in cycle {cycle}" if cycle is not None else "never"
                     raise WrongAnswer(
-                        f"ofmap[{e}][{f}] leaves PE(0, {e}) {told}, expected cycle {expected} "
-                        f"({_formula(sizes)}){_known_time(schedule, sizes)}"
+                        *_known_time(schedule, sizes),
+                        found(
+                            "latency.wrong_cycle",
+                            f"ofmap[{e}][{f}] leaves PE(0, {e}) {told}; expected cycle {expected} "
+                            f"({_formula(sizes)}).",
+                            output=(e, f),
+                            cycle="never" if cycle is None else cycle,
+                            expected=expected,
+                        ),
                     )
-        last, makespan = schedule[-1].cycle, sizes.leaves_in(sizes.out_cols - 1) + offset
-        if last != makespan:
+        last, makespan = schedule[-1], sizes.leaves_in(sizes.out_cols - 1) + offset
+        if last.cycle != makespan:
             raise WrongAnswer(
-                f"the last operation is {schedule[-1]}; the array is done in cycle {makespan}, "
-                "when the last output leaves"
+                found(
+                    "latency.work_after_last_output",
+                    f"{last}, but the last output leaves in cycle {makespan}.",
+                    **last.facts,
+                    makespan=makespan,
+                )
             )
 
 
@@ -115,7 +162,13 @@ def assert_cycles_count_from_one(case: Convolution, outcome: Outcome) -> None:
     with case_context(case, outcome):
         first = _most_of_a_schedule(case, outcome)[0].cycle
         if first != 1:
-            raise WrongAnswer(f"the first operation is in cycle {first}; cycles count from 1")
+            raise WrongAnswer(
+                found(
+                    "schedule.does_not_begin_in_cycle_1",
+                    f"The first operation is in cycle {first}; cycles count from 1.",
+                    first=first,
+                )
+            )
 
 
 def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
@@ -123,25 +176,61 @@ def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
     with case_context(case, outcome):
         (problem,) = outcome["problem"]
         if problem:
-            raise WrongAnswer(problem)
-        for (height, width, rows, taps), found in zip(
+            raise WrongAnswer(_no_count(problem))
+        for (height, width, rows, taps), cycles in zip(
             case.shapes, outcome["cycles"][0].tolist(), strict=True
         ):
             sizes = Sizes(rows, taps, height - rows + 1, width - taps + 1)
             expected = sizes.num_multiplies + sizes.num_adds
-            if found != expected:
-                raise WrongAnswer(
-                    f"sequential_cycles(({height}, {width}), ({rows}, {taps})) is {found}, "
-                    f"expected {expected}: one element does {sizes.num_multiplies} multiplies and "
-                    f"{sizes.num_adds} adds, one a cycle"
+            if cycles != expected:
+                call = f"sequential_cycles(({height}, {width}), ({rows}, {taps}))"
+                numbers = found(
+                    "sequential.wrong_number",
+                    f"{call} is {cycles}; expected {expected}.",
+                    help=f"one PE alone does {sizes.num_multiplies} multiplies and "
+                    f"{sizes.num_adds} adds, one in a cycle",
+                    call=call,
+                    cycles=cycles,
+                    expected=expected,
                 )
+                raise WrongAnswer(*_known_count(cycles, sizes), numbers)
+
+
+def _known_count(cycles: int, sizes: Sizes) -> Iterator[Finding]:
+    """Yield the mistake that would give this number, if it is a usual one."""
+    if cycles == sizes.leaves_in(sizes.out_cols - 1):
+        yield found(
+            "sequential.time_of_the_array",
+            "sequential_cycles returns the time of the whole array, not of one PE alone.",
+        )
+
+
+def _no_count(problem: str) -> Finding:
+    """Return what the probe said of sequential_cycles."""
+    if problem.startswith("sequential_cycles returns"):
+        return found("sequential.no_whole_number", problem)
+    return found(
+        "sequential.not_written",
+        f'sequential_cycles is not written yet: it raises NotImplementedError("{problem}").',
+    )
 
 
 def _assert_well_formed(outcome: Outcome, what: str) -> None:
     """Raise what the probe said about the form of the ofmap, the schedule, or the operands."""
-    (problem,) = outcome[f"{what}_problem"]
-    if problem:
-        raise WrongAnswer(problem)
+    problems = {name: outcome[f"{name}_problem"][0] for name in _MALFORMED}
+    problem = problems[what]
+    if not problem:
+        return
+    if any(each != problem for each in problems.values()):
+        raise WrongAnswer(found(_MALFORMED[what], problem))
+    if problem.startswith("row_stationary returns"):
+        raise WrongAnswer(found("dataflow.no_pair", problem))
+    raise WrongAnswer(
+        found(
+            "dataflow.not_written",
+            f'row_stationary is not written yet: it raises NotImplementedError("{problem}").',
+        )
+    )
 
 
 def _schedule(outcome: Outcome) -> list[Work]:
@@ -162,29 +251,37 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
     expected = case.sizes.num_multiplies + case.sizes.num_adds
     if 2 * num_different < expected or len(schedule) > 2 * expected:
         raise WrongAnswer(
-            f"the schedule has {len(schedule)} operations, {num_different} of them different, "
-            f"expected {expected}: it is not looked at whether they keep to the rules"
+            found(
+                "schedule.wrong_size",
+                f"The schedule has {len(schedule)} operations, {num_different} of them different; "
+                f"expected {expected}. So its rules are not checked.",
+                number=len(schedule),
+                num_different=num_different,
+                expected=expected,
+            )
         )
     return schedule
 
 
 def _formula(sizes: Sizes) -> str:
-    if sizes.kernel_rows == 1:
-        return "(2S - 1)(f + 1) with one row of elements"
-    return "2S(f + 1) + R - 2"
+    return "(2S - 1)(f + 1)" if sizes.kernel_rows == 1 else "2S(f + 1) + R - 2"
 
 
-def _known_time(schedule: list[Work], sizes: Sizes) -> str:
-    """Return the model that would give exactly this time, if it is a known one."""
+def _known_time(schedule: list[Work], sizes: Sizes) -> Iterator[Finding]:
+    """Yield the model that would give exactly this time, if it is a known one."""
     last = schedule[-1].cycle
     if last == sizes.num_multiplies + sizes.num_adds:
-        return (
-            f". The schedule takes {last} cycles in all: that is the number of operations, the "
-            "time of a single element; in the array the elements work at the same time"
+        yield found(
+            "latency.one_operation_at_a_time",
+            f"The schedule takes {last} cycles, as many as it has operations.",
+            help="the PEs of the array work at the same time",
+            cycles=last,
         )
-    if last == sizes.taps * sizes.out_cols + sizes.kernel_rows:
-        return (
-            f". The schedule takes {last} cycles in all: so would elements with a multiplier and "
-            "an adder that work at the same time; these have one unit for both"
+    elif last == sizes.taps * sizes.out_cols + sizes.kernel_rows:
+        yield found(
+            "latency.two_units",
+            f"The schedule takes {last} cycles, as if each PE had a multiplier and an adder that "
+            "work at the same time.",
+            help="a PE has one arithmetic unit",
+            cycles=last,
         )
-    return ""

@@ -1,16 +1,18 @@
 """Whether gradients travel as asked: counted on the wire, against the closed form."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from math import prod
 
 from grader.api import (
     Call,
+    Finding,
     RuleViolation,
     Trace,
     assert_not_truncated,
     bytes_sent,
     call_name,
     call_site,
+    found,
     functions,
 )
 
@@ -21,13 +23,13 @@ _ROOT_GIVES = {"broadcast", "scatter"}
 """In these only the root puts data in; in all other collectives every rank does."""
 _CARRIES_NOTHING = functions.TORCH_BARRIERS | functions.COMPLETION
 _LEAST_SHARE = 0.45
-"""Of the bytes that float32 gradients take: whoever sends them as float16 breaks no rule here."""
+"""Of the bytes that float32 gradients take: sending them as float16 breaks no rule here."""
 _FEW_ELEMENTS = 16
 """A loss or a counter in a collective is no gradient."""
 
 
 def assert_ring_share(trace: Trace, epochs: int) -> None:
-    """Assert that each of n ranks sent 2 (n-1)/n of the gradient elements an epoch.
+    """Assert that each of n ranks sent 2(n-1)/n of the gradient elements an epoch.
 
     All gradients may go round as one vector, tensor by tensor or in groups; chunks may be padded to
     equal length and be made of whole rows: the bounds leave room for all of these.
@@ -37,17 +39,26 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
     hops = 2 * (n - 1) * epochs
     most = hops * padded_chunks(n)
     sent = [num_bytes / ITEM_NUM_BYTES for num_bytes in bytes_sent(trace)]
-    formula = (
-        f"2 (n-1)/n L = {hops * NUM_PARAMETERS / epochs / n:.0f} an epoch with n = {n} ranks and "
-        f"L = {NUM_PARAMETERS} gradient elements"
-    )
     for rank, number in enumerate(sent):
         if number > most:
             raise RuleViolation(
-                f"rank {rank} sent {number / epochs:.0f} elements an epoch; a ring sends {formula} "
-                f"({most // epochs} if each tensor's chunks are padded to equal length)"
+                found(
+                    "ring.sends_too_much",
+                    f"Rank {rank} sent {number / epochs:.0f} elements an epoch, more than a ring "
+                    "needs.",
+                    help="what does a rank send in each step: a chunk, or everything?",
+                    rank=rank,
+                    sent=round(number / epochs),
+                ),
+                found(
+                    "ring.share",
+                    f"A ring sends 2(n-1)/n L = {hops * NUM_PARAMETERS / epochs / n:.0f} from each "
+                    f"rank, with n = {n} ranks and L = {NUM_PARAMETERS} gradients; "
+                    f"{most // epochs} if each tensor's chunks are padded to equal length.",
+                    most=most // epochs,
+                ),
             )
-    _assert_sent(trace, 2 * (n - 1) * epochs, "2 (n-1) L", epochs)
+    _assert_sent(trace, 2 * (n - 1) * epochs, "2(n-1)L", epochs)
     assert_not_truncated(trace)
 
 
@@ -60,9 +71,14 @@ def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> Non
         number = given_num_bytes(trace, rank) / ITEM_NUM_BYTES
         if number < _LEAST_SHARE * epochs * NUM_PARAMETERS:
             raise RuleViolation(
-                f"rank {rank} put {number / epochs:.0f} elements an epoch into messages and "
-                f"collectives, expected at least its {NUM_PARAMETERS} gradients: whatever the "
-                "other ranks have of them, it did not come by torch.distributed"
+                found(
+                    "traffic.gradients_not_given",
+                    f"Rank {rank} put {number / epochs:.0f} elements an epoch into messages and "
+                    f"collectives; it has {NUM_PARAMETERS} gradients.",
+                    help="how else could the other ranks have them but by torch.distributed?",
+                    rank=rank,
+                    given=round(number / epochs),
+                )
             )
     assert_not_truncated(trace)
 
@@ -78,10 +94,10 @@ def assert_added_by_messages(trace: Trace, epochs: int) -> None:
         calls = _collectives_with_data(trace, rank)
         reduced = [call for call in calls if "reduce" in call.function]
         if sum(call.num_elements for call in reduced) > _FEW_ELEMENTS * epochs:
-            raise RuleViolation(_told(rank, reduced[0]))
+            raise RuleViolation(_collective(rank, reduced))
         if sum(call.num_elements for call in calls) > most:
-            raise RuleViolation(_told(rank, calls[0]))
-    _assert_sent(trace, (len(trace.ranks) - 1) * epochs, "(n-1) L", epochs)
+            raise RuleViolation(_collective(rank, calls))
+    _assert_sent(trace, (len(trace.ranks) - 1) * epochs, "(n-1)L", epochs)
     assert_not_truncated(trace)
 
 
@@ -93,8 +109,8 @@ def assert_carried_by_messages(trace: Trace, epochs: int) -> None:
     for rank in range(len(trace.ranks)):
         calls = _collectives_with_data(trace, rank)
         if sum(call.num_elements for call in calls) > _FEW_ELEMENTS * epochs:
-            raise RuleViolation(_told(rank, calls[0]))
-    _assert_sent(trace, 2 * (len(trace.ranks) - 1) * epochs, "2 (n-1) L", epochs)
+            raise RuleViolation(_collective(rank, calls))
+    _assert_sent(trace, 2 * (len(trace.ranks) - 1) * epochs, "2(n-1)L", epochs)
     assert_not_truncated(trace)
 
 
@@ -122,9 +138,15 @@ def _assert_sent(trace: Trace, times: int, formula: str, epochs: int) -> None:
     least = times * NUM_PARAMETERS
     if sent < _LEAST_SHARE * least:
         raise RuleViolation(
-            f"the {len(trace.ranks)} ranks together sent {sent / epochs:.0f} elements of "
-            f"{ITEM_NUM_BYTES} bytes an epoch in messages, expected {formula} = {least // epochs} "
-            f"with L = {NUM_PARAMETERS} gradient elements"
+            found(
+                "traffic.too_few_sent",
+                f"The {len(trace.ranks)} ranks together sent {sent / epochs:.0f} elements an epoch "
+                f"in messages; expected {formula} = {least // epochs}, with L = {NUM_PARAMETERS} "
+                "gradients.",
+                help="how do the gradients get from rank to rank?",
+                sent=round(sent / epochs),
+                expected=least // epochs,
+            )
         )
 
 
@@ -137,9 +159,13 @@ def _collectives_with_data(trace: Trace, rank: int) -> list[Call]:
     ]
 
 
-def _told(rank: int, call: Call) -> str:
-    return (
-        f"rank {rank} calls {call_name(call)}{call_site(call)} with {call.num_elements} elements; "
-        "this part allows point-to-point calls only: gradients travel and are added up by isend "
-        "and irecv"
+def _collective(rank: int, calls: Sequence[Call]) -> Finding:
+    """Return that the largest of these calls carries gradients, or adds them up."""
+    call = max(calls, key=lambda each: each.num_elements)
+    name, where = call_name(call), call_site(call)
+    text = (
+        f"Rank {rank} called {name} with {call.num_elements} elements{where}. "
+        "In this part only point-to-point messages may carry gradients."
     )
+    key = "ring.collective_adds" if "reduce" in call.function else "ring.collective_carries"
+    return found(key, text, rank=rank, call=name, place=where.removeprefix(" at "))

@@ -1,85 +1,209 @@
 """Recognises the usual mistakes of an all-reduce by the gradients that they leave behind."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Outcome
+from grader.api import Finding, Outcome, found, ranks_text
 
 from . import serial
-from .shares import composition_text, held_after, num_epochs
+from .shares import held_after, num_epochs, sums_of, unequal_shares
 
 _RTOL = 1e-4
 """Of the largest gradient: enough for float32, far less than the ranks differ by."""
+_DIVISOR_RTOL = 0.01
+_NEARLY_ALL = 0.9
+_TINY = float(np.finfo(np.float64).tiny)
 
 Gradients = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 
-def known_mistake(outcome: Outcome, rank: int) -> str:
-    """Return the mistake that would give this rank's gradients, as the end of a sentence.
+def known_mistake(outcome: Outcome, rank: int, epoch: int | None = None) -> Finding | None:
+    """Return the mistake that would give this rank's gradients; None where no usual one does.
 
-    Looks at the first epoch in which they are not the mean. Empty if none of the usual does.
+    epoch: the one to look at; otherwise the first in which they are not the mean.
     """
     number = num_epochs(outcome)
     own = np.array([rows[:number] for rows in outcome["own"]], dtype=np.float64)
     mean = own.mean(axis=0)
     held = held_after(outcome, rank)
-    epochs = [epoch for epoch in range(number) if not _same(held[epoch], mean[epoch])]
-    if not epochs:
-        return (
-            f". Rank {rank}: the gradients are right, so the call has changed the parameters "
-            "themselves; it must only change parameter.grad"
+    if epoch is None:
+        epoch = next((each for each in range(number) if not _same(held[each], mean[each])), None)
+    if epoch is None:
+        return found(
+            "mean.parameters_changed",
+            f"The gradients of rank {rank} are correct, but the call changed the parameters.",
+            help="which lines change anything but parameter.grad?",
+            rank=rank,
         )
-    epoch = epochs[0]
-    where = f". Rank {rank}, gradients of epoch {epoch + 1}: "
+    if _same(held[epoch], mean[epoch]):
+        return None
     if epoch > 0 and _same(held[epoch], mean[epoch - 1]):
-        return f"{where}they are the mean of the epoch before; this epoch's were not sent"
-    for likely, mistake in _likely(own[:, epoch], rank):
+        return found(
+            "mean.of_epoch_before",
+            f"Rank {rank} ends epoch {epoch + 1} with the mean gradients of epoch {epoch}.",
+            help="when are the values that you send copied from parameter.grad?",
+            rank=rank,
+            epoch=epoch + 1,
+        )
+    factor = float(held[epoch] @ mean[epoch] / max(mean[epoch] @ mean[epoch], _TINY))
+    if factor > _RTOL and _same(held[epoch], factor * mean[epoch]):
+        return wrong_divisor(rank, len(own), len(own) / factor)
+    if _same(held[epoch], own[rank, epoch]):
+        with_mean = [
+            each for each in range(len(own)) if _same(held_after(outcome, each)[epoch], mean[epoch])
+        ]
+        return _kept_own(rank, epoch, with_mean)
+    for likely, mistake in _likely(own[:, epoch], rank, epoch):
         if _same(held[epoch], likely):
-            return f"{where}{mistake}"
-    told = _partly(where, held[epoch], mean[epoch], own[:, epoch], rank)
-    composition = composition_text(outcome, rank, epoch)
-    if not composition:
-        return told
-    return f"{told}; {composition}" if told else f"{where}{composition}"
+            return mistake
+    wrong = np.flatnonzero(np.abs(held[epoch] - mean[epoch]) > _RTOL * np.abs(mean[epoch]).max())
+    are_few = 0 < wrong.size < mean[epoch].size / 2
+    return (
+        (_left_out(held[epoch], own[:, epoch], wrong, rank) if are_few else None)
+        or _not_passed_on(outcome, rank, epoch)
+        or unequal_shares(outcome, rank, epoch)
+        or (_some_wrong(wrong, mean[epoch].size, rank) if are_few else None)
+    )
 
 
-def _likely(own: Gradients, rank: int) -> Iterator[tuple[Gradients, str]]:
-    """Yield gradients, one row a rank before the call, with the mistake that leads to them."""
-    num_ranks = len(own)
-    mean = own.mean(axis=0)
-    yield own[rank], "they are still this rank's own; nothing was averaged"
-    yield mean * num_ranks, "they are the sum over all ranks; divide it by their number"
-    yield mean / num_ranks, "they are the mean divided by the number of ranks once more"
-    yield own[rank] / num_ranks, "they are this rank's own divided by the number of ranks"
-    yield own[0], "they are rank 0's own; the other ranks' are missing"
-    for step, side in ((-1, "left"), (1, "right")):
-        pair = own[rank] + own[(rank + step) % num_ranks]
-        for divisor in (1, 2, num_ranks):
-            yield (
-                pair / divisor,
-                f"only those of the {side} neighbour were added to this rank's own; a sum has to "
-                "go all the way round",
-            )
+def wrong_divisor(rank: int, num_ranks: int, divisor: float) -> Finding:
+    """Return that the sum over all ranks is divided by something else than their number."""
+    if abs(divisor - 1) <= _DIVISOR_RTOL:
+        return found(
+            "mean.sum_not_divided",
+            f"Rank {rank} ends with the sum of all ranks' gradients, not with their mean.",
+            help="after the sum is complete, what must it be divided by?",
+            rank=rank,
+        )
+    # On 2 ranks a second division looks like a fixed divisor of 4.
+    if num_ranks > 2 and abs(divisor / num_ranks**2 - 1) <= _DIVISOR_RTOL:
+        return found(
+            "mean.divided_twice",
+            f"Rank {rank} ends with the mean divided by the number of ranks a second time.",
+            help="how many lines divide?",
+            rank=rank,
+        )
+    return found(
+        "mean.wrong_divisor",
+        f"Rank {rank} ends with the sum over all ranks divided by {divisor:.4g}; "
+        f"expected {num_ranks}.",
+        help="compare the divisor with the number of ranks",
+        rank=rank,
+        divisor=float(f"{divisor:.4g}"),
+    )
+
+
+def _kept_own(rank: int, epoch: int, with_mean: Sequence[int]) -> Finding:
+    """with_mean: the ranks that have the mean."""
+    text = f"Rank {rank} ends epoch {epoch + 1} with its own gradients"
+    has = "has" if len(with_mean) == 1 else "have"
+    if not with_mean:
+        return found(
+            "mean.not_averaged",
+            f"{text}; they were not averaged.",
+            help="what does your code write into parameter.grad?",
+            rank=rank,
+        )
+    return found(
+        "mean.not_sent_back",
+        f"{text}; only {ranks_text(with_mean)} {has} the mean.",
+        help="how does the mean get to the other ranks?",
+        rank=rank,
+        with_mean=with_mean,
+    )
+
+
+def _likely(own: Gradients, rank: int, epoch: int) -> Iterator[tuple[Gradients, Finding]]:
+    """Yield gradients with the mistake that leads to them; own: one row a rank before the call."""
+    num_ranks, ends = len(own), f"Rank {rank} ends epoch {epoch + 1} with"
+    total = own.sum(axis=0)
+    yield (
+        own[rank] / num_ranks,
+        found(
+            "mean.only_own_divided",
+            f"{ends} its own gradients divided by the number of ranks.",
+            help="which gradients are added before the division?",
+            rank=rank,
+        ),
+    )
     for source in range(num_ranks):
-        yield own[source], f"they are rank {source}'s own"
-    if num_ranks > 1:
-        for source in range(num_ranks):
-            rest = mean * num_ranks - own[source]
-            for divisor in (1, num_ranks - 1, num_ranks):
-                yield rest / divisor, f"rank {source}'s own are missing from the sum"
+        mistake = found(
+            "mean.of_one_rank",
+            f"{ends} rank {source}'s gradients; those of the other ranks are missing.",
+            help="where are the other ranks' gradients added?",
+            rank=rank,
+            source=source,
+        )
+        yield own[source], mistake
+    for step, side in ((-1, "left"), (1, "right")):
+        mistake = found(
+            "mean.one_neighbour",
+            f"{ends} its own gradients and those of its {side} neighbour only.",
+            help="after how many steps has a gradient come all the way round?",
+            rank=rank,
+            side=side,
+        )
+        for divisor in (1, 2, num_ranks):
+            yield (own[rank] + own[(rank + step) % num_ranks]) / divisor, mistake
+    for source in range(num_ranks if num_ranks > 1 else 0):
+        mistake = found(
+            "mean.rank_missing",
+            f"{ends} a sum that lacks the gradients of rank {source}.",
+            help="follow that rank's gradients from message to message",
+            rank=rank,
+            missing=source,
+        )
+        for divisor in (1, num_ranks - 1, num_ranks):
+            yield (total - own[source]) / divisor, mistake
 
 
-def _partly(where: str, held: Gradients, mean: Gradients, own: Gradients, rank: int) -> str:
-    """Return which elements are not the mean, when most are."""
-    wrong = np.flatnonzero(np.abs(held - mean) > _RTOL * np.abs(mean).max())
-    if not 0 < wrong.size < mean.size / 2:
-        return ""
-    first, last = serial.name_at(int(wrong[0])), serial.name_at(int(wrong[-1]))
-    which = f"are not, from {first} to {last}" if wrong.size > 1 else f"is not, that of {first}"
-    own_ones = "; still this rank's own there" if _same(held[wrong], own[rank][wrong]) else ""
-    return f"{where}most are the mean, {wrong.size} of {mean.size} {which}{own_ones}"
+def _not_passed_on(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
+    """Return that each rank has a chunk that is complete, which the others do not get."""
+    n = outcome.ranks
+    complete = np.array([sums_of(outcome, each, epoch).complete for each in range(n)])
+    if complete.any(axis=0).mean() < _NEARLY_ALL or complete.mean(axis=1).max() > 1.5 / n:
+        return None
+    return found(
+        "mean.chunks_not_passed_on",
+        f"Each rank completes one chunk of the sum; rank {rank} lacks the chunks of the others.",
+        help="what does a rank do with its chunk after it is complete?",
+        rank=rank,
+    )
+
+
+def _left_out(held: Gradients, own: Gradients, wrong: Indices, rank: int) -> Finding | None:
+    """Return that a few elements still hold the rank's own values."""
+    if not any(_same(held[wrong], own[rank][wrong] / divisor) for divisor in (1, len(own))):
+        return None
+    return found(
+        "mean.some_left_out",
+        f"Rank {rank} left out {wrong.size} of {held.size} gradients, {_extent(wrong)}: "
+        "there it has only its own.",
+        help="compare the number of elements in your messages with the number of gradients",
+        rank=rank,
+        number=wrong.size,
+        first=serial.name_at(int(wrong[0])),
+    )
+
+
+def _some_wrong(wrong: Indices, num_elements: int, rank: int) -> Finding:
+    return found(
+        "mean.some_wrong",
+        f"On rank {rank} {wrong.size} of {num_elements} gradients are not the mean, "
+        f"{_extent(wrong)}.",
+        help="what does your code do with these elements that it does not do with the others?",
+        rank=rank,
+        number=wrong.size,
+        first=serial.name_at(int(wrong[0])),
+    )
+
+
+def _extent(indices: Indices) -> str:
+    first, last = (serial.name_at(int(index)) for index in indices[[0, -1]])
+    return f"from {first} to {last}" if indices.size > 1 else first
 
 
 def _same(one: Gradients, other: Gradients) -> bool:

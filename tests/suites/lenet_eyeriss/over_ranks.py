@@ -1,4 +1,4 @@
-"""Judges what holds on several numbers of ranks: a rule, or what is sound where little is right."""
+"""Judges what holds on several numbers of ranks: a rule, or what works where little is correct."""
 
 from collections.abc import Callable, Mapping
 
@@ -41,10 +41,10 @@ def where_few_hold(run: Run, cases: Cases, check: Check) -> Answers:
 def where_several_hold(run: Run, cases: Cases, check: Check, what: str) -> Answers:
     """Return all answers on several ranks for which a check holds: those that rules are judged by.
 
-    what: words for what has to hold. The test is not run if that is nowhere so on 3 ranks or more.
+    what: the title of the check. The test is not run if that fails on both 3 and 4 ranks.
     """
     if not where_few_hold(run, cases, check):
-        not_run(f"on 3 or 4 processes it is not so that {what}")
+        not_run(f"needs: {what} (fails on 3 and 4 ranks)")
     return [
         answer for ranks in SEVERAL_RANKS for answer in _launch(run, ranks, cases).holding(check)
     ]

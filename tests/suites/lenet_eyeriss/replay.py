@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from grader.api import Finding, found
+
 from .results import ByElement, Result, in_array, results_of
 from .schedule import Element, Key, Matrix, Sizes, Work
 
@@ -12,10 +14,10 @@ from .schedule import Element, Key, Matrix, Sizes, Work
 class Rule(Enum):
     """What a schedule has to keep to."""
 
-    OWN_WORK = "an element does the work of its own rows, all of it and once"
-    ONE_A_CYCLE = "an element does one operation in a cycle"
+    OWN_WORK = "a PE does all the work of its own rows, once"
+    ONE_A_CYCLE = "a PE does one operation in a cycle"
     OPERANDS = "an operand is made in an earlier cycle than it is used"
-    VALUE = "what comes out is what the operands make"
+    VALUE = "a value is the product or the sum of its operands"
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Broken:
     """One rule, broken by an operation or by one that is not there."""
 
     rule: Rule
-    sentence: str
+    finding: Finding
 
 
 def broken_rules(schedule: Sequence[Work], ifmap: Matrix, kernel: Matrix) -> list[Broken]:
@@ -41,16 +43,21 @@ def broken_rules(schedule: Sequence[Work], ifmap: Matrix, kernel: Matrix) -> lis
         broken += [Broken(Rule.OWN_WORK, each) for each in _foreign(work, sizes, expected)]
         seen[work.key] += 1
         if seen[work.key] == 2:
-            broken.append(Broken(Rule.OWN_WORK, f"{work} is done a second time"))
+            again = found("dataflow.done_twice", f"{work} a second time.", **work.facts)
+            broken.append(Broken(Rule.OWN_WORK, again))
         other = busy.setdefault((work.cycle, work.pe), work)
         if other is not work:
-            sentence = f"{work} comes in the same cycle as its {other.what}"
-            broken.append(Broken(Rule.ONE_A_CYCLE, sentence))
+            both = found(
+                "dataflow.two_in_a_cycle",
+                f"In cycle {work.cycle}, PE{work.pe} does two operations: it {other.what} and "
+                f"{work.what}.",
+                help="a PE has one arithmetic unit",
+                **work.facts,
+            )
+            broken.append(Broken(Rule.ONE_A_CYCLE, both))
         broken += _wrong_operands(work, made, ifmap, kernel)
     return broken + [
-        Broken(Rule.OWN_WORK, f"PE{pe} never does its {_told(op, tap)} for output column {f}")
-        for op, pe, f, tap in sizes.all_keys()
-        if not seen[op, pe, f, tap]
+        Broken(Rule.OWN_WORK, _never_done(*key)) for key in sizes.all_keys() if not seen[key]
     ]
 
 
@@ -64,41 +71,93 @@ def leaving_cycles(schedule: Sequence[Work]) -> dict[tuple[int, int], int]:
     return last
 
 
-def _told(op: str, tap: int) -> str:
-    return {
-        "multiply": f"multiply of tap {tap}",
-        "add": f"add of the product of tap {tap}",
-        "psum": "add of the psum from the element below",
+def _never_done(op: str, pe: Element, out_col: int, tap: int) -> Finding:
+    what = {
+        "multiply": f"multiplies tap {tap}",
+        "add": f"adds the product of tap {tap}",
+        "psum": "adds the psum of the PE below it",
     }[op]
+    return found(
+        "dataflow.never_done",
+        f"PE{pe} never {what} for output column {out_col}.",
+        pe=pe,
+        op=op,
+        out_col=out_col,
+    )
 
 
-def _foreign(work: Work, sizes: Sizes, expected: set[Key]) -> Iterator[str]:
-    """Yield what makes an operation another element's, or nobody's."""
+def _foreign(work: Work, sizes: Sizes, expected: set[Key]) -> Iterator[Finding]:
+    """Yield what makes an operation another element's, or no element's."""
     (r, e), f = work.pe, work.out_col
     if not (0 <= r < sizes.kernel_rows and 0 <= e < sizes.out_rows):
-        yield (
-            f"{work}: there is no such element, the array has {sizes.kernel_rows} rows (of the "
-            f"kernel) and {sizes.out_rows} columns (rows of the output)"
+        yield found(
+            "dataflow.no_such_pe",
+            f"{work}, but the array has {sizes.kernel_rows} rows (of the kernel) and "
+            f"{sizes.out_rows} columns (rows of the ofmap).",
+            **work.facts,
         )
     elif not 0 <= f < sizes.out_cols:
-        yield f"{work}: the columns of the output are 0 to {sizes.out_cols - 1}"
+        yield found(
+            "dataflow.no_such_output_column",
+            f"{work}, but the output columns are 0 to {sizes.out_cols - 1}.",
+            **work.facts,
+        )
     elif work.op == "psum":
         if r == sizes.kernel_rows - 1:
-            yield f"{work}: PE{work.pe} is in the last row, no element is below it"
+            yield found(
+                "dataflow.psum_in_last_row",
+                f"{work}, but PE{work.pe} is in the last row and has no PE below it.",
+                **work.facts,
+            )
         elif work.psum_from != (r + 1, e):
-            yield f"{work}: psums come up the column, from PE({r + 1}, {e}) to PE{work.pe}"
+            yield found(
+                "dataflow.psum_from_elsewhere",
+                f"{work}, but psums come up the column, from PE({r + 1}, {e}) to PE{work.pe}.",
+                **work.facts,
+                psum_from=work.psum_from,
+            )
     elif work.op == "multiply":
         kernel_row, s = work.kernel
         if kernel_row != r:
-            yield f"{work}: PE{work.pe} keeps kernel row {r}"
+            yield found(
+                "dataflow.other_kernel_row",
+                f"{work}, but PE{work.pe} keeps kernel row {r}.",
+                **work.facts,
+                kernel_row=kernel_row,
+            )
         elif work.ifmap[0] != r + e:
-            yield f"{work}: PE{work.pe} reads ifmap row {r} + {e} = {r + e}"
+            yield found(
+                "dataflow.other_ifmap_row",
+                f"{work}, but PE{work.pe} reads ifmap row {r} + {e} = {r + e}.",
+                **work.facts,
+                ifmap_row=work.ifmap[0],
+            )
         elif work.key not in expected:
-            yield f"{work}: the columns of the kernel are 0 to {sizes.taps - 1}"
+            yield found(
+                "dataflow.no_such_kernel_column",
+                f"{work}, but the kernel columns are 0 to {sizes.taps - 1}.",
+                **work.facts,
+            )
         elif work.ifmap[1] != f + s:
-            yield f"{work}: there kernel column {s} meets ifmap column {f} + {s} = {f + s}"
+            yield found(
+                "dataflow.other_ifmap_column",
+                f"{work}, but kernel column {s} meets ifmap column {f} + {s} = {f + s} there.",
+                **work.facts,
+                ifmap_column=work.ifmap[1],
+            )
+    elif work.tap == 0:
+        yield found(
+            "dataflow.adds_first_product",
+            f"{work}, but the sum begins with that product.",
+            **work.facts,
+        )
     elif work.key not in expected:
-        yield f"{work}: added to the product of tap 0 are those of taps 1 to {sizes.taps - 1}"
+        yield found(
+            "dataflow.no_such_tap",
+            f"{work}, but the taps are 0 to {sizes.taps - 1}.",
+            **work.facts,
+            tap=work.tap,
+        )
 
 
 def _wrong_operands(work: Work, made: ByElement, ifmap: Matrix, kernel: Matrix) -> Iterator[Broken]:
@@ -106,26 +165,46 @@ def _wrong_operands(work: Work, made: ByElement, ifmap: Matrix, kernel: Matrix) 
     if work.op == "multiply":
         for name, place, array in (("kernel", work.kernel, kernel), ("ifmap", work.ifmap, ifmap)):
             if not in_array(place, array):
-                sentence = f"{work}: {name} is {array.shape[0]} x {array.shape[1]}"
-                yield Broken(Rule.OPERANDS, sentence)
+                outside = found(
+                    "dataflow.operand_outside",
+                    f"{work}, but {name} is {array.shape[0]} x {array.shape[1]}.",
+                    **work.facts,
+                )
+                yield Broken(Rule.OPERANDS, outside)
                 return
         value = float(kernel[work.kernel]) * float(ifmap[work.ifmap])
     elif work.op == "add" and work.tap < 1:
-        return  # nobody's work: there is no sum to add it to
+        return  # No PE's work: there is no sum to add it to.
     else:
         value = 0.0
         for name, operand in _operands(work, made, kernel.shape[1] - 1):
             if operand is None:
-                yield Broken(Rule.OPERANDS, f"{work} uses {name}, which is never made")
+                never = found(
+                    "dataflow.operand_never_made",
+                    f"{work}, but {name} is never made.",
+                    **work.facts,
+                )
+                yield Broken(Rule.OPERANDS, never)
                 return
             cycle, operand_value = operand
             value += operand_value
             if cycle >= work.cycle:
-                sentence = f"is made in cycle {cycle} and can be used from cycle {cycle + 1}"
-                yield Broken(Rule.OPERANDS, f"{work} uses {name}, which {sentence}")
+                early = found(
+                    "dataflow.operand_too_early",
+                    f"{work}, but {name} is made in cycle {cycle}, for use from cycle {cycle + 1}.",
+                    **work.facts,
+                    made_in=cycle,
+                )
+                yield Broken(Rule.OPERANDS, early)
     if work.value != value:
-        sentence = f"{work} makes {value:g}, but the schedule says {work.value:g}"
-        yield Broken(Rule.VALUE, sentence)
+        wrong = found(
+            "dataflow.wrong_value",
+            f"{work}. That makes {value:g}; the schedule says {work.value:g}.",
+            **work.facts,
+            value=f"{work.value:g}",
+            expected=f"{value:g}",
+        )
+        yield Broken(Rule.VALUE, wrong)
 
 
 def _operands(work: Work, made: ByElement, last_tap: int) -> Iterator[tuple[str, Result | None]]:

@@ -60,7 +60,7 @@ def _send_psums_up(schedule: Sequence[Work], made: ByElement, kernel: Matrix) ->
         if pe[0] == last_row:
             mine.psum = mine.sums.get(last_tap)
     waiting = [work for work in schedule if work.op == "psum" and work.pe[0] != last_row]
-    # Nobody promises that psums come from the row below, so try until none can be made any more.
+    # A schedule may take psums from any row, so try until no more can be made.
     while waiting:
         left = []
         for work in waiting:

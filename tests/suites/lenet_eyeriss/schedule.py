@@ -7,11 +7,12 @@ multiplies S taps, adds them, and adds the psum of PE(r + 1, e); PE(0, e) ends w
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import WrongAnswer
+from grader.api import WrongAnswer, found
 
 Matrix = NDArray[np.int64]
 Element = tuple[int, int]
@@ -89,16 +90,21 @@ class Work:
 
     @property
     def what(self) -> str:
-        """Return the operation in words, without cycle and element."""
+        """Return what the element does, without cycle and element."""
         words = {
-            "multiply": f"multiply of kernel{list(self.kernel)} by ifmap{list(self.ifmap)}",
-            "add": f"add of the product of tap {self.tap}",
-            "psum": f"add of the psum from PE{self.psum_from}",
+            "multiply": f"multiplies kernel{list(self.kernel)} by ifmap{list(self.ifmap)}",
+            "add": f"adds the product of tap {self.tap}",
+            "psum": f"adds the psum of PE{self.psum_from}",
         }[self.op]
         return f"{words} for output column {self.out_col}"
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what a finding about this operation is told by."""
+        return {"cycle": self.cycle, "pe": self.pe, "op": self.op, "out_col": self.out_col}
+
     def __str__(self) -> str:
-        return f"cycle {self.cycle}, PE{self.pe}: the {self.what}"
+        return f"In cycle {self.cycle}, PE{self.pe} {self.what}"
 
 
 def works(schedule: NDArray[np.int64], values: NDArray[np.float64]) -> list[Work]:
@@ -108,16 +114,25 @@ def works(schedule: NDArray[np.int64], values: NDArray[np.float64]) -> list[Work
     """
     if len(values) != len(schedule):
         raise WrongAnswer(
-            f"the schedule came back with {len(values)} values, expected one for each of its "
-            f"{len(schedule)} operations"
+            found(
+                "schedule.values_do_not_fit",
+                f"The schedule came back with {len(values)} values for {len(schedule)} operations.",
+                num_values=len(values),
+                num_operations=len(schedule),
+            )
         )
     for number, op in enumerate(schedule[:, 3].tolist()):
         if not 0 <= op < len(_OPS):
             raise WrongAnswer(
-                f"schedule[{number}] came back with op {op}, expected 0 to {len(_OPS) - 1} for "
-                f"{', '.join(_OPS)}"
+                found(
+                    "schedule.unknown_op",
+                    f"schedule[{number}] came back with op {op}; expected 0 to {len(_OPS) - 1}, "
+                    f"for {', '.join(_OPS)}.",
+                    number=number,
+                    op=op,
+                )
             )
-    found = [
+    operations = [
         Work(
             cycle=row[0],
             pe=(row[1], row[2]),
@@ -131,4 +146,4 @@ def works(schedule: NDArray[np.int64], values: NDArray[np.float64]) -> list[Work
         )
         for row, value in zip(schedule.tolist(), values.tolist(), strict=True)
     ]
-    return sorted(found, key=lambda work: (work.cycle, work.pe))
+    return sorted(operations, key=lambda work: (work.cycle, work.pe))

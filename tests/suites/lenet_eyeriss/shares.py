@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Outcome
+from grader.api import Finding, Outcome, found, listed, ranks_text
 
 from . import serial
 
@@ -79,12 +79,12 @@ def sums_of(outcome: Outcome, rank: int, epoch: int) -> Sums:
     usual = _usual_size(own)
     large = np.abs(total) > usual
     median = float(np.median(held[large] / total[large])) if large.any() else 0.0
-    found = [
+    likely = [
         Sums(factor, np.abs(held - factor * total) <= factor * _TOLERANCE * usual)
         for factor in (1 / n, 1.0, 1 / n**2, median)
         if factor > _LEAST_FACTOR
     ]
-    return max(found, key=lambda sums: sums.share)
+    return max(likely, key=lambda sums: sums.share)
 
 
 def is_near_sum(outcome: Outcome, rank: int, epoch: int) -> NDArray[np.bool_]:
@@ -111,28 +111,41 @@ def composition_of(outcome: Outcome, rank: int, epoch: int) -> Composition:
     return Composition(coefficients, fits & (np.linalg.cond(sources) < _MAX_CONDITION))
 
 
-def composition_text(outcome: Outcome, rank: int, epoch: int) -> str:
-    """Return of the first place where the ranks are not in a result once each, who is in it.
+def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
+    """Return the first place where a result does not hold each rank's gradients once.
 
-    Such as `c3.weight[0, 1, 2, 3] ...: rank 0 is in it twice, rank 1 not at all`. Empty where no
-    window is made of whole numbers of the ranks' gradients.
+    None where no window is made of whole numbers of the ranks' gradients.
     """
-    found, n = composition_of(outcome, rank, epoch), outcome.ranks
+    composition, n = composition_of(outcome, rank, epoch), outcome.ranks
     for divisor in (n, 1):
-        times = found.coefficients * divisor
+        times = composition.coefficients * divisor
         whole = np.abs(times - times.round()) <= 2 * _TOLERANCE
-        odd = found.is_known & whole.all(axis=1) & (times.round() != 1).any(axis=1)
+        odd = composition.is_known & whole.all(axis=1) & (times.round() != 1).any(axis=1)
         if odd.any():
             window = int(np.argmax(odd))
-            counts = times[window].round().astype(int).tolist()
-            told = [f"rank {r} is in it {_times(count)}" for r, count in enumerate(counts)]
-            told = [text for text, count in zip(told, counts, strict=True) if count != 1]
-            return f"from {serial.name_at(window * _WINDOW)} on: {', '.join(told)}"
-    return ""
+            counts = dict(enumerate(times[window].round().astype(int).tolist()))
+            first = serial.name_at(window * _WINDOW)
+            missing = [source for source, count in counts.items() if not count]
+            told = [
+                f"has the gradients of rank {source} {_times(count)}"
+                for source, count in counts.items()
+                if count not in (0, 1)
+            ]
+            told += [f"lacks the gradients of {ranks_text(missing)}"] if missing else []
+            return found(
+                "mean.unequal_shares",
+                f"From {first} on, the result of rank {rank} {listed(told)}.",
+                help="follow this chunk from step to step: who adds what to it?",
+                rank=rank,
+                first=first,
+                missing=missing,
+                repeated=[source for source, count in counts.items() if count not in (0, 1)],
+            )
+    return None
 
 
 def _times(count: int) -> str:
-    return {0: "not at all", 2: "twice"}.get(count, f"{count} times")
+    return "twice" if count == 2 else f"{count} times"
 
 
 def _usual_size(own: Gradients) -> Gradients:

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from grader.api import Outcome, WrongAnswer, case_context
+from grader.api import Finding, Outcome, WrongAnswer, case_context, found
 
-from .mistakes import known_mistake
-from .shares import Sums, composition_of, num_epochs, sums_of
+from .mistakes import known_mistake, wrong_divisor
+from .shares import composition_of, num_epochs, sums_of
 from .training_cases import Training
 from .training_checks import assert_usable
 
@@ -20,7 +20,7 @@ FACTOR_MARGIN = 0.005
 def assert_goes_all_the_way_round(case: Training, outcome: Outcome) -> None:
     """Assert that in the first epoch every rank's gradients come to every other rank.
 
-    Raises WrongAnswer with a rank that somebody's gradients did not come to.
+    Raises WrongAnswer with a rank that lacks the gradients of another.
     """
     with case_context(case, outcome):
         assert_any_result(outcome)
@@ -28,10 +28,14 @@ def assert_goes_all_the_way_round(case: Training, outcome: Outcome) -> None:
             composition = composition_of(outcome, rank, epoch=0)
             for source in range(outcome.ranks):
                 if not composition.reached_by(source):
-                    raise WrongAnswer(
-                        f"the gradients of rank {source} are nowhere in what rank {rank} ends with"
-                        f"{known_mistake(outcome, rank)}"
+                    generic = found(
+                        "sum.rank_not_reached",
+                        f"Rank {rank} ends without any gradient of rank {source}.",
+                        help="follow that rank's gradients from message to message",
+                        rank=rank,
+                        source=source,
                     )
+                    raise _wrong(outcome, rank, 0, generic)
 
 
 def assert_complete(
@@ -73,14 +77,18 @@ def assert_divided(case: Training, outcome: Outcome) -> None:
         assert_any_result(outcome)
         n = outcome.ranks
         sums = [sums_of(outcome, rank, epoch=0) for rank in range(n)]
-        finished = [each for each in sums if each.share >= A_CHUNK / n]
+        finished = {rank: each for rank, each in enumerate(sums) if each.share >= A_CHUNK / n}
         if not finished:
-            raise WrongAnswer("nothing is summed completely")
-        if any(abs(each.factor * n - 1) > FACTOR_MARGIN for each in finished):
             raise WrongAnswer(
-                f"what is summed completely is {_factor_text(finished, n)}, expected the mean: the "
-                f"sum divided by the number of processes, here {n}"
+                found(
+                    "sum.nothing_complete",
+                    "No rank ends with a chunk of gradients that is summed over all ranks.",
+                    help="which ranks' gradients are in the first element of each chunk?",
+                )
             )
+        for rank, each in finished.items():
+            if abs(each.factor * n - 1) > FACTOR_MARGIN:
+                raise WrongAnswer(wrong_divisor(rank, n, 1 / each.factor))
 
 
 def complete_ranks(outcome: Outcome) -> set[int]:
@@ -96,22 +104,24 @@ def _assert_shares(
 ) -> None:
     rank = int(np.argmin(shares) if on_every_rank else np.argmax(shares))
     if shares[rank] < at_least:
-        who = f"rank {rank}: " if on_every_rank else "on no rank are enough gradients complete: "
-        raise WrongAnswer(
-            f"{who}in epoch {epoch + 1} {shares[rank]:.0%} of the gradients are the sum over all "
-            f"ranks or their mean, expected at least {at_least:.0%}{known_mistake(outcome, rank)}"
+        generic = found(
+            "sum.incomplete",
+            f"In epoch {epoch + 1} rank {rank} ends with {shares[rank]:.0%} of the gradients "
+            f"summed over all ranks; expected at least {at_least:.0%}.",
+            help="which ranks' gradients are in the others?",
+            rank=rank,
+            epoch=epoch + 1,
         )
+        raise _wrong(outcome, rank, epoch, generic)
 
 
-def _factor_text(sums: list[Sums], n: int) -> str:
-    factor = next(each.factor for each in sums if abs(each.factor * n - 1) > 0.01)
-    if abs(factor - 1) <= 0.01:
-        return "the sum"
-    return f"{factor:.4g} times the sum"
+def _wrong(outcome: Outcome, rank: int, epoch: int, generic: Finding) -> WrongAnswer:
+    """Return the failure that names the mistake, or says the generic if it is no usual one."""
+    return WrongAnswer(known_mistake(outcome, rank, epoch) or generic)
 
 
 def assert_any_result(outcome: Outcome) -> None:
     """Raise what ranks said where they have nothing to show."""
     if not num_epochs(outcome):
         assert_usable(outcome)
-        raise WrongAnswer("no rank has come through an epoch")
+        raise WrongAnswer(found("training.no_epoch", "No rank finished an epoch."))

@@ -1,4 +1,4 @@
-"""All-reduce of the gradients by any means: every process ends with their mean."""
+"""All-reduce of the gradients by any means: every rank ends with their mean."""
 
 from functools import partial
 
@@ -37,7 +37,7 @@ one_rank_is_complete = partial(assert_complete, at_least=NEARLY_ALL, on_every_ra
 
 
 def assert_travels(case: Training, outcome: Outcome) -> None:
-    """Assert that what came to another process was handed over by torch.distributed."""
+    """Assert that what came to another rank was handed over by torch.distributed."""
     receivers = complete_ranks(outcome)
     givers = {rank for rank in range(outcome.ranks) if receivers - {rank}}
     with case_context(case, outcome):
@@ -46,7 +46,7 @@ def assert_travels(case: Training, outcome: Outcome) -> None:
 
 @points(0)
 def test_gradients_travel_by_torch_distributed(run):
-    """Every process hands its gradients to the others by operations of torch.distributed."""
+    """sends the gradients by torch.distributed"""
     answers = where_few_hold(run, CASES, one_rank_is_complete)
     for case, outcome in answers:
         assert_travels(case, outcome)
@@ -55,26 +55,26 @@ def test_gradients_travel_by_torch_distributed(run):
 
 @points(1, requires=test_gradients_travel_by_torch_distributed)
 def test_one_process_gets_all_gradients(run):
-    """With 3 or 4 processes, at least one ends with the gradients of all, in equal parts."""
+    """sums every rank's gradients on at least one rank"""
     assert_on_few(run, CASES, one_rank_is_complete)
 
 
 @points(1, requires=test_one_process_gets_all_gradients)
 def test_every_process_gets_all_gradients(run):
-    """With 3 or 4 processes, every process ends with the gradients of all, in equal parts."""
+    """sums every rank's gradients on every rank"""
     assert_on_few(run, CASES, assert_nearly_all_in_every_epoch)
 
 
 @points(0.5, requires=test_one_process_gets_all_gradients)
 def test_sum_is_divided(run):
-    """The sum of the gradients is divided by the number of processes."""
+    """divides the sum by the number of ranks"""
     assert_on_few(run, CASES, assert_divided)
 
 
 @points(0.75)
 @pytest.mark.parametrize("ranks", [SHEETS_RANKS])
 def test_four_processes_train_as_one(run, ranks):
-    """After every epoch, 4 processes with 25 images each hold what one with all 100 does."""
+    """trains like one process on 4 ranks"""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_trained_as_one(case, outcome)
         assert_travels(case, outcome)
@@ -84,7 +84,7 @@ def test_four_processes_train_as_one(run, ranks):
 @points(0.5, requires=test_one_process_gets_all_gradients)
 @pytest.mark.parametrize("ranks", OTHER_RANKS)
 def test_any_number_of_processes_trains_as_one(run, ranks):
-    """So do 2, 3 and 8 processes: the number is asked for, not assumed."""
+    """trains like one process on 2, 3 and 8 ranks"""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_trained_as_one(case, outcome)
 
@@ -92,22 +92,22 @@ def test_any_number_of_processes_trains_as_one(run, ranks):
 @points(0.25, requires=test_one_process_gets_all_gradients)
 @pytest.mark.parametrize("ranks", [1])
 def test_one_process_trains_alone(run, ranks):
-    """One process alone keeps its own gradients, which are the mean."""
+    """works on a single rank"""
     for case, outcome in run(ranks, CASES[ranks]):
         assert_trained_as_one(case, outcome)
 
 
 @points(0.5, requires=test_one_process_gets_all_gradients)
 def test_mean_is_exact_but_for_rounding(run):
-    """Each gradient is the mean over all processes, exact but for rounding in float32."""
-    what = "the processes train as one"
+    """computes the mean to within float32 rounding"""
+    what = "trains like one process"
     for case, outcome in where_several_hold(run, CASES, assert_trained_as_one, what):
         assert_mean_to_rounding(case, outcome)
 
 
 @points(0.5, requires=test_one_process_gets_all_gradients)
 def test_all_processes_hold_the_very_same_parameters(run):
-    """After every epoch the parameters are the same on all processes, to the last bit."""
-    what = "every process gets all gradients"
+    """keeps the parameters identical on all ranks"""
+    what = "sums every rank's gradients on every rank"
     for case, outcome in where_several_hold(run, CASES, assert_nearly_all_in_every_epoch, what):
         assert_replicas_equal(case, outcome)

@@ -14,7 +14,7 @@ from . import serial
 SHEETS_RANKS = 4
 OTHER_RANKS = [2, 3, 8]
 SEVERAL_RANKS = [SHEETS_RANKS, *OTHER_RANKS]
-"""The sheet's four come first: whoever wrote for four processes only is still told about them."""
+"""The sheet's four come first: code written for four ranks only is still told about them."""
 FEW_RANKS = [SHEETS_RANKS, 3]
 """Enough ranks for a ring. What is sound in an average that is not right shows on one of them."""
 ITEM_NUM_BYTES = 4

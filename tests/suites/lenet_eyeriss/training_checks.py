@@ -4,10 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.api import (
+    Finding,
     Outcome,
     WrongAnswer,
     case_context,
     differences_of,
+    found,
     reduction_tolerance,
 )
 
@@ -39,25 +41,30 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
             if differing:
                 rank = differing[0]
                 index = int(np.argmax(wrong[rank]))
+                numbers = found(
+                    "training.parameters_differ",
+                    f"After epoch {epoch + 1} {serial.name_at(index)} on rank {rank} is "
+                    f"{_moved(held[rank][index], start[index])}; expected "
+                    f"{_moved(expected[epoch, index], start[index])}, as in one process with all "
+                    f"examples ({int(wrong[rank].sum())} of {wrong[rank].size} parameters differ).",
+                    rank=rank,
+                    epoch=epoch + 1,
+                )
                 raise WrongAnswer.at(
-                    f"rank {rank}: after epoch {epoch + 1} {serial.name_at(index)} is "
-                    f"{_moved(held[rank][index], start[index])}, expected "
-                    f"{_moved(expected[epoch, index], start[index])} as in one process with "
-                    f"all examples ({int(wrong[rank].sum())} of {wrong[rank].size} parameters "
-                    f"differ){known_mistake(outcome, rank)}",
-                    tuple(
+                    [mistake, numbers] if (mistake := known_mistake(outcome, rank)) else numbers,
+                    [
                         differences_of(
                             each, held[each], expected[epoch], wrong[each], place=serial.name_at
                         )
                         for each in differing[:_MOST_RANKS_SHOWN]
-                    ),
+                    ],
                 )
 
 
 def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
     """Assert that gradients after the call are the mean of all ranks' gradients before it.
 
-    That is what process 0 would compute with all of them: any order of adding may differ by its
+    That is what rank 0 would compute with all of them: any order of adding may differ by its
     rounding errors only. Raises WrongAnswer.
     """
     with case_context(case, outcome):
@@ -72,15 +79,26 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
             if wrong.any():
                 epoch, index = (int(i) for i in np.argwhere(wrong)[0])
                 raise WrongAnswer.at(
-                    f"rank {rank}: in epoch {epoch + 1} the gradient of {serial.name_at(index)} "
-                    f"becomes {gradients[epoch, index]:.8g}, expected {mean[epoch, index]:.8g}, "
-                    f"the mean over the ranks ({int(wrong[epoch].sum())} of {mean.shape[1]} "
-                    "gradients are farther from it than rounding in float32 explains)",
-                    (
+                    [
+                        found(
+                            "mean.inexact",
+                            f"The mean on rank {rank} is off by more than rounding in float32 "
+                            "explains.",
+                            help="which dtype do the gradients have on their way?",
+                            rank=rank,
+                        ),
+                        found(
+                            "mean.inexact_element",
+                            f"In epoch {epoch + 1} the gradient of {serial.name_at(index)} is "
+                            f"{gradients[epoch, index]:.8g}, expected {mean[epoch, index]:.8g} "
+                            f"({int(wrong[epoch].sum())} of {mean.shape[1]} are too far off).",
+                        ),
+                    ],
+                    [
                         differences_of(
                             rank, gradients[epoch], mean[epoch], wrong[epoch], place=serial.name_at
-                        ),
-                    ),
+                        )
+                    ],
                 )
 
 
@@ -98,12 +116,20 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
                 if different.any():
                     index = int(np.argmax(different))
                     raise WrongAnswer(
-                        f"after epoch {epoch + 1} {serial.name_at(index)} is "
-                        f"{parameters[0][epoch, index]!s} on rank 0 and "
-                        f"{parameters[rank][epoch, index]!s} on rank {rank} "
-                        f"({int(different.sum())} of {different.size} parameters differ); all "
-                        "ranks need the very same sum, added in one order, or their models drift "
-                        "apart"
+                        found(
+                            "replicas.differ",
+                            f"Ranks 0 and {rank} hold different parameters after epoch "
+                            f"{epoch + 1}.",
+                            help="do all ranks add the same values, in the same order?",
+                            ranks=(0, rank),
+                            epoch=epoch + 1,
+                        ),
+                        found(
+                            "replicas.first_difference",
+                            f"{serial.name_at(index)} is {parameters[0][epoch, index]!s} on rank 0 "
+                            f"and {parameters[rank][epoch, index]!s} on rank {rank} "
+                            f"({int(different.sum())} of {different.size} parameters differ).",
+                        ),
                     )
 
 
@@ -111,12 +137,34 @@ def assert_usable(outcome: Outcome) -> None:
     """Raise what the first rank said that could not go on."""
     for rank, problem in enumerate(outcome["problem"]):
         if problem:
-            raise WrongAnswer(f"rank {rank}: {problem}")
+            raise WrongAnswer(_unusable(rank, problem))
     epochs = outcome.inputs[0]["epochs"]
     for name in ("own", "averaged", "parameters"):
         for rank, rows in enumerate(outcome[name]):
             if len(rows) != epochs:
-                raise WrongAnswer(f"rank {rank} went through {len(rows)} epochs, expected {epochs}")
+                raise WrongAnswer(
+                    found(
+                        "training.epochs_missing",
+                        f"Rank {rank} finished {len(rows)} of {epochs} epochs.",
+                        rank=rank,
+                        number=len(rows),
+                        expected=epochs,
+                    )
+                )
+
+
+def _unusable(rank: int, problem: str) -> Finding:
+    """Return what the probe said of the form of the gradients."""
+    name = problem.partition(".grad")[0]
+    if "shape" in problem:
+        return found("gradient.wrong_shape", f"Rank {rank}: {problem}.", rank=rank, name=name)
+    return found(
+        "gradient.missing",
+        f"Rank {rank}: {problem.partition(';')[0]}.",
+        help="the mean must be in parameter.grad; what the function returns is not used",
+        rank=rank,
+        name=name,
+    )
 
 
 def _parameter_tolerance(

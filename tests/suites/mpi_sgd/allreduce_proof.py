@@ -1,7 +1,7 @@
-"""What messages prove: a number is changed on its way, and do results change?
+"""Whether results come from the messages: a number is changed on its way, and do results change?
 
-This is asked of the plainest sum, on four ranks where it has an answer, be it right or not. Wrong
-results are compared with what the same code makes of the same inputs otherwise.
+This is asked of the plainest sum, on four ranks where it has an answer, correct or not. Wrong
+results are compared with what the same code makes of the same inputs without the change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,6 +12,7 @@ import numpy as np
 
 from grader.api import (
     FaultEffect,
+    Finding,
     Launch,
     Outcome,
     RuleViolation,
@@ -25,6 +26,7 @@ from grader.api import (
     call_name,
     call_site,
     case_context,
+    found,
     inject_faults,
     not_run,
     sends_of,
@@ -33,13 +35,14 @@ from grader.api import (
 
 from .allreduce_cases import Reduction
 from .allreduce_values import assert_reduced, assert_right, other_way_of
+from .findings import led_by, place_of
 
 Run = Callable[..., Launch]
 Cases = Mapping[int, Sequence[Reduction]]
 Judged = tuple[Reduction, Outcome]
 
 FEWEST_RANKS = 3
-"""On two ranks nearly everything is a neighbour, and right by chance."""
+"""On two ranks nearly every rank is a neighbour, and results are correct by chance."""
 _RANKS_FOR_FAULTS = (4, 3, 2)
 """The first of them with an answer is taken: all divide the length, so that no chunk is padded."""
 _PICKLE_NUM_BYTES = 512
@@ -62,9 +65,9 @@ class Proof:
 
 
 def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
-    """Assert that what the ranks send each other decides their results, be these right or not.
+    """Assert that what the ranks send each other decides their results, correct or not.
 
-    Raises NotProven for right results that do not depend on it, RuleViolation where nothing is
+    Raises NotProven for correct results that do not depend on it, RuleViolation where nothing is
     sent, or little beside a collective, WrongAnswer for wrong results that hardly depend on it.
     """
     proof = prove(run, cases)
@@ -75,7 +78,17 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
         why_not = _why_messages_do_not_matter(proof)
         if other_way is not None and why_not:
             rank, call = other_way
-            raise RuleViolation(f"rank {rank} calls {call_name(call)}{call_site(call)}; {why_not}")
+            raise RuleViolation(
+                found(
+                    "messages.beside_a_collective",
+                    f"Rank {rank} called {call_name(call)}{call_site(call)}, and the messages "
+                    "beside it do not bring the result.",
+                    rank=rank,
+                    call=call_name(call),
+                    place=place_of(call),
+                ),
+                why_not,
+            )
         if proof.is_right:
             assert_some_message_matters(proof.effects)
             n = proof.outcome.ranks
@@ -84,19 +97,19 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
         try:
             assert_reduced(proof.case, proof.outcome)
         except WrongAnswer as error:
-            raise WrongAnswer(f"{error}; {why_not}") from None
+            raise led_by(error, why_not) from None
 
 
 def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
-    """Assert that arrays travel in chunks, which go on from the one who got them.
+    """Assert that arrays travel in chunks, which the receiver passes on.
 
-    That a chunk goes on shows in the results of ranks that the altered message was not sent to.
+    This shows in the results of ranks that the altered message was not sent to.
     Raises RuleViolation for whole arrays, WrongAnswer.
     """
     proof = prove(run, cases)
     n, trace, pickled = proof.outcome.ranks, proof.outcome.trace, _PICKLE_NUM_BYTES
     if n < FEWEST_RANKS:
-        not_run("no result was there on three processes or more")
+        not_run("needs a result on 3 or more ranks")
     with case_context(proof.case, proof.outcome):
         for rank, sent in enumerate(bytes_sent(trace)):
             sends = sends_of(trace, rank)
@@ -105,16 +118,26 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
             is_whole = longest > proof.num_bytes / 2
             messages = f"{len(sends)} message{'' if len(sends) == 1 else 's'}"
             if is_whole or sent - pickles > 3 / 4 * (n - 1) * proof.num_bytes:
+                num_elements = sent // proof.case.item_num_bytes
                 raise RuleViolation(
-                    f"rank {rank} sends {sent // proof.case.item_num_bytes} elements of an array "
-                    f"of {proof.case.num_elements} in {messages}: whole arrays; cut the "
-                    f"array into n = {n} chunks, and send one chunk in each step"
+                    found(
+                        "ring.whole_arrays_sent",
+                        f"Rank {rank} sent whole arrays: {num_elements} elements of an array of "
+                        f"{proof.case.num_elements} in {messages}.",
+                        help=f"cut the array into n = {n} chunks, and send one chunk in each step",
+                        rank=rank,
+                        num_elements=num_elements,
+                        num_messages=len(sends),
+                    )
                 )
         if not any(effect.influenced - {_receiver(trace, effect)} for effect in proof.effects):
             raise WrongAnswer(
-                "what a process receives it does not pass on: messages were altered on their way, "
-                "and no result changed but that of the receiver; in a ring each process passes "
-                "on in one step what it received in the step before"
+                found(
+                    "ring.not_passed_on",
+                    "No rank passes on what it receives: each message that was altered changed "
+                    "at most its receiver's result.",
+                    help="in a ring, a rank sends in one step what it received in the step before",
+                )
             )
 
 
@@ -146,7 +169,7 @@ def prove(run: Run, cases: Cases) -> Proof:
 
 
 def plainest_sum(run: Run, cases: Cases) -> tuple[Reduction, Outcome, bool]:
-    """Return the plainest sum and whether it is right: on three ranks or more if there is one."""
+    """Return the plainest sum and whether it is correct: on three ranks or more if there is one."""
     wrong: list[Judged] = []
     for ranks in _RANKS_FOR_FAULTS:
         found = plain_outcomes(run, cases, ranks)
@@ -167,7 +190,7 @@ def plain_outcomes(run: Run, cases: Cases, ranks: int) -> list[Judged]:
 
 
 def plain_is_right(run: Run, cases: Cases, ranks: int) -> bool:
-    """Return whether the plainest sum is right on so many ranks."""
+    """Return whether the plainest sum is correct on so many ranks."""
     return bool(run(ranks, cases[ranks]).having(subject="plain").holding(assert_right))
 
 
@@ -206,23 +229,29 @@ def _result(outcome: Outcome, rank: int) -> tuple[bytes, bytes]:
     return outcome["recv"][rank].tobytes(), outcome["meant"][rank].tobytes()
 
 
-def _why_messages_do_not_matter(proof: Proof) -> str:
-    """Return why wrong results owe nothing to what the ranks send each other, or nothing."""
+def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
+    """Return why wrong results owe nothing to what the ranks send each other."""
     n = proof.outcome.ranks
     share = min(bytes_sent(proof.outcome.trace))
     if share * n < (n - 1) * proof.num_bytes:
-        return (
-            f"a rank sends only {share // proof.case.item_num_bytes} elements of an array of "
-            f"{proof.case.num_elements}: too little to give the others what they need of it"
+        num_elements = share // proof.case.item_num_bytes
+        return found(
+            "messages.too_little_sent",
+            f"A rank sent only {num_elements} elements of an array of {proof.case.num_elements}, "
+            "too few for what the others need of it.",
+            num_elements=num_elements,
         )
     happened = [effect for effect in proof.effects if effect.happened]
     changing = [effect for effect in happened if effect.influenced]
     if not changing or 3 * len(changing) < len(happened):
-        return (
-            f"{len(happened)} messages were altered on their way, each in a run of its own, and "
-            f"{len(changing)} of them changed a result: what is received is hardly used"
+        return found(
+            "messages.hardly_used",
+            f"What the ranks receive is hardly used: {len(happened)} messages were altered, each "
+            f"in its own run, and {len(changing)} of them changed a result.",
+            altered=len(happened),
+            changing=len(changing),
         )
-    return ""
+    return None
 
 
 def _receiver(trace: Trace, effect: FaultEffect) -> int:

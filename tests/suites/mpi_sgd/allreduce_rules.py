@@ -1,19 +1,20 @@
 """By which outcomes abilities and rules of an all-reduce are judged.
 
 One mistake costs the tests about it. An ability (a length, a dtype, ...) is judged on the numbers
-of ranks on which the plainest sum is right, and a rule by all outcomes that are right. Where none
-of three or more ranks is, a rule is still judged by the plainest outcome that there is.
+of ranks on which the plainest sum is correct, and a rule by all correct outcomes. Where none of
+three or more ranks is correct, a rule is still judged by the plainest outcome that there is.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 
 from grader.api import (
+    Finding,
     Outcome,
     RuleViolation,
     RunFailed,
     WrongAnswer,
     case_context,
+    found,
     listed,
     not_run,
 )
@@ -29,13 +30,15 @@ from .allreduce_proof import (
     plainest_sum,
 )
 from .allreduce_values import assert_reduced_by_messages, assert_right, other_way_of
+from .findings import hinted, led_by
 
 Check = Callable[[Reduction, Outcome], object]
 Gate = Callable[[Run, Cases], object]
 
-WRONG_DTYPE = (
-    "; with float64 the same is right: has a buffer another dtype than send? np.empty_like(send) "
-    "makes one of the same"
+WRONG_DTYPE = found(
+    "dtype.only_float64_works",
+    "The call works with float64, but not with another dtype.",
+    help="compare the dtype of each buffer with that of send",
 )
 
 
@@ -46,13 +49,13 @@ def assert_ability(
     check: Check = assert_reduced_by_messages,
     *,
     though_wrong: bool = False,
-    hint: str = "",
+    hint: Finding | None = None,
 ) -> None:
     """Assert that the cases of a subject hold on all numbers of ranks on which the plainest one is.
 
     These have to be enough of those that the subject asks for, and one of three ranks or more.
-    though_wrong: where it is not so, judge those on which the plainest case has an answer.
-    hint: what a failure suggests, since the plainest case is right.
+    though_wrong: where they are not, judge those on which the plainest case has an answer.
+    hint: what a failure suggests, since the plainest case is correct.
     """
     asked = [ranks for ranks in cases if any(case.subject == subject for case in cases[ranks])]
     able = [ranks for ranks in asked if ranks == 1 or plain_is_right(run, cases, ranks)]
@@ -60,16 +63,15 @@ def assert_ability(
         able = [ranks for ranks in asked if ranks == 1 or plain_outcomes(run, cases, ranks)]
     if not _are_enough(able, asked):
         numbers = listed(str(ranks) for ranks in asked if ranks not in able)
-        not_run(f"on {numbers} processes even the plainest sum fails")
+        not_run(f"needs the plainest sum, which fails on {numbers} ranks")
     for ranks in able:
         try:
             for case, outcome in run(ranks, cases[ranks]).having(subject=subject):
                 check(case, outcome)
         except WrongAnswer as error:
-            raise WrongAnswer(f"{error}{hint}") from None
+            raise led_by(error, hint) from None
         except RunFailed as error:
-            message = f"{error.failure.message}{hint}"
-            raise RunFailed(replace(error.failure, message=message)) from None
+            raise hinted(error, hint) from None
 
 
 def assert_rule(
@@ -83,7 +85,7 @@ def assert_rule(
     unless_wrong: Gate | None = None,
     unless_other_way: Gate | None = None,
 ) -> None:
-    """Assert a rule on the traffic of all outcomes that are right, one of them on 3 ranks or more.
+    """Assert a rule on the traffic of all correct outcomes, one of them on 3 ranks or more.
 
     Without such a one the plainest outcome is judged. though_wrong: False where not even then.
     fewest_ranks: it has to have. unless_wrong: what has to hold then, too; unless_other_way: if a
@@ -97,12 +99,12 @@ def assert_rule(
             gate = unless_wrong or unless_other_way
             though_wrong = though_wrong and gate is not None
         if not though_wrong or outcome.ranks < fewest_ranks:
-            not_run("no result of messages is right on three processes or more")
+            not_run("needs a correct result by messages on 3 or more ranks")
         try:
             if gate is not None:
                 gate(run, cases)
         except (WrongAnswer, RuleViolation):
-            not_run("no result is right on three processes or more, nor nearly so")
+            not_run("needs a nearly correct result on 3 or more ranks")
         judged = [(case, outcome)]
     for case, outcome in judged:
         with case_context(case, outcome):
@@ -110,7 +112,7 @@ def assert_rule(
 
 
 def right_outcomes(run: Run, cases: Cases, *, any_way: bool = False) -> list[Judged]:
-    """Return the cases that show traffic and whose answers are right, by number of ranks."""
+    """Return the cases that show traffic and whose answers are correct, by number of ranks."""
     return [
         (case, outcome)
         for ranks in SEVERAL_RANKS
@@ -124,7 +126,8 @@ def right_outcomes(run: Run, cases: Cases, *, any_way: bool = False) -> list[Jud
 def _are_enough(able: Collection[int], asked: Collection[int]) -> bool:
     """Return whether these numbers of ranks are enough of those asked for to judge by.
 
-    Most of them, or half with the greatest: who is right on two and three only may know no others.
+    Most of them, or half with the greatest: code that works on two and three ranks may work on no
+    others.
     """
     if not able or (max(asked) > 1 and max(able) < FEWEST_RANKS):
         return False

@@ -6,19 +6,17 @@ from dataclasses import replace
 import numpy as np
 
 from grader.api import (
-    ANY_SOURCE,
     Call,
     Outcome,
     RuleViolation,
     WrongAnswer,
-    arrival_text,
     assert_every_rank,
     assert_unchanged,
     call_name,
     call_site,
     calls_by_rank,
     case_context,
-    factor_text,
+    found,
     functions,
     sum_text,
 )
@@ -31,9 +29,10 @@ from .allreduce_cases import (
     ReductionsInARow,
 )
 from .allreduce_numbers import SERIAL, Values
+from .allreduce_reasons import any_source, changed_send, contents, reasons
+from .findings import led_by, place_of
 
 _OTHER_WAYS = functions.BY_OTHER_THAN_MESSAGES
-_SUMS = frozenset(name for name, op in SERIAL.items() if op is np.add)
 
 
 def assert_reduced(case: Reduction, outcome: Outcome) -> None:
@@ -52,7 +51,7 @@ def assert_reduced(case: Reduction, outcome: Outcome) -> None:
 
 
 def assert_right(case: Reduction, outcome: Outcome) -> None:
-    """Assert the same of a case of one call, without a word on why: to select cases for rules."""
+    """Assert the same of a case of one call, without saying why: to select cases for rules."""
     assert_every_rank(outcome["recv"], equals=case.reduce_serially(outcome.inputs))
 
 
@@ -67,8 +66,14 @@ def assert_reduced_by_messages(case: Reduction, outcome: Outcome) -> None:
         rank, call = other_way
         with case_context(case, outcome):
             raise RuleViolation(
-                f"rank {rank} calls {call_name(call)}{call_site(call)}; this counts only where the "
-                "result comes by messages from point to point (Isend, Irecv, ...)"
+                found(
+                    "allreduce.result_by_collective",
+                    f"Rank {rank} called {call_name(call)}{call_site(call)}. Here the result must "
+                    "come by point-to-point messages (Isend, Irecv, ...).",
+                    rank=rank,
+                    call=call_name(call),
+                    place=place_of(call),
+                )
             )
 
 
@@ -81,7 +86,10 @@ def other_way_of(outcome: Outcome) -> tuple[int, Call] | None:
 
 def assert_send_unchanged(case: Reduction, outcome: Outcome) -> None:
     """Assert that every rank's send is what it was. Raises WrongAnswer."""
-    assert_unchanged(outcome["send"], [given["send"] for given in outcome.inputs])
+    try:
+        assert_unchanged(outcome["send"], [given["send"] for given in outcome.inputs])
+    except WrongAnswer as error:
+        raise led_by(error, changed_send(outcome)) from None
 
 
 def _assert_equal(case: Reduction, outcome: Outcome, expected: Values) -> None:
@@ -91,74 +99,17 @@ def _assert_equal(case: Reduction, outcome: Outcome, expected: Values) -> None:
         if case.purpose != "values":
             raise
         wrong = _first_wrong(outcome["recv"], expected)
-        causes = _causes(case, outcome, wrong, expected)
-        raise WrongAnswer.at(
-            "; ".join([str(error), *filter(None, causes)]),
-            tuple(
-                replace(each, made_of=_made_of(case, outcome, each.rank, expected))
-                for each in error.differences
-            ),
-        ) from None
-
-
-def _causes(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> list[str]:
-    """Return what can be said of one rank's wrong recv."""
-    made_of = _made_of(case, outcome, rank, expected)
-    if case.op not in _SUMS:
-        return [made_of]
-    sends = [given["send"] for given in outcome.inputs]
-    got = outcome["recv"][rank]
-    return [
-        made_of,
-        _tail_text(got, expected, outcome.ranks),
-        _changed_send_text(outcome),
-        arrival_text(outcome.trace, rank, uses_nothing=np.array_equal(got, sends[rank])),
-    ]
+        told = led_by(error, *reasons(case, outcome, wrong, expected))
+        told.differences = tuple(
+            replace(each, made_of=_made_of(case, outcome, each.rank, expected))
+            for each in error.differences
+        )
+        raise told from None
 
 
 def _made_of(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> str:
-    """Return whose numbers are in one rank's wrong recv, or nothing."""
-    sends = [given["send"] for given in outcome.inputs]
-    got = outcome["recv"][rank]
-    if case.op not in _SUMS:
-        return _other_op_text(got, sends, rank, case.op)
-    return factor_text(got, expected, outcome.ranks) or sum_text(
-        got, sends, own=rank, strangers=_old_recv(got)
-    )
-
-
-def _tail_text(got: Values, expected: Values, ranks: int) -> str:
-    """Return that all is right but what is left over when the length is divided by n."""
-    whole = got.size - got.size % ranks
-    if whole and np.array_equal(got.reshape(-1)[:whole], expected.reshape(-1)[:whole]):
-        left = got.size - whole
-        last = "the last one was" if left == 1 else f"the last {left} were"
-        return f"{got.size} elements are not divisible by {ranks}: {last} left out"
-    return ""
-
-
-def _other_op_text(got: Values, sends: Sequence[Values], rank: int, op: str) -> str:
-    if np.array_equal(got, np.sum(sends, axis=0)):
-        return f"it is the sum, but op is {op}: use op(x, y), not x + y"
-    if np.array_equal(got, sends[rank]):
-        return f"only rank {rank}'s own numbers are in it"
-    with_zero = SERIAL[op](sends[0], np.zeros_like(sends[0]))
-    for send in sends[1:]:
-        with_zero = SERIAL[op](with_zero, send)
-    if np.array_equal(got, with_zero):
-        return f"a 0 was reduced into it, too: {op} has another first value than a sum, or none"
-    return ""
-
-
-def _changed_send_text(outcome: Outcome) -> str:
-    for rank, given in enumerate(outcome.inputs):
-        if not np.array_equal(outcome["send"][rank], given["send"]):
-            return f"rank {rank}'s send was changed by the call, which may be why"
-    return ""
-
-
-def _old_recv(like: Values) -> Mapping[str, Values]:
-    return {f"{GARBAGE}, which recv held before the call,": np.full_like(like, GARBAGE)}
+    held = contents(case, outcome, rank, expected)
+    return str(held.facts["made_of"]) if held else ""
 
 
 def _assert_recv_overwritten(case: Reduction, outcome: Outcome) -> None:
@@ -169,14 +120,23 @@ def _assert_recv_overwritten(case: Reduction, outcome: Outcome) -> None:
     for rank, recv in enumerate(outcome["recv"]):
         if recv.size and np.array_equal(recv, garbage) and not np.array_equal(expected, garbage):
             raise WrongAnswer(
-                f"rank {rank}: recv still holds what it held before the call, {GARBAGE} "
-                "everywhere; write the result into recv, as recv[...] = result does "
-                "(recv = result only gives the name to another array)"
+                found(
+                    "allreduce.recv_untouched",
+                    f"Rank {rank} wrote nothing into recv: it still holds {GARBAGE} everywhere, "
+                    "as before the call.",
+                    help="recv[...] = result writes into recv; recv = result only rebinds the name",
+                    rank=rank,
+                )
             )
         if np.array_equal(recv, with_garbage) and not np.array_equal(expected, with_garbage):
             raise WrongAnswer(
-                f"rank {rank}: what recv held before the call, {GARBAGE} everywhere, was reduced "
-                "into the result; overwrite recv first"
+                found(
+                    "allreduce.old_recv_reduced",
+                    f"Rank {rank} reduced what recv held before the call, {GARBAGE} everywhere, "
+                    "into the result.",
+                    help="recv may hold anything before the call: overwrite it first",
+                    rank=rank,
+                )
             )
 
 
@@ -189,29 +149,40 @@ def _assert_groups_reduced(case: GroupReduction, outcome: Outcome) -> None:
     try:
         assert_every_rank(outcome["recv"], equals=sums, name="recv")
     except WrongAnswer as error:
-        told = ""
-        if any(np.array_equal(recv, everybody) for recv in outcome["recv"]):
-            told = "; it is the result of all processes, also of those that are not on comm"
-        raise WrongAnswer(
-            f"{error}{told}; take rank, size and neighbours from comm, and send over comm, never "
-            "over MPI.COMM_WORLD"
-        ) from None
+        text = "The result is wrong where comm holds only some of the ranks, in another order."
+        reason = found("comm.wrong_on_some_ranks", text, help=_USE_COMM)
+        for rank, recv in enumerate(outcome["recv"]):
+            if np.array_equal(recv, everybody):
+                text = (
+                    f"Rank {rank}'s recv is the result of all ranks, including those not on comm."
+                )
+                reason = found("comm.reduced_over_all", text, help=_USE_COMM, rank=rank)
+                break
+        raise led_by(error, reason) from None
+
+
+_USE_COMM = "take rank, size and neighbours from comm, and send over comm, not MPI.COMM_WORLD"
 
 
 def _assert_row_reduced(case: ReductionsInARow, outcome: Outcome) -> None:
-    for call in range(NUM_CALLS_IN_A_ROW):
-        sends = [given["sends"][call] for given in outcome.inputs]
-        recvs = [recvs[call] for recvs in outcome["recvs"]]
-        expected = np.sum(sends, axis=0)
+    for number in range(NUM_CALLS_IN_A_ROW):
+        sends = [given["sends"][number] for given in outcome.inputs]
+        recvs = [recvs[number] for recvs in outcome["recvs"]]
+        expected, label = np.sum(sends, axis=0), f"call {number + 1}"
         try:
-            assert_every_rank(recvs, equals=expected, name="recv")
+            assert_every_rank(recvs, equals=expected, name="recv", label=label)
         except WrongAnswer as error:
             rank = _first_wrong(recvs, expected)
-            made_of = sum_text(
-                recvs[rank], sends, own=rank, strangers=_neighbouring_calls(outcome, call)
+            strangers = _neighbouring_calls(outcome, number)
+            made_of = sum_text(recvs[rank], sends, own=rank, strangers=strangers)
+            wrong = found(
+                "calls.wrong_in_a_row",
+                f"Rank {rank}'s recv is wrong in call {number + 1} of {NUM_CALLS_IN_A_ROW} in a "
+                f"row{': ' if made_of else ''}{made_of}.",
+                rank=rank,
+                number=number + 1,
             )
-            told = [f"call {call + 1}: {error}", made_of, _wildcard_text(outcome)]
-            raise WrongAnswer("; ".join(filter(None, told))) from None
+            raise led_by(error, any_source(outcome), wrong) from None
 
 
 def _neighbouring_calls(outcome: Outcome, call: int) -> Mapping[str, Values]:
@@ -221,17 +192,6 @@ def _neighbouring_calls(outcome: Outcome, call: int) -> Mapping[str, Values]:
         for each in near
         for rank, given in enumerate(outcome.inputs)
     }
-
-
-def _wildcard_text(outcome: Outcome) -> str:
-    for rank, call in calls_by_rank(outcome.trace):
-        is_wild = call.peer == ANY_SOURCE and not call.is_send
-        if is_wild and (call.is_receive or "robe" in call.function):
-            return (
-                f"rank {rank}'s {call_name(call)}{call_site(call)} takes a message from any "
-                "source, also one of a later call; name the source, which gets each array once"
-            )
-    return ""
 
 
 def _first_wrong(arrays: Sequence[Values], expected: Values) -> int:

@@ -1,7 +1,6 @@
 """What must come of an asynchronous training, whatever way it went."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,16 @@ from grader.api import (
     WrongAnswer,
     assert_every_rank,
     case_context,
+    found,
 )
 
 from . import serial
+from .findings import hinted, led_by
 from .fit_cases import (
     RTOL,
     Fit,
     assert_batch_size,
-    dropped_requests,
+    dropped_request,
     examples,
     trained_batches,
 )
@@ -35,16 +36,15 @@ _MOST_BATCHES = 8
 def assert_gradients_reach_a_master(case: Fit, outcome: Outcome) -> None:
     """Assert that an array of a master changed by gradients of the workers' batches, any of them.
 
-    Which rows a worker trains on, its master cannot know: it has to be told.
+    A master cannot know which examples a worker trains on, so these gradients were sent to it.
     Raises WrongAnswer.
     """
     with case_context(case, outcome):
         updates = _updates(case, outcome)
         masters = range(case.num_masters)
         if not any(_factors(case, outcome, updates, rank) for rank in masters):
-            raise WrongAnswer(
-                "no master ends with weights that contain gradients of the workers' batches"
-            )
+            text = "No master ends with weights that contain gradients of the workers' batches."
+            raise WrongAnswer(found("async.no_gradient_reaches_a_master", text))
 
 
 def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
@@ -61,8 +61,13 @@ def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
         } - {slow}
         if not others:
             raise WrongAnswer(
-                f"worker rank {slow} ends with weights that contain no gradients of another "
-                "worker: after each batch it has to go on with the masters' new values"
+                found(
+                    "async.worker_without_new_values",
+                    f"Worker rank {slow} ends with weights that contain no gradients of another "
+                    "worker.",
+                    help="after each batch a worker must go on with the masters' new values",
+                    rank=slow,
+                )
             )
 
 
@@ -80,7 +85,8 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
             if any(same(begin - np.sum(steps, axis=0), array, RTOL) for array in held):
                 continue
             _replayed(case, outcome)  # tells why, if it can
-            raise WrongAnswer(f"{name}: no master holds its last value at the end")
+            text = f"No master ends with the start of {name} minus the steps of all gradients."
+            raise WrongAnswer(found("async.last_value_missing", text, name=name))
 
 
 def assert_replays(case: Fit, outcome: Outcome) -> None:
@@ -92,8 +98,8 @@ def assert_replays(case: Fit, outcome: Outcome) -> None:
         _replayed(case, outcome)
 
 
-def assert_process_0_holds_the_result(case: Fit, outcome: Outcome, kinds: str = "") -> None:
-    """Assert that process 0 ends with the last value of every layer's weights and biases.
+def assert_rank_0_holds_the_result(case: Fit, outcome: Outcome, kinds: str = "") -> None:
+    """Assert that rank 0 ends with the last value of every layer's weights and biases.
 
     kinds: `weights` or `biases`, to look at these alone, also where the order of steps was wrong.
     Raises WrongAnswer, naming the array.
@@ -130,24 +136,30 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             if rank >= case.num_masters:
                 numbers[rank] = len(batches)
             elif batches:
-                raise WrongAnswer(
-                    f"rank {rank} is a master, but trained on {len(batches)} batches itself"
-                )
+                text = f"Rank {rank} is a master, but trained on {len(batches)} batches itself."
+                raise WrongAnswer(found("async.master_trains", text, rank=rank))
             assert_batch_size(case, outcome, rank, case.mini_batch_size, "mini_batch_size")
-        if sum(numbers.values()) != case.num_steps:
+        trained, asked = sum(numbers.values()), case.num_steps
+        if trained != asked:
             told = ", ".join(f"rank {rank}: {number}" for rank, number in numbers.items())
             raise WrongAnswer(
-                f"the workers trained on {sum(numbers.values())} batches ({told}), expected "
-                f"number_of_batches x epochs = {case.number_of_batches} x {case.epochs} = "
-                f"{case.num_steps}; they share number_of_batches between them, and what is left "
-                "over after an even division goes to some of them"
+                found(
+                    "async.batches_left_out" if trained < asked else "async.batches_more_than_once",
+                    f"The workers trained on {trained} batches ({told}), expected "
+                    f"number_of_batches x epochs = {case.number_of_batches} x {case.epochs} = "
+                    f"{asked}.",
+                    help="the workers share number_of_batches; what is left over after an even "
+                    "division goes to some of them",
+                    trained=trained,
+                    expected=asked,
+                )
             )
 
 
 def uneven_trainings(launch: Launch) -> list[tuple[Fit, Outcome]]:
     """Return the trainings of a launch whose batches do not divide by its workers.
 
-    Raises RunFailed: where ranks wait for each other, with the division that may be why.
+    Raises RunFailed: where ranks wait for each other, with the division as a hint.
     """
     try:
         return list(launch)
@@ -157,16 +169,19 @@ def uneven_trainings(launch: Launch) -> list[tuple[Fit, Outcome]]:
         case, _ = next(launch.answers())
         num_workers = launch.ranks - case.num_masters
         share, rest = divmod(case.number_of_batches, num_workers)
-        told = (
-            f"{error.failure.message}; {case.number_of_batches} batches do not divide by "
-            f"{num_workers} workers: {rest} of them do {share + 1} batches per epoch, the others "
-            f"{share}, and masters have to expect the same"
+        hint = found(
+            "async.uneven_batches",
+            f"{case.number_of_batches} batches do not divide by {num_workers} workers: {rest} of "
+            f"them must do {share + 1} batches per epoch, the others {share}.",
+            help="do the masters expect as many batches of each worker as it does?",
+            batches=case.number_of_batches,
+            workers=num_workers,
         )
-        raise RunFailed(replace(error.failure, message=told)) from None
+        raise hinted(error, hint) from None
 
 
 def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
-    """Assert for a single worker that process 0 ends as serial training on its batches does.
+    """Assert for a single worker that rank 0 ends as serial training on its batches does.
 
     Raises WrongAnswer, naming the array.
     """
@@ -178,15 +193,19 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
         start = outcome.inputs[0]["start"]
         expected = serial.train(start, case.sizes, case.learning_rate, batches)
         for name, array in serial.unpacked(expected, case.sizes).items():
-            on_process_0 = [outcome[name][0]]
+            on_rank_0 = [outcome[name][0]]
             try:
-                assert_every_rank(on_process_0, equals=array, name=name, rtol=RTOL, atol=RTOL)
+                assert_every_rank(on_rank_0, equals=array, name=name, rtol=RTOL, atol=RTOL)
             except WrongAnswer as error:
-                raise WrongAnswer(f"{error}{dropped_requests(outcome)}") from None
+                text = (
+                    f"Rank 0 does not end with the {name} of serial training on the same batches."
+                )
+                wrong = found("async.unlike_serial_training", text, name=name)
+                raise led_by(error, dropped_request(outcome), wrong) from None
 
 
 def _replayed(case: Fit, outcome: Outcome) -> Replay:
-    dropped = dropped_requests(outcome)
+    dropped = dropped_request(outcome)
     try:
         return replay(
             serial.unpacked(outcome.inputs[0]["start"], case.sizes),
@@ -196,7 +215,7 @@ def _replayed(case: Fit, outcome: Outcome) -> Replay:
             final=None if dropped else _arrays_of(case, outcome, 0),
         )
     except WrongAnswer as error:
-        raise WrongAnswer(f"{error}{dropped}") from None
+        raise led_by(error, dropped) from None
 
 
 def _factors(case: Fit, outcome: Outcome, updates: Sequence[Update], rank: int) -> list[float]:
@@ -218,12 +237,14 @@ def _updates(case: Fit, outcome: Outcome) -> list[Update]:
     for rank in range(case.num_masters, outcome.ranks):
         batches, seen = trained_batches(case, outcome, rank), outcome["seen"][rank]
         if len(updates) + len(batches) > _MOST_BATCHES * case.num_steps:
-            raise WrongAnswer(
-                f"the workers trained on more than {_MOST_BATCHES} times the number_of_batches x "
-                f"epochs = {case.num_steps} batches they are to share"
+            text = (
+                f"The workers trained on more than {_MOST_BATCHES} times the {case.num_steps} "
+                "batches of number_of_batches x epochs."
             )
+            raise WrongAnswer(found("async.far_too_many_batches", text))
         if len(seen) != len(batches):
-            raise WrongAnswer(f"rank {rank}: the batches it trained on do not fit together")
+            text = f"Rank {rank}'s record of the weights it trained with contradicts itself."
+            raise WrongAnswer(found("async.record_of_weights_broken", text, rank=rank))
         held = [*seen, serial.packed(_arrays_of(case, outcome, rank), case.sizes)]
         for number, rows in enumerate(batches):
             inputs, labels = examples(outcome, rank, rows)

@@ -9,13 +9,14 @@ from grader.api import (
     assert_messages_matter,
     case_context,
     every_message_fault,
+    found,
     inject_faults,
     not_run,
 )
 
 from . import ownership
 from .async_cases import FEW_RANKS, TWO_MASTERS
-from .async_checks import assert_gradients_reach_a_master, assert_process_0_holds_the_result
+from .async_checks import assert_gradients_reach_a_master, assert_rank_0_holds_the_result
 from .fit_cases import Fit, trained_batches
 
 Run = Callable[..., Launch]
@@ -47,10 +48,10 @@ def assert_training_comes_from_messages(run: Run, cases: Cases) -> None:
     """
     for ranks in ALTERED_RANKS:
         plain = run(ranks, cases[ranks]).having(group=TWO_MASTERS)
-        for case, outcome in plain.holding(assert_process_0_holds_the_result):
+        for case, outcome in plain.holding(assert_rank_0_holds_the_result):
             faults = every_message_fault(outcome, range(outcome.ranks))
             effects = inject_faults(
-                run, ranks, case, outcome, faults, assert_process_0_holds_the_result
+                run, ranks, case, outcome, faults, assert_rank_0_holds_the_result
             )
             assert_messages_matter(outcome.trace, effects)
             return
@@ -62,13 +63,23 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
     Raises RuleViolation.
     """
     slow = case.num_masters
-    masters = "the master seems" if case.num_masters == 1 else "one of the masters seems"
+    masters = "the master" if case.num_masters == 1 else "one of the masters"
     with case_context(case, outcome):
         if outcome["others_went_on"][slow][0] != 1:
             raise RuleViolation(
-                f"while rank {slow} was held in its first forward_prop, no other worker got "
-                f"through three batches: {masters} to wait for the workers in a fixed order; "
-                "let every master take the gradients of any worker, as with MPI.ANY_SOURCE"
+                found(
+                    "async.fixed_order",
+                    f"While rank {slow} computed, {masters} served no other worker.",
+                    help="does a master wait for the workers in a fixed order? It must take the "
+                    "gradients of any worker, as with MPI.ANY_SOURCE",
+                    rank=slow,
+                    masters=case.num_masters,
+                ),
+                found(
+                    "async.others_held_up",
+                    f"While rank {slow} was held in its first forward_prop, no other worker "
+                    "finished three batches.",
+                ),
             )
 
 
@@ -78,13 +89,13 @@ def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
     Steps and replies in a wrong order count; a rule is not about these. Ends the test as not run
     where there is no such training.
     """
-    found = [
+    judged = [
         pair
         for ranks in FEW_RANKS
         for pair in run(ranks, cases[ranks])
         .having(purpose="values", synchronous_sends=False)
         .holding(assert_gradients_reach_a_master)
     ]
-    if not found:
-        not_run("in no training do gradients reach a master")
-    return found
+    if not judged:
+        not_run("needs a training whose gradients reach a master")
+    return judged

@@ -7,12 +7,23 @@ found by least squares, tell what was added up.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from grader.api import Outcome, WrongAnswer, call_site, listed, ranks_text
+from grader.api import (
+    Finding,
+    Outcome,
+    WrongAnswer,
+    call_name,
+    call_site,
+    found,
+    listed,
+    ranks_text,
+)
 
 from . import serial
+from .findings import place_of
 from .fit_cases import Fit, examples, trained_batches
 
 _RTOL = 1e-6
@@ -48,10 +59,11 @@ def assert_gradients_come_together(case: Fit, outcome: Outcome) -> None:
 
     Raises WrongAnswer: says what the first array of rank 0 changed by instead.
     """
-    found = [_contributions(case, outcome, rank) for rank in range(outcome.ranks)]
-    if not any(each.are_equal for arrays in found for each in arrays.values()):
-        told = _told(case, outcome, found, 0, next(iter(case.shapes)))
-        raise WrongAnswer(f"no process takes a step by the gradients of all processes; {told}")
+    changes = _changes(case, outcome)
+    if not any(each.are_equal for arrays in changes for each in arrays.values()):
+        told = _told(case, outcome, changes, 0, next(iter(case.shapes)))
+        text = "No rank takes a step by the gradients of all ranks."
+        raise WrongAnswer(*told, found("step.gradients_not_combined", text))
 
 
 def assert_every_rank_has_all_gradients(case: Fit, outcome: Outcome) -> None:
@@ -59,11 +71,11 @@ def assert_every_rank_has_all_gradients(case: Fit, outcome: Outcome) -> None:
 
     Raises WrongAnswer: says what the first array that did not changed by instead.
     """
-    found = [_contributions(case, outcome, rank) for rank in range(outcome.ranks)]
-    for rank, arrays in enumerate(found):
+    changes = _changes(case, outcome)
+    for rank, arrays in enumerate(changes):
         for name, contributions in arrays.items():
             if not contributions.are_equal:
-                raise WrongAnswer(_told(case, outcome, found, rank, name))
+                raise WrongAnswer(*_told(case, outcome, changes, rank, name))
 
 
 def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome], None]:
@@ -71,26 +83,34 @@ def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome
 
     It raises WrongAnswer where not.
     """
-    ordinary = [_contributions(case, outcome, rank) for rank in range(outcome.ranks)]
+    ordinary = _changes(case, outcome)
 
     def check(case: Fit, outcome: Outcome) -> None:
         for rank, arrays in enumerate(ordinary):
-            found = _contributions(case, outcome, rank)
+            now = _contributions(case, outcome, rank)
             for name, before in arrays.items():
-                if before.is_explained and not found[name].resembles(before):
+                if before.is_explained and not now[name].resembles(before):
                     raise WrongAnswer(
-                        f"rank {rank}: in the first step, {name} changed otherwise than before"
+                        found(
+                            "step.not_as_before",
+                            f"In the first step, rank {rank}'s {name} changed otherwise than "
+                            "before.",
+                            rank=rank,
+                            name=name,
+                        )
                     )
 
     return check
 
 
-def mistake_in_first_step(case: Fit, outcome: Outcome, rank: int, name: str) -> str:
-    """Return what is wrong with the step of an array, after `; `; empty where nothing is known."""
-    found = [_contributions(case, outcome, each) for each in range(outcome.ranks)]
-    if found[rank][name].are(1):
-        return ""
-    return f"; {_told(case, outcome, found, rank, name)}"
+def mistakes_in_first_step(case: Fit, outcome: Outcome, rank: int, name: str) -> list[Finding]:
+    """Return what is wrong with the step of an array, the cause first."""
+    changes = _changes(case, outcome)
+    return [] if changes[rank][name].are(1) else _told(case, outcome, changes, rank, name)
+
+
+def _changes(case: Fit, outcome: Outcome) -> list[dict[str, Contributions]]:
+    return [_contributions(case, outcome, rank) for rank in range(outcome.ranks)]
 
 
 def _contributions(case: Fit, outcome: Outcome, rank: int) -> dict[str, Contributions]:
@@ -109,8 +129,8 @@ def _gradient(case: Fit, outcome: Outcome, rank: int) -> dict[str, serial.Vector
     """Return the gradients of the first batch that a rank trained on; zeros where it has none."""
     start = outcome.inputs[0]["start"]
     batches = trained_batches(case, outcome, rank)[:1]
-    found = [serial.gradient(start, case.sizes, *examples(outcome, rank, rows)) for rows in batches]
-    return serial.unpacked(np.sum([np.zeros_like(start), *found], axis=0), case.sizes)
+    steps = [serial.gradient(start, case.sizes, *examples(outcome, rank, rows)) for rows in batches]
+    return serial.unpacked(np.sum([np.zeros_like(start), *steps], axis=0), case.sizes)
 
 
 def _explained(change: serial.Vector, gradients: Sequence[serial.Vector]) -> Contributions:
@@ -126,34 +146,46 @@ def _explained(change: serial.Vector, gradients: Sequence[serial.Vector]) -> Con
 def _told(
     case: Fit,
     outcome: Outcome,
-    found: Sequence[Mapping[str, Contributions]],
+    changes: Sequence[Mapping[str, Contributions]],
     rank: int,
     name: str,
-) -> str:
-    contributions, n = found[rank][name], outcome.ranks
-    place = f"rank {rank}: in the first step, {name}"
-    hint = _of_reduce(outcome) if rank > 0 and found[0][name].are_equal else ""
-    if not np.isfinite(outcome[name][rank]).all():
-        return f"{place} became a number that is not finite{hint}"
-    if not contributions.is_explained:
-        return f"{place} changed by {_other_change(case, outcome, rank, name)}{hint}"
+) -> list[Finding]:
+    """Return what the step of an array was instead of the sum, the cause first."""
+    contributions, n = changes[rank][name], outcome.ranks
+    place = f"In the first step, rank {rank}'s {name}"
+    facts: dict[str, Any] = {"rank": rank, "name": name}
     own = tuple(float(other == rank) for other in range(n))
-    if contributions.are(0):
-        return f"{place} did not change{hint}"
-    if np.allclose(contributions.factors, own, rtol=0, atol=_RTOL):
-        return f"{place} changed by this rank's own gradients alone, not by the sum over all ranks"
-    if contributions.are(1 / n):
-        return (
-            f"{place} changed by the mean of all ranks' gradients; they are to be summed: do not "
-            "divide by the number of ranks"
-        )
-    if contributions.are(n):
-        return f"{place} changed by {n} times the sum over all {n} ranks: was it summed twice?"
-    if contributions.are(-1):
-        return f"{place} changed in the wrong direction: subtract learning_rate times the sum"
-    if contributions.are_equal:
-        return f"{place} changed by {contributions.factors[0]:.6g} times the sum over all ranks"
-    return f"{place} contains {_listed(contributions.factors)}; the sum takes each once{hint}"
+    if contributions.is_explained and not contributions.are(0):
+        if np.allclose(contributions.factors, own, rtol=0, atol=_RTOL):
+            text = f"{place} changed by the rank's own gradients alone."
+            helps = "the sum over all ranks is required: where does the step use it?"
+            return [found("step.own_gradients_only", text, help=helps, **facts)]
+        if contributions.are(1 / n):
+            text = f"{place} changed by the mean of all ranks' gradients."
+            helps = "the sum is required: do not divide by the number of ranks"
+            return [found("step.mean", text, help=helps, **facts)]
+        if contributions.are(n):
+            text = f"{place} changed by {n} times the sum over all {n} ranks."
+            return [found("step.summed_twice", text, help="is it summed twice?", **facts)]
+        if contributions.are(-1):
+            text = f"{place} changed in the wrong direction."
+            helps = "compare the sign: a step subtracts learning_rate times the sum"
+            return [found("step.wrong_direction", text, help=helps, **facts)]
+        if contributions.are_equal:
+            factor = f"{contributions.factors[0]:.6g}"
+            text = f"{place} changed by {factor} times the sum over all ranks."
+            return [found("step.multiple_of_sum", text, factor=factor, **facts)]
+    if not np.isfinite(outcome[name][rank]).all():
+        wrong = found("step.not_finite", f"{place} became a number that is not finite.", **facts)
+    elif not contributions.is_explained:
+        wrong = _other_change(case, outcome, rank, name)
+    elif contributions.are(0):
+        wrong = found("step.no_change", f"{place} did not change.", **facts)
+    else:
+        text = f"{place} contains {_listed(contributions.factors)}; the sum takes each once."
+        wrong = found("step.other_sum", text, **facts)
+    reduced = _reduced_to_one(outcome) if rank > 0 and changes[0][name].are_equal else None
+    return [reduced, wrong] if reduced else [wrong]
 
 
 def _listed(factors: Sequence[float]) -> str:
@@ -169,23 +201,29 @@ def _listed(factors: Sequence[float]) -> str:
     return f"the gradients {listed(items)}"
 
 
-def _other_change(case: Fit, outcome: Outcome, rank: int, name: str) -> str:
+def _other_change(case: Fit, outcome: Outcome, rank: int, name: str) -> Finding:
     """Return what else than a sum of its own gradients an array changed by."""
+    place = f"In the first step, rank {rank}'s {name} changed by"
     start = serial.unpacked(outcome.inputs[0]["start"], case.sizes)
     change = (start[name] - outcome[name][rank]) / case.learning_rate
     biases = name.replace("weights", "biases")
     if change.ndim == 2 and np.allclose(change, change[0], rtol=0, atol=_RTOL):
         gradients = [_gradient(case, outcome, other)[biases] for other in range(outcome.ranks)]
         if _explained(change[0], gradients).is_explained:
-            return (
-                f"the gradients of {biases}, the same in every row: back_prop returns the "
-                "gradients of the biases first, then those of the weights"
+            return found(
+                "step.biases_for_weights",
+                f"{place} the gradients of {biases}, the same in every row.",
+                help="back_prop returns the gradients of the biases first, then those of the "
+                "weights",
+                rank=rank,
+                name=name,
             )
-    return "numbers that are no sum of the ranks' gradients"
+    text = f"{place} numbers that are no sum of the ranks' gradients."
+    return found("step.no_sum_of_gradients", text, rank=rank, name=name)
 
 
-def _of_reduce(outcome: Outcome) -> str:
-    """Return a hint where the ranks reduce to one of them, and nothing is handed out after it."""
+def _reduced_to_one(outcome: Outcome) -> Finding | None:
+    """Return that the ranks reduce to one of them, where nothing is handed out after it."""
     made = [call for seen in outcome.trace.ranks for call in seen.calls]
     reduced = [call for call in made if call.function in ("Reduce", "Ireduce")]
     handed_out = any(
@@ -193,8 +231,14 @@ def _of_reduce(outcome: Outcome) -> str:
         for call in made
     )
     if not reduced or handed_out:
-        return ""
-    return (
-        f"; Reduce{call_site(reduced[0])} gives the sum to rank {reduced[0].peer} only, the other "
-        "ranks' arrays keep what was in them before: use Allreduce, which gives it to all"
+        return None
+    first = reduced[0]
+    return found(
+        "step.reduced_to_one_rank",
+        f"{call_name(first)}{call_site(first)} gives the sum to rank {first.peer} only; the other "
+        "ranks' arrays keep what was in them before.",
+        help="which collective gives the sum to every rank?",
+        call=call_name(first),
+        root=first.peer,
+        place=place_of(first),
     )

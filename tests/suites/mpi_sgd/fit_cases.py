@@ -11,10 +11,12 @@ from grader.api import (
     Array,
     Case,
     Data,
+    Finding,
     Outcome,
     RuleViolation,
     WrongAnswer,
     assert_requests_completed,
+    found,
 )
 
 from . import serial
@@ -150,30 +152,48 @@ def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
     rows, lengths = outcome["rows"][rank], outcome["rows_per_batch"][rank]
     if len(lengths) > 4 * case.num_steps:
         raise WrongAnswer(
-            f"rank {rank} trained on {len(lengths)} batches; number_of_batches x epochs is "
-            f"{case.num_steps}"
+            found(
+                "fit.too_many_batches",
+                f"Rank {rank} trained on {len(lengths)} batches; number_of_batches x epochs is "
+                f"{case.num_steps}.",
+                rank=rank,
+                trained=len(lengths),
+                expected=case.num_steps,
+            )
         )
     if (lengths < 0).any() or lengths.sum() != len(rows):
-        raise WrongAnswer(f"rank {rank}: the batches it trained on do not fit together")
+        text = f"Rank {rank}'s record of the batches it trained on contradicts itself."
+        raise WrongAnswer(found("fit.record_of_batches_broken", text, rank=rank))
     if (rows < 0).any() or (rows >= _NUM_ROWS).any():
         raise WrongAnswer(
-            f"rank {rank} trained on inputs that are not rows of training_data: give forward_prop "
-            "the inputs of a batch as create_batches made it"
+            found(
+                "fit.inputs_not_of_training_data",
+                f"Rank {rank} trained on inputs that are no examples of training_data.",
+                help="give forward_prop the inputs of a batch as create_batches made it",
+                rank=rank,
+            )
         )
     ends = np.cumsum(lengths)
     return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
 
 def assert_batch_size(case: Fit, outcome: Outcome, rank: int, expected: int, formula: str) -> None:
-    """Assert that every batch a rank trained on has `expected` rows.
+    """Assert that every batch a rank trained on has `expected` examples.
 
     Raises WrongAnswer, naming the formula.
     """
     for number, batch in enumerate(trained_batches(case, outcome, rank)):
         if len(batch) != expected:
             raise WrongAnswer(
-                f"rank {rank}: batch {number} has {len(batch)} rows, expected {expected} "
-                f"({formula})"
+                found(
+                    "fit.batch_size",
+                    f"Rank {rank}'s batch {number} has {len(batch)} examples, expected {expected} "
+                    f"({formula}).",
+                    rank=rank,
+                    number=number,
+                    examples=len(batch),
+                    expected=expected,
+                )
             )
 
 
@@ -183,16 +203,20 @@ def examples(outcome: Outcome, rank: int, rows: Rows) -> tuple[serial.Vector, se
     return given["data"][rows], given["labels"][rows]
 
 
-def dropped_requests(outcome: Outcome) -> str:
-    """Return which request nobody waited for, a cause to look at first; empty if there is none."""
+def dropped_request(outcome: Outcome) -> Finding | None:
+    """Return the first request that is never waited for: the likeliest cause of wrong values."""
     try:
         assert_requests_completed(outcome.trace, may_be_silent=True)
     except RuleViolation as error:
-        return (
-            f"; look at this first: {error}. What a dropped request sends may be overwritten "
-            "before it leaves"
+        facts = error.findings[0].facts
+        place = f" at {facts['place']}" if facts["place"] else ""
+        return found(
+            "fit.request_dropped",
+            f"Rank {facts['rank']} never waited for its {facts['call']}{place}.",
+            help="what a send still reads may be overwritten before it leaves",
+            **facts,
         )
-    return ""
+    return None
 
 
 def timed(

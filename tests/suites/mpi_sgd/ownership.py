@@ -8,7 +8,7 @@ message, in two per layer, or pickled.
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from grader.api import RuleViolation, Trace, messages
+from grader.api import RuleViolation, Trace, found, messages
 
 from .fit_cases import FLOAT64_NUM_BYTES
 
@@ -57,11 +57,16 @@ def assert_one_owner_per_layer(
             continue
         for master in range(num_masters):
             there = num_bytes_sent(trace, worker, master)
-            layers = _layers_per_batch(there, batches, sizes, f"rank {worker}", f"rank {master}")
+            layers = _layers_per_batch(there, batches, sizes, worker, master)
             if owned.setdefault(master, layers) != layers:
                 raise RuleViolation(
-                    f"rank {worker} sends rank {master} the gradients of {_told(layers)}; another "
-                    f"worker sends it those of {_told(owned[master])}"
+                    found(
+                        "layers.workers_disagree",
+                        f"Rank {worker} sent rank {master} the gradients of {_told(layers)}; "
+                        f"another worker sent it those of {_told(owned[master])}.",
+                        rank=worker,
+                        master=master,
+                    )
                 )
             _assert_replied(trace, sizes, worker, master, layers, batches)
     _assert_cover(owned, sizes)
@@ -69,15 +74,22 @@ def assert_one_owner_per_layer(
 
 
 def _layers_per_batch(
-    num_bytes: int, num_batches: int, sizes: Sequence[int], source: str, destination: str
+    num_bytes: int, num_batches: int, sizes: Sequence[int], worker: int, master: int
 ) -> Layers:
     layers = layers_of_size(num_bytes / num_batches, sizes)
     if layers is None:
         told = ", ".join(f"layer {i}: {n:,}" for i, n in layer_num_bytes(sizes).items())
         raise RuleViolation(
-            f"{source} sent {destination} {num_bytes / num_batches:,.0f} bytes a batch "
-            f"({num_bytes:,} in {num_batches} batches), which is no set of whole layers, weights "
-            f"and biases together ({told} bytes)"
+            found(
+                "layers.not_whole",
+                f"Rank {worker} sent rank {master} {num_bytes / num_batches:,.0f} bytes a batch "
+                f"({num_bytes:,} in {num_batches} batches), which is no set of whole layers.",
+                help="weights and biases of a layer go together",
+                rank=worker,
+                master=master,
+                num_bytes=num_bytes,
+            ),
+            found("layers.sizes", f"Weights and biases have these bytes: {told}."),
         )
     return layers
 
@@ -93,8 +105,16 @@ def _assert_replied(
         return
     one = sum(layer_num_bytes(sizes)[layer] for layer in layers)
     raise RuleViolation(
-        f"master rank {master} sent rank {worker} {back:,} bytes in {num_batches} batches; the "
-        f"weights and biases of {_told(layers)}, sent back once a batch, are {num_batches * one:,}"
+        found(
+            "layers.reply_differs",
+            f"Master rank {master} sent rank {worker} {back:,} bytes in {num_batches} batches; "
+            f"{_told(layers)}, sent back once a batch, would be {num_batches * one:,}.",
+            help="a reply holds the weights and biases of the layers whose gradients came",
+            rank=master,
+            worker=worker,
+            num_bytes=back,
+            expected=num_batches * one,
+        )
     )
 
 
@@ -104,8 +124,13 @@ def _assert_cover(owned: Mapping[int, Layers], sizes: Sequence[int]) -> None:
         if owned and len(owners) != 1:
             told = " and ".join(map(str, owners)) if owners else "no master"
             raise RuleViolation(
-                f"the gradients of layer {layer} are sent to {'masters ' * bool(owners)}{told}; "
-                "every layer belongs to exactly one master"
+                found(
+                    "layers.not_one_master",
+                    f"The gradients of layer {layer} were sent to {'masters ' * bool(owners)}"
+                    f"{told}; every layer must belong to exactly one master.",
+                    layer=layer,
+                    masters=owners,
+                )
             )
 
 

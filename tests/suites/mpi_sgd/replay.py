@@ -1,4 +1,4 @@
-"""Replays an asynchronous parameter server: in which order were the gradients applied, and rightly?
+"""Replays an asynchronous parameter server: in which order were the gradients applied, and how?
 
 A master that applies one worker's gradients, replies to that worker and goes on gives every array
 of the network a chain of values: from the start, each value is the one before it minus
@@ -12,12 +12,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grader.api import WrongAnswer, assert_every_rank
+from grader.api import WrongAnswer, assert_every_rank, found
 
+from .findings import led_by
 from .replay_reasons import reason_of_break, told_by_the_sum
 from .updates import Arrays, Update, Value, same
 
 __all__ = ["Arrays", "Replay", "Update", "Value", "assert_final", "replay"]
+
+
+_GATHER = "at the end every master must send the weights and biases of its layers to rank 0"
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ def replay(
 ) -> Replay:
     """Return the chain of values of every array, with each update in it exactly once.
 
-    final: what process 0 ends with; only used to say more when there is no such chain.
+    final: what rank 0 ends with; only used to say more when there is no such chain.
     Raises WrongAnswer where an array's chain breaks, with the reason as far as it can be read off.
     """
     values = {}
@@ -46,16 +50,21 @@ def replay(
         chain, left_over = _chain(name, start[name], updates, learning_rate, rtol)
         if left_over:
             steps = [learning_rate * update.gradient[name] for update in updates]
-            place = f"update {len(chain)} of {len(updates)} of {name}"
             reason = reason_of_break(name, chain, left_over, learning_rate, rtol)
-            in_all = told_by_the_sum(start[name], steps, final[name], rtol) if final else ""
-            raise WrongAnswer("; ".join(filter(None, [f"{place}: {reason}", in_all])))
+            in_all = told_by_the_sum(start[name], steps, final[name], rtol) if final else None
+            place = found(
+                "async.seen_at_update",
+                f"Seen at update {len(chain)} of {len(updates)} of {name}.",
+                number=len(chain),
+                name=name,
+            )
+            raise WrongAnswer(reason, *([in_all] if in_all else []), place)
         values[name] = chain
     return Replay(values)
 
 
 def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
-    """Assert that process 0 ends with the last value of every array.
+    """Assert that rank 0 ends with the last value of every array.
 
     Raises WrongAnswer: also says when it is an earlier value that it still holds.
     """
@@ -63,25 +72,33 @@ def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
         held, num_updates = final[name], len(chain) - 1
         if same(held, chain[-1], rtol):
             continue
-        missing = (
-            "at the end every master has to send the weights and the biases of its layers to "
-            "process 0"
-        )
         earlier = next((i for i, value in enumerate(chain) if same(held, value, rtol)), None)
         if earlier == 0:
             raise WrongAnswer(
-                f"rank 0 ends with the start values of {name}, though the workers saw it go "
-                f"through {num_updates} updates; {missing}"
+                found(
+                    "async.final_values_missing",
+                    f"Rank 0 ends with the start values of {name}, though the workers saw it go "
+                    f"through {num_updates} updates.",
+                    help=_GATHER,
+                    name=name,
+                )
             )
         if earlier is not None:
             raise WrongAnswer(
-                f"rank 0 ends with the {name} that followed update {earlier} of "
-                f"{num_updates}; {missing}"
+                found(
+                    "async.final_values_outdated",
+                    f"Rank 0 ends with the {name} that followed update {earlier} of {num_updates}.",
+                    help=_GATHER,
+                    name=name,
+                    number=earlier,
+                )
             )
         try:
             assert_every_rank([held], equals=chain[-1], name=name, rtol=rtol, atol=rtol)
         except WrongAnswer as error:
-            raise WrongAnswer(f"{error} after {num_updates} updates; {missing}") from None
+            text = f"Rank 0 does not end with the {name} that followed the last update."
+            reason = found("async.final_values_wrong", text, name=name)
+            raise led_by(error, reason) from None
 
 
 def _assert_first_batches_saw(
@@ -90,8 +107,14 @@ def _assert_first_batches_saw(
     for update in updates:
         if update.batch == 0 and not same(update.before[name], start, rtol):
             raise WrongAnswer(
-                f"{update} was computed with a {name} that is not the start value; "
-                "a worker begins with the weights the network was built with"
+                found(
+                    "async.other_start",
+                    f"Rank {update.rank} computed its batch {update.batch} with a {name} that is "
+                    "not the start value.",
+                    help="a worker begins with the weights the network was built with",
+                    rank=update.rank,
+                    name=name,
+                )
             )
 
 

@@ -1,10 +1,11 @@
 """Why a chain of updates breaks: what a master or worker may have done instead."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from grader.api import ranks_text
+from grader.api import Finding, found
 
 from .updates import Update, Value, same
 
@@ -15,85 +16,112 @@ def reason_of_break(
     left_over: Sequence[Update],
     learning_rate: float,
     rtol: float,
-) -> str:
+) -> Finding:
     """Return why none of the updates left over leads on from the last value of the chain."""
     value = chain[-1]
     steps = {id(update): learning_rate * update.gradient[name] for update in left_over}
 
     for update in left_over:
         if same(update.after[name], update.before[name], rtol):
-            return (
-                f"after {update} the worker held the very {name} it had computed that batch with: "
-                "the master has to step before it replies, the worker has to take the reply"
+            return found(
+                "async.reply_before_step",
+                f"Rank {update.rank} held the same {name} after its batch {update.batch} as "
+                "before: the reply lacked the step, or was not used.",
+                help="compare the order: the master steps first, then it replies",
+                **_facts(update, name),
             )
     for update in left_over:
         if same(update.after[name], value, rtol):
-            return (
-                f"the {name} that came back for {update} does not contain that batch's gradients; "
-                "step first, then reply"
+            return found(
+                "async.reply_without_gradients",
+                f"The {name} that came back for {update} does not contain that batch's gradients.",
+                help="compare the order: the master steps first, then it replies",
+                **_facts(update, name),
             )
-    for update in left_over:
-        for other in left_over:
-            both = steps[id(update)] + steps[id(other)]
-            if other is not update and same(update.after[name] + both, value, rtol):
-                return (
-                    f"the {name} that came back for {update} already contained the gradients of "
-                    f"{other}; a master applies one worker's gradients, replies to that worker, "
-                    "and goes on"
-                )
-            if other is not update and same(update.after[name] + steps[id(other)], value, rtol):
-                return (
-                    f"the {name} that came back for {update} was stepped by the gradients of "
-                    f"{other}; after the first message of a worker, take the others from the "
-                    "same source"
-                )
+    pairs = [(one, other) for one in left_over for other in left_over if one is not other]
+    for update, other in pairs:
+        if same(update.after[name] + steps[id(other)], value, rtol):
+            return found(
+                "async.gradients_mixed_up",
+                f"The {name} that came back for {update} was stepped by the gradients of {other}.",
+                help="after the first message of a worker, which source do the others have?",
+                **_facts(update, name),
+                other=other.rank,
+            )
+    for update, other in pairs:
+        if same(update.after[name] + steps[id(update)] + steps[id(other)], value, rtol):
+            return found(
+                "async.late_reply",
+                f"The {name} that came back for {update} already contained the gradients of "
+                f"{other}.",
+                help="a master applies one worker's gradients, replies to that worker, and goes on",
+                **_facts(update, name),
+                other=other.rank,
+            )
     for update in left_over:
         for number, stale in enumerate(chain[:-1]):
             if same(update.after[name] + steps[id(update)], stale, rtol):
                 since = "the start value" if number == 0 else f"the value of update {number}"
-                return (
-                    f"for {update}, the master stepped {name} from {since}, not from its latest; "
-                    "every step goes on from the one before"
+                return found(
+                    "async.step_from_old_value",
+                    f"For {update}, the master stepped {name} from {since}, not from its latest.",
+                    help="every step must go on from the one before",
+                    **_facts(update, name),
+                    number=number,
                 )
     for update in left_over:
         factor = _factor(value - update.after[name], steps[id(update)], rtol)
         if factor is not None:
-            return (
-                f"for {update}, {name} was changed by {-factor:.6g} times learning_rate times the "
-                f"gradient, expected -1 times"
+            return found(
+                "async.scaled_step",
+                f"For {update}, {name} changed by {-factor:.6g} times learning_rate times the "
+                "gradient, expected -1 times.",
+                help="does the master divide or scale the gradients?",
+                **_facts(update, name),
+                factor=f"{-factor:.6g}",
             )
-    looked_at = ranks_text(update.rank for update in left_over)
-    return (
-        f"no worker holds a {name} that is the value before it minus learning_rate times the "
-        f"gradients of one of its batches (looked at {looked_at})"
+    return found(
+        "async.no_such_step",
+        f"No worker holds a {name} that is the value before it minus learning_rate times the "
+        "gradients of one of its batches.",
+        name=name,
+        ranks=sorted({update.rank for update in left_over}),
     )
 
 
-def told_by_the_sum(start: Value, steps: Sequence[Value], final: Value, rtol: float) -> str:
+def told_by_the_sum(
+    start: Value, steps: Sequence[Value], final: Value, rtol: float
+) -> Finding | None:
     """Return what the sum of all updates says, in which their order does not count.
 
-    final: what process 0 ends with. Empty where that is the start.
+    final: what rank 0 ends with. None where that is the start.
     """
     if same(final, start, rtol):
-        return ""
+        return None
     total = np.sum(steps, axis=0)
     if same(start - total, final, rtol):
-        return (
-            "in all, process 0 holds the start minus learning_rate times all gradients: nothing "
-            "was lost, only the order of stepping and replying is not right"
-        )
+        text = "No gradient was lost: only the order of step and reply is wrong."
+        return found("async.only_order_wrong", text)
     for step in steps:
         if same(start - total + step, final, rtol):
-            return "in all, the gradients of one batch are missing on process 0"
+            text = "In all, the gradients of one batch are missing on rank 0."
+            return found("async.one_batch_lost", text)
         if same(start - total - step, final, rtol):
-            return "in all, the gradients of one batch were applied twice on process 0"
+            text = "In all, the gradients of one batch were applied twice on rank 0."
+            return found("async.one_batch_twice", text)
     factor = _factor(start - final, total, rtol)
     if factor is not None:
-        return f"in all, process 0 changed by {factor:.6g} times what all gradients make"
-    return (
-        "in all, what process 0 holds is not the start minus learning_rate times all gradients: "
-        "gradients were lost, changed, or applied twice"
+        text = f"In all, rank 0 changed by {factor:.6g} times the steps of all gradients."
+        return found("async.all_scaled", text, factor=f"{factor:.6g}")
+    return found(
+        "async.gradients_lost",
+        "In all, rank 0 does not hold the start minus learning_rate times all gradients: some "
+        "were lost, changed, or applied twice.",
     )
+
+
+def _facts(update: Update, name: str) -> dict[str, Any]:
+    return {"rank": update.rank, "batch": update.batch, "name": name}
 
 
 def _factor(change: Value, step: Value, rtol: float) -> float | None:

@@ -12,11 +12,13 @@ from grader.api import (
     bytes_sent,
     call_name,
     call_site,
+    found,
     messages,
     ranks_text,
     reduction_communicators,
 )
 
+from .findings import place_of
 from .fit_cases import FLOAT64_NUM_BYTES, Fit
 
 _BRINGS_TOGETHER = (
@@ -45,24 +47,42 @@ def assert_collectives_carry_gradients(case: Fit, outcome: Outcome) -> None:
         if not any(call.function in accepted for call in seen.calls)
     ]
     by_hand = _sent_by_hand(trace)
-    evidence = f"; rank {by_hand[0][0]} calls {_told(by_hand[0][1])}" if by_hand else ""
+    evidence = [
+        found(
+            "sync.message_by_hand",
+            f"Rank {rank} called {_told(call)}.",
+            rank=rank,
+            call=call_name(call),
+            place=place_of(call),
+        )
+        for rank, call in by_hand[:1]
+    ]
     if without:
-        verb = "calls" if len(without) == 1 else "call"
         raise RuleViolation(
-            f"{ranks_text(without)} {verb} no MPI collective that could sum the gradients, such as "
-            f"Allreduce{evidence}"
+            found(
+                "sync.no_collective",
+                "No MPI collective that could sum the gradients, such as Allreduce, was called by "
+                f"{ranks_text(without)}.",
+                ranks=without,
+            ),
+            *evidence,
         )
     sent_num_bytes = sum(call.num_bytes for _, call in by_hand)
     needed_num_bytes = (outcome.ranks - 1) * case.num_steps * gradient_num_bytes(case)
     if sent_num_bytes >= needed_num_bytes / 2:
         raise RuleViolation(
-            f"the ranks send each other {sent_num_bytes:,} bytes in messages of their own"
-            f"{evidence}; an MPI collective, such as Allreduce, is to bring the gradients together"
+            found(
+                "sync.summed_by_hand",
+                f"The ranks sent each other {sent_num_bytes:,} bytes in their own messages; an MPI "
+                "collective, such as Allreduce, must bring the gradients together.",
+                num_bytes=sent_num_bytes,
+            ),
+            *evidence,
         )
 
 
 def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
-    """Assert that a rank gives the collectives its gradients once a step, and little besides.
+    """Assert that a rank gives the collectives its gradients once a step, and little more.
 
     At most half as much again; how often mpi4py's lower-case reductions pass on what they were
     given is theirs to decide.
@@ -77,9 +97,21 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
         num_bytes = sum(max(call.num_bytes, 0) for call in given)
         if num_bytes > 1.5 * once + pickles:
             raise RuleViolation(
-                f"rank {rank} gives collectives {num_bytes:,} bytes in {case.num_steps} steps "
-                f"({len(given)} calls, the first is {_told(given[0])}); the gradients of these "
-                f"steps have {once:,} bytes and are to be summed once"
+                found(
+                    "sync.gradients_given_twice",
+                    f"Rank {rank} gave collectives {num_bytes:,} bytes in {case.num_steps} steps; "
+                    f"the gradients of these steps have {once:,} bytes.",
+                    help="the gradients of a step must be summed once",
+                    rank=rank,
+                    num_bytes=num_bytes,
+                    expected=once,
+                ),
+                found(
+                    "sync.calls_of_collectives",
+                    f"It made {len(given)} such calls, the first is {_told(given[0])}.",
+                    number=len(given),
+                    place=place_of(given[0]),
+                ),
             )
 
 
@@ -102,15 +134,27 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
         ]
         if sum(max(call.num_bytes, 0) for call in given) >= case.num_steps * step / 2:
             raise RuleViolation(
-                f"rank {rank} calls {_told(given[0])}: a collective carries the gradients; this "
-                "part asks for your own ringallreduce, in point-to-point messages"
+                found(
+                    "sync_ring.collective_carries_gradients",
+                    f"Rank {rank} called {_told(given[0])}, a collective that carries the "
+                    "gradients.",
+                    help="this part requires your own ringallreduce, in point-to-point messages",
+                    rank=rank,
+                    call=call_name(given[0]),
+                    place=place_of(given[0]),
+                )
             )
     sent = sum(call.num_bytes for _, call in _sent_by_hand(trace))
-    if sent < case.num_steps * (outcome.ranks - 1) * step:
+    least = case.num_steps * (outcome.ranks - 1) * step
+    if sent < least:
         raise RuleViolation(
-            f"all ranks together sent {sent:,} bytes in messages; to bring the gradients of "
-            f"{outcome.ranks} ranks together takes at least "
-            f"{case.num_steps * (outcome.ranks - 1) * step:,}"
+            found(
+                "sync_ring.too_little_sent",
+                f"All ranks together sent {sent:,} bytes in messages; bringing their gradients "
+                f"together takes at least {least:,}.",
+                num_bytes=sent,
+                least=least,
+            )
         )
 
 
@@ -142,8 +186,15 @@ def assert_ring_traffic(case: Fit, outcome: Outcome) -> None:
     sent = sum(bytes_sent(outcome.trace))
     if not least <= sent <= most:
         raise RuleViolation(
-            f"all ranks together sent {sent:,} bytes in {case.num_steps} steps; ring all-reduces "
-            f"of the gradients send {least:,} to {most:,} (2 (n - 1) times their size per step)"
+            found(
+                "sync_ring.traffic_unlike_a_ring",
+                f"All ranks together sent {sent:,} bytes in {case.num_steps} steps; ring "
+                f"all-reduces of the gradients send {least:,} to {most:,}.",
+                help=f"a ring sends 2(n - 1) times the size of the gradients per step, n = {n}",
+                num_bytes=sent,
+                least=least,
+                most=most,
+            )
         )
 
 
@@ -154,13 +205,13 @@ def gradient_num_bytes(case: Fit) -> int:
 
 def _sent_by_hand(trace: Trace) -> list[tuple[int, Call]]:
     """Return the messages that the student's code sent itself, each with its rank."""
-    found = []
+    by_hand = []
     for source, seen in enumerate(trace.ranks):
         own = reduction_communicators(seen.calls)
         for destination in range(len(trace.ranks)):
             sent = messages(trace, source, destination)
-            found += [(source, call) for call in sent if call.communicator not in own]
-    return found
+            by_hand += [(source, call) for call in sent if call.communicator not in own]
+    return by_hand
 
 
 def _forms_of(*names: str) -> set[str]:

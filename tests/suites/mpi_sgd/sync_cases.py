@@ -1,33 +1,35 @@
 """What both synchronous parts are called with, and what must come of it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from grader.api import (
+    Finding,
     Launch,
     Outcome,
     WrongAnswer,
     assert_every_rank,
     case_context,
+    found,
     not_run,
 )
 
 from . import serial
+from .findings import led_by
 from .first_step import (
     assert_every_rank_has_all_gradients,
     assert_gradients_come_together,
-    mistake_in_first_step,
 )
 from .fit_cases import (
     RTOL,
     Fit,
     assert_batch_size,
-    dropped_requests,
-    examples,
+    dropped_request,
     timed,
     trained_batches,
 )
+from .sync_mistakes import mistakes, unions
 
 FEW_RANKS = [2, 3, 4]
 MANY_RANKS = [5, 8, 16]
@@ -65,31 +67,31 @@ def standalone_cases(file: str) -> tuple[Fit]:
 
 
 def assert_trained_as_one_process(
-    case: Fit, outcome: Outcome, *, only_process_0: bool = False
+    case: Fit, outcome: Outcome, *, only_rank_0: bool = False
 ) -> None:
     """Assert that every rank ends as serial training on the union of all ranks' batches does.
 
     Raises WrongAnswer: names the array, and the mistake where it is a known one.
     """
-    ranks = range(1 if only_process_0 else outcome.ranks)
+    ranks = range(1 if only_rank_0 else outcome.ranks)
     with case_context(case, outcome):
         batches = _batches_by_rank(case, outcome)
         start = outcome.inputs[0]["start"]
-        expected = serial.train(start, case.sizes, case.learning_rate, _unions(outcome, batches))
+        expected = serial.train(start, case.sizes, case.learning_rate, unions(outcome, batches))
         for name, array in serial.unpacked(expected, case.sizes).items():
             held = [outcome[name][rank] for rank in ranks]
             try:
                 assert_every_rank(held, equals=array, name=name, rtol=RTOL, atol=_ATOL)
             except WrongAnswer as error:
-                mistakes = (_mistake(case, outcome, batches, rank, name) for rank in ranks)
-                why = next(filter(None, mistakes), "") + dropped_requests(outcome)
-                raise WrongAnswer(f"{error}{why}") from None
+                found_on = (mistakes(case, outcome, batches, rank, name) for rank in ranks)
+                known = next(filter(None, found_on), [_unlike_serial(error, name)])
+                raise led_by(error, dropped_request(outcome), *known) from None
 
 
 def assert_gradients_are_used(case: Fit, outcome: Outcome) -> None:
     """Assert that the ranks' gradients came together, wherever that can be seen.
 
-    In a first step in any proportion, later where the training is right.
+    In a first step in any proportion, later where the training is correct.
     Raises WrongAnswer.
     """
     if case.num_steps > 1:
@@ -99,7 +101,7 @@ def assert_gradients_are_used(case: Fit, outcome: Outcome) -> None:
         assert_gradients_come_together(case, outcome)
 
 
-def assert_every_process_has_all_gradients(case: Fit, outcome: Outcome) -> None:
+def assert_every_rank_gets_all_gradients(case: Fit, outcome: Outcome) -> None:
     """Assert that in a first step every array of every rank has all ranks' gradients.
 
     Raises WrongAnswer.
@@ -109,7 +111,7 @@ def assert_every_process_has_all_gradients(case: Fit, outcome: Outcome) -> None:
 
 
 def assert_batches(case: Fit, outcome: Outcome) -> None:
-    """Assert that each rank trained on number_of_batches batches of mini_batch_size // size rows.
+    """Assert that each rank trained on number_of_batches batches of mini_batch_size // size.
 
     Raises WrongAnswer with what a rank did instead.
     """
@@ -119,8 +121,14 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             num_batches = len(trained_batches(case, outcome, rank))
             if num_batches != case.num_steps:
                 raise WrongAnswer(
-                    f"rank {rank} trained on {num_batches} batches, expected "
-                    f"number_of_batches x epochs = {case.num_steps}"
+                    found(
+                        "sync.number_of_batches",
+                        f"Rank {rank} trained on {num_batches} batches, expected "
+                        f"number_of_batches x epochs = {case.num_steps}.",
+                        rank=rank,
+                        trained=num_batches,
+                        expected=case.num_steps,
+                    )
                 )
             formula = f"mini_batch_size // size = {case.mini_batch_size} // {outcome.ranks}"
             assert_batch_size(case, outcome, rank, share, formula)
@@ -155,16 +163,16 @@ def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
     A step with wrong factors counts; a rule is not about these. Ends the test as not run where no
     such training is on three ranks or more.
     """
-    found = [
+    judged = [
         pair
         for ranks in SEVERAL_RANKS
         for pair in run(ranks, cases[ranks])
         .having(purpose="values", synchronous_sends=False)
         .holding(assert_gradients_are_used)
     ]
-    if not any(outcome.ranks >= 3 for _, outcome in found):
-        not_run("no training on three processes or more brings their gradients together")
-    return found
+    if not any(outcome.ranks >= 3 for _, outcome in judged):
+        not_run("needs a training on 3 or more ranks that brings their gradients together")
+    return judged
 
 
 def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:
@@ -172,63 +180,33 @@ def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:
     numbers = [len(own) for own in batches]
     if not any(numbers):
         raise WrongAnswer(
-            "no rank called forward_prop and back_prop on a batch of training_data; fit trains "
-            "with the two methods of network.py"
+            found(
+                "sync.no_training",
+                "No rank called forward_prop and back_prop on a batch of training_data.",
+                help="fit must train with these two methods of network.py",
+            )
         )
     if len(set(numbers)) > 1:
         told = ", ".join(f"rank {rank}: {number}" for rank, number in enumerate(numbers))
         raise WrongAnswer(
-            f"the ranks trained on different numbers of batches ({told}); every rank needs "
-            "number_of_batches batches in every epoch, or a sum lacks a part"
+            found(
+                "sync.unequal_numbers_of_batches",
+                f"The ranks trained on different numbers of batches ({told}).",
+                help="every rank needs number_of_batches batches in every epoch",
+                numbers=numbers,
+            )
         )
     return batches
 
 
-def _unions(
-    outcome: Outcome, batches: Sequence[Sequence[np.ndarray]]
-) -> list[tuple[serial.Vector, serial.Vector]]:
-    """Return the examples of each step: those of all ranks together."""
-    return [
-        examples(outcome, 0, np.concatenate(rows_by_rank))
-        for rows_by_rank in zip(*batches, strict=True)
-    ]
-
-
-def _mistake(
-    case: Fit,
-    outcome: Outcome,
-    batches: Sequence[Sequence[np.ndarray]],
-    rank: int,
-    name: str,
-) -> str:
-    """Return the mistake that would give exactly these weights; empty if none of the usual does."""
-    if outcome.ranks == 1:
-        return ""
-    if case.num_steps == 1:
-        return mistake_in_first_step(case, outcome, rank, name)
-    start, rate = outcome.inputs[0]["start"], case.learning_rate
-    together = _unions(outcome, batches)
-    own = [examples(outcome, rank, rows) for rows in batches[rank]]
-    held = serial.packed({name: outcome[name][rank] for name in case.shapes}, case.sizes)
-    for likely, mistake in (
-        (start, "it ends with the start weights: it took no step"),
-        (
-            serial.train(start, case.sizes, rate / outcome.ranks, together),
-            "it took steps by the mean of the gradients; they are to be summed",
-        ),
-        (
-            serial.train(start, case.sizes, rate, own),
-            "it took steps by its own gradients alone, not by the sum over all ranks",
-        ),
-        (
-            serial.train(start, case.sizes, rate, together, keeps_sums=True),
-            "each step adds its sums to those of the step before: nabla_b and nabla_w have to "
-            "begin anew in every step",
-        ),
-    ):
-        if (np.abs(held - likely) <= RTOL).all():
-            return f"; rank {rank}: {mistake}"
-    return ""
+def _unlike_serial(error: WrongAnswer, name: str) -> Finding:
+    rank = error.differences[0].rank
+    return found(
+        "sync.unlike_serial_training",
+        f"Rank {rank} does not end with the {name} of serial training on the same batches.",
+        rank=rank,
+        name=name,
+    )
 
 
 def _cases(ranks: int, file: str, *, has_messages: bool) -> tuple[Fit, ...]:

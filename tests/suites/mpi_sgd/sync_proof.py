@@ -21,9 +21,9 @@ ALTERED_RANKS = (4, 3, *MANY_RANKS)
 def assert_gradients_come_from_messages(run: Run, cases: Cases) -> None:
     """Assert that training goes wrong once a rank's longer messages are altered on their way.
 
-    Short ones may carry the dummies at index 0, which nobody needs. Shown on the first number of
-    ranks on which a first step uses the gradients. cases: by ranks, all that the part is called
-    with. Raises NotProven.
+    Short ones may carry the dummies at index 0, which training does not need. Shown on the first
+    number of ranks on which a first step uses the gradients. cases: by ranks, all that the part is
+    called with. Raises NotProven.
     """
     for ranks in ALTERED_RANKS:
         plain = run(ranks, cases[ranks]).having(group=FIRST_STEP)
@@ -33,7 +33,7 @@ def assert_gradients_come_from_messages(run: Run, cases: Cases) -> None:
             effects = inject_faults(run, ranks, case, outcome, faults, check)
             assert_messages_matter(outcome.trace, effects)
             return
-    not_run("no first step on three processes or more uses the gradients of others")
+    not_run("needs a first step on 3 or more ranks that uses the gradients of others")
 
 
 def assert_gradients_come_from_collectives(run: Run, cases: Cases) -> None:

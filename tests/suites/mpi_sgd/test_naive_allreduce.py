@@ -31,13 +31,13 @@ CASES = cases_by_ranks(FILE, FUNCTION)
 
 @points(1)
 def test_results_come_from_the_messages(run):
-    """When a number in a message is changed on its way, results change."""
+    """computes the result from the messages it receives"""
     assert_results_come_from_messages(run, CASES)
 
 
 @points(2, requires=test_results_come_from_the_messages)
 def test_every_rank_sends_its_array_to_every_other(run):
-    """Each process sends its array once to each other process: n (n - 1) arrays in all."""
+    """sends each array once to every other rank"""
     assert_rule(
         run,
         CASES,
@@ -54,7 +54,7 @@ def test_every_rank_sends_its_array_to_every_other(run):
 
 @points(0.5, requires=test_results_come_from_the_messages)
 def test_three_processes(run):
-    """On 3 processes the result is right."""
+    """works on 3 ranks"""
     for case, outcome in run(3, CASES[3]).having(subject="plain"):
         assert_reduced_by_messages(case, outcome)
 
@@ -62,7 +62,7 @@ def test_three_processes(run):
 @points(0.25, requires=test_results_come_from_the_messages)
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_two_and_four_processes(run, ranks):
-    """On 2 and 4 processes the result is right."""
+    """works on 2 and 4 ranks"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="plain"):
         assert_reduced_by_messages(case, outcome)
 
@@ -70,7 +70,7 @@ def test_two_and_four_processes(run, ranks):
 @points(0.25, requires=test_results_come_from_the_messages)
 @pytest.mark.parametrize("ranks", [2, 4, 5, 8, 16])
 def test_any_number_of_processes(run, ranks):
-    """The result is right on 2, 4, 5, 8 and 16 processes."""
+    """works on any number of ranks (2 to 16)"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="plain"):
         assert_reduced_by_messages(case, outcome)
 
@@ -81,74 +81,74 @@ PARTLY_RIGHT = (*RIGHT, test_every_rank_sends_its_array_to_every_other)
 
 @points(0.5, requires=RIGHT)
 def test_any_length(run):
-    """The result is right for any length, from one element to long arrays."""
+    """works for any length, short or long"""
     assert_ability(run, CASES, "any length")
     assert_ability(run, CASES, "fewer elements")
 
 
 @points(0.5, requires=PARTLY_RIGHT)
 def test_no_elements(run):
-    """An array without elements is no error."""
+    """accepts an empty array"""
     assert_ability(run, CASES, "no elements", though_wrong=True)
 
 
 @points(0.5, requires=PARTLY_RIGHT)
 def test_one_process(run):
-    """On one process recv becomes a copy of send."""
+    """copies send into recv on 1 rank"""
     assert_ability(run, CASES, "one process")
 
 
 @points(0.25, requires=RIGHT)
 def test_several_dimensions(run):
-    """The result is right for arrays of two and three dimensions."""
+    """works for arrays of 2 and 3 dimensions"""
     assert_ability(run, CASES, "dimensions")
 
 
 @points(0.25, requires=RIGHT)
 def test_no_dimensions(run):
-    """The result is right for an array of shape (), which is a single number."""
+    """works for a scalar array, shape ()"""
     assert_ability(run, CASES, "no dimensions")
 
 
 @points(0.25, requires=RIGHT)
 def test_every_dtype(run):
-    """The result is right for float32 and int64 as well as for float64."""
+    """works for float32 and int64"""
     assert_ability(run, CASES, "dtype", hint=WRONG_DTYPE)
 
 
 @points(1, requires=RIGHT)
 def test_any_op(run):
-    """The result is right for any op: a maximum, a product, a bitwise operation, your own."""
+    """works for any op, not only np.add"""
     assert_ability(run, CASES, "op")
 
 
 @points(0.25, requires=PARTLY_RIGHT)
 def test_send_is_left_unchanged(run):
-    """The send array is the same after the call as before."""
+    """leaves send unchanged"""
     assert_rule(run, CASES, assert_send_unchanged)
 
 
 @points(0.5, requires=RIGHT)
 def test_works_when_no_message_is_buffered(run):
-    """The result is right even if every send waits until its receive is posted."""
+    """works without message buffering"""
     assert_ability(run, CASES, "unbuffered")
 
 
 @points(1, requires=RIGHT)
 def test_calls_in_a_row(run):
-    """Many calls in a row are right, even when a process is late now and then."""
+    """survives repeated calls with late ranks"""
     assert_ability(run, CASES, "in a row")
 
 
 @points(0.25, requires=RIGHT)
 def test_other_communicators(run):
-    """All goes over comm: also where it holds only some of the processes, or in another order."""
+    """uses only the given communicator"""
     assert_ability(run, CASES, "communicators")
 
 
 @points(1.5, requires=test_results_come_from_the_messages)
 def test_only_point_to_point_calls(run):
-    """Messages from point to point do all the work: no Bcast, Allreduce, Barrier, ..."""
+    """uses point-to-point calls only"""
     assert_rule(
         run, CASES, lambda case, outcome: assert_only_point_to_point(outcome.trace), any_way=True
     )
@@ -156,7 +156,7 @@ def test_only_point_to_point_calls(run):
 
 @points(1.25, requires=test_results_come_from_the_messages)
 def test_calls_do_not_block(run):
-    """Messages are sent and received by non-blocking calls; only waiting for them may block."""
+    """uses non-blocking calls only"""
     assert_rule(
         run, CASES, lambda case, outcome: assert_only_nonblocking(outcome.trace), any_way=True
     )
@@ -164,13 +164,13 @@ def test_calls_do_not_block(run):
 
 @points(0.25, requires=test_results_come_from_the_messages)
 def test_arrays_travel_as_buffers(run):
-    """The arrays travel by upper-case calls (Isend, Irecv), not pickled by lower-case ones."""
+    """sends arrays as buffers, not pickled"""
     assert_rule(run, CASES, lambda case, outcome: assert_buffers_not_pickles(outcome.trace))
 
 
 @points(0.5, requires=test_results_come_from_the_messages)
 def test_receives_are_completed(run):
-    """Every receive has been waited for when the call returns."""
+    """waits for every receive before returning"""
     assert_rule(
         run,
         CASES,
@@ -180,7 +180,7 @@ def test_receives_are_completed(run):
 
 @points(2, requires=RIGHT)
 def test_sends_are_completed(run):
-    """Every send has been waited for when the call returns."""
+    """waits for every send before returning"""
     assert_rule(
         run,
         CASES,
@@ -191,11 +191,11 @@ def test_sends_are_completed(run):
 
 @points(0.25, requires=RIGHT)
 def test_keeps_up_with_mpi(run):
-    """On 2 processes and a long array the time is at most 20 times that of MPI's own Allreduce."""
+    """takes at most 20x the time of MPI's Allreduce"""
     assert_time_ratio(
         lambda attempt: run(2, timing_cases(FILE, FUNCTION, attempt) if attempt else CASES[2]),
         check=assert_reduced,
         factor=20,
         what="allreduce on 2 ranks, 6 MiB,",
-        yardstick="MPI's own Allreduce of as much",
+        yardstick="MPI's own Allreduce of the same length",
     )

@@ -29,7 +29,7 @@ from .sync_cases import (
     UNBUFFERED,
     assert_batches,
     assert_batches_wherever_trained,
-    assert_every_process_has_all_gradients,
+    assert_every_rank_gets_all_gradients,
     assert_gradients_come_together_somewhere,
     assert_trained_as_one_process,
     cases_by_ranks,
@@ -47,7 +47,7 @@ CASES = cases_by_ranks(FILE, has_messages=True)
 
 @points(2)
 def test_gradients_travel_point_to_point(run):
-    """The gradients travel in point-to-point messages: altering these spoils the training."""
+    """sends the gradients in point-to-point messages"""
     assert_gradients_come_together_somewhere(run, CASES)
     for case, outcome in trainings(run, CASES):
         with case_context(case, outcome):
@@ -57,30 +57,30 @@ def test_gradients_travel_point_to_point(run):
 
 @points(1, requires=test_gradients_travel_point_to_point)
 def test_gradients_of_all_processes_come_together(run):
-    """In the first step, some process uses the gradients of all processes, in equal parts."""
+    """combines the gradients of all ranks"""
     assert_gradients_come_together_somewhere(run, CASES)
 
 
 @points(1.5, requires=test_gradients_travel_point_to_point)
 @pytest.mark.parametrize("ranks", FEW_RANKS)
 def test_every_process_gets_all_gradients(run, ranks):
-    """In the first step, every array of every process uses the gradients of all, in equal parts."""
+    """gives every rank the gradients of all ranks"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=FIRST_STEP):
-        assert_every_process_has_all_gradients(case, outcome)
+        assert_every_rank_gets_all_gradients(case, outcome)
 
 
 @points(0.5, requires=test_gradients_travel_point_to_point)
 @pytest.mark.parametrize("ranks", FEW_RANKS)
 def test_process_0_takes_the_summed_step(run, ranks):
-    """After the first step, process 0 holds what serial training on all batches gives."""
+    """matches serial training after the first step (rank 0)"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=FIRST_STEP):
-        assert_trained_as_one_process(case, outcome, only_process_0=True)
+        assert_trained_as_one_process(case, outcome, only_rank_0=True)
 
 
 @points(1.5, requires=test_process_0_takes_the_summed_step)
 @pytest.mark.parametrize("ranks", FEW_RANKS)
 def test_every_process_takes_the_summed_step(run, ranks):
-    """After the first step, every process holds what serial training on all batches gives."""
+    """matches serial training after the first step (all ranks)"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=FIRST_STEP):
         assert_trained_as_one_process(case, outcome)
 
@@ -88,7 +88,7 @@ def test_every_process_takes_the_summed_step(run, ranks):
 @points(1, requires=test_every_process_takes_the_summed_step)
 @pytest.mark.parametrize("ranks", STEPPING_RANKS)
 def test_several_steps(run, ranks):
-    """After several steps, every process still holds what serial training gives."""
+    """matches serial training after several steps"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=SEVERAL_STEPS):
         assert_trained_as_one_process(case, outcome)
 
@@ -96,7 +96,7 @@ def test_several_steps(run, ranks):
 @points(1, requires=test_every_process_takes_the_summed_step)
 @pytest.mark.parametrize("ranks", FEW_RANKS)
 def test_several_epochs(run, ranks):
-    """After several epochs, every process still holds what serial training gives."""
+    """matches serial training after several epochs"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=SEVERAL_EPOCHS):
         assert_trained_as_one_process(case, outcome)
 
@@ -104,14 +104,14 @@ def test_several_epochs(run, ranks):
 @points(0.5, requires=test_every_process_takes_the_summed_step)
 @pytest.mark.parametrize("ranks", MANY_RANKS)
 def test_many_processes(run, ranks):
-    """On 5, 8 and 16 processes, training is right as well."""
+    """matches serial training on many ranks (5, 8 and 16)"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=FIRST_STEP):
         assert_trained_as_one_process(case, outcome)
 
 
 @points(0.5, requires=test_gradients_travel_point_to_point)
 def test_one_process(run):
-    """On one process, training is right as well."""
+    """works on 1 rank"""
     for case, outcome in run(1, CASES[1]):
         assert_trained_as_one_process(case, outcome)
 
@@ -119,21 +119,24 @@ def test_one_process(run):
 @points(0.5)
 @pytest.mark.parametrize("ranks", FEW_RANKS)
 def test_batches_are_shared_out(run, ranks):
-    """Each process trains on number_of_batches batches of mini_batch_size // n rows an epoch."""
+    """shares each mini-batch out among the ranks
+
+    Each rank trains on number_of_batches batches of mini_batch_size // n examples an epoch.
+    """
     assert_batches_wherever_trained(run(ranks, CASES[ranks]))
 
 
 @points(0.5, requires=test_every_process_takes_the_summed_step)
 @pytest.mark.parametrize("ranks", FEW_RANKS)
 def test_works_when_no_message_is_buffered(run, ranks):
-    """Training is right even if every send waits until its receive is posted."""
+    """works without message buffering"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=UNBUFFERED):
         assert_trained_as_one_process(case, outcome)
 
 
 @points(0.5, requires=test_gradients_travel_point_to_point)
 def test_nothing_but_point_to_point_calls(run):
-    """No collective of any kind is called beside the messages."""
+    """uses point-to-point calls only"""
     for case, outcome in trainings(run, CASES):
         with case_context(case, outcome):
             assert_only_point_to_point(outcome.trace)
@@ -141,7 +144,7 @@ def test_nothing_but_point_to_point_calls(run):
 
 @points(1.5, requires=test_gradients_travel_point_to_point, own="ring_allreduce")
 def test_gradients_travel_around_a_ring(run):
-    """A training sends what ring all-reduces of its gradients send, to one neighbour."""
+    """sends the gradients around a ring"""
     for case, outcome in trainings(run, CASES):
         with case_context(case, outcome):
             assert_one_neighbour(outcome.trace)
@@ -150,7 +153,7 @@ def test_gradients_travel_around_a_ring(run):
 
 @points(0.5, requires=test_gradients_travel_point_to_point)
 def test_buffers_not_pickles(run):
-    """Arrays travel in upper-case calls, which send their memory and pickle nothing."""
+    """sends arrays as buffers, not pickled"""
     for case, outcome in trainings(run, CASES):
         with case_context(case, outcome):
             assert_arrays_not_pickled(outcome.trace)
@@ -158,7 +161,7 @@ def test_buffers_not_pickles(run):
 
 @points(0.5, requires=test_gradients_travel_point_to_point)
 def test_every_request_is_completed(run):
-    """Every request is completed by a wait or a successful test."""
+    """completes every request"""
     for case, outcome in trainings(run, CASES):
         with case_context(case, outcome):
             assert_requests_completed(outcome.trace)
@@ -166,14 +169,14 @@ def test_every_request_is_completed(run):
 
 @points(1, requires=test_every_process_takes_the_summed_step)
 def test_works_as_a_program_of_its_own(run):
-    """With the real MPI.Init and MPI.Finalize, training on 3 processes is right as well."""
+    """works as a standalone program"""
     for case, outcome in run(3, standalone_cases(FILE), standalone=True):
         assert_trained_as_one_process(case, outcome)
 
 
 @points(0.5, requires=test_every_process_takes_the_summed_step)
 def test_keeps_up_with_serial_training(run):
-    """On 2 processes, training takes at most 15 times as long as serial training."""
+    """takes at most 15x the time of serial training"""
     assert_time_ratio(
         lambda attempt: run(2, timing_cases(FILE, attempt) if attempt else CASES[2]),
         check=same_failures_as(run(2, CASES[2]), assert_batches, assert_trained_as_one_process),

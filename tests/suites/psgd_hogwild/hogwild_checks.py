@@ -9,33 +9,31 @@ from collections.abc import Callable
 import numpy as np
 
 from grader.api import (
-    NotProven,
+    Finding,
     Outcome,
     RuleViolation,
     WrongAnswer,
     assert_every_rank,
     case_context,
+    found,
 )
 
 from . import softmax_regression
-from .hogwild_cases import FOR_EACH_WRITE, Hogwild
+from .data_parts import assert_complete, assert_disjoint, parts_of
+from .hogwild_cases import Hogwild
+from .hogwild_workers import all_batches, batches_by_process, batches_by_worker, counted
+from .softmax_regression import Vector
 from .training_cases import (
     ATOL,
-    Rows,
-    assert_complete,
-    assert_disjoint,
     examples,
     given_start,
-    parts_of,
+    softmax_twice,
     trained,
-    trained_batches,
     trained_serially,
     unpacked,
 )
 
 Check = Callable[[Hogwild, Outcome], None]
-
-_GRADIENT_ATOL = 1e-4
 
 SUM_MARGIN = 0.35
 """How far, relative to the way gone, the end may be from the start minus all steps: a write that is
@@ -59,22 +57,17 @@ def assert_serial(case: Hogwild, outcome: Outcome) -> None:
     Raises WrongAnswer with the first weight that differs.
     """
     with case_context(case, outcome):
-        batches = _batches(case, outcome)
+        batches = all_batches(case, outcome)
         expected = trained_serially(case, outcome, given_start(outcome, 0), batches)
         try:
             for name, array in unpacked(expected).items():
-                found = unpacked(trained(outcome, 0))[name]
-                assert_every_rank([found], equals=array, name=name, rtol=ATOL, atol=ATOL)
+                ours = unpacked(trained(outcome, 0))[name]
+                assert_every_rank([ours], equals=array, name=name, rtol=ATOL, atol=ATOL)
         except WrongAnswer as error:
-            given = examples(outcome, batches[0])
-            double = softmax_regression.gradient_of_double_softmax(given_start(outcome, 0), *given)
-            hint = ""
-            if np.allclose(outcome["gradients"][0][0], double, atol=_GRADIENT_ATOL):
-                hint = (
-                    ". Its first gradient is the one of CrossEntropyLoss, which takes a softmax of "
-                    "its own of the probabilities; use the loss of training.py"
-                )
-            raise WrongAnswer(f"{error}{hint}") from None
+            start, first = given_start(outcome, 0), outcome["gradients"][0][0]
+            twice = softmax_twice(first, start, examples(outcome, batches[0]))
+            reason = twice or _missing_steps(case, outcome)
+            raise WrongAnswer.at([*reason, *error.findings], error.differences) from None
 
 
 def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
@@ -98,9 +91,16 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
         )
         if before - here < (1 - LOSS_MARGIN) * (before - there):
             raise WrongAnswer(
-                f"the loss over the dataset goes from {before:.3f} to {here:.3f}; plain SGD, with "
-                f"as many epochs and this lr, takes it to {there:.3f}, and {1 - LOSS_MARGIN:.0%} "
-                "of that fall are asked for"
+                *_missing_steps(case, outcome),
+                found(
+                    "hogwild.loss_falls_too_little",
+                    f"The loss over the dataset goes from {before:.3f} to {here:.3f}; plain SGD "
+                    f"takes it to {there:.3f} in as many epochs with this lr.",
+                    help=f"the loss must fall {1 - LOSS_MARGIN:.0%} as far as with plain SGD",
+                    before=f"{before:.3f}",
+                    after=f"{here:.3f}",
+                    expected=f"{there:.3f}",
+                ),
             )
 
 
@@ -110,11 +110,16 @@ def assert_workers(case: Hogwild, outcome: Outcome) -> None:
     Raises WrongAnswer with how many did.
     """
     with case_context(case, outcome):
-        number = len(_batches_by_worker(case, outcome))
+        number = len(batches_by_worker(case, outcome))
         if number != case.num_processes:
             raise WrongAnswer(
-                f"{counted(number, 'process', 'processes')} computed gradients; expected "
-                f"num_processes = {case.num_processes}"
+                found(
+                    "hogwild.number_of_workers",
+                    f"{counted(number, 'process')} computed gradients; expected num_processes = "
+                    f"{case.num_processes}.",
+                    number=number,
+                    expected=case.num_processes,
+                )
             )
 
 
@@ -126,20 +131,22 @@ def assert_processes(case: Hogwild, outcome: Outcome) -> None:
     """
     with case_context(case, outcome):
         number = len(batches_by_process(case, outcome))
-        (threads,) = outcome["threads"]
-        if number != case.num_processes:
-            num_threads = len(set(threads.tolist()))
-            told = f", in {num_threads} threads" if num_threads > number else ""
-            raise WrongAnswer(
-                f"{counted(number, 'process', 'processes')} computed gradients{told}; expected "
-                f"num_processes = {case.num_processes}, each with a process id of its own"
-            )
+        if number == case.num_processes:
+            return
+        num_threads = len(set(outcome["threads"][0].tolist()))
+        expected = f"expected num_processes = {case.num_processes}"
+        if num_threads > number:
+            told = f"{counted(number, 'process')} computed gradients, in {num_threads} threads"
+            threads = found("hogwild.threads", f"{told}; {expected}.", num_threads=num_threads)
+            raise WrongAnswer(threads)
+        text = f"{counted(number, 'process')} computed gradients; {expected}."
+        raise WrongAnswer(found("hogwild.number_of_processes", text, number=number))
 
 
 def assert_parts_disjoint(case: Hogwild, outcome: Outcome) -> None:
     """Assert that no example belongs to two processes. Raises WrongAnswer with one that does."""
     with case_context(case, outcome):
-        assert_disjoint(parts_of(_batches_by_worker(case, outcome)), "the processes'")
+        assert_disjoint(parts_of(batches_by_worker(case, outcome)))
 
 
 def assert_parts_complete(case: Hogwild, outcome: Outcome) -> None:
@@ -148,7 +155,7 @@ def assert_parts_complete(case: Hogwild, outcome: Outcome) -> None:
     Raises WrongAnswer with an example that comes too often or not at all.
     """
     with case_context(case, outcome):
-        assert_complete(case, _batches_by_worker(case, outcome), "the processes'")
+        assert_complete(case, batches_by_worker(case, outcome))
 
 
 def assert_shared(case: Hogwild, outcome: Outcome) -> None:
@@ -166,16 +173,29 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
             num_steps = min(int((written[own] == place).sum()) for place in (0, 1))
             if num_steps >= len(batches):
                 continue
-            told = f"writes {counted(num_steps, 'step', 'steps')} into"
-            if not own.any():
-                told = "writes nothing into the parameters, and so nothing into"
-            elif not is_shared[own].any():
-                told = "steps weights in memory of its own, not those in"
+            told = f"Process {number} of {len(by_process)} computed {len(batches)} gradients, but"
+            if own.any() and is_shared[own].any():
+                raise RuleViolation(
+                    found(
+                        "hogwild.few_steps_shared",
+                        f"{told} wrote {counted(num_steps, 'step')} only into the shared memory "
+                        "of the returned model.",
+                        help="every step must be written into the shared weights, in place",
+                        process=number,
+                        num_gradients=len(batches),
+                        num_steps=num_steps,
+                    )
+                )
+            how = "stepped weights in its own memory" if own.any() else "wrote into no parameter"
             raise RuleViolation(
-                f"process {number} of {len(by_process)} computes {len(batches)} gradients and "
-                f"{told} the shared memory of the model that is returned; the parameters are to be "
-                "shared (model.share_memory() before the processes start) and every step is to be "
-                "written into them in place"
+                found(
+                    "hogwild.weights_not_shared",
+                    f"{told} {how}.",
+                    help="the parameters must be shared before the processes start, and every "
+                    "step written into them in place",
+                    process=number,
+                    num_gradients=len(batches),
+                )
             )
 
 
@@ -188,10 +208,15 @@ def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:
         (shared,) = outcome["shared"]
         if shared:
             raise WrongAnswer(
-                f"a process steps by a gradient that lies in shared memory ({shared}): the other "
-                "processes write theirs to the same place; only the weights are to be shared. "
-                "Gradients are put there by share_memory() when they exist already, or by "
-                "zero_grad(set_to_none=False) in a model that had some"
+                found(
+                    "hogwild.gradients_shared",
+                    "A process stepped by a gradient in shared memory, where the other processes "
+                    f"write theirs: {shared}.",
+                    help="only the weights may be shared: which gradients exist already at "
+                    "share_memory(), and which does zero_grad() keep?",
+                    name=shared.partition(", at ")[0],
+                    place=shared.rpartition(" at ")[2],
+                )
             )
 
 
@@ -201,87 +226,49 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
     Raises WrongAnswer with how far it is off, and with a known mistake that explains it.
     """
     with case_context(case, outcome):
-        _batches(case, outcome)
-        (gradients,), (processes,) = outcome["gradients"], outcome["processes"]
-        start, end = given_start(outcome, 0), trained(outcome, 0)
-        moved = end - start
-        steps = -case.lr * gradients.astype(np.float64)
+        moved, steps = _moved_and_steps(case, outcome)
         expected = steps.sum(axis=0)
-        by_process = [steps[processes == number].sum(axis=0) for number in sorted(set(processes))]
         distance = float(np.linalg.norm(moved - expected) / np.linalg.norm(expected))
         if distance <= SUM_MARGIN:
             return
-        likely = [
-            (np.zeros_like(expected), "no step is in them: they are the start weights"),
-            (expected / len(by_process), "the processes' steps are averaged in them, not added"),
-            *((own, f"only the steps of process {n} are") for n, own in enumerate(by_process)),
-        ]
-        mistake = next(
-            (f"; {text}" for sum_of, text in likely if np.allclose(moved, sum_of, atol=ATOL)), ""
-        )
         raise WrongAnswer(
-            f"the returned weights are {distance:.0%} away from the start minus lr times the "
-            f"{len(steps)} gradients that were computed (up to {SUM_MARGIN:.0%} may be lost where "
-            f"processes write at one moment){mistake}"
+            *_missing_steps(case, outcome),
+            found(
+                "hogwild.steps_do_not_add_up",
+                f"The returned weights are {distance:.0%} away from the start minus lr times the "
+                f"{len(steps)} gradients that were computed.",
+                help=f"up to {SUM_MARGIN:.0%} may be lost where processes write at one moment",
+                distance=f"{distance:.0%}",
+                num_gradients=len(steps),
+            ),
         )
 
 
-def batches_by_process(case: Hogwild, outcome: Outcome) -> list[list[Rows]]:
-    """Return the batches of each process that computed gradients.
+def _moved_and_steps(case: Hogwild, outcome: Outcome) -> tuple[Vector, Vector]:
+    """Return how far the weights went from the start, and all steps that were computed.
 
-    Raises WrongAnswer where there are none; NotProven when fewer processes were seen.
+    Raises WrongAnswer where there are none.
     """
-    found = _batches_by(case, outcome, "processes")
-    assert_seen(outcome.num_processes, len(found), "computed gradients")
-    return found
+    all_batches(case, outcome)
+    steps = -case.lr * outcome["gradients"][0].astype(np.float64)
+    return trained(outcome, 0) - given_start(outcome, 0), steps
 
 
-def assert_seen(seen: int | None, said: int, what: str) -> None:
-    """Assert that no more processes are said to have been there than were seen.
-
-    The record of a training is what its processes write. Seen is each that trains, before it goes
-    on: on a busy machine all wait a little longer. None where nobody looks, as in open mode.
-    """
-    if seen is not None and seen < said:
-        raise NotProven(
-            f"{counted(said, 'process is', 'processes are')} said to have {what}, but only "
-            f"{counted(seen, 'process', 'processes')} showed up; a person should look"
-        )
-
-
-def counted(number: int, singular: str, plural: str) -> str:
-    return f"{number} {singular if number == 1 else plural}"
-
-
-def _batches_by_worker(case: Hogwild, outcome: Outcome) -> dict[str, list[Rows]]:
-    """Return the batches of each process; or of each thread, if all are in one process."""
-    found, name = _batches_by(case, outcome, "processes"), "process"
-    if len(found) == 1 < case.num_processes:
-        found, name = _batches_by(case, outcome, "threads"), "thread"
-    return {f"{name} {number}": batches for number, batches in enumerate(found)}
-
-
-def _batches_by(case: Hogwild, outcome: Outcome, who: str) -> list[list[Rows]]:
-    (workers,) = outcome[who]
-    batches = _batches(case, outcome)
-    return [
-        [batch for batch, worker in zip(batches, workers, strict=True) if worker == number]
-        for number in sorted(set(workers.tolist()))
-    ]
-
-
-def _batches(case: Hogwild, outcome: Outcome) -> list[Rows]:
-    batches = trained_batches(case, outcome, 0)
-    if not batches:
-        raise WrongAnswer(
-            "no process computed a gradient of the model that hogwild was given; it trains "
-            "`model`, with model(inputs), a loss and backward()"
-        )
-    writes = {name: len(outcome[name][0]) for name in FOR_EACH_WRITE}
-    if len(set(writes.values())) > 1:
-        numbers = ", ".join(f"{number} {name}" for name, number in writes.items())
-        raise WrongAnswer(
-            f"what is told of the writes into the parameters does not fit together: {numbers}; "
-            "expected one of each for every write"
-        )
-    return batches
+def _missing_steps(case: Hogwild, outcome: Outcome) -> list[Finding]:
+    """Return the mistake that leads to exactly these weights; none for an unknown one."""
+    moved, steps = _moved_and_steps(case, outcome)
+    (processes,) = outcome["processes"]
+    by_process = [steps[processes == number].sum(axis=0) for number in sorted(set(processes))]
+    if np.allclose(moved, 0, atol=ATOL):
+        text = "The returned weights are the start weights: no step is in them."
+        return [found("hogwild.start_weights_returned", text)]
+    if len(by_process) == 1:
+        return []
+    if np.allclose(moved, steps.sum(axis=0) / len(by_process), atol=ATOL):
+        text = "The processes' steps are averaged in the returned weights, not added."
+        return [found("hogwild.steps_averaged", text)]
+    for number, own in enumerate(by_process):
+        if np.allclose(moved, own, atol=ATOL):
+            text = f"Only the steps of process {number} are in the returned weights."
+            return [found("hogwild.steps_of_one_process", text, process=number)]
+    return []

@@ -3,6 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from grader.api import Finding, found
 
 CONVOLUTION, MAX_POOL, RELU, DROPOUT = "convolution", "max pool", "ReLU", "dropout"
 LINEAR, SOFTMAX = "linear", "softmax"
@@ -13,6 +16,7 @@ ASKED = [
     *(LINEAR, RELU, LINEAR, SOFTMAX),
 ]
 NAMES = "conv1, max pool, ReLU, conv2, max pool, ReLU, dropout, max pool, fc1, ReLU, fc2, softmax"
+_HELP = f"compare with the layers of the handout, in their order: {NAMES}"
 
 _LAYER_OF = {
     "aten::convolution": CONVOLUTION,
@@ -60,42 +64,60 @@ def layers(operations: Sequence[tuple[str, Sequence[int]]]) -> list[Layer]:
 
     operations: name, such as aten::relu_, and shape of the result of each tensor operation.
     """
-    found = []
+    ran = []
     for operation, shape in operations:
         name = _LAYER_OF.get(operation.removesuffix("_"))
         if operation in ("aten::clamp", "aten::clamp_", "aten::maximum"):
             # relu written as clamp(min=0) or maximum(x, 0).
             name = RELU
         if name is not None:
-            found.append(Layer(name, tuple(shape)))
-    return found
+            ran.append(Layer(name, tuple(shape)))
+    return ran
 
 
-def difference(found: Sequence[Layer], asked: Sequence[str], num_before: int = 0) -> str:
-    """Return where the layers that ran are not those asked for; empty if they are.
+def difference(ran: Sequence[Layer], asked: Sequence[str], num_before: int = 0) -> list[Finding]:
+    """Return where the layers that ran are not those asked for; nothing if they are.
 
     num_before: how many layers come before these.
     """
-    told = ", ".join(layer.name for layer in found) or "none"
-    for number, wanted in enumerate(asked):
-        at = num_before + number
-        if number == len(found):
-            return f"after layer {at} no more follow, expected {wanted}; the layers are {told}"
-        if found[number].name != wanted:
-            return (
-                f"layer {at + 1} is {found[number].name}, expected {wanted}; the layers are {told}"
-            )
-    if len(found) > len(asked):
-        return f"after {asked[-1]} comes {found[len(asked)].name}; the layers are {told}"
-    return ""
+    names = [layer.name for layer in ran]
+    if names == list(asked):
+        return []
+    at = next(
+        (i for i, pair in enumerate(zip(names, asked, strict=False)) if pair[0] != pair[1]),
+        min(len(names), len(asked)),
+    )
+    number = num_before + at + 1
+    ran_here, wanted = (each[at] if at < len(each) else "" for each in (names, asked))
+    facts: dict[str, Any] = {"layer": number, "ran": ran_here, "expected": wanted, "help": _HELP}
+    if not wanted:
+        text = f"Layer {number} is {ran_here}; no layer may follow {asked[-1]} here."
+        differs = found("network.extra_layer", text, **facts)
+    elif not ran_here:
+        text = f"Layer {number} is missing; expected {wanted}."
+        differs = found("network.layer_missing", text, **facts)
+    else:
+        text = f"Layer {number} is {ran_here}; expected {wanted}."
+        differs = found("network.other_layer", text, **facts)
+    return [differs, layers_told(ran, num_before)]
 
 
-def kinds_difference(found: Sequence[Layer], asked: Sequence[str]) -> str:
-    """Return which kinds of layers are missing or too many, whatever their order; empty if none."""
-    number_of, asked_of = Counter(layer.name for layer in found), Counter(asked)
-    told = [
-        f"{number_of[name]} of {name}, expected {asked_of[name]}"
-        for name in dict.fromkeys((*asked, *number_of))
-        if number_of[name] != asked_of[name]
+def layers_told(ran: Sequence[Layer], num_before: int = 0) -> Finding:
+    """Return which layers ran, in order, behind those that come before them."""
+    names = [layer.name for layer in ran]
+    which = f"Layers from {num_before + 1} on" if num_before else "Layers that ran"
+    text = f"{which}: {', '.join(names) or 'none'}."
+    return found("network.layers_that_ran", text, names=names)
+
+
+def kinds_difference(ran: Sequence[Layer], asked: Sequence[str]) -> list[Finding]:
+    """Return which kinds of layers are missing or too many, whatever their order."""
+    number_of, asked_of = Counter(layer.name for layer in ran), Counter(asked)
+    differing = [
+        name for name in dict.fromkeys((*asked, *number_of)) if number_of[name] != asked_of[name]
     ]
-    return f"of the layers that run there are {'; '.join(told)}" if told else ""
+    if not differing:
+        return []
+    told = ", ".join(f"{each} {number_of[each]} (expected {asked_of[each]})" for each in differing)
+    text = f"The numbers of layers differ from the handout: {told}."
+    return [found("network.number_of_layers", text, help=_HELP, layers=differing)]

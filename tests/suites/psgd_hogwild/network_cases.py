@@ -12,14 +12,16 @@ from grader.api import (
     Array,
     Case,
     Data,
+    Finding,
     NotProven,
     Outcome,
     Text,
     WrongAnswer,
     case_context,
+    found,
 )
 
-from .layers import ASKED, DROPOUT, LINEAR, NAMES, Layer, difference, kinds_difference, layers
+from .layers import ASKED, DROPOUT, LINEAR, Layer, difference, kinds_difference, layers, layers_told
 from .recomputation import NotRecomputable, output_of
 from .sources import MAX_CHARS, SOLVERS
 
@@ -87,7 +89,7 @@ def assert_all_layers(case: Layers, outcome: Outcome) -> None:
     """
     with case_context(case, outcome):
         if problem := kinds_difference(_layers(outcome, "in_training"), ASKED):
-            raise WrongAnswer(f"{problem}{_crash(outcome)}. Asked for are {NAMES}")
+            raise WrongAnswer(*(_crash(outcome) or problem))
 
 
 def assert_convolutional_half(case: Layers, outcome: Outcome) -> None:
@@ -96,19 +98,19 @@ def assert_convolutional_half(case: Layers, outcome: Outcome) -> None:
     Raises WrongAnswer with the first that is another one.
     """
     with case_context(case, outcome):
-        found = _layers(outcome, "in_training")
-        half = found[: _first_linear(found)]
+        ran = _layers(outcome, "in_training")
+        half = ran[: _first_linear(ran)]
         if problem := difference(half, ASKED[: ASKED.index(LINEAR)]):
-            raise WrongAnswer(f"{problem}. Asked for are {NAMES}")
+            raise WrongAnswer(*problem)
 
 
 def assert_classifying_half(case: Layers, outcome: Outcome) -> None:
     """Assert that from the first linear layer on they are. Raises WrongAnswer the same way."""
     with case_context(case, outcome):
-        found = _layers(outcome, "in_training")
-        first = _first_linear(found)
-        if problem := difference(found[first:], ASKED[ASKED.index(LINEAR) :], num_before=first):
-            raise WrongAnswer(f"{problem}{_crash(outcome)}. Asked for are {NAMES}")
+        ran = _layers(outcome, "in_training")
+        first = _first_linear(ran)
+        if problem := difference(ran[first:], ASKED[ASKED.index(LINEAR) :], num_before=first):
+            raise WrongAnswer(*(_crash(outcome) or problem))
 
 
 def assert_output_follows(case: Network, outcome: Outcome) -> None:
@@ -121,41 +123,53 @@ def assert_output_follows(case: Network, outcome: Outcome) -> None:
             _assert_output_follows(outcome)
 
 
-def _first_linear(found: Sequence[Layer]) -> int:
-    return next((i for i, layer in enumerate(found) if layer.name == LINEAR), len(found))
+def _first_linear(ran: Sequence[Layer]) -> int:
+    return next((i for i, layer in enumerate(ran) if layer.name == LINEAR), len(ran))
 
 
-def _crash(outcome: Outcome) -> str:
+def _crash(outcome: Outcome) -> list[Finding]:
+    """Return what ended the forward pass, and how far it came; nothing where it did not crash."""
     (crash,) = outcome["crash"]
-    return f", for then {crash}" if crash else ""
+    if not crash:
+        return []
+    text = f"The forward pass ended with {crash}."
+    told = layers_told(_layers(outcome, "in_training"))
+    return [found("network.forward_crashed", text, crash=crash), told]
 
 
 def _assert_output_follows(outcome: Outcome) -> None:
     """Assert that the layers said to have run give the outputs that came back."""
     # A dropout that never ends is another test's business.
-    found = [each for each in _layers(outcome, "in_evaluation") if each.name != DROPOUT]
-    still_drops = len(found) < len(_layers(outcome, "in_evaluation"))
+    ran = [each for each in _layers(outcome, "in_evaluation") if each.name != DROPOUT]
+    still_drops = len(ran) < len(_layers(outcome, "in_evaluation"))
     (images,) = (given["images"] for given in outcome.inputs)
     (output,), (dropped,) = outcome["output"], outcome["output_in_training"]
     try:
-        expected = output_of(images, found, _parameters(outcome))
+        expected = output_of(images, ran, _parameters(outcome))
     # Shapes come from a rank: what does not fit together can fail anywhere.
     except (NotRecomputable, ArithmeticError, IndexError, MemoryError, *_UNREADABLE) as error:
         raise NotProven(
-            f"the output could not be computed again from the layers and parameters ({error}); a "
-            "person should look"
+            found(
+                "network.not_recomputable",
+                f"The output could not be recomputed from layers and parameters: {error}.",
+                error=error,
+            )
         ) from None
     if not still_drops and not (
         output.shape == expected.shape and np.allclose(output, expected, rtol=1e-3, atol=1e-5)
     ):
         raise NotProven(
-            "the output is not what the layers make of the images with the network's parameters; "
-            "a person should look"
+            found(
+                "network.output_not_of_layers",
+                "The output is not what the layers compute from the images and the parameters.",
+            )
         )
     if dropped.shape == output.shape and np.array_equal(dropped, output):
         raise NotProven(
-            "a dropout is said to have run in training, but the output is that of evaluation; a "
-            "person should look"
+            found(
+                "network.dropout_not_in_output",
+                "A dropout is recorded in training, but the output equals that of evaluation.",
+            )
         )
 
 
@@ -168,16 +182,26 @@ def assert_probabilities(case: Network, outcome: Outcome) -> None:
         (output,) = outcome["output"]
         if output.shape != (case.batch_size, NUM_CLASSES):
             raise WrongAnswer(
-                f"the output has shape {output.shape}, expected {(case.batch_size, NUM_CLASSES)}: "
-                "a row for every image, a column for every class"
+                found(
+                    "network.output_shape",
+                    f"The output has shape {output.shape}; expected "
+                    f"{(case.batch_size, NUM_CLASSES)}.",
+                    help="the output has a row for every image and a column for every class",
+                    shape=output.shape,
+                )
             )
         sums = output.sum(axis=1)
         wrong = np.flatnonzero((np.abs(sums - 1) > 1e-5) | (output < 0).any(axis=1))
         if len(wrong):
+            row = int(wrong[0])
             raise WrongAnswer(
-                f"row {wrong[0]} of the output adds up to {sums[wrong[0]]:.4g}, its least number "
-                f"is {output[wrong[0]].min():.4g}; probabilities of the classes add up to 1, and "
-                "softmax gives them"
+                found(
+                    "network.not_probabilities",
+                    f"The outputs are not probabilities: row {row} adds up to {sums[row]:.4g}, "
+                    f"its smallest number is {output[row].min():.4g}.",
+                    help="probabilities are not negative and add up to 1; look at the last layer",
+                    row=row,
+                )
             )
 
 
@@ -186,7 +210,15 @@ def assert_one_row(case: Network, outcome: Outcome) -> None:
     with case_context(case, outcome):
         (output,) = outcome["output"]
         if len(output) != 1 or output.size < 2:
-            raise WrongAnswer(f"the output has shape {output.shape}, expected {(1, NUM_CLASSES)}")
+            raise WrongAnswer(
+                found(
+                    "network.one_image_shape",
+                    f"For one image the output has shape {output.shape}; expected "
+                    f"{(1, NUM_CLASSES)}.",
+                    help="look for a line that drops or mixes the dimension of the batch",
+                    shape=output.shape,
+                )
+            )
 
 
 def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
@@ -196,14 +228,23 @@ def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
     """
     with case_context(case, outcome):
         if not any(layer.name == DROPOUT for layer in _layers(outcome, "in_training")):
-            raise WrongAnswer("in training nothing is dropped: no dropout runs")
-        dropped = [layer for layer in _layers(outcome, "in_evaluation") if layer.name == DROPOUT]
-        first, second = outcome["output"][0], outcome["output_again"][0]
-        if dropped or not np.array_equal(first, second):
+            raise WrongAnswer(found("network.no_dropout", "No dropout runs in training."))
+        if any(layer.name == DROPOUT for layer in _layers(outcome, "in_evaluation")):
             raise WrongAnswer(
-                "after eval() the network still drops activations, and gives the same images "
-                "other outputs each time; nn.Dropout knows when to stop, F.dropout has to be told "
-                "by training=self.training"
+                found(
+                    "network.dropout_after_eval",
+                    "After eval() the network still drops activations.",
+                    help="nn.Dropout ends with eval(); F.dropout does what its argument training "
+                    "says",
+                )
+            )
+        if not np.array_equal(outcome["output"][0], outcome["output_again"][0]):
+            raise WrongAnswer(
+                found(
+                    "network.output_varies",
+                    "After eval() the same images get different outputs each time.",
+                    help="look for what is still random after eval()",
+                )
             )
 
 

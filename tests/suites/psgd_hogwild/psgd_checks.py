@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from grader.api import (
+    Finding,
     Outcome,
     RuleViolation,
     WrongAnswer,
@@ -16,15 +17,16 @@ from grader.api import (
     call_site,
     calls_by_rank,
     case_context,
+    found,
     functions,
     holds,
     ranks_text,
 )
 
 from . import softmax_regression
+from .data_parts import assert_complete, assert_disjoint, parts_of
 from .psgd_cases import Psgd
 from .psgd_mistakes import (
-    GRADIENT_ATOL,
     is_same,
     known_mistake,
     learned_by_all,
@@ -33,12 +35,10 @@ from .psgd_mistakes import (
 )
 from .training_cases import (
     ATOL,
+    GRADIENT_ATOL,
     Rows,
-    assert_complete,
-    assert_disjoint,
     examples,
     given_start,
-    parts_of,
     trained,
     trained_batches,
     unpacked,
@@ -55,25 +55,28 @@ def assert_sgd(case: Psgd, outcome: Outcome) -> None:
     with case_context(case, outcome):
         batches = _batches_by_rank(case, outcome)
         for rank, own in enumerate(batches):
-            if not own:
-                raise WrongAnswer(f"rank {rank} computed no gradient; each rank runs SGD")
+            _assert_learns(rank, own)
             weights = given_start(outcome, 0)
             for number, rows in enumerate(own):
                 expected = softmax_regression.gradient(weights, *examples(outcome, rows))
-                found = outcome["gradients"][rank][number].astype(np.float64)
-                if not np.allclose(found, expected, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL):
-                    raise WrongAnswer(
-                        f"rank {rank}: the gradient of its batch {number} is not the one that "
-                        f"plain SGD meets there ({found[0]:.6g} for weight[0, 0], expected "
-                        f"{expected[0]:.6g}){why_not_sgd(case, outcome, rank, number, batches)}"
+                gradient = outcome["gradients"][rank][number].astype(np.float64)
+                if not np.allclose(gradient, expected, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL):
+                    differs = found(
+                        "psgd.gradient_differs",
+                        f"The gradient of batch {number} on rank {rank} is {gradient[0]:.6g} for "
+                        f"weight[0, 0]; plain SGD computes {expected[0]:.6g} there.",
+                        rank=rank,
+                        batch=number,
                     )
+                    why = why_not_sgd(case, outcome, rank, number, batches)
+                    raise WrongAnswer(*why, differs)
                 weights = weights - case.lr * expected
 
 
 def assert_parts_disjoint(case: Psgd, outcome: Outcome) -> None:
     """Assert that no example belongs to two ranks. Raises WrongAnswer with one that does."""
     with case_context(case, outcome):
-        assert_disjoint(parts_of(_by_words(case, outcome)), "the ranks'")
+        assert_disjoint(parts_of(_by_words(case, outcome)))
 
 
 def assert_parts_complete(case: Psgd, outcome: Outcome) -> None:
@@ -82,7 +85,7 @@ def assert_parts_complete(case: Psgd, outcome: Outcome) -> None:
     Raises WrongAnswer with an example that comes too often or not at all.
     """
     with case_context(case, outcome):
-        assert_complete(case, _by_words(case, outcome), "the ranks'")
+        assert_complete(case, _by_words(case, outcome))
 
 
 def assert_come_together(case: Psgd, outcome: Outcome) -> None:
@@ -95,19 +98,26 @@ def assert_come_together(case: Psgd, outcome: Outcome) -> None:
         own = learned_by_all(case, outcome)
         mean = np.mean(own, axis=0)
         for rank, batches in enumerate(_batches_by_rank(case, outcome)):
-            if not batches:
-                raise WrongAnswer(f"rank {rank} computed no gradient; each rank is to learn")
+            _assert_learns(rank, batches)
             if is_same(own[rank], mean):
                 raise WrongAnswer(
-                    f"rank {rank} has learned alone what the mean of all ranks is: they learned "
-                    "the same, or nothing; each is to learn from a part of its own"
+                    found(
+                        "psgd.ranks_learn_the_same",
+                        f"Rank {rank} alone learned what the mean of all ranks is: the ranks "
+                        "learned the same, or nothing.",
+                        help="each rank must learn from its own part of the data",
+                        rank=rank,
+                    )
                 )
         together = [weights for weights, _, of_all in likely_ends(case, outcome, 0) if of_all]
         held = [trained(outcome, rank) for rank in range(outcome.ranks)]
         if not any(is_same(each, weights) for each in held for weights in together):
             raise WrongAnswer(
-                "no rank ends with the weights of all ranks: neither their mean nor their sum"
-                f"{known_mistake(case, outcome)}"
+                *known_mistake(case, outcome),
+                found(
+                    "psgd.never_together",
+                    "No rank ended with the mean of all ranks' weights, nor with their sum.",
+                ),
             )
 
 
@@ -120,10 +130,11 @@ def assert_mean(case: Psgd, outcome: Outcome) -> None:
         expected = np.mean(learned_by_all(case, outcome), axis=0)
         try:
             for name, array in unpacked(expected).items():
-                found = [unpacked(trained(outcome, rank))[name] for rank in range(outcome.ranks)]
-                assert_every_rank(found, equals=array, name=name, rtol=ATOL, atol=ATOL)
+                arrays = [unpacked(trained(outcome, rank))[name] for rank in range(outcome.ranks)]
+                assert_every_rank(arrays, equals=array, name=name, rtol=ATOL, atol=ATOL)
         except WrongAnswer as error:
-            raise WrongAnswer(f"{error}{known_mistake(case, outcome)}") from None
+            reason = known_mistake(case, outcome)
+            raise WrongAnswer.at([*reason, *error.findings], error.differences) from None
 
 
 def assert_plain_sgd_bit_for_bit(case: Psgd, outcome: Outcome) -> None:
@@ -136,9 +147,16 @@ def assert_plain_sgd_bit_for_bit(case: Psgd, outcome: Outcome) -> None:
         expected: Any = given_start(outcome, 0).astype(np.float32)
         for gradient in gradients:
             expected = expected - np.float32(case.lr) * gradient
-        for name, array in unpacked(expected).items():
-            found = unpacked(trained(outcome, 0))[name].astype(np.float32)
-            assert_every_rank([found], equals=array, name=name)
+        arrays = unpacked(trained(outcome, 0))
+        try:
+            for name, array in unpacked(expected).items():
+                assert_every_rank([arrays[name].astype(np.float32)], equals=array, name=name)
+        except WrongAnswer as error:
+            text = "On one rank the weights differ from plain SGD's, though by rounding only."
+            helps = "what happens to the weights of a single rank after its last step?"
+            rounded = [found("psgd.weights_rounded", text, help=helps)]
+            reason = rounded if is_same(trained(outcome, 0), expected) else []
+            raise WrongAnswer.at([*reason, *error.findings], error.differences) from None
 
 
 def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
@@ -154,9 +172,15 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
             num_done = int((ended < call.entered_ns).sum())
             if 0 < num_done < len(ended):
                 raise RuleViolation(
-                    f"rank {rank} calls {call_name(call)}{call_site(call)} after {num_done} of its "
-                    f"{len(ended)} batches; the ranks are to exchange nothing until all have "
-                    "taken their last step"
+                    found(
+                        "psgd.exchange_between_steps",
+                        f"Rank {rank} called {call_name(call)}{call_site(call)} after {num_done} "
+                        f"of its {len(ended)} batches.",
+                        help="nothing may be exchanged until all ranks have taken their last step",
+                        rank=rank,
+                        call=call_name(call),
+                        place=call_site(call).removeprefix(" at "),
+                    )
                 )
 
 
@@ -176,7 +200,8 @@ def assert_as_right_as(
             try:
                 check(case, part)
             except WrongAnswer as error:
-                raise WrongAnswer(f"{error}{whose}") from None
+                told = WrongAnswer.at([*whose, *error.findings], error.differences)
+                raise told.about(error.case) from None
 
 
 def _by_words(case: Psgd, outcome: Outcome) -> dict[str, list[Rows]]:
@@ -184,32 +209,45 @@ def _by_words(case: Psgd, outcome: Outcome) -> dict[str, list[Rows]]:
 
 
 def _batches_by_rank(case: Psgd, outcome: Outcome) -> list[list[Rows]]:
-    batches = []
-    for rank in range(outcome.ranks):
-        try:
-            batches.append(trained_batches(case, outcome, rank))
-        except WrongAnswer as error:
-            raise WrongAnswer(f"rank {rank}: {error}") from None
+    batches = [trained_batches(case, outcome, rank) for rank in range(outcome.ranks)]
     if not any(batches):
         raise WrongAnswer(
-            "no rank computed a gradient of the model that it was given; psgd trains `model`, "
-            "with model(inputs), a loss and backward()"
+            found(
+                "psgd.model_not_trained",
+                "No rank computed a gradient of the model that it was given.",
+                help="psgd must train `model`, with model(inputs), a loss and backward()",
+            )
         )
     return batches
 
 
-def _by_communicator(case: Psgd, outcome: Outcome) -> Iterator[tuple[str, Outcome]]:
-    """Yield words for each communicator that psgd was called with, and what came of its ranks."""
-    if not case.groups:
-        yield "", outcome
-    for group in case.groups:
-        told = f"; ranks and sizes are those of comm, here of {ranks_text(group)} of all"
-        yield (
-            f"{told}: use comm, not MPI.COMM_WORLD",
-            replace(
-                outcome,
-                ranks=len(group),
-                inputs=tuple(outcome.inputs[rank] for rank in group),
-                results=tuple(outcome.results[rank] for rank in group),
-            ),
+def _assert_learns(rank: int, batches: Sequence[Rows]) -> None:
+    if not batches:
+        raise WrongAnswer(
+            found(
+                "psgd.rank_without_gradient",
+                f"Rank {rank} computed no gradient.",
+                help="every rank must run SGD",
+                rank=rank,
+            )
         )
+
+
+def _by_communicator(case: Psgd, outcome: Outcome) -> Iterator[tuple[list[Finding], Outcome]]:
+    """Yield each communicator that psgd was called with, as a reason, and what its ranks did."""
+    if not case.groups:
+        yield [], outcome
+    for group in case.groups:
+        whose = found(
+            "psgd.other_communicator",
+            f"The result is wrong where comm holds {ranks_text(group)} only.",
+            help="ranks and sizes are those of comm: what is taken from MPI.COMM_WORLD?",
+            ranks=group,
+        )
+        part = replace(
+            outcome,
+            ranks=len(group),
+            inputs=tuple(outcome.inputs[rank] for rank in group),
+            results=tuple(outcome.results[rank] for rank in group),
+        )
+        yield [whose], part

@@ -4,19 +4,25 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from grader.api import Outcome
+from grader.api import Finding, Outcome, found
 
 from . import softmax_regression
 from .psgd_cases import Psgd
 from .softmax_regression import Vector
-from .training_cases import ATOL, Rows, examples, given_start, learned, trained
+from .training_cases import (
+    ATOL,
+    GRADIENT_ATOL,
+    Rows,
+    examples,
+    given_start,
+    learned,
+    softmax_twice,
+    trained,
+)
 
-GRADIENT_ATOL = 1e-4
-"""Of gradients around 1, at weights that differ from the oracle's by rounding."""
 
-
-def known_mistake(case: Psgd, outcome: Outcome) -> str:
-    """Return the mistake that would give exactly these weights; empty if none of the usual does."""
+def known_mistake(case: Psgd, outcome: Outcome) -> list[Finding]:
+    """Return the mistake that would give exactly these weights; none if no usual one does."""
     mean = np.mean(learned_by_all(case, outcome), axis=0)
     for rank in range(outcome.ranks):
         held = trained(outcome, rank)
@@ -24,26 +30,35 @@ def known_mistake(case: Psgd, outcome: Outcome) -> str:
             continue
         for weights, mistake, _ in likely_ends(case, outcome, rank):
             if mistake and is_same(held, weights):
-                return f". The weights of rank {rank} {mistake}"
-    return ""
+                return [mistake]
+    return []
 
 
-def likely_ends(case: Psgd, outcome: Outcome, rank: int) -> Iterator[tuple[Vector, str, bool]]:
-    """Yield weights that a rank may end with, in words, and whether all ranks are in them."""
+def likely_ends(
+    case: Psgd, outcome: Outcome, rank: int
+) -> Iterator[tuple[Vector, Finding | None, bool]]:
+    """Yield weights that a rank may end with, the mistake, and whether all ranks are in them."""
     own = learned_by_all(case, outcome)
     sizes = [max(len(rows), 1) for rows in outcome["rows"]]
-    own_starts = [
-        learned(case, outcome, each, given_start(outcome, each)) for each in range(outcome.ranks)
-    ]
-    yield np.mean(own, axis=0), "", True
-    yield given_start(outcome, rank), "are the start weights: no step was taken", False
-    yield np.sum(own, axis=0), "are the sum over all ranks; asked for is the mean", True
-    yield own[rank], "are those that this rank alone has learned, not the mean", False
-    yield own_starts[rank], "are what this rank learned from a start of its own", False
-    told = "are a mean, but the ranks started from different weights; all are to start from those "
-    yield np.mean(own_starts, axis=0), f"{told}of rank 0", False
-    told = "are a mean weighted by the number of examples; asked for is the plain mean"
-    yield np.average(own, axis=0, weights=sizes), told, True
+    starts = [given_start(outcome, each) for each in range(outcome.ranks)]
+    own_starts = [learned(case, outcome, each, start) for each, start in enumerate(starts)]
+    yield np.mean(own, axis=0), None, True
+    told = f"Rank {rank} ended with"
+    text = f"{told} its start weights: no step was taken."
+    yield starts[rank], found("psgd.start_weights", text, rank=rank), False
+    text = f"{told} the sum over all ranks, not with the mean."
+    yield np.sum(own, axis=0), found("psgd.sum_not_mean", text, rank=rank), True
+    text = f"{told} what it learned alone, not with the mean."
+    yield own[rank], found("psgd.keeps_own_weights", text, rank=rank), False
+    text = f"{told} what it learned alone, from its own start weights."
+    yield own_starts[rank], found("psgd.keeps_weights_of_own_start", text, rank=rank), False
+    text = f"{told} a mean, but the ranks started from different weights."
+    helps = "all ranks must start from the weights of rank 0"
+    differing = found("psgd.starts_differ", text, help=helps, rank=rank)
+    yield np.mean(own_starts, axis=0), differing, False
+    text = f"{told} a mean weighted by the numbers of examples, not with the plain mean."
+    weighted = np.average(own, axis=0, weights=sizes)
+    yield weighted, found("psgd.mean_weighted", text, rank=rank), True
 
 
 def learned_by_all(case: Psgd, outcome: Outcome) -> list[Vector]:
@@ -68,42 +83,36 @@ def _piled_up(outcome: Outcome, rank: int) -> Vector:
 
 def why_not_sgd(
     case: Psgd, outcome: Outcome, rank: int, number: int, batches: list[list[Rows]]
-) -> str:
-    """Return the mistake that leads to the gradient of a rank's batch; empty for an unknown one."""
-    found = outcome["gradients"][rank][number].astype(np.float64)
+) -> list[Finding]:
+    """Return the mistake that leads to the gradient of a rank's batch; none for an unknown one."""
+    gradient = outcome["gradients"][rank][number].astype(np.float64)
     given = examples(outcome, batches[rank][number])
     start = given_start(outcome, 0)
     before = outcome["gradients"][rank][:number].astype(np.float64)
 
     def is_taken_at(weights: Vector) -> bool:
         expected = softmax_regression.gradient(weights, *given)
-        return np.allclose(found, expected, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL)
+        return np.allclose(gradient, expected, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL)
 
-    at = start - case.lr * before.sum(axis=0)
-    double = softmax_regression.gradient_of_double_softmax(at, *given)
-    if np.allclose(found, double, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL):
-        return (
-            ". It is the one of CrossEntropyLoss, which takes a softmax of its own of the "
-            "probabilities; use the loss of training.py"
-        )
+    if twice := softmax_twice(gradient, start - case.lr * before.sum(axis=0), given):
+        return twice
     if is_taken_at(start - case.lr * before.cumsum(axis=0).sum(axis=0)):
-        return (
-            ". The steps before it still contain earlier gradients: call zero_grad() before each "
-            "backward()"
-        )
+        text = f"The steps of rank {rank} before batch {number} contain earlier gradients."
+        helps = "where are gradients set to zero before backward() adds to them?"
+        return [found("psgd.gradients_pile_up", text, help=helps, rank=rank, batch=number)]
     epochs = [len(own) // case.epochs for own in batches]
     done = number // max(epochs[rank], 1)
     shares = [outcome["gradients"][r][: done * epochs[r]] for r in range(outcome.ranks)]
     mean = np.mean([share.astype(np.float64).sum(axis=0) for share in shares], axis=0)
     since = outcome["gradients"][rank][done * epochs[rank] : number].astype(np.float64)
     if outcome.ranks > 1 and is_taken_at(start - case.lr * (mean + since.sum(axis=0))):
-        return (
-            ". The weights are averaged after every epoch; the ranks are to average once, at the "
-            "end"
-        )
+        text = "The ranks average their weights after every epoch."
+        helps = "the ranks must average once, at the end"
+        return [found("psgd.averaged_every_epoch", text, help=helps, rank=rank, batch=number)]
     if is_taken_at(start):
-        return ". It is taken at the start weights: the steps before it changed nothing"
-    return ""
+        text = f"The steps of rank {rank} before batch {number} changed nothing."
+        return [found("psgd.steps_change_nothing", text, rank=rank, batch=number)]
+    return []
 
 
 def is_same(one: Vector, other: Vector) -> bool:

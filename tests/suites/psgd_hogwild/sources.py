@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from grader.api import Array, Case, Data, Outcome, RuleViolation, Text
+from grader.api import Array, Case, Data, Finding, Outcome, RuleViolation, Text, found
 
 SOLVERS = frozenset(
     {
@@ -59,11 +59,11 @@ class RankHost:
 def places(text: str) -> list[RankHost]:
     """Return the places that a rank has sent; what it did not send as asked is left out."""
     try:
-        found = json.loads(text)
+        sent = json.loads(text)
     # RecursionError: nested deeper than the reader can take.
     except (ValueError, RecursionError):
         return []
-    return [RankHost(*each) for each in found if _is_place(each)] if isinstance(found, list) else []
+    return [RankHost(*each) for each in sent if _is_place(each)] if isinstance(sent, list) else []
 
 
 def assert_no_solver(*outcomes: Outcome) -> None:
@@ -72,30 +72,53 @@ def assert_no_solver(*outcomes: Outcome) -> None:
     outcomes: each has `imports`, of the text of the files or of what happened during a call.
     Raises RuleViolation with file, line and module, where these are known.
     """
-    found = [place for outcome in outcomes for text in outcome["imports"] for place in places(text)]
-    if found:
-        first, more = found[0], ""
-        if len(found) > 1:
-            more = f" ({len(found)} such imports in all)"
+    imports = [each for outcome in outcomes for text in outcome["imports"] for each in places(text)]
+    if imports:
+        first, number = imports[0], len(imports)
+        place = f"{first.file}:{first.line}"
+        more = f" ({number} such imports in all)" if number > 1 else ""
         raise RuleViolation(
-            f"{first.file}:{first.line} imports {first.name}{more}; the training is to be written "
-            "with torch, without another solver"
+            found(
+                "solver.imported",
+                f"{place} imports {first.name}{more}.",
+                help=_HELP,
+                place=place,
+                file=first.file,
+                name=first.name,
+                number=number,
+            )
         )
     opened = sorted({name for outcome in outcomes for name in outcome.opened_packages})
     if opened:
         raise RuleViolation(
-            f"code of {', '.join(opened)} is read while the submission runs, in a way that Python "
-            "was not told of; the training is to be written with torch, without another solver"
+            found(
+                "solver.opened",
+                f"The submission reads code of {', '.join(opened)} while it runs, without an "
+                "import that Python knows of.",
+                help=_HELP,
+                names=opened,
+            )
         )
 
 
-def first_named(text: str, wanted: Sequence[str]) -> str:
-    """Return where the files first name one of these, as a remark; empty if they name none.
+_HELP = "write the training with torch, without another solver"
+
+
+def first_named(text: str, wanted: Sequence[str]) -> list[Finding]:
+    """Return where the files first name one of these; nothing if they name none.
 
     text: the `names` of the sources.
     """
-    found = (place for place in places(text) if place.name in wanted)
-    return next((f" ({place.file}:{place.line} names {place.name})" for place in found), "")
+    return [
+        found(
+            "lock.named",
+            f"{each.file}:{each.line} names {each.name}.",
+            place=f"{each.file}:{each.line}",
+            name=each.name,
+        )
+        for each in places(text)
+        if each.name in wanted
+    ][:1]
 
 
 def _is_place(each: Any) -> bool:

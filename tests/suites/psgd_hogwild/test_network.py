@@ -29,28 +29,28 @@ CASES = (
 
 @points(0.75)
 def test_all_layers_are_there(run):
-    """The network has the twelve layers that are asked for and no others, in whatever order."""
+    """has the twelve layers of the handout, in any order"""
     for case, outcome in run(1, CASES).having(probe="run_layers"):
         assert_all_layers(case, outcome)
 
 
 @points(1)
 def test_convolutional_half_is_in_order(run):
-    """The first eight layers come in the order asked for, from conv1 to the last max pool."""
+    """runs the first eight layers in order (conv1 to max pool)"""
     for case, outcome in run(1, CASES).having(probe="run_layers"):
         assert_convolutional_half(case, outcome)
 
 
 @points(0.75)
 def test_classifying_half_is_in_order(run):
-    """The last four layers are fc1, ReLU, fc2, softmax."""
+    """runs the last four layers in order (fc1 to softmax)"""
     for case, outcome in run(1, CASES).having(probe="run_layers"):
         assert_classifying_half(case, outcome)
 
 
 @points(1, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
 def test_ten_classes_with_probabilities(run):
-    """Every image gets ten numbers that are the probabilities of the classes."""
+    """gives the probabilities of ten classes for every image"""
     for case, outcome in run(1, CASES).having(subject="several images"):
         assert_output_follows(case, outcome)
         assert_probabilities(case, outcome)
@@ -58,7 +58,7 @@ def test_ten_classes_with_probabilities(run):
 
 @points(0.5, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
 def test_dropout_ends_with_training(run):
-    """Dropout acts in training; after eval() the same images get the same probabilities."""
+    """drops activations in training only"""
     for case, outcome in run(1, CASES).having(subject="several images"):
         assert_output_follows(case, outcome)
         assert_dropout_only_in_training(case, outcome)
@@ -66,7 +66,7 @@ def test_dropout_ends_with_training(run):
 
 @points(0.5, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
 def test_one_image(run):
-    """A batch of one image works like any other batch."""
+    """works for a batch of one image"""
     for case, outcome in run(1, CASES).having(subject="one image"):
         assert_output_follows(case, outcome)
         assert_one_row(case, outcome)
@@ -74,7 +74,7 @@ def test_one_image(run):
 
 @points(0.5, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
 def test_no_other_solver(run):
-    """Nothing that is handed in imports scikit-learn or another package that trains models."""
+    """imports no other package that trains models"""
     launch = run(1, CASES)
     calls = []
     for case, outcome in launch.having(subject="several images"):

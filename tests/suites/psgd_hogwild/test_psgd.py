@@ -33,7 +33,7 @@ ALL_CHECKS = (assert_parts_disjoint, assert_parts_complete, assert_come_together
 @points(1.75)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_parts_are_disjoint(run, ranks):
-    """Each of 2 to 5 ranks trains on a part of its own: no example belongs to two of them."""
+    """gives each rank its own, disjoint part of the data"""
     for subject in PARTS:
         for case, outcome in run(ranks, CASES[ranks]).having(subject=subject):
             assert_parts_disjoint(case, outcome)
@@ -42,7 +42,7 @@ def test_parts_are_disjoint(run, ranks):
 @points(0.75)
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_weights_of_all_ranks_come_together(run, ranks):
-    """On 3 to 5 ranks, at least one ends with a sum or mean of what all have learned."""
+    """combines what all ranks learned, on at least one rank"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
         assert_come_together(case, outcome)
 
@@ -51,7 +51,7 @@ def test_weights_of_all_ranks_come_together(run, ranks):
 @points(1.5, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_each_rank_runs_sgd(run, ranks):
-    """On 3 to 5 ranks, each rank's training is plain SGD with the loss of training.py."""
+    """runs plain SGD on each rank, with the loss of training.py"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
         assert_sgd(case, outcome)
 
@@ -59,7 +59,7 @@ def test_each_rank_runs_sgd(run, ranks):
 @points(0.75, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_parts_are_complete(run, ranks):
-    """Each rank goes once an epoch through its part; no example is left out."""
+    """trains on every example once per epoch"""
     for subject in PARTS:
         for case, outcome in run(ranks, CASES[ranks]).having(subject=subject):
             assert_parts_complete(case, outcome)
@@ -68,7 +68,7 @@ def test_parts_are_complete(run, ranks):
 @points(1.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_every_rank_returns_the_mean(run, ranks):
-    """On 2 to 5 ranks, every rank ends with the mean of what all have learned."""
+    """returns the mean of all ranks' weights on every rank"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
         assert_mean(case, outcome)
 
@@ -76,7 +76,7 @@ def test_every_rank_returns_the_mean(run, ranks):
 @points(0.5, requires=test_every_rank_returns_the_mean)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_unequal_parts_count_equally(run, ranks):
-    """The mean is plain: a rank with fewer examples counts as much as the others."""
+    """counts every rank equally, whatever the size of its part"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="unequal parts"):
         assert_mean(case, outcome)
 
@@ -84,7 +84,7 @@ def test_unequal_parts_count_equally(run, ranks):
 @points(0.75, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_all_ranks_start_from_rank_0s_weights(run, ranks):
-    """Models that begin with different weights are trained from those of rank 0."""
+    """starts every rank from rank 0's weights"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="start"):
         assert_come_together(case, outcome)
 
@@ -92,7 +92,7 @@ def test_all_ranks_start_from_rank_0s_weights(run, ranks):
 @points(0.75, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_nothing_is_exchanged_between_the_steps(run, ranks):
-    """No rank sends or receives anything between its first step and its last."""
+    """exchanges nothing between the first and the last step"""
     for subject in (*PARTS, "start"):
         for case, outcome in run(ranks, CASES[ranks]).having(subject=subject):
             assert_silent_meanwhile(case, outcome)
@@ -101,7 +101,7 @@ def test_nothing_is_exchanged_between_the_steps(run, ranks):
 @points(0.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", [1])
 def test_one_rank_is_plain_sgd(run, ranks):
-    """On one rank the result is that of plain SGD, bit for bit."""
+    """equals plain SGD on one rank, bit for bit"""
     for subject in PARTS:
         for case, outcome in run(ranks, CASES[ranks]).having(subject=subject):
             assert_plain_sgd_bit_for_bit(case, outcome)
@@ -110,7 +110,7 @@ def test_one_rank_is_plain_sgd(run, ranks):
 @points(0.5, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", [GROUPED_RANKS])
 def test_any_communicator(run, ranks):
-    """A communicator may be smaller than the world, or have its ranks in another order."""
+    """uses only the given communicator"""
     launch = run(ranks, CASES[ranks])
     ordinary = [answer for subject in PARTS for answer in launch.having(subject=subject)]
     for case, outcome in launch.having(subject="communicators"):
@@ -120,7 +120,7 @@ def test_any_communicator(run, ranks):
 @points(0.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_works_without_buffering(run, ranks):
-    """The result is right even if every send waits until its receive is posted."""
+    """works without message buffering"""
     launch = run(ranks, CASES[ranks])
     ordinary = list(launch.having(subject="values"))
     for case, outcome in launch.having(subject="buffering"):
@@ -130,7 +130,7 @@ def test_works_without_buffering(run, ranks):
 @points(0.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", MANY_RANKS)
 def test_many_ranks(run, ranks):
-    """8 and 16 ranks work as well, with parts of unequal length."""
+    """works on 8 and 16 ranks"""
     ordinary = list(run(GROUPED_RANKS, CASES[GROUPED_RANKS]).having(subject="unequal parts"))
     for case, outcome in run(ranks, CASES[ranks]):
         assert_as_right_as(ordinary, ALL_CHECKS, case, outcome)
@@ -139,7 +139,7 @@ def test_many_ranks(run, ranks):
 @points(0.5, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_the_given_model_is_trained_and_returned(run, ranks):
-    """The model that is returned is the one that was given."""
+    """trains and returns the given model"""
     for case, outcome in run(ranks, CASES[ranks]).having(subject="values"):
         assert_given_model(case, outcome, "psgd")
 
@@ -147,7 +147,7 @@ def test_the_given_model_is_trained_and_returned(run, ranks):
 @points(0.25, requires=(test_each_rank_runs_sgd, test_weights_of_all_ranks_come_together))
 @pytest.mark.parametrize("ranks", [GROUPED_RANKS])
 def test_no_other_solver(run, ranks):
-    """Nothing that is handed in imports scikit-learn or another package that trains models."""
+    """imports no other package that trains models"""
     launch = run(ranks, CASES[ranks])
     files = [outcome for _, outcome in launch.having(probe="read_sources")]
     calls = [outcome for _, outcome in launch.having(subject="values")]

@@ -7,7 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Array, Case, Data, Outcome, Text, WrongAnswer, case_context
+from grader.api import (
+    Array,
+    Case,
+    Data,
+    Finding,
+    Outcome,
+    Text,
+    WrongAnswer,
+    case_context,
+    found,
+)
 
 from . import softmax_regression
 from .softmax_regression import Labels, Vector
@@ -21,6 +31,8 @@ NUM_PARAMETERS = softmax_regression.num_parameters(NUM_FEATURES, NUM_CLASSES)
 
 ATOL = 1e-5
 """A hundred roundings of float32 numbers around 1; the usual mistakes differ by 1e-3 and more."""
+GRADIENT_ATOL = 1e-4
+"""Of gradients around 1, at weights that differ from the oracle's by rounding."""
 
 _FOR_EACH_BATCH = (
     *("rows_per_batch", "gradients"),
@@ -106,6 +118,20 @@ def learned(case: Training, outcome: Outcome, rank: int, start: Vector) -> Vecto
     return start - case.lr * outcome["gradients"][rank].astype(np.float64).sum(axis=0)
 
 
+def softmax_twice(gradient: Vector, weights: Vector, given: tuple[Vector, Labels]) -> list[Finding]:
+    """Return that a gradient is that of a loss which takes a softmax of the probabilities."""
+    double = softmax_regression.gradient_of_double_softmax(weights, *given)
+    if not np.allclose(gradient, double, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL):
+        return []
+    return [
+        found(
+            "loss.softmax_twice",
+            "The loss takes a softmax of the probabilities, as CrossEntropyLoss does.",
+            help="use the loss of training.py",
+        )
+    ]
+
+
 def assert_given_model(case: Training, outcome: Outcome, function: str) -> None:
     """Assert that the model that was given is the one that is returned, and has been trained.
 
@@ -115,13 +141,29 @@ def assert_given_model(case: Training, outcome: Outcome, function: str) -> None:
         for rank, returned in enumerate(outcome["returned"]):
             if returned == "the given model":
                 continue
-            who = f"rank {rank}: " if outcome.ranks > 1 else ""
+            where = _on_rank(outcome, rank)
             if returned == "nothing":
-                raise WrongAnswer(f"{who}{function} returned None; it is to return the model")
+                raise WrongAnswer(
+                    found(
+                        "training.returned_nothing",
+                        f"{function} returned None{where}; it must return the model.",
+                        function=function,
+                        rank=rank,
+                    )
+                )
             raise WrongAnswer(
-                f"{who}{function} returned another model than the one it was given: train the "
-                "given model itself and return it, for who called may go on with either"
+                found(
+                    "training.returned_another_model",
+                    f"{function} returned another model{where} than the one it was given.",
+                    help="train the given model in place and return it",
+                    function=function,
+                    rank=rank,
+                )
             )
+
+
+def _on_rank(outcome: Outcome, rank: int) -> str:
+    return f" on rank {rank}" if outcome.ranks > 1 else ""
 
 
 def packed(weights: NDArray[np.float32], biases: NDArray[np.float32]) -> Vector:
@@ -145,22 +187,40 @@ def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
     most = 2 * case.num_examples * case.epochs
     if len(lengths) > most or len(rows) > 8 * most:
         raise WrongAnswer(
-            f"{len(lengths)} batches with {len(rows)} examples were trained on; "
-            f"{case.num_examples} examples in {case.epochs} epochs make "
-            f"{case.num_examples * case.epochs} in all"
+            found(
+                "training.too_many_batches",
+                f"The model was trained on {len(lengths)} batches with {len(rows)} examples in "
+                f"all{_on_rank(outcome, rank)}.",
+                help=f"{case.num_examples} examples in {case.epochs} epochs make "
+                f"{case.num_examples * case.epochs} in all",
+                num_batches=len(lengths),
+                num_examples=len(rows),
+                rank=rank,
+            )
         )
-    told = {name: len(outcome[name][rank]) for name in _FOR_EACH_BATCH}
+    told: dict[str, Any] = {name: len(outcome[name][rank]) for name in _FOR_EACH_BATCH}
     is_cut_up = ((lengths >= 0) & (lengths <= len(rows))).all() and lengths.sum() == len(rows)
     if not is_cut_up or set(told.values()) != {len(lengths)}:
         numbers = ", ".join(f"{number} {name}" for name, number in told.items())
         raise WrongAnswer(
-            f"what is told of the batches does not fit together: {numbers}, and lengths that add "
-            f"up to {lengths.sum()}; expected one of each for every batch, and {len(rows)} examples"
+            found(
+                "record.batches_inconsistent",
+                f"The record of the batches contradicts itself{_on_rank(outcome, rank)}: "
+                f"{numbers}, lengths that add up to {lengths.sum()}, and {len(rows)} examples.",
+                **told,
+                total_length=lengths.sum(),
+                num_examples=len(rows),
+            )
         )
     if (rows < 0).any() or (rows >= case.num_examples).any():
         raise WrongAnswer(
-            "the model was trained on inputs that are not examples of the dataset: give it the "
-            "inputs as the dataset has them"
+            found(
+                "training.other_inputs",
+                "The model was trained on inputs that are not examples of the dataset"
+                f"{_on_rank(outcome, rank)}.",
+                help="give the model the inputs as the dataset has them",
+                rank=rank,
+            )
         )
     ends = np.cumsum(lengths)
     return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
@@ -177,100 +237,6 @@ def trained_serially(
 ) -> Vector:
     """Return what plain SGD makes of a start on these batches."""
     return softmax_regression.train(start, case.lr, [examples(outcome, rows) for rows in batches])
-
-
-def assert_epochs_of(case: Training, who: str, batches: Sequence[Rows]) -> Rows:
-    """Assert that batches are `epochs` times the same examples; return which ones, sorted.
-
-    who: the rank or process they belong to. Within an epoch each example comes once, in any order.
-    Raises WrongAnswer with what comes how often.
-    """
-    rows = np.concatenate([np.zeros(0, np.int64), *batches])
-    part, times = np.unique(rows, return_counts=True)
-    odd = np.flatnonzero(times != case.epochs)
-    if len(odd):
-        raise WrongAnswer(
-            f"{who} was trained on example {part[odd[0]]} {_times(times[odd[0]])}, expected "
-            f"{_times(case.epochs)}: once in every epoch"
-        )
-    for number, epoch in enumerate(np.split(rows, case.epochs)):
-        if len(np.unique(epoch)) < len(epoch):
-            raise WrongAnswer(
-                f"{who}: epoch {number} has an example twice and lacks another; an epoch goes "
-                "through the whole part once"
-            )
-    return np.asarray(part)
-
-
-def assert_batch_sizes(case: Training, who: str, batches: Sequence[Rows], part_size: int) -> None:
-    """Assert that batches have batch_size examples, the last of an epoch what is left.
-
-    Raises WrongAnswer with the first batch that has another size.
-    """
-    full, rest = divmod(part_size, case.batch_size)
-    expected = ([case.batch_size] * full + [rest] * (rest > 0)) * case.epochs
-    found = [len(batch) for batch in batches]
-    if found != expected:
-        at = next(
-            (i for i, pair in enumerate(zip(found, expected, strict=False)) if pair[0] != pair[1]),
-            min(len(found), len(expected)),
-        )
-        told = f"batch {at} of {who} has {found[at]} examples" if at < len(found) else "it is not"
-        raise WrongAnswer(
-            f"{who} took {len(found)} batches, expected {len(expected)} ({part_size} examples in "
-            f"batches of {case.batch_size}, {case.epochs} epochs); {told}"
-        )
-
-
-def assert_disjoint(parts: Mapping[str, Rows], whose: str) -> None:
-    """Assert that no example belongs to two parts, and that no part is empty.
-
-    parts: by the words for whom they belong to. Raises WrongAnswer with an example.
-    """
-    owners: dict[int, str] = {}
-    for who, part in parts.items():
-        if not len(part):
-            raise WrongAnswer(f"{who} was trained on nothing; each is to have a part of its own")
-        for row in np.unique(part).tolist():
-            if row in owners:
-                shared = sum(each in owners for each in np.unique(part).tolist())
-                raise WrongAnswer(
-                    f"example {row} was trained on by {owners[row]} and by {who} ({shared} "
-                    f"examples of {who} belong to others as well); {whose} parts of the data are "
-                    "to be disjoint"
-                )
-        owners.update(dict.fromkeys(part.tolist(), who))
-
-
-def assert_none_left_out(case: Training, parts: Mapping[str, Rows], whose: str) -> None:
-    """Assert that parts together hold every example. Raises WrongAnswer with one that is not."""
-    held = np.unique(np.concatenate([np.zeros(0, np.int64), *parts.values()]))
-    missing = sorted(set(range(case.num_examples)) - set(held.tolist()))
-    if missing:
-        raise WrongAnswer(
-            f"nobody was trained on example {missing[0]} ({len(missing)} of {case.num_examples} "
-            f"examples were left out); {whose} parts together are to be the whole dataset"
-        )
-
-
-def assert_complete(case: Training, batches: Mapping[str, Sequence[Rows]], whose: str) -> None:
-    """Assert that each goes through its part once an epoch, and that no example is left out.
-
-    batches: by the words for whom they belong to. Raises WrongAnswer.
-    """
-    parts = {who: assert_epochs_of(case, who, own) for who, own in batches.items()}
-    for who, own in batches.items():
-        assert_batch_sizes(case, who, own, len(parts[who]))
-    assert_none_left_out(case, parts, whose)
-
-
-def parts_of(batches: Mapping[str, Sequence[Rows]]) -> dict[str, Rows]:
-    """Return the examples that each was trained on, however often."""
-    return {who: np.concatenate([np.zeros(0, np.int64), *own]) for who, own in batches.items()}
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
 
 
 def _examples(

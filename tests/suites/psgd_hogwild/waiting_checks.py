@@ -14,11 +14,13 @@ are facts of one process, with no clock in them.
 """
 
 from collections import Counter
+from typing import Any
 
-from grader.api import NotProven, Outcome, RuleViolation, WrongAnswer, case_context
+from grader.api import NotProven, Outcome, RuleViolation, WrongAnswer, case_context, found
 
 from .hogwild_cases import FOR_EACH_STAY, Hogwild
-from .hogwild_checks import Check, assert_seen, counted
+from .hogwild_checks import Check
+from .hogwild_workers import assert_seen, counted
 from .sources import LOCKS, WAITS, first_named
 
 
@@ -31,9 +33,13 @@ def assert_same_time(case: Hogwild, outcome: Outcome) -> None:
         _, num_gave_up, num_started = _meeting(outcome)
         if num_gave_up and num_started < case.num_processes:
             raise RuleViolation(
-                "while one process was in the middle of a step, the others had not begun: only "
-                f"{counted(num_started, 'process', 'processes')} had been started by then, and "
-                "nothing more happened for 3 s; start all processes before you join the first"
+                found(
+                    "hogwild.started_one_by_one",
+                    f"Only {counted(num_started, 'process')} had been started while one was in "
+                    "the middle of a step; for 3 s nothing more happened.",
+                    help="start all processes before you join the first",
+                    num_started=num_started,
+                )
             )
 
 
@@ -48,22 +54,36 @@ def assert_nobody_waits_in_a_step(names: str) -> Check:
     def check(case: Hogwild, outcome: Outcome) -> None:
         with case_context(case, outcome):
             num_arrived, num_gave_up, _ = _meeting(outcome)
+            lock = first_named(names, (*LOCKS, *WAITS))
+            places = [each.facts["place"] for each in lock]
             if num_gave_up or num_arrived < case.num_processes:
                 raise RuleViolation(
-                    "while one process was in the middle of a step, the others did not come to "
-                    f"theirs: they seem to wait for it{first_named(names, (*LOCKS, *WAITS))}; in "
-                    "Hogwild no process waits for another"
+                    found(
+                        "hogwild.waits_in_step",
+                        "While one process was in the middle of a step, the others did not reach "
+                        "theirs. Likely: they wait for it.",
+                        help=_HELP,
+                        places=places,
+                    ),
+                    *lock,
                 )
             if times_stopped(case, outcome) >= _TIMES_STOPPED:
                 raise RuleViolation(
-                    "while one process was held up in the middle of a step, another one took no "
-                    "batch in 0.2 s of its own, more than once, at no end of an epoch: it seems "
-                    f"to wait{first_named(names, (*LOCKS, *WAITS))}; in Hogwild no process waits "
-                    "for another"
+                    found(
+                        "hogwild.waits_while_held_up",
+                        "While one process was held up in a step, another took no batch in 0.2 s "
+                        "of its own time, more than once. Likely: it waits.",
+                        help=_HELP,
+                        places=places,
+                    ),
+                    *lock,
                 )
             assert_seen(outcome.num_processes_at_once, num_arrived, "met in the middle of a step")
 
     return check
+
+
+_HELP = "in Hogwild no process waits for another: look for a lock or a turn around the step"
 
 
 def times_stopped(case: Hogwild, outcome: Outcome) -> int:
@@ -76,11 +96,11 @@ def times_stopped(case: Hogwild, outcome: Outcome) -> int:
     """
     (processes,), (ended_ns,) = outcome["processes"], outcome["ended_ns"]
     stays = [outcome[name][0] for name in FOR_EACH_STAY]
-    numbers = ", ".join(f"{len(outcome[name][0])} {name}" for name in FOR_EACH_STAY)
     if len({len(column) for column in stays}) > 1 or len(stays[0]) > _MOST_STAYS:
-        raise WrongAnswer(
-            f"what is told of processes that were kept in a step does not fit together: {numbers}"
-        )
+        told: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_STAY}
+        numbers = ", ".join(f"{number} {name}" for name, number in told.items())
+        text = f"The record of processes that were kept in a step contradicts itself: {numbers}."
+        raise WrongAnswer(found("record.stays_inconsistent", text, **told))
     who, begin_ns, end_ns, _ = stays
     number: Counter[int] = Counter()
     counted_until_ns: dict[int, int] = {}
@@ -114,16 +134,28 @@ def assert_no_lock_and_no_turns(names: str) -> Check:
         with case_context(case, outcome):
             (held,), (waited,) = outcome["held"], outcome["waited"]
             if held:
+                lock = first_named(names, LOCKS)
                 raise RuleViolation(
-                    f"a process holds a lock while it runs {held}{first_named(names, LOCKS)}; in "
-                    "Hogwild no lock is around any part of the training: not the step, and not "
-                    "the forward or backward pass"
+                    found(
+                        "hogwild.lock_held",
+                        f"A process held a lock while it ran {held}.",
+                        help="no lock may be held during the forward pass, the backward pass or "
+                        "the step",
+                        places=[held, *(each.facts["place"] for each in lock)],
+                    ),
+                    *lock,
                 )
             if waited:
+                lock = first_named(names, (*WAITS, *LOCKS))
                 raise RuleViolation(
-                    "a process waits for its turn or for the others between two of its batches, "
-                    f"before it runs {waited}{first_named(names, (*WAITS, *LOCKS))}; in Hogwild no "
-                    "process waits for another from its first batch to its last"
+                    found(
+                        "hogwild.waits_between_batches",
+                        "A process waited for its turn or for the others between two of its "
+                        f"batches, before it ran {waited}.",
+                        help="no process may wait for another from its first batch to its last",
+                        places=[waited, *(each.facts["place"] for each in lock)],
+                    ),
+                    *lock,
                 )
 
     return check
@@ -137,12 +169,20 @@ def assert_failure_noticed(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         (raised,), (num_failed,) = outcome["raised"], outcome["num_failed"][0].tolist()
         if not num_failed:
-            raise NotProven("no process that was started came to the batch at which it was to fail")
+            raise NotProven(
+                found(
+                    "hogwild.no_failing_batch",
+                    "No process that was started reached the batch at which it was to fail.",
+                )
+            )
         if not raised:
             raise WrongAnswer(
-                "a process that was started raised an exception, and hogwild returned as if all "
-                "had finished; look at the exit codes after join(), or use "
-                "torch.multiprocessing.spawn"
+                found(
+                    "hogwild.failure_ignored",
+                    "A process that was started raised an exception, but hogwild returned as if "
+                    "all had finished.",
+                    help="look at the exit codes after join(), or use torch.multiprocessing.spawn",
+                )
             )
 
 
@@ -154,7 +194,10 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
     if not num_arrived:
         raise NotProven(
-            "no operation of torch wrote into the parameters, so it was not seen whether the "
-            "processes wait for each other"
+            found(
+                "hogwild.no_write_seen",
+                "No operation of torch wrote into the parameters, so it is not known whether the "
+                "processes wait for each other.",
+            )
         )
     return num_arrived, num_gave_up, num_started

@@ -1,17 +1,17 @@
 """What the gradients of a training are, compared with the serial ones of the ranks' batches."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Outcome, WrongAnswer
+from grader.api import Finding, Outcome, WrongAnswer, found
 
 from . import gradients, serial
-from .steps import examples_of, num_steps, told, wrong_factor
+from .steps import examples_of, num_steps, wrong_factor
 from .train_cases import Training
 
 _GRADIENT_TOLERANCE = 0.15
@@ -29,11 +29,10 @@ def assert_steps_use_all_batches(case: Training, outcome: Outcome) -> None:
         mean = np.mean(own, axis=0)
         if gradients.is_multiple(used, mean, alike=_GRADIENT_TOLERANCE):
             continue
-        where = f"{told(case, outcome)}: in iteration {step}, rank {rank}"
-        instead = gradients.recognised(used, own, rank, alike=_GRADIENT_TOLERANCE)
+        instead = gradients.recognised(used, own, rank, step, alike=_GRADIENT_TOLERANCE)
         if instead:
-            raise WrongAnswer(f"{where} steps with {instead}")
-        _assert_gradient(used, mean, f"{where}: the gradient of the step, the mean over the ranks,")
+            raise WrongAnswer(instead)
+        _assert_gradient(used, mean, partial(_not_of_all_batches, step, rank))
 
 
 def assert_steps_with_mean_of_batches(case: Training, outcome: Outcome) -> None:
@@ -46,9 +45,18 @@ def assert_steps_with_mean_of_batches(case: Training, outcome: Outcome) -> None:
         factor = gradients.factor_of(used, mean)
         is_scaled = gradients.is_multiple(used, mean, alike=_GRADIENT_TOLERANCE)
         if is_scaled and abs(factor - 1) > _GRADIENT_TOLERANCE:
-            raise WrongAnswer(wrong_factor(case, outcome, step, rank, factor))
-        where = f"{told(case, outcome)}: in iteration {step}, rank {rank}"
-        _assert_gradient(used, mean, f"{where}: the gradient of the step, the mean over the ranks,")
+            raise WrongAnswer(wrong_factor(outcome, step, rank, factor))
+        _assert_gradient(used, mean, partial(_not_of_all_batches, step, rank))
+
+
+def _not_of_all_batches(step: int, rank: int) -> Finding:
+    return found(
+        "step.not_of_all_batches",
+        f"In iteration {step}, rank {rank} did not step with the mean gradient of all ranks' "
+        "batches.",
+        rank=rank,
+        iteration=step,
+    )
 
 
 def assert_nothing_left(case: Training, outcome: Outcome) -> None:
@@ -58,18 +66,25 @@ def assert_nothing_left(case: Training, outcome: Outcome) -> None:
         mean = np.mean([each[step] for each in own], axis=0)
         for rank, used in enumerate(outcome["used"]):
             if _is_left(used[step], used[step - 1], mean):
-                raise WrongAnswer(
-                    f"{told(case, outcome)}: in iteration {step}, rank {rank} steps with a "
-                    f"gradient that still contains that of iteration {step - 1}: call "
-                    "optimizer.zero_grad() before backward"
-                )
+                raise WrongAnswer(_not_zeroed(step, rank))
 
 
-def _is_left(found: NDArray[Any], before: NDArray[Any], wanted: NDArray[Any]) -> bool:
-    """Return whether what was found is what is wanted only without the gradient before."""
+def _not_zeroed(step: int, rank: int) -> Finding:
+    return found(
+        "gradient.not_zeroed",
+        f"In iteration {step}, the gradient of rank {rank} still contains that of iteration "
+        f"{step - 1}.",
+        help="look where optimizer.zero_grad() is called",
+        rank=rank,
+        iteration=step,
+    )
+
+
+def _is_left(got: NDArray[Any], before: NDArray[Any], wanted: NDArray[Any]) -> bool:
+    """Return whether what there is becomes what is wanted only without the gradient before."""
     return gradients.is_like(
-        found - before, wanted, alike=_GRADIENT_TOLERANCE
-    ) and not gradients.is_like(found, wanted, alike=_GRADIENT_TOLERANCE)
+        got - before, wanted, alike=_GRADIENT_TOLERANCE
+    ) and not gradients.is_like(got, wanted, alike=_GRADIENT_TOLERANCE)
 
 
 def _fresh_steps_of_ranks(
@@ -83,29 +98,25 @@ def _fresh_steps_of_ranks(
     for step in range(num_steps(case, outcome)):
         of_batches = [each[step] for each in own]
         for rank, used in enumerate(outcome["used"]):
-            found = used[step].astype(np.float64)
-            if step and _is_left(found, used[step - 1], np.mean(of_batches, axis=0)):
-                found = found - used[step - 1]
-            yield step, rank, found, of_batches
+            fresh = used[step].astype(np.float64)
+            if step and _is_left(fresh, used[step - 1], np.mean(of_batches, axis=0)):
+                fresh = fresh - used[step - 1]
+            yield step, rank, fresh, of_batches
 
 
 def assert_own_gradients(case: Training, outcome: Outcome) -> None:
     """Assert that backward leaves, on every rank, the gradient of its own batch.
 
-    Raises WrongAnswer, saying what else it is if that can be recognised.
+    Raises WrongAnswer, with the reason if that can be recognised.
     """
     own = own_gradients(case, outcome)
     if is_loss_divided(case, outcome):
         return
     for step in range(num_steps(case, outcome)):
-        for rank in range(outcome.ranks):
-            _assert_gradient(
-                outcome["local"][rank][step],
-                own[rank][step],
-                f"{told(case, outcome)}: in iteration {step}, rank {rank}: what backward leaves, "
-                "the gradient of the rank's own batch,",
-                hint=_hint(outcome, rank, step, own[rank][step]),
-            )
+        of_batches = [each[step] for each in own]
+        for rank, wanted in enumerate(of_batches):
+            reason = partial(_reason, outcome, step, rank, of_batches)
+            _assert_gradient(outcome["local"][rank][step], wanted, reason)
 
 
 def is_loss_divided(case: Training, outcome: Outcome) -> bool:
@@ -130,40 +141,65 @@ def is_loss_divided(case: Training, outcome: Outcome) -> bool:
     )
 
 
-def _hint(outcome: Outcome, rank: int, step: int, wanted: NDArray[Any]) -> str:
-    """Return what may be the reason that backward leaves another gradient, for a message."""
-    found = outcome["local"][rank][step]
-    if outcome["through_ddp"][rank][step]:
-        return "; DistributedDataParallel has averaged it within backward"
-    if not outcome["in_training"][rank][step]:
-        return "; the network is in evaluation mode: call model.train() before the training"
-    before = outcome["used"][rank][step - 1] if step else None
-    if before is not None and _is_left(found, before, wanted):
-        return (
-            "; it still contains the gradient of the iteration before: call optimizer.zero_grad() "
-            "before backward"
+def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray[Any]]) -> Finding:
+    """Return why backward may leave another gradient than that of the rank's own batch."""
+    local, wanted = outcome["local"][rank][step], of_batches[rank]
+    when, facts = f"In iteration {step}", {"rank": rank, "iteration": step}
+    through_ddp = bool(outcome["through_ddp"][rank][step])
+    mean = np.mean(of_batches, axis=0)
+    if through_ddp or gradients.is_like(local, mean, alike=_GRADIENT_TOLERANCE):
+        by = " by DistributedDataParallel" if through_ddp else ""
+        return found(
+            "gradient.averaged_in_backward",
+            f"{when}, the gradients of rank {rank} were averaged within backward{by}.",
+            help="in this part, they must be averaged after backward",
+            **facts,
         )
-    if gradients.is_multiple(found, wanted, alike=_GRADIENT_TOLERANCE):
-        factor = gradients.factor_of(found, wanted)
-        return f"; it is {factor:.3g} times that: is the loss the mean over the rank's batch?"
-    return "; is the loss CrossEntropyLoss of the network's scores and the labels of this batch?"
+    if not outcome["in_training"][rank][step]:
+        return found(
+            "gradient.in_evaluation_mode",
+            f"{when}, the network of rank {rank} was in evaluation mode.",
+            help="look where model.train() and model.eval() are called",
+            **facts,
+        )
+    if step and _is_left(local, outcome["used"][rank][step - 1], wanted):
+        return _not_zeroed(step, rank)
+    if gradients.is_multiple(local, wanted, alike=_GRADIENT_TOLERANCE):
+        factor = float(f"{gradients.factor_of(local, wanted):.3g}")
+        return found(
+            "gradient.scaled",
+            f"{when}, backward left {factor:g} times the gradient of rank {rank}'s own batch.",
+            help="is the loss the mean over the rank's batch?",
+            factor=factor,
+            **facts,
+        )
+    return found(
+        "gradient.not_of_the_batch",
+        f"{when}, backward did not leave the gradient of rank {rank}'s own batch.",
+        help="is the loss CrossEntropyLoss of the network's scores and the labels of this batch?",
+        **facts,
+    )
 
 
 def _assert_gradient(
-    found: NDArray[Any], wanted: NDArray[Any], what: str, *, hint: str = ""
+    got: NDArray[Any], wanted: NDArray[Any], reason: Callable[[], Finding]
 ) -> None:
     """Assert that a whole gradient is the serial one, up to rounding.
 
     Single elements are not compared: rounding may decide a ReLU or a maximum otherwise, which
     changes a few of them visibly. Raises WrongAnswer.
     """
-    if gradients.is_like(found, wanted, alike=_GRADIENT_TOLERANCE):
+    if gradients.is_like(got, wanted, alike=_GRADIENT_TOLERANCE):
         return
     length = float(np.linalg.norm(wanted))
-    times = float(np.linalg.norm(found - wanted)) / length if length else np.inf
+    times = float(np.linalg.norm(got - wanted)) / length if length else np.inf
     raise WrongAnswer(
-        f"{what} differs from the serial one by {times:.3g} times its length "
-        f"(lengths {np.linalg.norm(found):.6g} and {length:.6g}){hint}"
+        reason(),
+        found(
+            "gradient.differs",
+            f"The gradient differs from the correct one by {times:.3g} times its length (lengths "
+            f"{np.linalg.norm(got):.6g} and {length:.6g}).",
+        ),
     )
 
 
@@ -188,17 +224,17 @@ def own_gradients(case: Training, outcome: Outcome) -> list[list[NDArray[Any]]]:
 
 @lru_cache(maxsize=8)
 def _own_gradients(of: _SameOutcome) -> list[list[NDArray[Any]]]:
-    found = []
+    by_rank = []
     for rank in range(of.outcome.ranks):
         starts = [of.outcome["start"][rank], *of.outcome["parameters"][rank][:-1]]
         ends = np.cumsum(of.outcome["batch_sizes"][rank])
         labels = of.outcome.inputs[rank]["train_labels"][of.outcome["examples"][rank]]
         images = of.outcome["images"][rank]
         batches = zip(np.split(images, ends[:-1]), np.split(labels, ends[:-1]), strict=True)
-        found.append(
+        by_rank.append(
             [
                 serial.gradient(start.astype(np.float64), *batch, of.case.first_channels)
                 for start, batch in zip(starts, batches, strict=True)
             ]
         )
-    return found
+    return by_rank

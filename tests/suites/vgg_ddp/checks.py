@@ -1,20 +1,34 @@
 """What holds for a training on any number of nodes, whichever way gradients are averaged."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Launch, Outcome, WrongAnswer, assert_every_rank, not_run
+from grader.api import (
+    Finding,
+    Launch,
+    Outcome,
+    WrongAnswer,
+    assert_every_rank,
+    assert_time_ratio,
+    case_context,
+    found,
+    not_run,
+    same_failures_as,
+)
 
 from . import gradients, serial
-from .batches import is_loss_divided
+from .batches import assert_steps_with_mean_of_batches, is_loss_divided
+from .examples import assert_shared_out
 from .optimizers import seen_instead
-from .steps import assert_trained, num_steps, told, wrong_factor
-from .train_cases import Training, epoch_of
+from .steps import assert_network, assert_trained, explained, num_steps, wrong_factor
+from .train_cases import Training, epoch_of, timing_cases
 
 Check = Callable[[Any, Outcome], None]
+Run = Callable[[int, tuple[Training, ...]], Launch]
 
 _EXACT = 1e-4
 """What was recorded is recognised when it is this close, as part of its length."""
@@ -22,12 +36,29 @@ _EXACT = 1e-4
 _STEP_TOLERANCE = 1e-6
 """Float32 keeps parameters of about 1 to 6e-8; to forget the weight decay changes them by 1e-5."""
 
+_YARDSTICKS = {
+    "nothing": "does the same",
+    "all_reduce": "averages by all_reduce",
+    "gather_scatter": "averages by gather and scatter",
+    "ddp": "averages by DistributedDataParallel",
+}
+
+
+def naming_case(check: Check) -> Check:
+    """Return the check with number of ranks and case before what it raises."""
+
+    def named(case: Any, outcome: Outcome) -> None:
+        with case_context(case, outcome):
+            check(case, outcome)
+
+    return named
+
 
 def assert_all_hold(launch: Launch, *checks: Check) -> None:
     """Assert checks of every case of a launch. Raises what they raise."""
     for case, outcome in launch:
         for check in checks:
-            check(case, outcome)
+            naming_case(check)(case, outcome)
 
 
 def require(launch: Launch, check: Check, reason: str) -> None:
@@ -48,41 +79,71 @@ def assert_holds_as_well(launch: Launch, on_four: Launch, checks: Sequence[Check
         assert_all_hold(here, *(check for check in checks if there.holding(check)))
     elif not all(here.holding(check) for check in checks):
         ranks = "1 rank" if launch.ranks == 1 else f"{launch.ranks} ranks"
-        not_run(f"what is wrong on 4 ranks is wrong on {ranks} as well")
+        not_run(f"the training is wrong on 4 ranks and on {ranks}")
+
+
+def assert_takes_time_of_training(run: Run, ranks: int, cases: tuple[Training, ...]) -> None:
+    """Assert that a program takes at most 6 times as long as a plain loop that does the same.
+
+    cases: they end with a first measurement. Raises BudgetExceeded, and WrongAnswer where the
+    training is right unless it is timed.
+    """
+    launch, timed = run(ranks, cases), cases[-1]
+    require(epoch_of(launch), assert_trained, "no training was seen")
+    checks = (assert_shared_out, assert_steps_with_mean_of_batches, assert_sgd_steps)
+    assert_time_ratio(
+        lambda attempt: (
+            run(ranks, timing_cases(timed.file, timed.how, attempt)) if attempt else launch
+        ),
+        check=same_failures_as(launch, *map(naming_case, checks)),
+        factor=6,
+        what="the program (2 iterations)",
+        yardstick=f"a plain loop that {_YARDSTICKS[timed.how]}",
+    )
 
 
 def assert_starts_equal(case: Training, outcome: Outcome) -> None:
     """Assert that all ranks hold the same parameters before the first step. Raises WrongAnswer."""
     assert_trained(case, outcome)
-    wanted = serial.num_parameters(case.first_channels)
-    for rank, start in enumerate(outcome["start"]):
-        if len(start) != wanted:
-            raise WrongAnswer(
-                f"{told(case, outcome)}: rank {rank} trains {len(start)} parameters; VGG11() has "
-                f"{wanted} here"
-            )
-    _assert_equal(case, outcome, "before the first step", outcome["start"])
+    assert_network(case, outcome)
+    _assert_equal(
+        case,
+        outcome["start"],
+        lambda rank: found(
+            "replicas.differ_at_start",
+            f"Rank {rank} does not start with the parameters of rank 0.",
+            help="compare how both ranks get their first parameters, such as their seeds",
+            rank=rank,
+        ),
+    )
 
 
 def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
     """Assert that all ranks hold the same parameters after every step. Raises WrongAnswer."""
     for step in range(num_steps(case, outcome)):
         reached = [each[step] for each in outcome["parameters"]]
-        _assert_equal(case, outcome, f"after iteration {step}", reached)
+        _assert_equal(case, reached, partial(_differ_after, step))
+
+
+def _differ_after(step: int, rank: int) -> Finding:
+    return found(
+        "replicas.differ_after_step",
+        f"After iteration {step}, rank {rank} does not hold the parameters of rank 0.",
+        help="compare the gradients that both ranks step with",
+        rank=rank,
+        iteration=step,
+    )
 
 
 def _assert_equal(
-    case: Training, outcome: Outcome, moment: str, vectors: Sequence[NDArray[Any]]
+    case: Training, vectors: Sequence[NDArray[Any]], reason: Callable[[int], Finding]
 ) -> None:
+    """Assert that all ranks hold what rank 0 holds. Raises WrongAnswer."""
     named = [serial.unpacked(vector, case.first_channels) for vector in vectors]
-    for name, first in named[0].items():
-        assert_every_rank(
-            [arrays[name] for arrays in named],
-            first,
-            name=name,
-            atol=_STEP_TOLERANCE,
-            label=f"{told(case, outcome)}, {moment}, expected is what rank 0 holds",
-        )
+    with explained(reason):
+        for name, first in named[0].items():
+            arrays = [each[name] for each in named]
+            assert_every_rank(arrays, first, name=name, atol=_STEP_TOLERANCE)
 
 
 def assert_steps_use_all(case: Training, outcome: Outcome) -> None:
@@ -94,14 +155,13 @@ def assert_steps_use_all(case: Training, outcome: Outcome) -> None:
         mean = np.mean(local, axis=0)
         if gradients.is_multiple(used, mean, alike=_EXACT):
             continue
-        where = f"{told(case, outcome)}: in iteration {step}, rank {rank} steps with"
         instead = gradients.recognised(
-            used, local, rank, alike=_EXACT
+            used, local, rank, step, alike=_EXACT
         ) or gradients.recognised_by_parameter(
-            used, local, rank, first_channels=case.first_channels, alike=_EXACT
+            used, local, rank, step, first_channels=case.first_channels, alike=_EXACT
         )
         if instead:
-            raise WrongAnswer(f"{where} {instead}")
+            raise WrongAnswer(instead)
         _assert_mean(case, outcome, step)
 
 
@@ -119,7 +179,7 @@ def assert_steps_with_mean(case: Training, outcome: Outcome) -> None:
         if abs(factor - outcome.ranks) <= _EXACT and is_loss_divided(case, outcome):
             scale = outcome.ranks
         elif abs(factor - 1) > _EXACT:
-            raise WrongAnswer(wrong_factor(case, outcome, step, rank, factor))
+            raise WrongAnswer(wrong_factor(outcome, step, rank, factor))
     for step in range(num_steps(case, outcome)):
         _assert_mean(case, outcome, step, scale=scale)
 
@@ -130,7 +190,6 @@ def _assert_mean(case: Training, outcome: Outcome, step: int, *, scale: int = 1)
         [local[step] * scale for local in outcome["local"]],
         first_channels=case.first_channels,
         step=step,
-        label=told(case, outcome),
     )
 
 
@@ -155,19 +214,19 @@ def assert_sgd_steps(case: Training, outcome: Outcome) -> None:
     ends = [serial.ends_of_steps(*each) for each in seen]
     for rank, each in enumerate(seen):
         if not (np.abs(np.array(ends[rank]) - each[1]) <= _STEP_TOLERANCE).all():
-            instead = seen_instead(*each, tolerance=_STEP_TOLERANCE)
+            instead = seen_instead(rank, *each, tolerance=_STEP_TOLERANCE)
             break
     else:
         return
-    for step in range(len(ends[0])):
-        found = [serial.unpacked(each[step], case.first_channels) for each in outcome["parameters"]]
-        expected = [serial.unpacked(each[step], case.first_channels) for each in ends]
-        for name in found[0]:
-            assert_every_rank(
-                [arrays[name] for arrays in found],
-                [arrays[name] for arrays in expected],
-                name=name,
-                atol=_STEP_TOLERANCE,
-                label=f"{told(case, outcome)}, after iteration {step}, a step of SGD with learning "
-                f"rate 0.1, momentum 0.9 and weight decay 1e-4{f' ({instead})' if instead else ''}",
-            )
+    with explained(lambda _: instead):
+        for step in range(len(ends[0])):
+            got = [serial.unpacked(each[1][step], case.first_channels) for each in seen]
+            expected = [serial.unpacked(each[step], case.first_channels) for each in ends]
+            for name in got[0]:
+                assert_every_rank(
+                    [arrays[name] for arrays in got],
+                    [arrays[name] for arrays in expected],
+                    name=name,
+                    atol=_STEP_TOLERANCE,
+                    label=f"after iteration {step}",
+                )

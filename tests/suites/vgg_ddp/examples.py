@@ -1,13 +1,16 @@
 """Which examples each rank trained on."""
 
 from collections import Counter
+from typing import Any
 
-from grader.api import Outcome, WrongAnswer, ranks_text
+from grader.api import Outcome, WrongAnswer, found, ranks_text
 
-from .steps import examples_of, told
+from .steps import examples_of
 from .train_cases import BATCH_SIZE, Printing, Training
 
-_SAMPLER = "a DistributedSampler with the right num_replicas and rank sees to that"
+_SAMPLER = (
+    "compare how each rank picks its examples, such as num_replicas and rank of DistributedSampler"
+)
 
 
 def assert_shared_out(case: Training, outcome: Outcome) -> None:
@@ -19,42 +22,77 @@ def assert_shared_out(case: Training, outcome: Outcome) -> None:
     for rank, examples in enumerate(examples_of(case, outcome)):
         for example in examples:
             trained_by.setdefault(example, []).append(rank)
-    for example, ranks in sorted(trained_by.items()):
-        if len(ranks) > 1:
-            whom = sorted(set(ranks))
-            verb = "train" if len(whom) > 1 else "trains"
-            raise WrongAnswer(
-                f"{told(case, outcome)}: {ranks_text(whom)} {verb} on example {example}, "
-                f"{len(ranks)} times in one epoch; all ranks together train on each example once: "
-                + _SAMPLER
+    repeated = {example: ranks for example, ranks in trained_by.items() if len(ranks) > 1}
+    if not repeated:
+        return
+    example = min(repeated)
+    times, ranks = len(repeated[example]), sorted(set(repeated[example]))
+    if outcome.ranks > 1 and all(len(set(each)) == outcome.ranks for each in trained_by.values()):
+        raise WrongAnswer(
+            found(
+                "examples.same_on_all_ranks",
+                f"Every rank trained on the same examples, such as example {example}.",
+                help=_SAMPLER,
+                example=example,
+                times=times,
+                num_ranks=outcome.ranks,
             )
+        )
+    raise WrongAnswer(
+        found(
+            "examples.trained_twice",
+            f"Example {example} was used {times} times in one epoch, by {ranks_text(ranks)}.",
+            help=_SAMPLER,
+            example=example,
+            times=times,
+            ranks=ranks,
+        )
+    )
 
 
 def assert_one_epoch(case: Training | Printing, outcome: Outcome) -> None:
     """Assert that a whole program trains on every example once. Raises WrongAnswer."""
-    where = told(case, outcome)
     times = Counter(each for examples in examples_of(case, outcome) for each in examples)
     most = max(times.values())
     if len(times) == case.num_examples and set(times.values()) == {most} and most > 1:
         raise WrongAnswer(
-            f"{where}: every example is trained on {most} times, as in {most} epochs; this "
-            "training is one epoch"
+            found(
+                "epoch.several",
+                f"The program trained for {most} epochs, not for one: it used every example {most} "
+                "times.",
+                epochs=most,
+            )
         )
     missing = [each for each in range(case.num_examples) if each not in times]
-    if missing:
-        is_rest = len(missing) == case.num_examples % BATCH_SIZE
-        hint = (
-            ": the last, smaller batch counts as well (is drop_last=True set?)" if is_rest else ""
-        )
+    facts: dict[str, Any] = {"missing": len(missing), "examples": case.num_examples}
+    if missing and len(missing) == case.num_examples % BATCH_SIZE:
         raise WrongAnswer(
-            f"{where}: of {case.num_examples} examples {len(missing)} are left out, such as "
-            f"example {missing[0]}{hint}"
+            found(
+                "epoch.last_batch_left_out",
+                f"The last, smaller batch was left out: {len(missing)} of {case.num_examples} "
+                "examples were never trained on.",
+                help="is drop_last=True set?",
+                **facts,
+            )
+        )
+    if missing:
+        raise WrongAnswer(
+            found(
+                "epoch.examples_left_out",
+                f"{len(missing)} of {case.num_examples} examples were never trained on, such as "
+                f"example {missing[0]}.",
+                **facts,
+            )
         )
     twice = next((each for each, count in sorted(times.items()) if count > 1), None)
     if twice is not None:
         raise WrongAnswer(
-            f"{where}: example {twice} is trained on {times[twice]} times; this training is one "
-            "epoch, with every example once"
+            found(
+                "epoch.example_repeated",
+                f"Example {twice} was used {times[twice]} times in one epoch.",
+                example=twice,
+                times=times[twice],
+            )
         )
 
 
@@ -71,8 +109,14 @@ def assert_batch_sizes(case: Training, outcome: Outcome) -> None:
             trained += size
             is_last = trained % share == 0
             if size != wanted and not (is_last and size < wanted):
-                in_all = f"{BATCH_SIZE} in all make {wanted} for each of {outcome.ranks}"
+                in_all = f"{BATCH_SIZE} examples over {outcome.ranks} ranks"
                 raise WrongAnswer(
-                    f"{told(case, outcome)}: rank {rank} trains on batches of {size} examples; "
-                    + (in_all if outcome.ranks > 1 else f"expected {BATCH_SIZE}")
+                    found(
+                        "batches.wrong_size",
+                        f"Rank {rank} trained on a batch of {size} examples, expected {wanted}"
+                        f"{f': {in_all}' if outcome.ranks > 1 else ''}.",
+                        rank=rank,
+                        size=size,
+                        expected=wanted,
+                    )
                 )

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import listed
+from grader.api import Finding, found, listed
 from grader.oracles import SGD, Values
 
 from .serial import OPTIMIZER, ends_of_steps
 
+_ASKED = "the handout asks for learning rate 0.1, momentum 0.9, and weight decay 1e-4"
 _RELATIVE = 1e-2
 """An option of the optimizer is taken for the asked one up to this part of it."""
 _ADAM_SPREAD = 0.01
@@ -18,29 +19,55 @@ _ADAM_SPREAD = 0.01
 
 
 def seen_instead(
-    start: NDArray[Any], reached: NDArray[Any], gradients: NDArray[Any], *, tolerance: float
-) -> str:
-    """Return what explains the steps of one rank, or nothing where nothing known does.
+    rank: int,
+    start: NDArray[Any],
+    reached: NDArray[Any],
+    gradients: NDArray[Any],
+    *,
+    tolerance: float,
+) -> Finding:
+    """Return what explains the steps of a rank; that they are not SGD's where nothing does.
 
     start: packed parameters. reached, gradients: one vector for each step. tolerance: of each
     parameter.
     """
     before = np.array([start, *reached], dtype=np.float64)
+    unknown = found(
+        "sgd.another_step", f"Rank {rank} did not step as SGD does.", help=_ASKED, rank=rank
+    )
     if not (np.isfinite(before).all() and np.isfinite(gradients).all()):
-        return ""
+        return unknown
     moved = before[:-1] - before[1:]
     if not moved.any():
-        return "no parameter changes: are they the ones that the optimizer was made with?"
+        return found(
+            "sgd.parameters_unchanged",
+            f"No parameter of rank {rank} changed in a step.",
+            help="compare them with the parameters that the optimizer was made with",
+            rank=rank,
+        )
     large = np.abs(gradients[0]) > np.median(np.abs(gradients[0]))
     sizes = np.abs(moved[0][large])
     if sizes.size and 0 < sizes.std() <= _ADAM_SPREAD * sizes.mean():
-        return f"every number moves by {sizes.mean():.2g}: these are Adam's steps, not SGD's"
+        return found(
+            "sgd.steps_of_adam",
+            f"Rank {rank} took Adam's steps, not SGD's: every parameter moved by "
+            f"{sizes.mean():.2g}.",
+            help=_ASKED,
+            rank=rank,
+        )
     for sgd in (replace(OPTIMIZER, nesterov=True), _fitted(moved, before, gradients)):
         ends = np.array(ends_of_steps(start, reached, gradients, sgd))
-        if (np.abs(ends - before[1:]) <= tolerance).all():
-            how = "with Nesterov's momentum" if sgd.nesterov else _worded(sgd)
-            return f"these are steps {how}"
-    return ""
+        options = _other_options(sgd)
+        if options and (np.abs(ends - before[1:]) <= tolerance).all():
+            how = "with Nesterov's momentum" if sgd.nesterov else _worded(options)
+            return found(
+                "sgd.other_options",
+                f"Rank {rank} took steps of SGD {how}.",
+                help=_ASKED,
+                rank=rank,
+                options=[f"{name}={value:.2g}" for name, value in options.items()],
+            )
+    return unknown
 
 
 def _fitted(moved: Values, before: Values, gradients: NDArray[Any]) -> SGD:
@@ -54,23 +81,29 @@ def _fitted(moved: Values, before: Values, gradients: NDArray[Any]) -> SGD:
         return OPTIMIZER
     is_decayed = abs(decayed / rate) >= _RELATIVE * OPTIMIZER.weight_decay
     decay = float(decayed / rate) if is_decayed else 0.0
-    found = replace(OPTIMIZER, learning_rate=float(rate), weight_decay=decay)
+    sgd = replace(OPTIMIZER, learning_rate=float(rate), weight_decay=decay)
     if len(moved) > 1:
         fresh = rate * (gradients[1] + decay * before[1])
         momentum = float((moved[1] - fresh) @ moved[0] / (moved[0] @ moved[0]))
         has_momentum = abs(momentum) >= _RELATIVE * OPTIMIZER.momentum
-        found = replace(found, momentum=momentum if has_momentum else 0.0)
-    return found
+        sgd = replace(sgd, momentum=momentum if has_momentum else 0.0)
+    return sgd
 
 
-def _worded(sgd: SGD) -> str:
+def _other_options(sgd: SGD) -> dict[str, float]:
     """Return the options that differ from those asked for."""
-    differing: dict[str, float] = {}
+    options: dict[str, float] = {"nesterov": True} if sgd.nesterov else {}
     for name in ("learning_rate", "momentum", "weight_decay"):
         value, asked = getattr(sgd, name), getattr(OPTIMIZER, name)
         if abs(value - asked) > _RELATIVE * asked:
-            differing[name.replace("_", " ")] = value
-    missing = [name for name, value in differing.items() if value == 0]
-    others = [f"{name} {value:.2g}" for name, value in differing.items() if value != 0]
+            options[name] = value
+    return options
+
+
+def _worded(options: dict[str, float]) -> str:
+    """Return `without momentum, with learning rate 0.2`."""
+    named = {name.replace("_", " "): value for name, value in options.items()}
+    missing = [name for name, value in named.items() if value == 0]
+    others = [f"{name} {value:.2g}" for name, value in named.items() if value != 0]
     words = [f"without {' and '.join(missing)}"] if missing else []
     return ", ".join([*words, *([f"with {listed(others)}"] if others else [])])

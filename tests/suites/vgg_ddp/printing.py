@@ -6,12 +6,15 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from grader.api import Outcome, WrongAnswer
+from grader.api import Finding, Outcome, WrongAnswer, found
 
-from .steps import told
 from .train_cases import Printing
 
 _INTERVAL = 20
+_ASKED = (
+    f"the loss must be printed every {_INTERVAL} iterations, with two decimals or more, to the end "
+    "of the epoch"
+)
 _NUMBER = re.compile(r"(?<![\d.])\d+\.(\d{2,})(?![\w.]*\w)")
 
 
@@ -23,18 +26,45 @@ def assert_loss_printed(case: Printing, outcome: Outcome) -> None:
     """
     losses, printed = outcome["losses"][0], outcome["printed"][0]
     if len(losses) <= _INTERVAL:
-        raise WrongAnswer(f"{told(case, outcome)}: the training took only {len(losses)} steps")
+        raise WrongAnswer(
+            found(
+                "printing.too_few_steps",
+                f"The training took only {len(losses)} steps.",
+                steps=len(losses),
+            )
+        )
     rest = 0
     for last in range(_INTERVAL, len(losses), _INTERVAL):
         place = place_of(_accepted(losses, last), printed, rest)
         if place is None:
             raise WrongAnswer(
-                f"{told(case, outcome)}: the loss is to be printed every {_INTERVAL} iterations, "
-                f"with two decimals or more, to the end of the epoch; in iterations {last - 1} and "
-                f"{last}, counted from 0, it is {losses[last - 1]:.4f} and {losses[last]:.4f}, and "
-                f"neither stands in what was printed: {_shortened(printed)}"
+                _stopped(last) if rest else _missing(last),
+                found(
+                    "printing.loss",
+                    f"These losses are {losses[last - 1]:.4f} and {losses[last]:.4f}; the output "
+                    f"was {_shortened(printed)}.",
+                ),
             )
         rest = place
+
+
+def _missing(last: int) -> Finding:
+    return found(
+        "printing.no_loss",
+        f"The loss was not printed for iteration {last - 1} or {last}, counted from 0.",
+        help=_ASKED,
+        iteration=last,
+    )
+
+
+def _stopped(last: int) -> Finding:
+    return found(
+        "printing.stops_early",
+        f"The loss was printed near iteration {last - _INTERVAL}, but not for iteration {last - 1} "
+        f"or {last}, counted from 0.",
+        help=_ASKED,
+        iteration=last,
+    )
 
 
 def _accepted(losses: NDArray[np.float64], last: int) -> list[float]:
@@ -59,10 +89,10 @@ def place_of(values: Iterable[float], text: str, begin: int) -> int | None:
     With two decimals or more.
     """
     wanted = list(values)
-    for found in _NUMBER.finditer(text, begin):
-        tolerance = 1.001 * 10.0 ** -min(len(found[1]), 6)
-        if any(abs(float(found[0]) - value) < tolerance for value in wanted):
-            return found.end()
+    for number in _NUMBER.finditer(text, begin):
+        tolerance = 1.001 * 10.0 ** -min(len(number[1]), 6)
+        if any(abs(float(number[0]) - value) < tolerance for value in wanted):
+            return number.end()
     return None
 
 

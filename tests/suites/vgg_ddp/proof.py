@@ -1,10 +1,9 @@
 """Whether steps come from what is sent: it is altered on its way, and do the steps change?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from grader.api import (
-    Launch,
     MessageFault,
     Outcome,
     assert_messages_matter,
@@ -14,11 +13,9 @@ from grader.api import (
 )
 
 from .batches import assert_steps_use_all_batches
-from .checks import Check
+from .checks import Check, Run, naming_case
 from .serial import num_parameters
 from .train_cases import Training, epoch_of
-
-Run = Callable[[int, tuple[Training, ...]], Launch]
 
 _RANKS = 4
 _ITEM_NUM_BYTES = 2
@@ -52,6 +49,6 @@ def assert_steps_come_from_backward(run: Run, cases: tuple[Training, ...]) -> No
 def _assert_matter(
     run: Run, case: Training, outcome: Outcome, faults: Sequence[MessageFault], check: Check
 ) -> None:
-    effects = inject_faults(run, _RANKS, case, outcome, faults, check)
+    effects = inject_faults(run, _RANKS, case, outcome, faults, naming_case(check))
     with case_context(case, outcome):
         assert_messages_matter(outcome.trace, effects)

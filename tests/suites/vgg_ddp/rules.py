@@ -1,10 +1,6 @@
 """What a part demands of what its programs send, and of the names they use."""
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from grader.api import (
     ANY_SOURCE,
@@ -14,124 +10,17 @@ from grader.api import (
     assert_not_truncated,
     call_site,
     calls_by_rank,
-    case_context,
+    found,
 )
 
+from .exchange import place_of
 from .serial import num_parameters
-from .steps import num_steps, told
+from .steps import num_steps
 from .train_cases import Training
 
 _ROOT_ARGUMENTS = {"gather": "dst", "scatter": "src"}
-_SHARES = (0.5, 0.75, 0.95)
-"""Of the sizes of a gradient's numbers: what the probe looks at in what is given away."""
-_ALIKE = 0.01
-_VARIED = 0.9
-"""Of a gradient, half of the numbers are smaller than the large ones; of a constant, none are."""
 _LEAST_SHARE_REDUCED = 0.5
 """Of the gradient's numbers: what is sent in half precision may be counted by halves."""
-
-
-def assert_gradients_given(
-    case: Training, outcome: Outcome, *, ranks: Sequence[int] | None = None
-) -> None:
-    """Assert that in each iteration a rank gives its gradient to the operation of the part.
-
-    Whole or in pieces, in any order, scaled by any factor; after the last step nobody looks.
-    ranks: those that have to, all when left out. Raises WrongAnswer, and RuleViolation where it
-    gives nothing to that operation, but something to another one; NotProven where the evidence of
-    what was sent does not agree.
-    """
-    _assert_evidence(case, outcome)
-    steps = range(max(1, num_steps(case, outcome) - 1))
-    whole = num_parameters(case.first_channels)
-    for rank in range(outcome.ranks) if ranks is None else ranks:
-        for step in steps:
-            number, *sizes = outcome["given"][rank][step][1:].tolist()
-            where = f"{told(case, outcome)}: in iteration {step}, rank {rank}"
-            if not number:
-                _assert_nothing_instead(case, outcome, rank)
-            if number < whole:
-                raise WrongAnswer(
-                    f"{where} gives {number:.0f} numbers to {case.exchange} after backward; its "
-                    f"gradient has {whole}"
-                )
-            if not _is_scaled(np.array(sizes), outcome["local"][rank][step]):
-                raise WrongAnswer(
-                    f"{where} gives {number:.0f} numbers to {case.exchange} after backward, but "
-                    "they are not those of its gradient"
-                )
-
-
-def assert_something_given(
-    case: Training, outcome: Outcome, *, ranks: Sequence[int] | None = None
-) -> None:
-    """Assert the same of a part of the gradient: some parameters', or what may be all of it.
-
-    Also of what is given within backward, when it may have been averaged already.
-    ranks: as above. Raises WrongAnswer, and RuleViolation and NotProven as above.
-    """
-    _assert_evidence(case, outcome)
-    steps = range(max(1, num_steps(case, outcome) - 1))
-    whole = num_parameters(case.first_channels)
-    for rank in range(outcome.ranks) if ranks is None else ranks:
-        for step in steps:
-            of_gradients, number, middle, _, large = outcome["given"][rank][step].tolist()
-            if not (of_gradients > 0 or (number >= whole and 0 < middle < _VARIED * large)):
-                assert_gradients_given(case, outcome, ranks=[rank])
-                raise WrongAnswer(
-                    f"{told(case, outcome)}: in iteration {step}, rank {rank} gives {number:.0f} "
-                    f"numbers to {case.exchange}, but no parameter's gradient"
-                )
-
-
-def _assert_evidence(case: Training, outcome: Outcome) -> None:
-    with case_context(case, outcome):
-        assert_not_truncated(outcome.trace)
-
-
-def _assert_nothing_instead(case: Training, outcome: Outcome, rank: int) -> None:
-    for call in outcome.trace.ranks[rank].calls:
-        if call.num_elements > 0 and call.function != case.exchange:
-            raise RuleViolation(
-                f"{told(case, outcome)}: rank {rank} calls {call.function}{call_site(call)} and "
-                f"gives nothing to {case.exchange}, which carries the gradients in this part"
-            )
-
-
-def assert_gradients_sent(case: Training, outcome: Outcome) -> None:
-    """Assert that every rank but 0 sends its gradient away. Raises WrongAnswer."""
-    assert_gradients_given(case, outcome, ranks=range(1, outcome.ranks))
-
-
-def assert_something_sent(case: Training, outcome: Outcome) -> None:
-    """Assert the same of a part of the gradient. Raises WrongAnswer."""
-    assert_something_given(case, outcome, ranks=range(1, outcome.ranks))
-
-
-def _is_scaled(sizes: NDArray[np.float64], gradient: NDArray[Any]) -> bool:
-    """Return whether numbers of these sizes can be a gradient's, times a factor."""
-    own = np.quantile(np.abs(gradient.astype(np.float64)), _SHARES)
-    if not (np.isfinite(sizes).all() and sizes[-1] > 0 and own[-1] > 0):
-        return False
-    return bool(np.allclose(sizes / sizes[-1], own / own[-1], rtol=0, atol=_ALIKE))
-
-
-def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: int) -> None:
-    """Assert that an operation carried the whole gradient, in each step, `copies` times in all.
-
-    What each rank gives is counted. Raises RuleViolation.
-    """
-    wanted = copies * num_steps(case, outcome) * num_parameters(case.first_channels)
-    found = sum(
-        call.num_elements
-        for _, call in calls_by_rank(outcome.trace)
-        if call.function.removesuffix("_coalesced") == name
-    )
-    if found < wanted:
-        raise RuleViolation(
-            f"{told(case, outcome)}: between backward and step, all ranks give {found} numbers to "
-            f"{name}; all gradients of all steps make {wanted}"
-        )
 
 
 def assert_not_through_ddp(case: Training, outcome: Outcome) -> None:
@@ -140,9 +29,14 @@ def assert_not_through_ddp(case: Training, outcome: Outcome) -> None:
     for rank, wrapped in enumerate(outcome["through_ddp"]):
         if wrapped.any():
             raise RuleViolation(
-                f"{told(case, outcome)}: rank {rank} trains the model within "
-                "DistributedDataParallel, which averages the gradients itself; in this part the "
-                "program does that, and part 3 is where DistributedDataParallel belongs"
+                found(
+                    "ddp.not_in_this_part",
+                    f"Rank {rank} trains the model within DistributedDataParallel, which averages "
+                    "the gradients itself.",
+                    help="in this part, the program must average them; DistributedDataParallel "
+                    "belongs to part 3",
+                    rank=rank,
+                )
             )
 
 
@@ -151,7 +45,7 @@ def assert_plain(case: Training, outcome: Outcome) -> None:
     try:
         assert_not_through_ddp(case, outcome)
     except RuleViolation as violation:
-        raise WrongAnswer(str(violation)) from None
+        raise WrongAnswer(*violation.findings) from None
 
 
 def assert_wrapped(case: Training, outcome: Outcome) -> None:
@@ -159,21 +53,31 @@ def assert_wrapped(case: Training, outcome: Outcome) -> None:
 
     Raises RuleViolation, and NotProven where the evidence of what was sent does not agree.
     """
-    _assert_evidence(case, outcome)
+    assert_not_truncated(outcome.trace)
     num_steps(case, outcome)
     for rank, wrapped in enumerate(outcome["is_wrapped"]):
         calls = outcome.trace.ranks[rank].calls
         if calls and not outcome["through_ddp"][rank].any():
             raise RuleViolation(
-                f"{told(case, outcome)}: rank {rank} calls {calls[0].function}"
-                f"{call_site(calls[0])} and trains a model that is not within "
-                "DistributedDataParallel itself: in this part that averages the gradients, nothing "
-                "else; a class made of it may add to it, but not replace what it does"
+                found(
+                    "ddp.averaged_by_hand",
+                    f"Rank {rank} called {calls[0].function}{call_site(calls[0])} and trains a "
+                    "model that is not within DistributedDataParallel itself.",
+                    help="in this part, only DistributedDataParallel may average the gradients; a "
+                    "subclass may extend it, but not replace what it does",
+                    rank=rank,
+                    call=calls[0].function,
+                    place=place_of(calls[0]),
+                )
             )
         if not wrapped.all():
             raise RuleViolation(
-                f"{told(case, outcome)}: rank {rank} trains a model that no "
-                "torch.nn.parallel.DistributedDataParallel was made of"
+                found(
+                    "ddp.not_wrapped",
+                    f"Rank {rank} trains a model that is in no "
+                    "torch.nn.parallel.DistributedDataParallel.",
+                    rank=rank,
+                )
             )
 
 
@@ -183,21 +87,33 @@ def assert_through_ddp(case: Training, outcome: Outcome) -> None:
     Raises RuleViolation.
     """
     num_steps(case, outcome)
-    least = _LEAST_SHARE_REDUCED * num_parameters(case.first_channels)
+    whole = num_parameters(case.first_channels)
     for rank, wrapped in enumerate(outcome["through_ddp"]):
-        where = f"{told(case, outcome)}: rank {rank}"
         if not wrapped.all():
             raise RuleViolation(
-                f"{where} trains a model that is not within DistributedDataParallel: call the "
-                "wrapped model itself, and not the one inside it"
+                found(
+                    "ddp.not_called",
+                    f"Rank {rank} trains on batches that do not go through "
+                    "DistributedDataParallel.",
+                    help="which model is called: the wrapped one, or the one inside it?",
+                    rank=rank,
+                )
             )
         reduced = outcome["num_reduced"][rank]
-        if (reduced < least).any():
-            step = int(np.argmax(reduced < least))
+        too_few = reduced < _LEAST_SHARE_REDUCED * whole
+        if too_few.any():
+            step = int(np.argmax(too_few))
             raise RuleViolation(
-                f"{where}: in iteration {step} DistributedDataParallel reduces {reduced[step]} "
-                f"numbers during backward; the gradient has "
-                f"{num_parameters(case.first_channels)} (is backward called in no_sync()?)"
+                found(
+                    "ddp.does_not_reduce",
+                    f"In iteration {step}, DistributedDataParallel reduced {reduced[step]} numbers "
+                    f"of rank {rank} during backward; the gradient has {whole}.",
+                    help="is backward called in no_sync()?",
+                    rank=rank,
+                    iteration=step,
+                    numbers=reduced[step],
+                    expected=whole,
+                )
             )
 
 
@@ -207,8 +123,15 @@ def assert_collected_on_rank_0(case: Training, outcome: Outcome) -> None:
         if call.peer != 0:
             argument = _ROOT_ARGUMENTS[call.function]
             raise RuleViolation(
-                f"{told(case, outcome)}: rank {rank} calls {call.function}({argument}="
-                f"{call.peer}){call_site(call)}; in this part rank 0 takes the mean: {argument}=0"
+                found(
+                    "exchange.other_root",
+                    f"Rank {rank} called {call.function}({argument}={call.peer})"
+                    f"{call_site(call)}; in this part, rank 0 must take the mean.",
+                    rank=rank,
+                    call=call.function,
+                    root=call.peer,
+                    place=place_of(call),
+                )
             )
 
 
@@ -217,10 +140,16 @@ def assert_messages_by_rank_0(case: Training, outcome: Outcome) -> None:
     for rank, call in calls_by_rank(outcome.trace):
         names_partner = call.is_send or (call.is_receive and call.peer != ANY_SOURCE)
         if rank and names_partner and call.peer != 0:
-            verb = "sends to" if call.is_send else "receives from"
+            verb = "sent to" if call.is_send else "received from"
             raise RuleViolation(
-                f"{told(case, outcome)}: rank {rank} {verb} rank {call.peer}{call_site(call)}; in "
-                "this part rank 0 takes the mean, and the others talk to rank 0 only"
+                found(
+                    "exchange.not_with_rank_0",
+                    f"Rank {rank} {verb} rank {call.peer}{call_site(call)}; in this part, it may "
+                    "exchange messages with rank 0 only.",
+                    rank=rank,
+                    peer=call.peer,
+                    place=place_of(call),
+                )
             )
 
 
@@ -232,9 +161,15 @@ def assert_names_of_today(case: Training, outcome: Outcome) -> None:
     for rank, name in enumerate(outcome["old_names"]):
         if name:
             raise RuleViolation(
-                f"{told(case, outcome)}: rank {rank} uses {name}, an old name "
-                "that is kept for old programs only; today it is dist.ReduceOp, as in "
-                "dist.all_reduce(tensor, op=dist.ReduceOp.SUM)"
+                found(
+                    "names.reduce_op",
+                    f"Rank {rank} uses {name}, a name that torch keeps for old programs only.",
+                    help="today it is dist.ReduceOp, as in dist.all_reduce(tensor, "
+                    "op=dist.ReduceOp.SUM)",
+                    rank=rank,
+                    name=name.partition(" at ")[0],
+                    place=name.partition(" at ")[2],
+                )
             )
 
 
@@ -243,6 +178,10 @@ def assert_options_of_handout(case: Training, outcome: Outcome) -> None:
     respelt = max(outcome["respelt"])
     if respelt:
         raise RuleViolation(
-            f"argparse has {respelt}. The grader used the program's own spelling, which costs "
-            "nothing; the handout's command line does not start it"
+            found(
+                "options.respelt",
+                f"argparse has {respelt}; the handout's command line does not start the program.",
+                help="the grader used the program's own spelling, which costs nothing",
+                options=respelt,
+            )
         )

@@ -1,15 +1,28 @@
 """What every check asks of a training first: how many steps the ranks took together."""
 
-from grader.api import Case, Outcome, WrongAnswer, ranks_text
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from grader.api import Finding, Outcome, WrongAnswer, found, ranks_text
 
 from . import serial
 from .train_cases import IMAGE, Printing, Training
 
+_IS_SUM = 0.02
+"""How far a factor may be from the number of ranks, as part of it, to be that of a sum."""
 
-def told(case: Case, outcome: Outcome) -> str:
-    """Return the number of ranks and the case, as the beginning of a message."""
-    ranks = "1 rank" if outcome.ranks == 1 else f"{outcome.ranks} ranks"
-    return f"{ranks}, {case.label}"
+
+@contextmanager
+def explained(reason: Callable[[int], Finding]) -> Iterator[None]:
+    """Put what a difference between arrays means before it.
+
+    reason: of the first rank that differs. Raises WrongAnswer where the body does.
+    """
+    try:
+        yield
+    except WrongAnswer as error:
+        meaning = reason(error.differences[0].rank)
+        raise WrongAnswer.at([meaning, *error.findings], error.differences) from None
 
 
 def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
@@ -20,12 +33,43 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
     for rank, sizes in enumerate(outcome["batch_sizes"]):
         if not len(sizes):
             forwards, backwards, steps = outcome["counts"][rank].tolist()
-            wanted = "optimizer.step()" if case.extent == "epoch" else "the first backward"
+            is_first = case.extent == "first batch"
+            wanted = "the first backward" if is_first else "optimizer.step()"
             raise WrongAnswer(
-                f"{told(case, outcome)}: on rank {rank} no training was seen up to {wanted}: a "
-                f"VGG11 of model.py was given {forwards} batches (outside torch.no_grad()), "
-                f"backward ran {backwards} times, an optimizer of torch.optim stepped {steps} "
-                "times; an iteration needs all three, in this order"
+                found(
+                    "training.not_seen",
+                    f"On rank {rank}, no training was seen up to {wanted}.",
+                    help="an iteration needs a batch, backward, and a step, in this order",
+                    rank=rank,
+                    up_to=wanted,
+                ),
+                found(
+                    "training.seen_instead",
+                    f"A VGG11 of model.py got {forwards} batches outside torch.no_grad(), backward "
+                    f"ran {backwards} times, and an optimizer of torch.optim stepped {steps} "
+                    "times.",
+                    forwards=forwards,
+                    backwards=backwards,
+                    steps=steps,
+                ),
+            )
+
+
+def assert_network(case: Training, outcome: Outcome) -> None:
+    """Assert that every rank trains the network of model.py. Raises WrongAnswer."""
+    wanted = serial.num_parameters(case.first_channels)
+    for rank, start in enumerate(outcome["start"]):
+        if len(start) != wanted:
+            raise WrongAnswer(
+                found(
+                    "training.other_network",
+                    f"Rank {rank} trains a network of {len(start)} parameters; VGG11() has "
+                    f"{wanted} here.",
+                    help="compare what is trained with what VGG11() of model.py returns",
+                    rank=rank,
+                    parameters=len(start),
+                    expected=wanted,
+                )
             )
 
 
@@ -37,20 +81,20 @@ def num_steps(case: Training, outcome: Outcome) -> int:
     """
     assert_trained(case, outcome)
     counts = [len(sizes) for sizes in outcome["batch_sizes"]]
-    where = told(case, outcome)
     if len(set(counts)) > 1:
         other = next(rank for rank, count in enumerate(counts) if count != counts[0])
         raise WrongAnswer(
-            f"{where}: rank 0 takes {counts[0]} steps and rank {other} takes {counts[other]}"
-        )
-    wanted = serial.num_parameters(case.first_channels)
-    for rank, start in enumerate(outcome["start"]):
-        if len(start) != wanted:
-            raise WrongAnswer(
-                f"{where}: rank {rank} trains {len(start)} parameters; VGG11() has {wanted} here"
+            found(
+                "training.unequal_steps",
+                f"Rank 0 took {counts[0]} steps, but rank {other} took {counts[other]}.",
+                help="compare how many batches the loaders of the two ranks give",
+                rank=other,
+                steps=counts,
             )
+        )
+    assert_network(case, outcome)
     for rank in range(outcome.ranks):
-        _assert_fits_together(outcome, rank, counts[0], wanted, where)
+        _assert_fits_together(case, outcome, rank, counts[0])
     return counts[0]
 
 
@@ -60,43 +104,68 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
     Raises WrongAnswer where some of a rank's images are not of the training set.
     """
     assert_trained(case, outcome)
-    found = [examples.tolist() for examples in outcome["examples"]]
+    examples = [each.tolist() for each in outcome["examples"]]
     for rank, sizes in enumerate(outcome["batch_sizes"]):
-        if min(sizes.tolist()) < 1 or sum(sizes.tolist()) != len(found[rank]):
+        if min(sizes.tolist()) < 1 or sum(sizes.tolist()) != len(examples[rank]):
             raise WrongAnswer(
-                f"{told(case, outcome)}: rank {rank} trains on {len(found[rank])} examples in "
-                f"batches of {', '.join(map(str, sizes.tolist()[:3]))}, ...: that does not add up"
+                found(
+                    "training.batches_do_not_fit",
+                    f"Rank {rank} trained on {len(examples[rank])} examples, which its batches of "
+                    f"{', '.join(map(str, sizes.tolist()[:3]))}, ... do not fit.",
+                    rank=rank,
+                    examples=len(examples[rank]),
+                )
             )
     strange = [
         rank
-        for rank, examples in enumerate(found)
-        if not all(0 <= each < case.num_examples for each in examples)
+        for rank, each in enumerate(examples)
+        if not all(0 <= number < case.num_examples for number in each)
     ]
     if strange:
         raise WrongAnswer(
-            f"{told(case, outcome)}: {ranks_text(strange)}: some images that enter the network "
-            "could not be told to be of the training set: they are read from "
-            "datasets.CIFAR10(train=True), through a DataLoader or by their number"
+            found(
+                "training.unknown_images",
+                f"On {ranks_text(strange)}, some images that entered the network were not "
+                "recognised as training images.",
+                help="read them from datasets.CIFAR10(train=True), through a DataLoader or by "
+                "their number",
+                ranks=strange,
+            )
         )
-    return found
+    return examples
 
 
-def wrong_factor(case: Training, outcome: Outcome, step: int, rank: int, factor: float) -> str:
-    """Return the message for a step with a multiple of the mean."""
-    return (
-        f"{told(case, outcome)}: in iteration {step}, rank {rank} steps with {factor:.4g} times "
-        "the mean over the ranks; the sum is to be divided by the number of ranks, "
-        f"{outcome.ranks}, once"
+def wrong_factor(outcome: Outcome, step: int, rank: int, factor: float) -> Finding:
+    """Return what is to be said of a step with a multiple of the mean."""
+    ranks, times = outcome.ranks, float(f"{factor:.4g}")
+    facts = {"rank": rank, "iteration": step, "factor": times, "num_ranks": ranks}
+    if ranks > 1 and abs(factor / ranks - 1) < _IS_SUM:
+        return found(
+            "step.sum_not_divided",
+            f"In iteration {step}, rank {rank} stepped with the sum over the {ranks} ranks, "
+            f"{times:g} times the mean.",
+            help="where is the sum divided by the number of ranks?",
+            **facts,
+        )
+    return found(
+        "step.wrong_factor",
+        f"In iteration {step}, rank {rank} stepped with {times:g} times the mean over the ranks.",
+        help=f"the sum must be divided once, by the number of ranks, here {ranks}",
+        **facts,
     )
 
 
-def _assert_fits_together(
-    outcome: Outcome, rank: int, steps: int, num_parameters: int, where: str
-) -> None:
+def _assert_fits_together(case: Training, outcome: Outcome, rank: int, steps: int) -> None:
     sizes = outcome["batch_sizes"][rank].tolist()
     if min(sizes) < 1:
-        raise WrongAnswer(f"{where}: rank {rank} trains on a batch of {min(sizes)} examples")
-    num_examples = sum(sizes)
+        raise WrongAnswer(
+            found(
+                "training.empty_batch",
+                f"Rank {rank} trained on a batch of {min(sizes)} examples.",
+                rank=rank,
+            )
+        )
+    num_parameters, num_examples = serial.num_parameters(case.first_channels), sum(sizes)
     by_step = dict.fromkeys(("local", "used", "parameters"), (steps, num_parameters))
     flags = dict.fromkeys(("through_ddp", "is_wrapped", "in_training", "num_reduced"), (steps,))
     shapes: dict[str, tuple[int, ...]] = {
@@ -107,9 +176,16 @@ def _assert_fits_together(
         "given": (steps, 5),
     }
     for name, shape in shapes.items():
-        found = outcome[name][rank].shape
-        if found != shape:
+        seen = outcome[name][rank].shape
+        if seen != shape:
             raise WrongAnswer(
-                f"{where}: rank {rank}: {name} has shape {found}, expected {shape}: "
-                f"{steps} steps of {num_parameters} parameters on {num_examples} examples"
+                found(
+                    "training.shapes_do_not_fit",
+                    f"Rank {rank} took {steps} steps of {num_parameters} parameters on "
+                    f"{num_examples} examples, but {name} has shape {seen}, expected {shape}.",
+                    rank=rank,
+                    name=name,
+                    shape=seen,
+                    expected=shape,
+                )
             )

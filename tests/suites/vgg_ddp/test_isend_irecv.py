@@ -2,13 +2,7 @@
 
 import pytest
 
-from grader.api import (
-    assert_only_operations,
-    assert_requests_completed,
-    case_context,
-    part,
-    points,
-)
+from grader.api import assert_only_operations, assert_requests_completed, case_context, part, points
 
 from .batches import assert_own_gradients
 from .checks import (
@@ -22,15 +16,9 @@ from .checks import (
     require,
 )
 from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
+from .exchange import assert_gradients_sent, assert_num_elements, assert_something_sent
 from .proof import assert_steps_come_from_payloads
-from .rules import (
-    assert_gradients_sent,
-    assert_messages_by_rank_0,
-    assert_not_through_ddp,
-    assert_num_elements,
-    assert_plain,
-    assert_something_sent,
-)
+from .rules import assert_messages_by_rank_0, assert_not_through_ddp, assert_plain
 from .train_cases import cases_by_ranks, epoch_of, first_batch_of
 
 pytestmark = [part("isend_irecv"), pytest.mark.mpi]
@@ -48,95 +36,93 @@ OF_VALUES = (
 
 @points(0)
 def test_ranks_start_equal(run):
-    """Before the first step, 4 ranks hold the same parameters."""
+    """starts all ranks with the same parameters"""
     assert_all_hold(first_batch_of(run(4, CASES[4])), assert_starts_equal)
 
 
 @points(0)
 def test_first_batches_are_different(run):
-    """The first batches of 4 ranks have no example in common."""
+    """gives each rank different examples in its first batch"""
     assert_all_hold(first_batch_of(run(4, CASES[4])), assert_shared_out)
 
 
 @points(0)
 def test_gradients_are_sent(run):
-    """Each of 4 ranks but rank 0 sends its whole gradient by isend in every iteration."""
+    """sends whole gradients by isend from all ranks but 0"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_gradients_sent)
 
 
 @points(0)
 def test_some_gradients_are_sent(run):
-    """Each of 4 ranks but rank 0 sends some parameters' gradients by isend."""
+    """sends at least some gradients by isend"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_something_sent)
     assert_steps_come_from_payloads(run, CASES[4], assert_steps_use_all)
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_step_uses_all_gradients(run):
-    """Each step of 4 ranks uses the gradients of all ranks in equal parts."""
+    """steps with all ranks' gradients in equal parts"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_use_all)
     assert_steps_come_from_payloads(run, CASES[4], assert_steps_use_all)
 
 
 @points(0, requires=test_step_uses_all_gradients)
 def test_step_uses_the_mean(run):
-    """The gradient of each step is the mean over 4 ranks: the sum, divided by their number."""
+    """steps with the mean of all ranks' gradients"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_with_mean)
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_replicas_stay_equal(run):
-    """After every step, 4 ranks hold the same parameters."""
-    require(first_batch_of(run(4, CASES[4])), assert_starts_equal, "they differ from the start")
+    """keeps the parameters of all ranks equal"""
+    require(first_batch_of(run(4, CASES[4])), assert_starts_equal, "the ranks do not start equal")
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_replicas_equal)
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_examples_are_shared_out(run):
-    """In one epoch, no example is trained on twice by 4 ranks together."""
-    require(
-        first_batch_of(run(4, CASES[4])), assert_shared_out, "the first batches have some alike"
-    )
+    """uses no example twice in one epoch"""
+    require(first_batch_of(run(4, CASES[4])), assert_shared_out, "the first batches overlap")
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_shared_out)
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_batches_have_256_examples_in_all(run):
-    """Each of 4 ranks takes batches of 64; only the last of an epoch may have fewer."""
+    """trains on batches of 256 examples over all ranks"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_batch_sizes)
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_backward_leaves_the_gradient_of_the_batch(run):
-    """When backward has returned, `.grad` holds the gradient of the rank's own batch, no more."""
+    """leaves the rank's own gradient in .grad after backward"""
     require(
-        epoch_of(run(4, CASES[4])), assert_plain, "DistributedDataParallel averages in backward"
+        epoch_of(run(4, CASES[4])), assert_plain, "DistributedDataParallel averages within backward"
     )
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_own_gradients)
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_each_step_is_sgd(run):
-    """Each step is SGD with learning rate 0.1, momentum 0.9 and weight decay 1e-4."""
+    """uses SGD (lr 0.1, momentum 0.9, weight decay 1e-4)"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_sgd_steps)
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_only_isend_and_irecv(run):
-    """Between backward and step, isend and irecv of all gradients are all that is called."""
+    """averages the gradients by isend and irecv alone"""
     for ranks in (4, 2):
         for case, outcome in epoch_of(run(ranks, CASES[ranks])).holding(assert_something_sent):
-            assert_not_through_ddp(case, outcome)
             with case_context(case, outcome):
+                assert_not_through_ddp(case, outcome)
                 assert_only_operations(
                     outcome.trace, allowed={"isend", "irecv"}, words="isend and irecv"
                 )
-            assert_num_elements(case, outcome, "isend", copies=2 * (ranks - 1))
+                assert_num_elements(case, outcome, "isend", copies=2 * (ranks - 1))
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_every_request_is_waited_for(run):
-    """Every request of isend and irecv is waited for."""
+    """waits for every request of isend and irecv"""
     for case, outcome in epoch_of(run(4, CASES[4])):
         with case_context(case, outcome):
             assert_requests_completed(outcome.trace)
@@ -144,30 +130,30 @@ def test_every_request_is_waited_for(run):
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_rank_0_takes_the_mean(run):
-    """Every message goes to rank 0 or comes from rank 0."""
+    """sends every message to rank 0 or from rank 0"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_messages_by_rank_0)
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_program_comes_to_its_end(run):
-    """On 4 ranks, the program ends by itself after its epoch, and nobody waits for a message."""
+    """ends by itself, with no rank left waiting"""
     assert_all_hold(run(4, CASES[4]).having(extent="program"))
 
 
 @points(0, requires=test_program_comes_to_its_end)
 def test_training_is_one_epoch(run):
-    """The training of 4 ranks is one epoch: none is left out, also of the last, smaller batches."""
-    require(epoch_of(run(4, CASES[4])), assert_shared_out, "the ranks share no epoch out")
+    """trains for exactly one epoch, last batch included"""
+    require(epoch_of(run(4, CASES[4])), assert_shared_out, "some examples are used twice")
     assert_all_hold(run(4, CASES[4]).having(extent="program"), assert_one_epoch)
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_two_ranks(run):
-    """What holds on 4 ranks holds on 2 ranks, with 128 examples for each."""
+    """also works on 2 ranks"""
     assert_holds_as_well(run(2, CASES[2]), run(4, CASES[4]), OF_VALUES)
 
 
 @points(0, requires=test_some_gradients_are_sent)
 def test_one_rank(run):
-    """What holds on 4 ranks holds on one rank alone, with 256 examples."""
+    """also works on 1 rank"""
     assert_holds_as_well(run(1, CASES[1]), run(4, CASES[4]), OF_VALUES)

@@ -84,10 +84,10 @@ def test_remarks_and_refusals_are_told_once():
     """By whom and of which line."""
     observed = replace(observations()["all answered"], refusals=("", "ring.py:3 opens a socket"))
     launched = explain(plan(), observed)
-    assert launched.remarks == (
+    assert [str(each) for each in launched.remarks] == [
         "ring.py:1 imports pandas, which is not installed here; that costs nothing unless a line "
-        "uses it",
-    )
+        "uses it"
+    ]
     assert launched.refusals == (
         "rank 1: ring.py:3 opens a socket; submissions talk through mpi4py or torch only",
     )

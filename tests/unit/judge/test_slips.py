@@ -11,7 +11,7 @@ FILES = {
 
 
 def said(*remarks) -> list[str]:
-    return remarks_of({"remarks": list(remarks)}, FILES)
+    return [str(each) for each in remarks_of({"remarks": list(remarks)}, FILES)]
 
 
 def test_a_remark_is_told_with_its_line():

@@ -38,6 +38,7 @@ def opened(chromium, file, text):
 
 
 OPEN_ALL = "document.querySelectorAll('details').forEach(each => each.open = true)"
+MAIN = '<main id="main">'
 OVERFLOWING = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
@@ -81,7 +82,7 @@ def test_the_policy_stops_what_would_get_past_the_escape(chromium, tmp_path, inj
     """Even if a text became markup, nothing would be run, styled or fetched."""
     file = tmp_path / "report.html"
     whole = html.render(report_with_pictures())
-    page = opened(chromium, file, whole.replace("<main>", f"<main>{injected}", 1))
+    page = opened(chromium, file, whole.replace(MAIN, f"{MAIN}{injected}", 1))
     title = page.evaluate("document.title")
     assert title != "owned"
     assert page.evaluate("getComputedStyle(document.body).display") == "block"
@@ -126,8 +127,8 @@ def test_links_within_the_page_of_a_cell_stay_in_its_frame(chromium, tmp_path):
     page = opened(chromium, tmp_path / "notebook.html", f"<meta charset=utf-8><h1>Book</h1>{cell}")
     frame = "document.querySelector('iframe').contentDocument"
     assert page.evaluate(f"{frame}.defaultView.scrollY") == 0
-    page.evaluate(f"{frame}.querySelector('a[href=\"#part-3\"]').click()")
-    assert page.evaluate(f"{frame}.URL") == "about:srcdoc#part-3"
+    page.evaluate(f"{frame}.querySelector('a[href=\"#cause-3\"]').click()")
+    assert page.evaluate(f"{frame}.URL") == "about:srcdoc#cause-3"
     assert page.evaluate(f"{frame}.defaultView.scrollY") > 0
     assert page.errors == []
 

@@ -1,12 +1,15 @@
 """Runs made by hand: what scripts with known mistakes would have brought back."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 from federated import lenet
 from federated.training_cases import Trained, Training
 
+from grader.judge.check_failures import CheckFailure, WrongAnswer
 from grader.model import Outcome
 from grader.oracles import SGD
 from grader.suite.case import Data
@@ -15,6 +18,18 @@ from grader.trace.calls import Trace
 Gradients = Mapping[int, lenet.Vector]
 
 START = np.random.default_rng(3).uniform(-0.1, 0.1, lenet.NUM_PARAMETERS).astype(np.float32)
+
+
+@contextmanager
+def raises(
+    key: str, match: str | None = None, kind: type[CheckFailure] = WrongAnswer, **facts: Any
+) -> Iterator[None]:
+    """Expect a failure whose cause has this key and, among others, these facts."""
+    with pytest.raises(kind, match=match) as error:
+        yield
+    cause = error.value.findings[0]
+    assert cause.key == key
+    assert facts.items() <= cause.facts.items()
 
 
 class Rank:

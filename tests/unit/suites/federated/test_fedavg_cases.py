@@ -18,10 +18,11 @@ from federated.aggregation import (
 from federated.fedavg_cases import assert_figure
 from federated.training_cases import Training
 
-from grader.judge.check_failures import WrongAnswer
 from grader.model import Outcome
 from grader.suite.case import Data
 from grader.trace.calls import Trace
+
+from .runs import raises
 
 CASE = Aggregation("aggregate", num_samples=(12, 70, 33), has_counter=True)
 WEIGHTS = np.array(CASE.num_samples) / sum(CASE.num_samples)
@@ -60,23 +61,43 @@ def test_the_right_answer_holds():
     assert_model_kept(CASE, outcome())
 
 
+BIAS, WEIGHT = {"name": "0.bias"}, {"name": "0.weight"}
+NORM = {"name": "1.bias"}
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "key", "facts"),
     [
-        (lambda e, g: {**e, "1.bias": e["1.weight"]}, "weighted mean of '1.weight', the keys are"),
-        (lambda e, g: {**e, "1.bias": g["1.bias"][0]}, "'1.bias'.* first client's entry"),
-        (lambda e, g: {**e, "1.bias": g["1.bias"][2]}, "'1.bias'.* last client's entry"),
-        (lambda e, g: {**e, "0.weight": g["0.weight"].mean(axis=0)}, "unweighted mean"),
-        (lambda e, g: {**e, "0.weight": g["0.weight"].sum(axis=0)}, "the sum of the clients'"),
-        (lambda e, g: {**e, "0.bias": WEIGHTS[1:] @ g["0.bias"][1:]}, "client 0 is missing"),
-        (lambda e, g: {**e, "0.bias": 3 * e["0.bias"]}, "3 times the mean, the weights do not"),
-        (lambda e, g: {**e, "0.bias": e["0.bias"] + e["1.bias"] ** 2}, r"expected \[[^:]*$"),
-        (lambda e, g: {**e, "0.bias": e["0.bias"][:2]}, "'0.bias' has 2 numbers, expected 4"),
-        (lambda e, g: {k: e[k] for k in e if "run" not in k}, "no '1.running_mean' .2 of 7 keys"),
+        (
+            lambda e, g: {**e, "1.bias": e["1.weight"]},
+            "keys_swapped",
+            {**NORM, "other": "1.weight"},
+        ),
+        (lambda e, g: {**e, "1.bias": g["1.bias"][0]}, "first_client_only", NORM),
+        (lambda e, g: {**e, "1.bias": g["1.bias"][2]}, "last_client_only", NORM),
+        (lambda e, g: {**e, "0.weight": g["0.weight"].mean(axis=0)}, "unweighted", WEIGHT),
+        (lambda e, g: {**e, "0.weight": g["0.weight"].sum(axis=0)}, "sum_not_mean", WEIGHT),
+        (
+            lambda e, g: {**e, "0.bias": WEIGHTS[1:] @ g["0.bias"][1:]},
+            "client_missing",
+            {**BIAS, "client": 0},
+        ),
+        (lambda e, g: {**e, "0.bias": 3 * e["0.bias"]}, "weights_not_1", {**BIAS, "factor": 3.0}),
+        (lambda e, g: {**e, "0.bias": e["0.bias"] + e["1.bias"] ** 2}, "differs", BIAS),
+        (
+            lambda e, g: {**e, "0.bias": e["0.bias"][:2]},
+            "wrong_length",
+            {**BIAS, "length": 2, "expected": 4},
+        ),
+        (
+            lambda e, g: {k: e[k] for k in e if "run" not in k},
+            "keys_missing",
+            {"missing": ("1.running_mean", "1.running_var")},
+        ),
     ],
 )
-def test_a_wrong_entry_is_told_by_what_it_is_instead(change, message):
-    with pytest.raises(WrongAnswer, match=message):
+def test_a_wrong_entry_is_told_by_what_it_is_instead(change, key, facts):
+    with raises(f"aggregate.{key}", **facts):
         assert_weighted_means(CASE, outcome(change), FLOATS)
 
 
@@ -103,32 +124,39 @@ def test_without_a_counter_none_is_given_or_asked_for():
     ],
 )
 def test_an_averaged_counter_is_told(change):
-    with pytest.raises(WrongAnswer, match="it counts batches and is no parameter"):
+    with raises("aggregate.counter_not_kept", name=COUNTER):
         assert_counter_kept(CASE, outcome(change))
 
 
-def test_a_model_that_did_not_take_the_mean_in_is_told():
+@pytest.mark.parametrize(
+    ("word", "key"),
+    [
+        ("held", "aggregator.model_not_set"),
+        ("given out", "aggregator.other_params_returned"),
+    ],
+)
+def test_a_model_that_did_not_take_the_mean_in_is_told(word, key):
     right = outcome()
-    held = {"held numbers": right.results[0]["held numbers"] + 1}
-    wrong = replace(right, results=({**right.results[0], **held},))
-    with pytest.raises(WrongAnswer, match=r"'0\.weight' of the model given to Aggregator"):
+    changed = {f"{word} numbers": right.results[0][f"{word} numbers"] + 1}
+    wrong = replace(right, results=({**right.results[0], **changed},))
+    with raises(key, "'0.weight' is .*; aggregate.* had returned"):
         assert_model_kept(CASE, wrong)
 
 
 @pytest.mark.parametrize(
-    ("files", "message"),
+    ("files", "key", "facts"),
     [
-        ("", "no file is there after the run"),
-        ("!figures/notes.png", "figures/notes.png is no picture"),
-        ("figures/labels.png", None),
-        ("!figures/a.txt\nfigures/labels.png", None),
+        ("", "figure.missing", {}),
+        ("!figures/notes.png", "figure.not_an_image", {"name": "figures/notes.png"}),
+        ("figures/labels.png", None, {}),
+        ("!figures/a.txt\nfigures/labels.png", None, {}),
     ],
 )
-def test_a_figure_is_looked_for(files, message):
+def test_a_figure_is_looked_for(files, key, facts):
     case = Training("train", file="fed_avg.py", num_training=20, client_sizes=(20,))
-    found = Outcome(case.label, 2, ({}, {}), ({"figures": files}, {"figures": ""}), Trace(()), 0.0)
-    if message is None:
-        assert_figure(case, found)
+    seen = Outcome(case.label, 2, ({}, {}), ({"figures": files}, {"figures": ""}), Trace(()), 0.0)
+    if key is None:
+        assert_figure(case, seen)
     else:
-        with pytest.raises(WrongAnswer, match=message):
-            assert_figure(case, found)
+        with raises(key, **facts):
+            assert_figure(case, seen)

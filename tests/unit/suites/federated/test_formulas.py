@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from federated.formulas import TIMES, VOLUMES, assert_time, assert_volume, levels
 
-from grader.judge.check_failures import WrongAnswer
+from .runs import raises
 
 ARGUMENTS = [[10, n, 7] for n in (1, 2, 3, 4, 5, 8, 11)]
 NUMBERS = [[n] for n in (1, 2, 3, 4, 5, 8, 11)]
@@ -38,26 +38,34 @@ def test_right_volumes_hold(name):
 def test_workers_only_holds_where_it_is_said():
     values = np.array([2 * n * p * s for p, n, s in ARGUMENTS], dtype=float)
     assert_volume("fed_avg", ARGUMENTS, values, counts_server=False)
-    with pytest.raises(WrongAnswer, match=r"2 N in place of 2 \(N - 1\)"):
+    with raises("volume.server_not_counted", name="fed_avg"):
         assert_volume("fed_avg", ARGUMENTS, values, counts_server=True)
 
 
 @pytest.mark.parametrize(
-    ("name", "formula", "message"),
+    ("name", "formula", "key"),
     [
-        ("ring_all_reduce", lambda p, n, s: 2 * (n - 1) / n * p * s, "one process's share"),
-        ("parameter_server", lambda p, n, s: (n - 1) * p * s, "half of it"),
-        ("naive_all_reduce", lambda p, n, s: (n - 1) * p * s, "what one process sends"),
-        ("naive_all_reduce", lambda p, n, s: n * n * p * s, "messages to oneself"),
-        ("ring_all_reduce", lambda p, n, s: n * (n - 1) * p * s, "naive all-reduces"),
-        ("tree_all_reduce", lambda p, n, s: n * log2(n) * p * s, "values differ$"),
-        ("fed_avg", lambda p, n, s: float("nan"), "is nan, expected 0"),
+        ("ring_all_reduce", lambda p, n, s: 2 * (n - 1) / n * p * s, "volume.of_one_process"),
+        ("parameter_server", lambda p, n, s: (n - 1) * p * s, "volume.one_way"),
+        ("naive_all_reduce", lambda p, n, s: (n - 1) * p * s, "volume.of_one_sender"),
+        ("naive_all_reduce", lambda p, n, s: n * n * p * s, "volume.to_oneself"),
+        ("ring_all_reduce", lambda p, n, s: n * (n - 1) * p * s, "volume.naive"),
+        ("ring_all_reduce", lambda p, n, s: 2 * n * p * s, "volume.two_arrays_too_many"),
+        ("tree_all_reduce", lambda p, n, s: n * log2(n) * p * s, "volume.recursive_doubling"),
+        ("tree_all_reduce", lambda p, n, s: n**3 * p * s, "formula.differs"),
+        ("fed_avg", lambda p, n, s: float("nan"), "formula.differs"),
     ],
 )
-def test_a_slip_is_named(name, formula, message):
+def test_a_slip_is_named(name, formula, key):
     values = np.array([formula(*each) for each in ARGUMENTS])
-    with pytest.raises(WrongAnswer, match=message):
+    with raises(key, match="returned .*, expected", name=name):
         assert_volume(name, ARGUMENTS, values, counts_server=True)
+
+
+def test_values_are_told_with_what_is_expected():
+    values = np.array([float("nan")] * len(ARGUMENTS))
+    with raises("formula.differs", match=r"fed_avg\(10, 1, 7\) returned nan, expected 0; 7 of 7"):
+        assert_volume("fed_avg", ARGUMENTS, values, counts_server=True)
 
 
 @pytest.mark.parametrize("name", TIMES)
@@ -70,14 +78,14 @@ def test_log2_may_be_left_uncut():
 
 
 @pytest.mark.parametrize(
-    ("name", "formula", "message"),
+    ("name", "formula", "key"),
     [
-        ("tree_reduce_time", lambda n: int(log2(n)), "floor"),
-        ("ring_reduce_time", lambda n: n, "the last one brings nothing new"),
-        ("ring_all_reduce_time", lambda n: 2 * (n - 1) / n, "every message takes time 1"),
-        ("tree_all_reduce_time", levels, "the time of a tree reduction"),
+        ("tree_reduce_time", lambda n: int(log2(n)), "time.rounded_down"),
+        ("ring_reduce_time", lambda n: n, "time.one_step_too_many"),
+        ("ring_all_reduce_time", lambda n: 2 * (n - 1) / n, "time.elements_counted"),
+        ("tree_all_reduce_time", levels, "time.of_tree_reduce"),
     ],
 )
-def test_a_slip_in_a_time_is_named(name, formula, message):
-    with pytest.raises(WrongAnswer, match=message):
+def test_a_slip_in_a_time_is_named(name, formula, key):
+    with raises(key, name=name):
         assert_time(name, NUMBERS, np.array([formula(n) for (n,) in NUMBERS], dtype=float))

@@ -15,6 +15,8 @@ from federated.lenet import IMAGE_NUM_BYTES, MODEL_NUM_BYTES
 from grader.judge.check_failures import RuleViolation
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
 
+from .runs import raises
+
 
 def call(function: str, num_bytes: int, *, peer: int = NO_PEER, communicator: int = 1) -> Call:
     """Return a call that was completed in the student's phase."""
@@ -95,23 +97,27 @@ def test_of_a_reduce_scatter_all_pieces_are_given():
 
 def test_too_little_is_told_with_both_numbers():
     trace = trace_of([], [MODEL_TO_SERVER])
-    assert_gives(trace, [1], 1, what="models")
-    with pytest.raises(RuleViolation, match="rank 1 gives the other ranks 248,024 bytes; models"):
-        assert_gives(trace, [1], 2, what="models")
+    assert_gives(trace, [1], 1, what="models of the rounds")
+    facts = {"rank": 1, "given": MODEL_NUM_BYTES, "needed": 2 * MODEL_NUM_BYTES}
+    with raises("traffic.too_few_bytes", "248,024 bytes; 2 x", RuleViolation, **facts):
+        assert_gives(trace, [1], 2, what="models of the rounds")
 
 
 def test_too_much_is_told_apart_from_what_is_needed():
     trace = trace_of([], [MODEL_TO_SERVER, MODEL_TO_SERVER])
-    assert_gives_once(trace, [1], 2, what="models")
-    with pytest.raises(RuleViolation, match=r"248,024 for models .*, and 248,024 besides"):
-        assert_gives_once(trace, [1], 1, what="models")
+    assert_gives_once(trace, [1], 2, what="models of the rounds")
+    facts = {"rank": 1, "given": 2 * MODEL_NUM_BYTES, "needed": MODEL_NUM_BYTES}
+    with raises("traffic.too_many_bytes", "496,048 bytes; .* 248,024", RuleViolation, **facts):
+        assert_gives_once(trace, [1], 1, what="models of the rounds")
 
 
 def test_sums_passed_on_by_a_lower_case_reduce_are_not_given_twice():
     own = [call("Comm_dup", -1), *reduction(MODEL_NUM_BYTES, peer=0) * 3]
-    assert_gives_once(trace_of([], own), [1], 1, what="models")
-    with pytest.raises(RuleViolation, match="besides"):
-        assert_gives_once(trace_of([], [*own, *[MODEL_TO_SERVER] * 2]), [1], 1, what="models")
+    assert_gives_once(trace_of([], own), [1], 1, what="models of the rounds")
+    with raises("traffic.too_many_bytes", kind=RuleViolation):
+        assert_gives_once(
+            trace_of([], [*own, *[MODEL_TO_SERVER] * 2]), [1], 1, what="models of the rounds"
+        )
 
 
 @pytest.mark.parametrize(
@@ -144,7 +150,9 @@ def test_data_and_model_of_the_server_count_however_they_come(server, worker):
     ],
 )
 def test_a_server_that_keeps_data_or_model_back_is_told_with_both_numbers(server, worker):
-    with pytest.raises(RuleViolation, match=r"has 248,024, and the 2 images .* have 24,576\."):
+    needed = MODEL_NUM_BYTES + 2 * IMAGE_NUM_BYTES
+    words = r"have 248,024, and the 2 images .* have 24,576\."
+    with raises("server.gives_too_little", words, RuleViolation, rank=1, needed=needed):
         assert_server_gives(trace_of(server, worker, []), {1: 2}, 1, when="steps")
 
 
@@ -160,7 +168,8 @@ def test_everything_by_way_of_the_server_holds():
 
 def test_a_message_between_clients_is_named():
     trace = trace_of([], [call("Send", 10**6, peer=2)], [])
-    with pytest.raises(RuleViolation, match="rank 1 sends rank 2 1,000,000 bytes by Send at fed_a"):
+    facts = {"rank": 1, "other": 2, "call": "Send", "place": "fed_avg.py:7"}
+    with raises("server.bypassed_by_message", "1,000,000 bytes", RuleViolation, **facts):
         assert_star(trace)
 
 
@@ -172,5 +181,6 @@ def test_messages_of_a_lower_case_reduce_are_its_own_affair():
 @pytest.mark.parametrize(("function", "peer"), [("Allgatherv", NO_PEER), ("Bcast", 1)])
 def test_a_collective_that_is_not_the_servers_is_named(function, peer):
     trace = trace_of([], [call(function, 10**6, peer=peer)], [])
-    with pytest.raises(RuleViolation, match=f"rank 1 calls {function} at fed_avg.py:7 on 1,000,0"):
+    facts = {"rank": 1, "call": function, "place": "fed_avg.py:7"}
+    with raises("server.bypassed_by_collective", "1,000,000 bytes", RuleViolation, **facts):
         assert_star(trace)

@@ -10,7 +10,7 @@ from federated.training_cases import Training
 from grader.judge.check_failures import WrongAnswer
 from grader.oracles import packed, unpacked
 
-from .runs import START, data_parallel
+from .runs import START, data_parallel, raises
 
 CASE = Training("train", file="x.py", num_training=200)
 RANKS = 2
@@ -31,15 +31,15 @@ QUESTIONS = (
 
 
 def failures(run):
-    """Return what each question that does not hold says of a serverless training."""
+    """Return the failure of each question that does not hold for a serverless training."""
     checks = StepChecks(has_server=False)
-    found = {}
+    failed = {}
     for question in QUESTIONS:
         try:
             getattr(checks, question)(run.case, run.outcome)
         except WrongAnswer as error:
-            found[question] = str(error)
-    return found
+            failed[question] = error
+    return failed
 
 
 def total(gradients):
@@ -57,55 +57,72 @@ def test_the_mean_of_all_gradients_is_right():
 
 
 @pytest.mark.parametrize(
-    ("used", "message"),
+    ("used", "key", "share"),
     [
-        (lambda rank, g: total(g), "1 x rank 0's . 1 x rank 1's mean.*0.5 x each. They are summed"),
-        (lambda rank, g: 50 * total(g), "by the total number of examples, 100"),
-        (lambda rank, g: total(g) / 100, "first multiply each by its rank's number of examples"),
-        (lambda rank, g: total(g) / 4, "divided by the number of ranks twice"),
-        (lambda rank, g: total(g) / 3, "each of the 2 ranks counts 1/2"),
+        (lambda rank, g: total(g), "summed_not_divided", 1),
+        (lambda rank, g: 50 * total(g), "not_divided_by_examples", 50),
+        (lambda rank, g: total(g) / 100, "not_times_examples", 0.01),
+        (lambda rank, g: total(g) / 4, "divided_twice", 0.25),
+        (lambda rank, g: total(g) / 3, "wrong_divisor", 0.333),
     ],
 )
-def test_a_wrong_division_is_all_that_is_wrong(used, message):
-    found = failures(data_parallel(CASE, RANKS, used))
-    assert set(found) == {"divided"}
-    with pytest.raises(WrongAnswer, match=message):
-        raise WrongAnswer(found["divided"])
+def test_a_wrong_division_is_all_that_is_wrong(used, key, share):
+    failed = failures(data_parallel(CASE, RANKS, used))
+    assert set(failed) == {"divided"}
+    words = f"{share} x each rank's mean .*0.5 x each"
+    with raises(f"gradient.{key}", words, rank=0):
+        raise failed["divided"]
+    assert failed["divided"].findings[1].facts["shares"] == (share, share)
 
 
 def test_a_gradient_that_is_missing_is_named():
-    found = failures(data_parallel(CASE, RANKS, lambda rank, g: g[0] / 2))
-    assert "the gradient of rank 1 is not in it" in found["summed"]
+    failed = failures(data_parallel(CASE, RANKS, lambda rank, g: g[0] / 2))
+    with raises("step.of_own_gradient", rank=0):
+        raise failed["summed"]
+    failed = failures(data_parallel(CASE, RANKS, lambda rank, g: g[1] / 2))
+    with raises("gradient.rank_missing", rank=0, missing=(0,)):
+        raise failed["summed"]
+
+
+def test_a_step_without_any_gradient_is_told():
+    failed = failures(data_parallel(CASE, RANKS, lambda rank, g: 0 * g[0]))
+    with raises("step.without_gradient", rank=0):
+        raise failed["summed"]
 
 
 def test_uneven_parts_are_told():
-    found = failures(data_parallel(CASE, RANKS, lambda rank, g: 0.3 * g[0] + 0.7 * g[1]))
-    assert "it should use as much of each rank's gradient" in found["summed"]
+    failed = failures(data_parallel(CASE, RANKS, lambda rank, g: 0.3 * g[0] + 0.7 * g[1]))
+    with raises("gradient.uneven", "0.3 x rank 0's . 0.7 x rank 1's mean gradient"):
+        raise failed["summed"]
 
 
 def test_own_gradients_cost_what_reducing_pays():
-    found = failures(data_parallel(CASE, RANKS, lambda rank, g: g[rank]))
+    failed = failures(data_parallel(CASE, RANKS, lambda rank, g: g[rank]))
     reduces = {"summed", "divided", "steps_use_all", "every_parameter", "one_model"}
-    assert set(found) == reduces
-    assert "rank 0 steps with its own gradient alone" in found["steps_use_all"]
+    assert set(failed) == reduces
+    with raises("step.of_own_gradient", rank=0):
+        raise failed["steps_use_all"]
 
 
 def test_a_reduction_after_the_step_keeps_what_it_did():
     run = data_parallel(CASE, RANKS, lambda rank, g: g[rank], left=lambda rank, g: total(g) / 2)
-    found = failures(run)
-    assert set(found) == {"steps_use_all", "one_model"}
-    assert "reduce before optimizer.step(), not after it" in found["steps_use_all"]
+    failed = failures(run)
+    assert set(failed) == {"steps_use_all", "one_model"}
+    with raises("step.before_reduction"):
+        raise failed["steps_use_all"]
 
 
 def test_a_missing_momentum_is_told():
-    found = failures(data_parallel(CASE, RANKS, momentum=0.0))
-    assert set(found) == {"sgd"}
-    assert "step 1, rank 0: the step has no momentum of 0.9" in found["sgd"]
+    failed = failures(data_parallel(CASE, RANKS, momentum=0.0))
+    assert set(failed) == {"sgd"}
+    with raises("sgd.no_momentum", "In step 1, rank 0 .*0.9"):
+        raise failed["sgd"]
 
 
 def test_another_momentum_is_told():
-    found = failures(data_parallel(CASE, RANKS, momentum=0.5))
-    assert "the step has 0.5 x the one before it in it" in found["sgd"]
+    failed = failures(data_parallel(CASE, RANKS, momentum=0.5))
+    with raises("sgd.other_momentum", momentum=0.5):
+        raise failed["sgd"]
 
 
 def test_gradients_that_are_not_cleared_are_told():
@@ -117,16 +134,18 @@ def test_gradients_that_are_not_cleared_are_told():
         kept[rank] = (number + 1, total(gradients) / 2 + last)
         return kept[rank][1]
 
-    found = failures(data_parallel(CASE, RANKS, used))
-    assert set(found) == {"sgd"}
-    assert "still contains the last one's gradient: call zero_grad() first" in found["sgd"]
+    failed = failures(data_parallel(CASE, RANKS, used))
+    assert set(failed) == {"sgd"}
+    with raises("sgd.gradient_not_cleared"):
+        raise failed["sgd"]
 
 
 def test_another_learning_rate_is_told_where_the_gradient_is_there():
     run = data_parallel(CASE, RANKS, rate=0.03, left=lambda rank, g: total(g) / 2)
-    found = failures(run)
-    assert set(found) == {"sgd"}
-    assert "a learning rate of 0.03" in found["sgd"]
+    failed = failures(run)
+    assert set(failed) == {"sgd"}
+    with raises("sgd.other_learning_rate", learning_rate=0.03, factor=3.0):
+        raise failed["sgd"]
 
 
 def test_adam_is_named():
@@ -142,56 +161,88 @@ def test_adam_is_named():
         return first / (1 - 0.9**number) / root / 10
 
     run = data_parallel(CASE, RANKS, used, momentum=0.0, left=lambda rank, g: total(g) / 2)
-    found = failures(run)
-    assert set(found) == {"sgd"}
-    assert "these are Adam's steps, not SGD's" in found["sgd"]
+    failed = failures(run)
+    assert set(failed) == {"sgd"}
+    with raises("sgd.is_adam"):
+        raise failed["sgd"]
 
 
 def test_an_array_that_is_not_reduced_is_named():
-    found = failures(data_parallel(CASE, RANKS, biases_alone))
-    assert set(found) == {"every_parameter", "one_model"}
-    assert "only fc2.bias went wrong: fc2.bias[" in found["every_parameter"]
+    failed = failures(data_parallel(CASE, RANKS, biases_alone))
+    assert set(failed) == {"every_parameter", "one_model"}
+    with raises("gradient.parameters_not_reduced", r"fc2\.bias\[", parameters=("fc2.bias",)):
+        raise failed["every_parameter"]
 
 
 def test_different_starts_are_told_apart_from_wrong_steps():
-    found = failures(
+    failed = failures(
         data_parallel(CASE, RANKS, start=lambda rank: START * np.float32(1 - rank / 9))
     )
-    assert set(found) == {"one_start", "one_model"}
-    assert "rank 1 starts with another model than rank 0" in found["one_start"]
+    assert set(failed) == {"one_start", "one_model"}
+    with raises("start.ranks_differ", "than rank 0", rank=1):
+        raise failed["one_start"]
 
 
 def test_another_model_than_the_trained_one_costs_one_question():
     run = data_parallel(CASE, RANKS)
     for result in run.outcome.results:
         result["model"] = START
-    assert set(failures(run)) == {"model_kept"}
+    failed = failures(run)
+    assert set(failed) == {"model_kept"}
+    with raises("model.not_trained", rank=0):
+        raise failed["model_kept"]
 
 
 @pytest.mark.parametrize(
-    ("check", "rows", "message"),
+    ("check", "rows", "key", "facts"),
     [
-        (assert_slice_sizes, lambda rank, batch: batch, "gradient of 100 .* on 2 ranks is int"),
-        (assert_whole_batches, lambda rank, batch: batch[:50], "ranks 0 and 1 computed gradients"),
+        (
+            assert_slice_sizes,
+            lambda rank, batch: batch[:40],
+            "wrong_size",
+            {"rank": 0, "num_examples": 40, "expected": 50},
+        ),
+        (assert_slice_sizes, lambda rank, batch: batch, "whole_batch", {"rank": 0}),
+        (
+            assert_whole_batches,
+            lambda rank, batch: batch[:50],
+            "same_on_two_ranks",
+            {"ranks": (0, 1)},
+        ),
+        (
+            assert_whole_batches,
+            lambda rank, batch: batch[rank : rank + 50],
+            "shared_example",
+            {"ranks": (0, 1)},
+        ),
         (
             assert_whole_batches,
             lambda rank, batch: np.repeat(batch[rank::4], 2),
-            "example .* twice",
+            "example_twice",
+            {"ranks": (0,)},
         ),
         (
             assert_whole_batches,
             lambda rank, batch: np.arange(rank * 50, rank * 50 + 50),
-            "epoch 0: 100 of 200 examples were never trained on",
+            "examples_left_out",
+            {"epoch": 0, "number": 100},
         ),
     ],
 )
-def test_a_wrong_share_is_told(check, rows, message):
-    with pytest.raises(WrongAnswer, match=message):
+def test_a_wrong_share_is_told(check, rows, key, facts):
+    with raises(f"slice.{key}", **facts):
         check(data_parallel(CASE, RANKS, rows=rows), ALL)
 
 
+def test_a_slice_for_the_server_is_told():
+    """Of 3 ranks two are workers, and each has a third of the batch."""
+    run = data_parallel(CASE, 3)
+    with raises("slice.one_for_the_server", r"33 examples.* on 2 workers .* = 50", num_slices=3):
+        assert_slice_sizes(run, [1, 2])
+
+
 def test_a_rank_that_should_not_compute_is_named():
-    with pytest.raises(WrongAnswer, match=r"rank 0 computed 6 gradients itself; the server leaves"):
+    with raises("server.computes_gradients", rank=0, number=6):
         assert_only(data_parallel(CASE, RANKS), [1])
 
 
@@ -200,5 +251,5 @@ def test_epochs_are_counted():
     for result in run.outcome.results:
         result["rows_per_batch"] = result["rows_per_batch"][:4]
         result["rows"] = result["rows"][:200]
-    with pytest.raises(WrongAnswer, match=r"trained on 4 batches; 3 epochs of 200 .* are 6"):
+    with raises("epochs.wrong_number", num_batches=4, expected=6):
         assert_epochs(run, ALL)

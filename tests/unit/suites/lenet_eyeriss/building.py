@@ -1,12 +1,16 @@
 """Outcomes, traces and schedules made by hand: what a run would have brought back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 from lenet_eyeriss.schedule import Matrix, Work
 
+from grader.finding import Fact
+from grader.judge.check_failures import CheckFailure
 from grader.model import Outcome
 from grader.suite.case import Case
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
@@ -24,6 +28,16 @@ def outcome(
         trace=Trace(()),
         wall_time_s=0.0,
     )
+
+
+@contextmanager
+def failing(error: type[CheckFailure], *keys: str, **facts: Fact) -> Iterator[None]:
+    """Expect a failure with just these findings, the first of which has these facts."""
+    with pytest.raises(error) as caught:
+        yield
+    findings = caught.value.findings
+    assert tuple(each.key for each in findings) == keys
+    assert facts.items() <= findings[0].facts.items()
 
 
 def trace_of(calls_by_rank: Sequence[Sequence[Call]]) -> Trace:

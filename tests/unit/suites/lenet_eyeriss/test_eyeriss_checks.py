@@ -20,7 +20,7 @@ from lenet_eyeriss.schedule import Work
 
 from grader.api import WrongAnswer
 
-from .building import outcome, right_schedule
+from .building import failing, outcome, right_schedule
 
 SHEETS, SAME_SIZE, *_ = CONVOLUTIONS
 RULES = (assert_own_rows, assert_one_operation_a_cycle, assert_operands_exist, assert_values)
@@ -74,10 +74,10 @@ def test_a_turned_kernel_and_a_transposed_output_are_recognised() -> None:
     case = SAME_SIZE
     (given,) = case.inputs(np.random.default_rng(2), 1, None)
     turned = convolve(given["ifmap"], given["kernel"][::-1, ::-1])
-    with pytest.raises(WrongAnswer, match="turned by 180 degrees"):
+    with failing(WrongAnswer, "ofmap.kernel_turned", "value.differs"):
         assert_ofmap(case, answered(case, ofmap=turned))
     right = convolve(ifmap, np.array([[-1, 2], [2, -1]]))
-    with pytest.raises(WrongAnswer, match="the right matrix transposed"):
+    with failing(WrongAnswer, "ofmap.transposed", "value.differs"):
         assert_ofmap(SHEETS, answered(SHEETS, ofmap=right.T))
 
 
@@ -92,7 +92,8 @@ def test_one_operation_after_the_other_is_the_time_of_a_single_element() -> None
     found = answered(SHEETS, one_by_one)
     for rule in RULES:
         rule(SHEETS, found)
-    with pytest.raises(WrongAnswer, match="28 cycles in all: that is the number of operations"):
+    keys = "latency.one_operation_at_a_time", "latency.wrong_cycle"
+    with failing(WrongAnswer, *keys, cycles=28):
         assert_outputs_leave_on_time(SHEETS, found)
 
 
@@ -103,14 +104,15 @@ def test_late_outputs_and_work_after_the_last_are_told() -> None:
     def afterwards(schedule):
         return [replace(w, cycle=9) if w.pe == (1, 0) and w.cycle == 6 else w for w in schedule]
 
-    with pytest.raises(WrongAnswer, match=r"ofmap\[0\]\[1\] leaves PE\(0, 0\) in cycle 9, expec"):
+    with failing(WrongAnswer, "latency.wrong_cycle", output=(0, 1), cycle=9, expected=8):
         assert_outputs_leave_on_time(SHEETS, answered(SHEETS, later))
-    with pytest.raises(WrongAnswer, match="the last operation is cycle 9, PE"):
+    with failing(WrongAnswer, "latency.work_after_last_output", cycle=9, makespan=8):
         assert_outputs_leave_on_time(SHEETS, answered(SHEETS, afterwards))
 
 
 def test_counts_name_both_kinds_of_operation() -> None:
-    with pytest.raises(WrongAnswer, match=r"has 15 multiplies and 12 adds .*expected 16 and 12"):
+    facts = {"num_multiplies": 15, "num_adds": 12, "expected": (16, 12)}
+    with failing(WrongAnswer, "schedule.wrong_counts", **facts):
         assert_counts(SHEETS, answered(SHEETS, lambda schedule: schedule[1:]))
 
 
@@ -118,7 +120,7 @@ def test_a_first_cycle_with_another_number_costs_its_own_test_only() -> None:
     found = answered(SHEETS, lambda schedule: [replace(w, cycle=w.cycle - 1) for w in schedule])
     for check in (*RULES, assert_outputs_leave_on_time):
         check(SHEETS, found)
-    with pytest.raises(WrongAnswer, match="the first operation is in cycle 0; cycles count from 1"):
+    with failing(WrongAnswer, "schedule.does_not_begin_in_cycle_1", first=0):
         assert_cycles_count_from_one(SHEETS, found)
 
 
@@ -133,27 +135,48 @@ def test_a_first_cycle_with_another_number_costs_its_own_test_only() -> None:
 )
 @pytest.mark.parametrize("rule", RULES)
 def test_no_rule_is_kept_by_a_schedule_that_is_none(rule, change) -> None:
-    with pytest.raises(WrongAnswer, match=r"operations, [0-9]+ of them different, expected 28"):
+    with failing(WrongAnswer, "schedule.wrong_size", expected=28):
         rule(SHEETS, answered(SHEETS, change))
 
 
 @pytest.mark.parametrize(
-    "what, checks",
+    "what, key, checks",
     [
-        ("ofmap", (assert_ofmap,)),
-        ("schedule", ABOUT_THE_SCHEDULE),
-        ("operands", (assert_own_rows, assert_operands_exist, assert_values)),
+        ("ofmap", "ofmap.malformed", (assert_ofmap,)),
+        ("schedule", "schedule.malformed", ABOUT_THE_SCHEDULE),
+        (
+            "operands",
+            "schedule.operands_malformed",
+            (assert_own_rows, assert_operands_exist, assert_values),
+        ),
     ],
 )
-def test_what_the_probe_says_costs_what_it_is_about(what: str, checks) -> None:
+def test_what_the_probe_says_costs_what_it_is_about(what: str, key: str, checks) -> None:
     found = answered(SHEETS)
-    found.results[0][f"{what}_problem"] = "row_stationary returns None"
+    found.results[0][f"{what}_problem"] = "it is None"
     for check in (assert_ofmap, *ABOUT_THE_SCHEDULE):
         if check in checks:
-            with pytest.raises(WrongAnswer, match=r"handout's example.*row_stationary returns"):
+            with pytest.raises(WrongAnswer, match=r"handout's example.*it is None") as caught:
                 check(SHEETS, found)
+            assert [each.key for each in caught.value.findings] == [key]
         else:
             check(SHEETS, found)
+
+
+@pytest.mark.parametrize(
+    "told, key",
+    [
+        ("row_stationary returns None, expected the pair (ofmap, schedule)", "dataflow.no_pair"),
+        ("row_stationary is still to be written", "dataflow.not_written"),
+    ],
+)
+def test_an_answer_that_is_none_has_one_cause(told: str, key: str) -> None:
+    found = answered(SHEETS)
+    found.results[0].update(dict.fromkeys(NO_PROBLEMS, told))
+    for check in (assert_ofmap, assert_counts, *RULES):
+        if check is not assert_one_operation_a_cycle:
+            with failing(WrongAnswer, key):
+                check(SHEETS, found)
 
 
 def test_sequential_cycles_counts_every_operation() -> None:
@@ -165,8 +188,27 @@ def test_sequential_cycles_counts_every_operation() -> None:
     assert_sequential_cycles(
         case, outcome(case, inputs, [{"cycles": np.array(right), "problem": ""}])
     )
-    right[0] = 8
-    with pytest.raises(WrongAnswer, match=r"\(\(4, 4\), \(3, 2\)\) is 8, expected 66"):
-        assert_sequential_cycles(
-            case, outcome(case, inputs, [{"cycles": np.array(right), "problem": ""}])
-        )
+    numbers = "sequential.wrong_number"
+    for cycles, keys in ((8, [numbers]), (13, ["sequential.time_of_the_array", numbers])):
+        right[0] = cycles
+        found = outcome(case, inputs, [{"cycles": np.array(right), "problem": ""}])
+        with pytest.raises(WrongAnswer) as caught:
+            assert_sequential_cycles(case, found)
+        assert [each.key for each in caught.value.findings] == keys
+        facts = {"call": "sequential_cycles((4, 4), (3, 2))", "cycles": cycles, "expected": 66}
+        assert caught.value.findings[-1].facts == facts
+
+
+@pytest.mark.parametrize(
+    "told, key",
+    [
+        ("sequential_cycles returns None, expected a whole number", "sequential.no_whole_number"),
+        ("sequential_cycles is still to be written", "sequential.not_written"),
+    ],
+)
+def test_a_count_that_is_none_is_told(told: str, key: str) -> None:
+    case = COUNTS[0]
+    inputs = case.inputs(np.random.default_rng(2), 1, None)
+    found = outcome(case, inputs, [{"cycles": np.array([-1]), "problem": told}])
+    with failing(WrongAnswer, key):
+        assert_sequential_cycles(case, found)

@@ -64,9 +64,9 @@ def test_a_missing_operation_is_told(arrays, data) -> None:
     schedule = right_schedule(ifmap, kernel)
     lost = schedule.pop(pick(data, schedule))
     broken = broken_rules(schedule, ifmap, kernel)
-    own = [each.sentence for each in broken if each.rule is Rule.OWN_WORK]
-    assert len(own) == 1
-    assert own[0].startswith(f"PE{lost.pe} never does its")
+    (own,) = [each.finding for each in broken if each.rule is Rule.OWN_WORK]
+    assert own.key == "dataflow.never_done"
+    assert (own.facts["pe"], own.facts["op"]) == (lost.pe, lost.op)
 
 
 @given(convolutions(), st.data())
@@ -122,7 +122,8 @@ def test_a_wrong_value_is_told_at_its_operation_alone(arrays, data) -> None:
     schedule[index] = replace(schedule[index], value=schedule[index].value + 1)
     (broken,) = broken_rules(schedule, ifmap, kernel)
     assert broken.rule is Rule.VALUE
-    assert broken.sentence.startswith(str(schedule[index]))
+    assert broken.finding.key == "dataflow.wrong_value"
+    assert broken.finding.text.startswith(str(schedule[index]))
 
 
 @given(convolutions(), st.data())
@@ -138,9 +139,8 @@ def test_a_row_of_another_element_is_told(arrays, data) -> None:
     others = [each for each in range(len(array)) if each != row]
     assume(others)
     schedule[index] = replace(work, **{which: (data.draw(st.sampled_from(others)), column)})
-    told = [b for b in broken_rules(schedule, ifmap, kernel) if b.rule is Rule.OWN_WORK]
-    assert len(told) == 1
-    assert "keeps kernel row" in told[0].sentence or "reads ifmap row" in told[0].sentence
+    (told,) = [b for b in broken_rules(schedule, ifmap, kernel) if b.rule is Rule.OWN_WORK]
+    assert told.finding.key == f"dataflow.other_{which}_row"
 
 
 @given(convolutions(), st.data())
@@ -182,13 +182,14 @@ def test_a_sentence_names_cycle_element_and_what_it_should_have_been() -> None:
     index = next(i for i, w in enumerate(schedule) if w.op == "psum" and w.pe == (0, 1))
     schedule[index] = replace(schedule[index], cycle=3)
     early = next(
-        b.sentence
+        b.finding
         for b in broken_rules(schedule, SHEETS_IFMAP, SHEETS_KERNEL)
         if b.rule is Rule.OPERANDS
     )
-    assert early == (
-        "cycle 3, PE(0, 1): the add of the psum from PE(1, 1) for output column 0 uses its own "
-        "complete sum, which is made in cycle 3 and can be used from cycle 4"
+    assert early.key == "dataflow.operand_too_early"
+    assert early.text == (
+        "In cycle 3, PE(0, 1) adds the psum of PE(1, 1) for output column 0, but its own complete "
+        "sum is made in cycle 3, for use from cycle 4."
     )
 
 

@@ -9,6 +9,7 @@ from lenet_eyeriss.eyeriss_checks import assert_counts, assert_ofmap
 
 from grader.api import WrongAnswer
 
+from .building import failing
 from .test_eyeriss_checks import ABOUT_THE_SCHEDULE, NO_PROBLEMS, SHEETS, answered
 
 RIGHT = answered(SHEETS).results[0]
@@ -47,14 +48,18 @@ def test_other_shapes_are_told(answer) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "key", "facts"),
     [
-        ({"values": np.zeros(3)}, "came back with 3 values, expected one for each of its 28 oper"),
-        ({"schedule": np.full((28, 12), 3)}, r"schedule\[0\] came back with op 3, expected 0 to 2"),
+        (
+            {"values": np.zeros(3)},
+            "schedule.values_do_not_fit",
+            {"num_values": 3, "num_operations": 28},
+        ),
+        ({"schedule": np.full((28, 12), 3)}, "schedule.unknown_op", {"number": 0, "op": 3}),
     ],
 )
-def test_the_message_names_what_does_not_fit(change, words: str) -> None:
+def test_the_finding_names_what_does_not_fit(change, key: str, facts) -> None:
     found = answered(SHEETS)
     found.results[0].update(change)
-    with pytest.raises(WrongAnswer, match=words):
+    with failing(WrongAnswer, key, **facts):
         assert_counts(SHEETS, found)

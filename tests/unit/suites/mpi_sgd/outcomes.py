@@ -1,14 +1,29 @@
 """Outcomes and traces made by hand: what a run would have brought back."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
+from grader.judge.check_failures import CheckFailure
 from grader.model import Outcome
 from grader.suite.case import Case, Data
 from grader.trace.calls import NO_PEER, Call, RankTrace, Trace
+
+
+@contextmanager
+def raising(
+    kind: type[CheckFailure], *keys: str, **facts: Any
+) -> Iterator[pytest.ExceptionInfo[CheckFailure]]:
+    """Assert that a check fails with findings of these keys first, the first with these facts."""
+    with pytest.raises(kind) as error:
+        yield error
+    findings = error.value.findings
+    assert tuple(each.key for each in findings[: len(keys)]) == keys, error.value
+    assert facts.items() <= findings[0].facts.items(), findings[0].facts
 
 
 def outcome(case: Case, inputs: Sequence[Mapping[str, Any]], results: Sequence[Any]) -> Outcome:

@@ -1,5 +1,6 @@
 """What is judged by which outcomes, and what altered messages prove: of right and wrong results."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,14 +11,14 @@ from mpi_sgd.allreduce_proof import (
     assert_results_come_from_messages,
     prove,
 )
-from mpi_sgd.allreduce_rules import assert_ability, assert_rule
+from mpi_sgd.allreduce_rules import WRONG_DTYPE, assert_ability, assert_rule
 
 from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
 from grader.judge.fault_effects import assert_messages_matter, assert_some_message_matters
 from grader.model import RunFailure, Verdict
 from grader.suite.launch_results import RunFailed, make_launch
 
-from .outcomes import call, inputs_of, outcome, trace_of
+from .outcomes import call, inputs_of, outcome, raising, trace_of
 
 CASES = cases_by_ranks("my_naive_allreduce.py", "allreduce")
 DEAD = RunFailure(Verdict.DEADLOCK, "rank 0 waits for rank 1")
@@ -57,7 +58,10 @@ class AllReduce:
         reached = self.receivers(order, ranks)
         recvs = [self.answer(case, right, rank in reached) for rank in range(ranks)]
         nothing = np.zeros(0)
-        results = [{"recv": recv, "send": recv, "meant": nothing} for recv in recvs]
+        results = [
+            {"recv": recv, "send": given["send"], "meant": nothing}
+            for recv, given in zip(recvs, inputs, strict=True)
+        ]
         num_bytes = right.nbytes * self.share
         calls = [
             [
@@ -100,12 +104,14 @@ def test_each_message_reaches_its_receiver():
 def test_decoys_are_not_proven():
     """The sentence names the line that sent the first of them."""
     proof = prove(AllReduce(decoy).run, CASES)
-    with pytest.raises(NotProven, match="no answer changed"):
+    with raising(NotProven, "evidence.no_altered_message_matters"):
         assert_some_message_matters(proof.effects)
-    with pytest.raises(NotProven, match=r"message \(Isend at .*:2[0-3]\) was altered"):
+    with raising(NotProven, "evidence.altered_message_without_effect") as error:
         assert_messages_matter(proof.outcome.trace, proof.effects)
-    with pytest.raises(NotProven, match="4 ranks, length 240"):
+    assert re.search(r"Isend at .*:2[0-3]", error.value.findings[0].text)
+    with raising(NotProven, "evidence.no_altered_message_matters") as error:
         assert_results_come_from_messages(AllReduce(decoy).run, CASES)
+    assert error.value.case.startswith("4 ranks, length 240")
 
 
 def test_messages_of_wrong_results_matter_too():
@@ -121,24 +127,50 @@ def test_messages_of_wrong_results_matter_too():
 def test_wrong_results_that_owe_nothing_to_messages_are_wrong_answers():
     """What is wrong anyway needs no person to look at it."""
     ignores = AllReduce(lambda case, right, reached: right + 1)
-    with pytest.raises(WrongAnswer, match=r"recv\[0\] is .*0 of them changed a result"):
+    with raising(WrongAnswer, "messages.hardly_used", changing=0) as error:
         assert_results_come_from_messages(ignores.run, CASES)
+    assert "recv[0] is" in error.value.findings[-1].text and error.value.differences
+    assert error.value.case.startswith("4 ranks, length 240")
     little = AllReduce(wrong, share=1 / 240)
-    with pytest.raises(WrongAnswer, match="a rank sends only 3 elements of an array of 240"):
+    with raising(WrongAnswer, "messages.too_little_sent", num_elements=3) as error:
         assert_results_come_from_messages(little.run, CASES)
+    assert "an array of 240" in error.value.findings[0].text
+
+
+def test_what_wrong_results_hold_is_told_after_why_messages_do_not_matter():
+    own = AllReduce(lambda case, right, reached: np.full_like(right, 777))
+    with raising(WrongAnswer, "messages.hardly_used", "allreduce.recv_untouched"):
+        assert_results_come_from_messages(own.run, CASES)
+
+
+def test_a_collective_beside_messages_that_do_nothing_is_a_violation():
+    """Where the results are right, nothing else tells it."""
+    beside = AllReduce(decoy, share=1 / 240)
+    reduces = call("Allreduce", 1920, line=5)
+    sends = beside.outcome
+
+    def with_a_collective(case, ranks):
+        found = sends(case, ranks)
+        calls = [[*seen.calls, reduces] for seen in found.trace.ranks]
+        return replace(found, trace=trace_of(calls) if calls else found.trace)
+
+    beside.outcome = with_a_collective
+    keys = "messages.beside_a_collective", "messages.too_little_sent"
+    with raising(RuleViolation, *keys, rank=0, call="Allreduce", place="sync_network.py:5"):
+        assert_results_come_from_messages(beside.run, CASES)
 
 
 def test_results_that_differ_each_time_show_no_influence():
     """Of memory that nobody has written."""
     random = np.random.default_rng(3)
     noisy = AllReduce(lambda case, right, reached: right + random.random())
-    with pytest.raises(WrongAnswer, match="0 of them changed a result"):
+    with raising(WrongAnswer, "messages.hardly_used", changing=0):
         assert_results_come_from_messages(noisy.run, CASES)
 
 
 def test_silence_is_a_violation():
     """Nothing was sent, so nothing can be altered."""
-    with pytest.raises(RuleViolation, match="none of the 4 ranks sent a message"):
+    with raising(RuleViolation, "rule.no_messages", num_ranks=4):
         assert_results_come_from_messages(AllReduce(wrong, share=0).run, CASES)
 
 
@@ -160,13 +192,14 @@ def test_another_number_of_ranks_is_taken_where_one_has_no_answer():
 def test_a_ring_passes_chunks_on():
     """Whole arrays do not count, nor what no further rank hears of."""
     assert_chunks_are_passed_on(AllReduce(honest, chunks=True, share=1 / 4).run, CASES)
-    with pytest.raises(
-        RuleViolation, match="sends 720 elements of an array of 240 in 3 messages: whole arrays"
-    ):
+    whole = "ring.whole_arrays_sent"
+    with raising(RuleViolation, whole, num_elements=720, num_messages=3) as error:
         assert_chunks_are_passed_on(AllReduce(honest).run, CASES)
-    with pytest.raises(RuleViolation, match="in 1 message: whole arrays"):
+    assert "an array of 240 in 3 messages" in error.value.findings[0].text
+    with raising(RuleViolation, whole, num_messages=1) as error:
         assert_chunks_are_passed_on(AllReduce(honest, chunks=True).run, CASES)
-    with pytest.raises(WrongAnswer, match="what a process receives it does not pass on"):
+    assert "in 1 message." in error.value.findings[0].text
+    with raising(WrongAnswer, "ring.not_passed_on"):
         assert_chunks_are_passed_on(AllReduce(honest, share=1 / 2).run, CASES)
     with pytest.raises(Skipped):
         on_two = AllReduce(honest, chunks=True, unanswered=lambda c, n: n > 2)
@@ -182,18 +215,33 @@ def test_an_ability_is_judged_where_the_plainest_sum_is_right():
         )
 
     lengths = wrong_where(lambda case: case.num_elements % 240)
-    with pytest.raises(WrongAnswer, match="2 ranks, length 7"):
+    with pytest.raises(WrongAnswer) as error:
         assert_ability(lengths.run, CASES, "any length")
+    assert error.value.case.startswith("2 ranks, length 7")
     assert_ability(lengths.run, CASES, "op", check=lambda case, outcome: None)
     hangs_on_two = AllReduce(honest, unanswered=lambda case, ranks: ranks == 2)
     assert_ability(hangs_on_two.run, CASES, "any length")
     hangs_from_four = AllReduce(honest, unanswered=lambda case, ranks: ranks > 3)
-    with pytest.raises(Skipped, match="on 4, 5 and 16 processes even the plainest sum fails"):
+    with pytest.raises(Skipped, match="fails on 4, 5 and 16 ranks"):
         assert_ability(hangs_from_four.run, CASES, "any length")
-    with pytest.raises(WrongAnswer, match=r"length 0.*; why$"):
-        empty = wrong_where(lambda case: False)
-        empty.answer = lambda case, right, reached: right if right.size else np.ones((1,))
-        assert_ability(empty.run, CASES, "no elements", hint="; why")
+    empty = wrong_where(lambda case: False)
+    empty.answer = lambda case, right, reached: right if right.size else np.ones((1,))
+    with raising(WrongAnswer, WRONG_DTYPE.key) as error:
+        assert_ability(empty.run, CASES, "no elements", hint=WRONG_DTYPE)
+    assert "length 0" in error.value.case and error.value.findings[-1].key == "value.differs"
+
+
+def test_a_hint_comes_after_why_a_run_ended():
+    empty = AllReduce(honest, unanswered=lambda case, ranks: not case.num_elements)
+    with pytest.raises(RunFailed) as error:
+        assert_ability(empty.run, CASES, "no elements", hint=WRONG_DTYPE)
+    failure = error.value.failure
+    assert failure.verdict is Verdict.DEADLOCK
+    assert failure.message == f"{DEAD.message}; {WRONG_DTYPE}"
+    assert failure.findings[-1] == WRONG_DTYPE and failure.findings[0].text == DEAD.message
+    with pytest.raises(RunFailed) as error:
+        assert_ability(empty.run, CASES, "no elements")
+    assert error.value.failure == DEAD
 
 
 def test_where_no_sum_is_right_some_abilities_are_judged_all_the_same():
@@ -234,6 +282,6 @@ def test_a_rule_is_judged_by_right_outcomes_or_else_by_the_plainest_one():
     def fails(run, cases):
         raise WrongAnswer
 
-    with pytest.raises(Skipped, match="nor nearly so"):
+    with pytest.raises(Skipped, match="nearly correct"):
         assert_rule(AllReduce(wrong).run, CASES, rule, unless_wrong=fails)
     assert_rule(AllReduce(honest).run, CASES, rule, unless_wrong=fails)

@@ -1,5 +1,6 @@
 """A wrong all-reduce is told by what recv holds instead."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +23,7 @@ from grader.model import TestResult, Verdict
 from grader.suite.case_evidence import EvidenceCollector
 from grader.trace.calls import ANY_SOURCE
 
-from .outcomes import call, inputs_of, outcome, trace_of
+from .outcomes import call, inputs_of, outcome, raising, trace_of
 
 CASES = cases_by_ranks("my_ring_allreduce.py", "ringallreduce")
 PLAIN = next(case for case in CASES[3] if case.subject == "plain")
@@ -55,23 +56,53 @@ def test_the_right_reduction_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "key", "told"),
     [
-        (lambda s, right: np.full_like(right, 777), "recv still holds what it held before"),
-        (lambda s, right: right + 777, "what recv held before the call, 777 everywhere, was red"),
-        (lambda s, right: s[0] + s[1] + 777, r"missing in it and 777, which recv held before"),
-        (lambda s, right: right * 3, "every element is exactly n = 3 times the expected one"),
-        (lambda s, right: right / 3, "it is the mean over the 3 ranks, not the sum"),
-        (lambda s, right: s[1], "only rank 1's own numbers are in it"),
-        (lambda s, right: s[0] * 2 + s[1], "rank 0 are in it twice and those of rank 2 not at all"),
-        (lambda s, right: np.roll(right, 80), r"it is the result that belongs to \[160\]: another"),
+        (lambda s, right: np.full_like(right, 777), "allreduce.recv_untouched", "777"),
+        (lambda s, right: right + 777, "allreduce.old_recv_reduced", "777"),
+        (lambda s, right: s[0] + s[1] + 777, "allreduce.old_recv_in_sum", "rank 2 .*777"),
+        (lambda s, right: right * 3, "allreduce.multiple_of_sum", "exactly n = 3 times"),
+        (lambda s, right: right / 3, "allreduce.mean", "3 ranks"),
+        (lambda s, right: s[1], "allreduce.only_own_numbers", "rank 1"),
+        (lambda s, right: s[0] + s[1], "allreduce.numbers_missing", "rank 2"),
+        (lambda s, right: s[0] * 2 + s[1], "allreduce.counted_twice", "rank 0 .*twice.* rank 2"),
+        (lambda s, right: right + 2 * s[2], "allreduce.counted_twice", "rank 2 .*3 times"),
+        (lambda s, right: s[0] * 4 + s[1], "allreduce.other_numbers", "rank 0 .*4 times"),
+        (lambda s, right: np.roll(right, 80), "allreduce.chunk_elsewhere", r"\[160\]"),
     ],
 )
-def test_a_wrong_sum_is_told_by_what_is_in_it(wrong, told: str) -> None:
-    with pytest.raises(WrongAnswer, match=rf"^3 ranks, length 240, np\.add, float64: .*{told}"):
+def test_a_wrong_sum_is_told_by_what_is_in_it(wrong, key: str, told: str) -> None:
+    with raising(WrongAnswer, key, rank=1) as error:
         assert_reduced(PLAIN, made(PLAIN, wrong))
+    reason, *others = error.value.findings
+    assert error.value.case == "3 ranks, length 240, np.add, float64"
+    assert re.search(told, reason.text)
+    if reason.facts.keys() > {"rank"}:
+        assert str(reason.facts["made_of"]) in reason.text
+        assert others[-1].key == "value.differs" and error.value.differences
     with pytest.raises(WrongAnswer):
         assert_right(PLAIN, made(PLAIN, wrong))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "facts"),
+    [
+        (lambda s, right: right * 3, {"factor": 3.0}),
+        (lambda s, right: s[0] + s[1], {"missing": (2,)}),
+        (lambda s, right: s[2], {"missing": (0, 1)}),
+        (lambda s, right: s[0] * 2 + s[1], {"counted": 0}),
+        (lambda s, right: right + 2 * s[2], {"counted": 2}),
+        (lambda s, right: np.roll(right, 80), {"belongs_to": 160}),
+    ],
+)
+def test_facts_say_whose_numbers_are_in_a_wrong_sum(wrong, facts) -> None:
+    with raising(WrongAnswer, **facts):
+        assert_reduced(PLAIN, made(PLAIN, wrong))
+
+
+def test_a_sum_that_nothing_explains_is_wrong_all_the_same() -> None:
+    with raising(WrongAnswer, "allreduce.other_result", "value.differs", rank=1, op="np.add"):
+        assert_reduced(PLAIN, made(PLAIN, lambda s, right: right + np.pi))
 
 
 def test_each_rank_is_told_whose_numbers_are_in_its_own_array() -> None:
@@ -94,23 +125,44 @@ def test_each_rank_is_told_whose_numbers_are_in_its_own_array() -> None:
 
 def test_what_does_not_divide_and_is_left_out_is_told() -> None:
     case = next(case for case in CASES[3] if case.shape == (97,))
-    with pytest.raises(
-        WrongAnswer, match="97 elements are not divisible by 3: the last one was left out"
-    ):
+    with raising(WrongAnswer, "ring.tail_left_out", length=97, ranks=3, left_out=1) as error:
         assert_reduced(case, made(case, lambda s, right: np.append(right[:-1], s[1][-1])))
+    assert error.value.findings[1].key == "allreduce.only_own_numbers"
+
+
+def test_a_chunk_that_was_read_too_early_comes_before_what_it_led_to() -> None:
+    receive = call("Irecv", 640, peer=0, line=7)
+    pending = trace_of([[], [replace(receive, completed_ns=0)], []])
+    found = made(PLAIN, lambda s, right: s[1], trace=pending)
+    early, held = "allreduce.read_before_wait", "allreduce.only_own_numbers"
+    with raising(WrongAnswer, early, held, "value.differs") as error:
+        assert_reduced(PLAIN, found)
+    assert error.value.findings[0].places == ("sync_network.py:7",)
+    found = made(PLAIN, lambda s, right: s[1], trace=trace_of([[], [receive], []]))
+    with raising(WrongAnswer, held, early, "value.differs"):
+        assert_reduced(PLAIN, found)
+
+
+def test_a_send_that_was_overwritten_is_told_beside_a_wrong_result() -> None:
+    found = made(PLAIN, lambda s, right: s[0] + s[1])
+    changed = tuple({**each, "send": each["send"] + 1} for each in found.results)
+    keys = "allreduce.numbers_missing", "allreduce.send_overwritten", "value.differs"
+    with raising(WrongAnswer, *keys):
+        assert_reduced(PLAIN, replace(found, results=changed))
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "key"),
     [
-        (lambda sends: sum(sends), r"it is the sum, but op is np\.maximum"),
-        (lambda sends: sends[1], "only rank 1's own numbers"),
-        (lambda sends: np.maximum.reduce([*sends, np.zeros_like(sends[0])]), "a 0 was reduced"),
+        (lambda sends: sum(sends), "op.sum_instead"),
+        (lambda sends: sends[1], "allreduce.only_own_numbers"),
+        (lambda sends: np.maximum.reduce([*sends, np.zeros_like(sends[0])]), "op.zero_reduced"),
     ],
 )
-def test_another_op_is_told(wrong, told: str) -> None:
+def test_another_op_is_told(wrong, key: str) -> None:
     case = of_op("np.maximum")
-    with pytest.raises(WrongAnswer, match=told):
+    facts = {"op": "np.maximum"} if key.startswith("op.") else {}
+    with raising(WrongAnswer, key, "value.differs", rank=1, **facts):
         assert_reduced(case, made(case, lambda sends, right: wrong(sends)))
 
 
@@ -118,7 +170,8 @@ def test_a_result_that_a_collective_brought_does_not_count() -> None:
     trace = trace_of([[], [call("Allreduce", 1920, line=4)], []])
     found = made(PLAIN, lambda sends, right: right, trace=trace)
     assert_reduced(PLAIN, found)
-    with pytest.raises(RuleViolation, match=r"rank 1 calls Allreduce at sync_network\.py:4"):
+    facts = {"rank": 1, "call": "Allreduce", "place": "sync_network.py:4"}
+    with raising(RuleViolation, "allreduce.result_by_collective", **facts):
         assert_reduced_by_messages(PLAIN, found)
     barrier = trace_of([[], [call("Barrier")], []])
     assert_reduced_by_messages(PLAIN, replace(found, trace=barrier))
@@ -128,18 +181,23 @@ def test_a_changed_send_is_a_mistake_of_its_own() -> None:
     found = made(PLAIN, lambda sends, right: right)
     assert_send_unchanged(PLAIN, found)
     changed = tuple({**each, "send": each["send"] + 1} for each in found.results)
-    with pytest.raises(WrongAnswer, match="the call must leave send as it is"):
+    keys = "allreduce.send_overwritten", "value.changed_by_call"
+    with raising(WrongAnswer, *keys, rank=0):
         assert_send_unchanged(PLAIN, replace(found, results=changed))
 
 
-def test_a_process_that_is_not_on_comm_is_told() -> None:
+def test_a_rank_that_is_not_on_comm_is_told() -> None:
     (case,) = (case for case in CASES[5] if isinstance(case, GroupReduction))
     inputs = inputs_of(case, 5)
     sums = [case.reduce_serially([inputs[i] for i in case.members(r, 5)]) for r in range(5)]
     assert_reduced(case, outcome(case, inputs, [{"recv": each} for each in sums]))
     everybody = case.reduce_serially(inputs)
-    with pytest.raises(WrongAnswer, match="also of those that are not on comm; take rank, size"):
+    with raising(WrongAnswer, "comm.reduced_over_all", "value.differs", rank=0) as error:
         assert_reduced(case, outcome(case, inputs, [{"recv": everybody}] * 5))
+    assert error.value.findings[0].help
+    others = [{"recv": each + 1} for each in sums]
+    with raising(WrongAnswer, "comm.wrong_on_some_ranks", "value.differs"):
+        assert_reduced(case, outcome(case, inputs, others))
 
 
 def test_a_message_of_the_next_call_is_told() -> None:
@@ -153,15 +211,14 @@ def test_a_message_of_the_next_call_is_told() -> None:
     receive = replace(call("Irecv", 1920, line=9), peer=ANY_SOURCE)
     results = [{"recvs": each} for each in (sums, wrong, sums, sums)]
     found = replace(outcome(case, inputs, results), trace=trace_of([[], [receive], [], []]))
-    with pytest.raises(WrongAnswer) as raised:
+    keys = "calls.any_source", "calls.wrong_in_a_row", "value.differs"
+    with raising(WrongAnswer, *keys, rank=1, call="Irecv", place="sync_network.py:9") as error:
         assert_reduced(case, found)
-    for told in (
-        "4 ranks, 40 calls in a row, length 240",
-        ": call 7: rank 1: recv[0] is",
-        "the numbers of rank 3 are missing in it and rank 2's array of call 8 is in it, too",
-        "rank 1's Irecv at sync_network.py:9 takes a message from any source",
-    ):
-        assert told in str(raised.value)
+    assert error.value.case.startswith("4 ranks, 40 calls in a row, length 240")
+    _, wrong, numbers = error.value.findings
+    assert wrong.facts == {"rank": 1, "number": 7}
+    assert re.search("rank 3 .*rank 2's array of call 8", wrong.text)
+    assert "call 7: rank 1: recv[0] is" in numbers.text
 
 
 def test_a_timed_reduction_is_checked_like_any_other() -> None:

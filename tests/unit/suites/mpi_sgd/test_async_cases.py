@@ -1,6 +1,7 @@
 """Asynchronous fits: a simulated parameter server holds, its usual bugs are told."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +10,21 @@ from mpi_sgd import async_cases, async_checks, serial
 from mpi_sgd.async_checks import (
     assert_batches,
     assert_gradients_reach_a_master,
+    assert_new_values_reach_the_workers,
     assert_no_gradient_is_lost,
-    assert_process_0_holds_the_result,
+    assert_rank_0_holds_the_result,
     assert_replays,
     assert_trained_as_one_process,
+    uneven_trainings,
 )
-from mpi_sgd.async_rules import (
-    assert_others_went_on,
-)
+from mpi_sgd.async_rules import assert_others_went_on
 from mpi_sgd.fit_cases import RTOL, Fit
 
-from grader.api import Outcome, RuleViolation, WrongAnswer
+from grader.api import Finding, Outcome, RuleViolation, RunFailed, WrongAnswer
+from grader.model import RunFailure, Verdict
+from grader.suite.launch_results import make_launch
 
-from .outcomes import inputs_of, outcome
+from .outcomes import call, inputs_of, outcome, raising, trace_of
 
 CASES = async_cases.cases_by_ranks()
 EVERY_CASE = [
@@ -90,9 +93,9 @@ def test_a_right_server_holds_in_every_case(ranks: int, case: Fit) -> None:
         assert_batches(case, found)
         assert_gradients_reach_a_master(case, found)
         assert_no_gradient_is_lost(case, found)
-        assert_process_0_holds_the_result(case, found)
-        assert_process_0_holds_the_result(case, found, "weights")
-        assert_process_0_holds_the_result(case, found, "biases")
+        assert_rank_0_holds_the_result(case, found)
+        assert_rank_0_holds_the_result(case, found, "weights")
+        assert_rank_0_holds_the_result(case, found, "biases")
 
 
 def test_every_step_is_far_larger_than_the_tolerance() -> None:
@@ -112,23 +115,62 @@ def uneven() -> Fit:
 def test_a_floor_division_loses_batches() -> None:
     case = uneven()
     found = serve(case, 4, batches_of=lambda case, n: [case.number_of_batches // n] * n)
-    with pytest.raises(WrongAnswer, match=r"18 batches \(rank 1: 6, rank 2: 6, rank 3: 6\).*= 22"):
+    with raising(WrongAnswer, "async.batches_left_out", trained=18, expected=22) as error:
         assert_batches(case, found)
+    assert "(rank 1: 6, rank 2: 6, rank 3: 6)" in error.value.findings[0].text
+
+
+@pytest.mark.parametrize(
+    ("verdict", "keys"),
+    [
+        (Verdict.DEADLOCK, ["deadlock.returned", "async.uneven_batches"]),
+        (Verdict.RUN_TIME_ERROR, ["deadlock.returned"]),
+    ],
+)
+def test_uneven_shares_are_a_hint_where_ranks_wait_for_each_other(verdict, keys) -> None:
+    failure = RunFailure.of(verdict, Finding("deadlock.returned", "Rank 0 waits for rank 1."))
+    with pytest.raises(RunFailed) as error:
+        uneven_trainings(make_launch([uneven()], [failure], 4))
+    findings = error.value.failure.findings
+    assert [each.key for each in findings] == keys
+    assert error.value.failure.message.startswith(failure.message.removesuffix("."))
+    if len(keys) > 1:
+        assert error.value.failure.message.endswith(f"; {findings[1]}")
+        assert findings[1].facts == {"batches": 11, "workers": 3}
+
+
+def test_gradients_that_reach_nobody_are_told() -> None:
+    case = next(case for case in CASES[4] if case.purpose == "slow worker")
+    found = serve(case, 4, gathers=False)
+    with raising(WrongAnswer, "async.no_gradient_reaches_a_master"):
+        assert_gradients_reach_a_master(case, found)
+    alone = serve(case, 4, batches_of=lambda case, n: [case.number_of_batches, 0, 0])
+    with raising(WrongAnswer, "async.worker_without_new_values", rank=1):
+        assert_new_values_reach_the_workers(case, alone)
+
+
+def test_a_request_that_was_dropped_comes_before_what_it_led_to() -> None:
+    case = uneven()
+    pending = replace(call("Isend", 80, peer=1, line=9), completed_ns=0)
+    found = replace(serve(case, 4, step_factor=1 / 3), trace=trace_of([[pending], [], [], []]))
+    keys = "fit.request_dropped", "async.scaled_step"
+    with raising(WrongAnswer, *keys, rank=0, call="Isend", place="sync_network.py:9"):
+        assert_replays(case, found)
 
 
 def test_averaging_over_the_workers_is_told_by_its_factor() -> None:
     case = uneven()
-    with pytest.raises(WrongAnswer, match=r"was changed by -0\.333333 times"):
+    with raising(WrongAnswer, "async.scaled_step", factor="-0.333333"):
         assert_replays(case, serve(case, 4, step_factor=1 / 3))
 
 
-def test_without_the_final_gather_only_process_0_is_wrong() -> None:
+def test_without_the_final_gather_only_rank_0_is_wrong() -> None:
     case = uneven()
     found = serve(case, 4, gathers=False)
     assert_replays(case, found)
     for kinds, name in (("", "weights"), ("weights", "weights"), ("biases", "biases")):
-        with pytest.raises(WrongAnswer, match=rf"start values of {name}\[1\]"):
-            assert_process_0_holds_the_result(case, found, kinds)
+        with raising(WrongAnswer, "async.final_values_missing", name=f"{name}[1]"):
+            assert_rank_0_holds_the_result(case, found, kinds)
 
 
 @pytest.mark.parametrize(("heard", "holds"), [(1, True), (0, False)])
@@ -139,7 +181,7 @@ def test_only_a_server_that_waits_for_the_slow_worker_is_blamed(heard: int, hold
     if holds:
         assert_others_went_on(case, found)
     else:
-        with pytest.raises(RuleViolation, match="fixed order"):
+        with raising(RuleViolation, "async.fixed_order", "async.others_held_up", rank=1):
             assert_others_went_on(case, found)
 
 
@@ -149,15 +191,18 @@ def test_weights_are_recorded_beside_a_slow_worker() -> None:
     assert all(given["record_weights"] for given in inputs_of(case, 4))
     assert case.results(1, 4)["seen"].shape == (None, serial.num_parameters(case.sizes))
     found = serve(case, 4, batches_of=lambda case, n: [9, 9, 5])
-    with pytest.raises(WrongAnswer, match=r"23 batches \(rank 1: 9, rank 2: 9, rank 3: 5\).*= 15"):
+    with raising(WrongAnswer, "async.batches_more_than_once", trained=23, expected=15) as error:
         assert_batches(case, found)
+    assert "(rank 1: 9, rank 2: 9, rank 3: 5)" in error.value.findings[0].text
 
 
 def test_a_single_worker_goes_the_way_of_one_process() -> None:
     (case,) = (case for case in CASES[2] if case.purpose == "values")
     assert_trained_as_one_process(case, serve(case, 2))
-    with pytest.raises(WrongAnswer, match=r"rank 0: weights\[1\]"):
+    keys = "async.unlike_serial_training", "value.differs"
+    with raising(WrongAnswer, *keys, name="weights[1]") as error:
         assert_trained_as_one_process(case, serve(case, 2, step_factor=0.9))
+    assert "rank 0: weights[1]" in error.value.findings[1].text
 
 
 @pytest.mark.parametrize("ranks", CASES)

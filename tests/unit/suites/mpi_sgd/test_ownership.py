@@ -7,7 +7,7 @@ from mpi_sgd import async_cases, ownership
 
 from grader.api import RuleViolation, Trace
 
-from .outcomes import call, trace_of
+from .outcomes import call, raising, trace_of
 
 SIZES = async_cases.LARGE_LAYERS
 BY_LAYER = ownership.layer_num_bytes(SIZES)
@@ -47,25 +47,35 @@ def test_a_worker_without_batches_tells_nothing() -> None:
 
 def test_all_layers_sent_to_all_masters_are_a_violation() -> None:
     every = {1, 2, 3, 4}
-    with pytest.raises(RuleViolation, match="layer 1 are sent to masters 0 and 1"):
+    with raising(RuleViolation, "layers.not_one_master", layer=1, masters=(0, 1)):
         ownership.assert_one_owner_per_layer(traffic({0: every, 1: every}), SIZES, 2, BATCHES)
 
 
 def test_a_layer_without_master_is_a_violation() -> None:
-    with pytest.raises(RuleViolation, match="layer 3 are sent to no master"):
+    with raising(RuleViolation, "layers.not_one_master", layer=3, masters=()):
         ownership.assert_one_owner_per_layer(traffic({0: {2, 4}, 1: {1}}), SIZES, 2, BATCHES)
 
 
 def test_weights_without_biases_are_a_violation() -> None:
     trace = traffic({0: {2, 4}, 1: {1, 3}}, lost_num_bytes=8 * 27)
-    with pytest.raises(RuleViolation, match="no set of whole layers"):
+    with raising(RuleViolation, "layers.not_whole", "layers.sizes", rank=2, master=0):
         ownership.assert_one_owner_per_layer(trace, SIZES, 2, BATCHES)
 
 
 def test_replies_that_lack_a_layer_are_a_violation() -> None:
     trace = traffic({0: {2, 4}, 1: {1, 3}}, replies={0: {2}, 1: {1, 3}})
-    with pytest.raises(RuleViolation, match="master rank 0 sent rank 2"):
+    with raising(RuleViolation, "layers.reply_differs", rank=0, worker=2):
         ownership.assert_one_owner_per_layer(trace, SIZES, 2, BATCHES)
+
+
+def test_workers_that_send_a_master_other_layers_are_a_violation() -> None:
+    trace = traffic({0: {1, 2, 3, 4}, 1: set()})
+    swapped = {4: 2, **BATCHES}
+    calls = [list(seen.calls) for seen in trace.ranks]
+    calls[4] = [call("Isend", BY_LAYER[1], peer=0)] * 2
+    calls[0] += [call("Isend", BY_LAYER[1], peer=4)] * 2
+    with raising(RuleViolation, "layers.workers_disagree", rank=2, master=0):
+        ownership.assert_one_owner_per_layer(trace_of(calls), SIZES, 2, swapped)
 
 
 def test_start_weights_sent_before_the_first_batch_are_allowed() -> None:

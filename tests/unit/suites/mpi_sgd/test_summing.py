@@ -17,7 +17,7 @@ from mpi_sgd.sync_cases import SEVERAL_STEPS, cases_by_ranks
 
 from grader.api import Call, NotProven, Outcome, RuleViolation
 
-from .outcomes import call, inputs_of, outcome, trace_of
+from .outcomes import call, inputs_of, outcome, raising, trace_of
 
 RANKS = 3
 CASE: Fit = next(
@@ -76,22 +76,26 @@ def test_messages_by_hand_are_no_collective() -> None:
         [call("Isend", STEP_NUM_BYTES, peer=peer, line=11) for peer in range(RANKS) if peer != rank]
         for rank in range(RANKS)
     ]
-    with pytest.raises(RuleViolation, match=r"ranks 0, 1 and 2 call no MPI .*sync_network\.py:11"):
+    keys = "sync.no_collective", "sync.message_by_hand"
+    with raising(RuleViolation, *keys, ranks=(0, 1, 2)) as error:
         assert_collectives_carry_gradients(CASE, done(sends))
+    assert error.value.findings[1].facts["place"] == "sync_network.py:11"
 
 
 def test_a_token_collective_does_not_hide_messages_by_hand() -> None:
     to_rank_0 = [call("Send", STEP_NUM_BYTES, peer=0, line=12)]
     hands_out = call("Bcast", STEP_NUM_BYTES, peer=0, line=15)
-    with pytest.raises(RuleViolation, match=r"bytes in messages of their own; rank 1 calls Send"):
+    with raising(RuleViolation, "sync.summed_by_hand", "sync.message_by_hand") as error:
         assert_collectives_carry_gradients(
             CASE, done([[hands_out], [*to_rank_0, hands_out], [*to_rank_0, hands_out]])
         )
+    place = {"rank": 1, "call": "Send", "place": "sync_network.py:12"}
+    assert error.value.findings[1].facts == place
 
 
 def test_a_rank_that_takes_no_part_is_named() -> None:
     steps = everywhere(call("Allreduce", STEP_NUM_BYTES))
-    with pytest.raises(RuleViolation, match=r"^rank 2 calls no MPI collective"):
+    with raising(RuleViolation, "sync.no_collective", ranks=(2,)):
         assert_collectives_carry_gradients(CASE, done([*steps[:2], []]))
 
 
@@ -106,10 +110,11 @@ def test_a_trace_that_is_cut_short_proves_nothing() -> None:
 
 def test_gradients_summed_twice_are_too_much() -> None:
     twice = everywhere(*(2 * [call("Allreduce", STEP_NUM_BYTES, line=22)]))
-    with pytest.raises(
-        RuleViolation, match=r"rank 0 gives collectives .*Allreduce at sync_network"
-    ):
+    keys = "sync.gradients_given_twice", "sync.calls_of_collectives"
+    with raising(RuleViolation, *keys, rank=0) as error:
         assert_gradients_given_once(CASE, done(twice))
+    assert "Allreduce at sync_network.py:22" in error.value.findings[1].text
+    assert error.value.findings[1].facts["number"] == 2 * CASE.num_steps
 
 
 def ring_step(num_bytes: int) -> list[Sequence[Call]]:
@@ -135,13 +140,16 @@ def test_other_traffic_than_that_of_rings_is_told_in_bytes(factor: int) -> None:
     """Of the naive exchange each rank sends (n - 1) arrays, of half a ring too few."""
     num_bytes = factor * STEP_NUM_BYTES // RANKS
     in_all = RANKS * CASE.num_steps * num_bytes
-    with pytest.raises(RuleViolation, match=f"all ranks together sent {in_all:,} bytes in 3 steps"):
+    key = "sync_ring.traffic_unlike_a_ring"
+    with raising(RuleViolation, key, num_bytes=in_all) as error:
         assert_ring_traffic(CASE, done(ring_step(num_bytes)))
+    assert f"{in_all:,} bytes in 3 steps" in error.value.findings[0].text
 
 
 def test_messages_that_could_carry_the_gradients_are_told_from_too_few() -> None:
     assert_messages_carry_gradients(CASE, done(ring_step(STEP_NUM_BYTES)))
-    with pytest.raises(RuleViolation, match=r"together takes at least [0-9,]+$"):
+    least = CASE.num_steps * (RANKS - 1) * STEP_NUM_BYTES
+    with raising(RuleViolation, "sync_ring.too_little_sent", least=least):
         assert_messages_carry_gradients(CASE, done(ring_step(STEP_NUM_BYTES // 2)))
 
 
@@ -149,7 +157,8 @@ def test_messages_that_could_carry_the_gradients_are_told_from_too_few() -> None
 def test_a_collective_beside_a_ring_carries_the_gradients(function: str) -> None:
     reduced = call(function, STEP_NUM_BYTES, line=31)
     step = [[*ring, reduced] for ring in ring_step(STEP_NUM_BYTES)]
-    with pytest.raises(RuleViolation, match=rf"calls {function} at sync_network\.py:31: a collec"):
+    facts = {"call": function, "place": "sync_network.py:31"}
+    with raising(RuleViolation, "sync_ring.collective_carries_gradients", **facts):
         assert_messages_carry_gradients(CASE, done(step))
 
 
@@ -161,5 +170,5 @@ def test_a_collective_for_a_number_beside_a_ring_carries_none() -> None:
 def test_a_pickled_number_is_no_array() -> None:
     number, array = (call("Isend", size, peer=0, pickled=True) for size in (21, 135))
     assert_arrays_not_pickled(trace_of([[], [number]]))
-    with pytest.raises(RuleViolation, match="rank 1 sends a pickled object"):
+    with raising(RuleViolation, "rule.pickles", rank=1):
         assert_arrays_not_pickled(trace_of([[], [number, array]]))

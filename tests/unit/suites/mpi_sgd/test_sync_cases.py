@@ -13,7 +13,7 @@ from mpi_sgd.sync_cases import (
     FIRST_STEP,
     SEVERAL_STEPS,
     assert_batches,
-    assert_every_process_has_all_gradients,
+    assert_every_rank_gets_all_gradients,
     assert_gradients_are_used,
     assert_trained_as_one_process,
     cases_by_ranks,
@@ -21,7 +21,7 @@ from mpi_sgd.sync_cases import (
 
 from grader.api import Outcome, WrongAnswer
 
-from .outcomes import call, inputs_of, outcome, trace_of
+from .outcomes import call, inputs_of, outcome, raising, trace_of
 
 CASES = cases_by_ranks("sync_network.py", has_messages=True)
 RANKS = 3
@@ -118,57 +118,83 @@ def biases_for_weights(rank: int, inputs: Inputs) -> serial.Vector:
 
 
 @pytest.mark.parametrize(
-    ("parameters", "mistake"),
+    ("parameters", "key", "rank"),
     [
-        (start, "rank 0: it ends with the start weights: it took no step"),
-        (mean, "rank 0: it took steps by the mean of the gradients; they are to be summed"),
-        (own, "rank 0: it took steps by its own gradients alone"),
-        (kept, "rank 0: each step adds its sums to those of the step before"),
-        (only_rank_0, "rank 1: it ends with the start weights"),
+        (start, "sync.no_step", 0),
+        (mean, "sync.mean", 0),
+        (own, "sync.own_gradients_only", 0),
+        (kept, "sync.sums_kept", 0),
+        (only_rank_0, "sync.no_step", 1),
+        (without_rank_1, "sync.unlike_serial_training", 0),
     ],
 )
-def test_known_mistakes_of_several_steps_are_told(parameters, mistake: str) -> None:
+def test_known_mistakes_of_several_steps_are_told(parameters, key: str, rank: int) -> None:
     case, found = trained(parameters)
-    with pytest.raises(WrongAnswer, match=mistake):
+    with raising(WrongAnswer, key, "value.differs", rank=rank):
+        assert_trained_as_one_process(case, found)
+
+
+def test_a_request_that_was_dropped_comes_before_a_mistake() -> None:
+    case, found = trained(mean)
+    pending = replace(call("Iallreduce", 80, line=9), completed_ns=0)
+    found = replace(found, trace=trace_of([[pending], [], []]))
+    with raising(WrongAnswer, "fit.request_dropped", "sync.mean", "value.differs", rank=0):
         assert_trained_as_one_process(case, found)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "mistake", "come_together"),
+    ("parameters", "key", "facts", "come_together"),
     [
-        (start, r"rank 0: .* weights\[1\] did not change", False),
-        (mean, r"weights\[1\] changed by the mean of all ranks' gradients", True),
-        (lambda r, i: stepped(scripted(i), i, RANKS), "3 times the sum over all 3 ranks", True),
-        (lambda r, i: stepped(scripted(i), i, -1), "in the wrong direction", True),
-        (lambda r, i: stepped(scripted(i), i, 0.5), "by 0.5 times the sum", True),
-        (own, "by this rank's own gradients alone, not by the sum over all ranks", False),
-        (without_rank_1, "of rank 0 twice, of rank 1 not at all and of rank 2 once", False),
-        (only_rank_0, r"rank 1: .* weights\[1\] did not change", True),
-        (biases_for_weights, r"the gradients of biases\[1\], the same in every row", True),
-        (lambda r, i: np.full_like(i[0]["start"], np.nan), "not a? ?finite", False),
-        (lambda r, i: i[0]["start"] + np.arange(len(i[0]["start"])) % 7, "no sum of the", False),
+        (start, "step.no_change", {"rank": 0, "name": "weights[1]"}, False),
+        (mean, "step.mean", {"name": "weights[1]"}, True),
+        (lambda r, i: stepped(scripted(i), i, RANKS), "step.summed_twice", {}, True),
+        (lambda r, i: stepped(scripted(i), i, -1), "step.wrong_direction", {}, True),
+        (
+            lambda r, i: stepped(scripted(i), i, 0.5),
+            "step.multiple_of_sum",
+            {"factor": "0.5"},
+            True,
+        ),
+        (own, "step.own_gradients_only", {}, False),
+        (without_rank_1, "step.other_sum", {}, False),
+        (only_rank_0, "step.no_change", {"rank": 1, "name": "weights[1]"}, True),
+        (biases_for_weights, "step.biases_for_weights", {"name": "weights[1]"}, True),
+        (lambda r, i: np.full_like(i[0]["start"], np.nan), "step.not_finite", {}, False),
+        (
+            lambda r, i: i[0]["start"] + np.arange(len(i[0]["start"])) % 7,
+            "step.no_sum_of_gradients",
+            {},
+            False,
+        ),
     ],
 )
-def test_what_a_first_step_is_made_of_is_told(parameters, mistake: str, come_together) -> None:
+def test_what_a_first_step_is_made_of_is_told(parameters, key, facts, come_together) -> None:
     """A step in equal parts that is not the sum still shows that the gradients came together."""
     case, found = trained(parameters, FIRST_STEP, num_batches=lambda rank: 1)
-    with pytest.raises(WrongAnswer, match=mistake):
+    with raising(WrongAnswer, key, "value.differs", **facts) as error:
         assert_trained_as_one_process(case, found)
+    if key == "step.other_sum":
+        told = "of rank 0 twice, of rank 1 not at all and of rank 2 once"
+        assert told in error.value.findings[0].text
+    if key == "step.summed_twice":
+        assert "3 times the sum over all 3 ranks" in error.value.findings[0].text
+    if key == "step.biases_for_weights":
+        assert "biases[1]" in error.value.findings[0].text
     if come_together:
         assert_gradients_are_used(case, found)
     else:
-        with pytest.raises(WrongAnswer, match="no process takes a step by the gradients of all"):
+        with raising(WrongAnswer, key, "step.gradients_not_combined"):
             assert_gradients_are_used(case, found)
 
 
 @pytest.mark.parametrize(("parameters", "holds"), [(mean, True), (only_rank_0, False)])
-def test_every_process_has_all_gradients_or_not(parameters, holds: bool) -> None:
+def test_every_rank_gets_all_gradients_or_not(parameters, holds: bool) -> None:
     case, found = trained(parameters, FIRST_STEP, num_batches=lambda rank: 1)
     if holds:
-        assert_every_process_has_all_gradients(case, found)
+        assert_every_rank_gets_all_gradients(case, found)
     else:
-        with pytest.raises(WrongAnswer, match=r"rank 1: .* did not change"):
-            assert_every_process_has_all_gradients(case, found)
+        with raising(WrongAnswer, "step.no_change", rank=1):
+            assert_every_rank_gets_all_gradients(case, found)
 
 
 @pytest.mark.parametrize(
@@ -178,11 +204,10 @@ def test_every_process_has_all_gradients_or_not(parameters, holds: bool) -> None
 def test_a_reduce_to_one_rank_is_named_where_the_others_have_nothing(calls, is_told) -> None:
     case, found = trained(only_rank_0, FIRST_STEP, num_batches=lambda rank: 1)
     found = replace(found, trace=trace_of([calls] * RANKS))
-    with pytest.raises(WrongAnswer) as error:
-        assert_every_process_has_all_gradients(case, found)
-    assert ("Reduce at sync_network.py:9 gives the sum to rank 0 only" in str(error.value)) is (
-        is_told
-    )
+    reduced = {"call": "Reduce", "root": 0, "place": "sync_network.py:9"}
+    keys = ["step.reduced_to_one_rank"] * is_told + ["step.no_change"]
+    with raising(WrongAnswer, *keys, **(reduced if is_told else {})):
+        assert_every_rank_gets_all_gradients(case, found)
 
 
 @pytest.mark.parametrize("parameters", [None, mean, only_rank_0])
@@ -193,14 +218,14 @@ def test_a_step_is_compared_with_the_ordinary_one_element_by_element(parameters)
     check(case, ordinary)
     moved = outcome(case, ordinary.inputs, [dict(result) for result in ordinary.results])
     moved["weights[2]"][0][1, 1] += 1e-3
-    with pytest.raises(WrongAnswer, match=r"rank 0: in the first step, weights\[2\] changed"):
+    with raising(WrongAnswer, "step.not_as_before", rank=0, name="weights[2]"):
         check(case, moved)
 
 
-def test_process_0_alone_may_be_looked_at() -> None:
+def test_rank_0_alone_may_be_looked_at() -> None:
     case, found = trained(only_rank_0)
-    assert_trained_as_one_process(case, found, only_process_0=True)
-    with pytest.raises(WrongAnswer, match="rank 1"):
+    assert_trained_as_one_process(case, found, only_rank_0=True)
+    with raising(WrongAnswer, "sync.no_step", rank=1):
         assert_trained_as_one_process(case, found)
 
 
@@ -211,42 +236,52 @@ def test_a_wrong_array_is_named_with_rank_and_place() -> None:
         return right
 
     case, found = trained(moved)
-    with pytest.raises(WrongAnswer, match=r"^3 ranks, layers 64-32-10.*rank 2: biases\[2\]\[9\]"):
+    keys = "sync.unlike_serial_training", "value.differs"
+    with raising(WrongAnswer, *keys, rank=2, name="biases[2]") as error:
         assert_trained_as_one_process(case, found)
+    assert error.value.case.startswith("3 ranks, layers 64-32-10")
+    assert "rank 2: biases[2][9]" in error.value.findings[1].text
 
 
 def test_different_numbers_of_batches_have_their_own_message() -> None:
     case, found = trained(num_batches=lambda rank: 3 if rank else 2)
-    with pytest.raises(WrongAnswer, match="rank 0: 2, rank 1: 3, rank 2: 3"):
+    with raising(WrongAnswer, "sync.unequal_numbers_of_batches", numbers=(2, 3, 3)) as error:
         assert_trained_as_one_process(case, found)
-    with pytest.raises(WrongAnswer, match=r"rank 0 trained on 2 batches, expected .* = 3"):
+    assert "rank 0: 2, rank 1: 3, rank 2: 3" in error.value.findings[0].text
+    with raising(WrongAnswer, "sync.number_of_batches", rank=0, trained=2, expected=3):
         assert_batches(case, found)
 
 
 def test_whole_batches_on_every_rank_are_told() -> None:
     case, found = trained(batch_size=16)
-    with pytest.raises(
-        WrongAnswer, match=r"batch 0 has 16 rows, expected 5 \(mini_batch_size // size = 16 // 3\)"
-    ):
+    facts = {"rank": 0, "number": 0, "examples": 16, "expected": 5}
+    with raising(WrongAnswer, "fit.batch_size", **facts) as error:
         assert_batches(case, found)
+    assert "(mini_batch_size // size = 16 // 3)" in error.value.findings[0].text
 
 
 def test_no_training_at_all_is_told() -> None:
     case, found = trained(num_batches=lambda rank: 0)
-    with pytest.raises(WrongAnswer, match="no rank called forward_prop and back_prop"):
+    with raising(WrongAnswer, "sync.no_training"):
         assert_trained_as_one_process(case, found)
 
 
 def test_inputs_of_the_students_own_making_are_told() -> None:
     case, found = trained(mark=lambda rows: np.where(rows == rows[0], -1, rows))
-    with pytest.raises(WrongAnswer, match="not rows of training_data"):
+    with raising(WrongAnswer, "fit.inputs_not_of_training_data", rank=0):
         assert_trained_as_one_process(case, found)
 
 
-@pytest.mark.parametrize("cheat", [lambda rows: rows[:-1], lambda rows: rows + 1000])
-def test_a_log_that_cannot_be_is_refused_without_an_error_of_ours(cheat) -> None:
+@pytest.mark.parametrize(
+    ("cheat", "key"),
+    [
+        (lambda rows: rows[:-1], "fit.record_of_batches_broken"),
+        (lambda rows: rows + 1000, "fit.inputs_not_of_training_data"),
+    ],
+)
+def test_a_log_that_cannot_be_is_refused_without_an_error_of_ours(cheat, key: str) -> None:
     case, found = trained(mark=cheat)
-    with pytest.raises(WrongAnswer):
+    with raising(WrongAnswer, key):
         assert_trained_as_one_process(case, found)
 
 

@@ -13,6 +13,17 @@ from grader.trace.calls import NO_PEER, RankTrace
 STEP_NS = 1000
 
 
+def key_of(error: Any) -> str:
+    """Return the key of what a check raised: of the finding that names the cause."""
+    return str(error.value.findings[0].key)
+
+
+def facts_of(error: Any, key: str) -> Mapping[str, Any]:
+    """Return the facts of what a check found under this key, among whatever else it raised."""
+    (facts,) = [each.facts for each in error.value.findings if each.key == key]
+    return facts
+
+
 def inputs_of(case: Training, ranks: int = 1, seed: int = 0) -> Sequence[Mapping[str, Any]]:
     """Return inputs as the runner would make them."""
     return case.inputs(np.random.default_rng(seed), ranks, Data())

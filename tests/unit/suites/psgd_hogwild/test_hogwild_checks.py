@@ -27,7 +27,7 @@ from psgd_hogwild.waiting_checks import (
 
 from grader.api import NotProven, RuleViolation, WrongAnswer
 
-from .made_outcomes import batches_of, inputs_of, outcome_of, told
+from .made_outcomes import batches_of, facts_of, inputs_of, key_of, outcome_of, told
 
 CASE = Hogwild(num_processes=2, num_examples=16, epochs=2, batch_size=4, lr=2.0**-8)
 
@@ -86,23 +86,48 @@ def test_a_right_run_passes_every_check(check):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "key", "facts"),
     [
-        ({"processes": np.zeros(1, np.int64)}, "8 gradients, 1 processes, 8 threads"),
-        ({"gradients": np.zeros((9, NUM_PARAMETERS), np.float32)}, "9 gradients, 8 processes"),
-        ({"rows_per_batch": np.full(7, 4)}, "7 rows_per_batch, .*lengths that add up to 28"),
-        ({"rows_per_batch": np.array([2**62] * 4 + [8] * 4)}, "add up to 32; .* 32 examples"),
-        ({"written": np.zeros(3, np.int64)}, "16 writers, 3 written, 16 written_is_shared"),
-        ({"written_is_shared": np.zeros(0, np.int64)}, "0 written_is_shared; expected one of each"),
+        (
+            {"processes": np.zeros(1, np.int64)},
+            "record.batches_inconsistent",
+            {"gradients": 8, "processes": 1, "threads": 8},
+        ),
+        (
+            {"gradients": np.zeros((9, NUM_PARAMETERS), np.float32)},
+            "record.batches_inconsistent",
+            {"gradients": 9, "processes": 8},
+        ),
+        (
+            {"rows_per_batch": np.full(7, 4)},
+            "record.batches_inconsistent",
+            {"rows_per_batch": 7, "total_length": 28},
+        ),
+        (
+            {"rows_per_batch": np.array([2**62] * 4 + [8] * 4)},
+            "record.batches_inconsistent",
+            {"total_length": 32, "num_examples": 32},
+        ),
+        (
+            {"written": np.zeros(3, np.int64)},
+            "record.writes_inconsistent",
+            {"writers": 16, "written": 3, "written_is_shared": 16},
+        ),
+        (
+            {"written_is_shared": np.zeros(0, np.int64)},
+            "record.writes_inconsistent",
+            {"written_is_shared": 0},
+        ),
     ],
 )
 @pytest.mark.parametrize(
     "check", [assert_workers, assert_processes, *PARTS, assert_shared, assert_all_steps_count]
 )
-def test_answers_that_do_not_fit_each_other_are_told(check, change, words):
+def test_answers_that_do_not_fit_each_other_are_told(check, change, key, facts):
     """A rank can send arrays of any length."""
-    with pytest.raises(WrongAnswer, match=words):
+    with pytest.raises(WrongAnswer) as error:
         check(CASE, run_of(change=change))
+    assert facts.items() <= facts_of(error, key).items()
 
 
 @pytest.mark.parametrize("check", ALL)
@@ -114,15 +139,16 @@ def test_a_run_whose_processes_were_all_seen_passes_every_check(check):
 @pytest.mark.parametrize("check", [assert_processes, assert_shared])
 def test_processes_that_nobody_saw_prove_nothing(check):
     """What the processes write of themselves may be written by one alone."""
-    words = "2 processes are said to have computed gradients, but only 1 process showed up"
-    with pytest.raises(NotProven, match=words):
+    with pytest.raises(NotProven, match="have computed gradients; only 1 process") as error:
         check(CASE, replace(run_of(), num_processes=1, num_processes_at_once=1))
+    assert facts_of(error, "hogwild.processes_not_seen") == {"recorded": 2, "seen": 1}
 
 
 def test_processes_that_were_never_there_together_did_not_meet():
     """One after the other may have come."""
-    with pytest.raises(NotProven, match="2 processes are said to have met in the middle of a step"):
+    with pytest.raises(NotProven, match="have met in the middle of a step") as error:
         MEETING[1](CASE, replace(run_of(), num_processes=2, num_processes_at_once=1))
+    assert facts_of(error, "hogwild.processes_not_seen") == {"recorded": 2, "seen": 1}
 
 
 @pytest.mark.parametrize("check", [assert_all_steps_count, assert_loss_falls])
@@ -132,112 +158,157 @@ def test_some_lost_writes_are_forgiven(check):
 
 
 @pytest.mark.parametrize(
-    ("move", "words"),
+    ("move", "key", "distance"),
     [
-        (lambda steps, who: np.zeros(NUM_PARAMETERS), "100% away .*they are the start weights"),
-        (lambda steps, who: steps.sum(axis=0) / 2, "50% away .*averaged in them, not added"),
-        (lambda steps, who: steps[who == 1].sum(axis=0), "only the steps of process 1 are"),
-        (lambda steps, who: 3 * steps.sum(axis=0), "200% away"),
+        (
+            lambda steps, who: np.zeros(NUM_PARAMETERS),
+            "hogwild.start_weights_returned",
+            "100%",
+        ),
+        (lambda steps, who: steps.sum(axis=0) / 2, "hogwild.steps_averaged", "50%"),
+        (lambda steps, who: steps[who == 1].sum(axis=0), "hogwild.steps_of_one_process", ""),
+        (lambda steps, who: 3 * steps.sum(axis=0), "hogwild.steps_do_not_add_up", "200%"),
     ],
 )
-def test_steps_that_do_not_add_up_are_told(move, words):
+def test_steps_that_do_not_add_up_are_told(move, key, distance):
     """None, half, one process's, too many."""
-    with pytest.raises(WrongAnswer, match=words):
+    with pytest.raises(WrongAnswer) as error:
         assert_all_steps_count(CASE, run_of(move=move))
+    assert key_of(error) == key
+    facts = facts_of(error, "hogwild.steps_do_not_add_up")
+    assert facts["distance"] == distance or not distance
+    if not distance:
+        assert facts_of(error, key) == {"process": 1}
 
 
 def test_a_loss_that_hardly_falls_is_told():
     """Half the way is less than three quarters."""
-    with pytest.raises(WrongAnswer, match="75% of that fall are asked for"):
+    with pytest.raises(WrongAnswer, match="must fall 75% as far") as error:
         assert_loss_falls(CASE, run_of(move=lambda steps, who: steps.sum(axis=0) / 2))
+    facts = facts_of(error, "hogwild.loss_falls_too_little")
+    assert facts["before"] > facts["after"] > facts["expected"]
+    assert key_of(error) == "hogwild.steps_averaged"
+    with pytest.raises(WrongAnswer) as error:
+        assert_loss_falls(CASE, run_of(move=lambda steps, who: steps.sum(axis=0) / 3))
+    assert key_of(error) == "hogwild.loss_falls_too_little"
 
 
 def test_one_process_is_compared_with_sgd():
     """The exact result passes, another one does not."""
     case = replace(CASE, num_processes=1)
     assert_serial(case, run_of(case, parts=[range(16)]))
-    with pytest.raises(WrongAnswer, match=r"weight\[0, 0\]"):
-        assert_serial(
-            case, run_of(case, parts=[range(16)], move=lambda steps, who: steps.sum() * 0)
-        )
+    for move, key in (
+        (lambda steps, who: steps.sum() * 0, "hogwild.start_weights_returned"),
+        (lambda steps, who: steps.sum(axis=0) / 2, "value.differs"),
+    ):
+        with pytest.raises(WrongAnswer, match=r"weight\[0, 0\]") as error:
+            assert_serial(case, run_of(case, parts=[range(16)], move=move))
+        assert key_of(error) == key
+        assert error.value.differences
 
 
 def test_too_few_processes_are_told_with_their_threads():
     """Threads are not processes."""
     change = {"threads": np.array([0, 1] * 4)}
     found = run_of(owners=np.zeros(8, np.int64), change=change)
-    with pytest.raises(WrongAnswer, match="1 process computed gradients, in 2 threads; expected"):
+    with pytest.raises(WrongAnswer, match="1 process computed gradients, in 2 threads") as error:
         assert_processes(CASE, found)
+    assert key_of(error) == "hogwild.threads"
     for check in (assert_workers, *PARTS):
         check(CASE, found)
 
 
 def test_one_worker_is_not_several():
     """A loop over the parts."""
-    with pytest.raises(WrongAnswer, match="1 process computed gradients; expected num_processes"):
-        assert_workers(CASE, run_of(owners=np.zeros(8, np.int64)))
+    for check, key in (
+        (assert_workers, "hogwild.number_of_workers"),
+        (assert_processes, "hogwild.number_of_processes"),
+    ):
+        with pytest.raises(WrongAnswer, match="1 process computed gradients; expected") as error:
+            check(CASE, run_of(owners=np.zeros(8, np.int64)))
+        assert key_of(error) == key
 
 
 def test_training_on_the_same_data_is_told():
     """The parts are to be disjoint."""
-    with pytest.raises(WrongAnswer, match="trained on by process 0 and by process 1"):
+    with pytest.raises(WrongAnswer) as error:
         assert_parts_disjoint(CASE, run_of(parts=[range(16)] * 2))
+    owners = ("process 0", "process 1")
+    told = {"owners": owners, "example": 0, "number": 16}
+    assert facts_of(error, "data.parts_overlap") == told
     assert_parts_complete(CASE, run_of(parts=[range(16)] * 2))
 
 
 def test_a_gradient_in_shared_memory_is_told_with_the_line_of_the_step():
     """Whether its steps add up or not."""
     found = run_of(change={"shared": "weight.grad, at hogwild.py:9"})
-    with pytest.raises(WrongAnswer, match=r"shared memory \(weight\.grad, at hogwild\.py:9\)"):
+    with pytest.raises(WrongAnswer, match=r"weight\.grad, at hogwild\.py:9") as error:
         assert_own_gradients(CASE, found)
+    facts = {"name": "weight.grad", "place": "hogwild.py:9"}
+    assert facts_of(error, "hogwild.gradients_shared") == facts
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "words", "key", "facts"),
     [
         (
             {"written": np.full(16, -1), "written_is_shared": np.zeros(16, np.int64)},
-            "process 0 of 2 computes 4 gradients and steps weights in memory of its own",
+            "its own memory",
+            "hogwild.weights_not_shared",
+            {"process": 0, "num_gradients": 4},
         ),
         (
             {"writers": np.array([0] * 16), "written": np.tile([0, 1], 8)},
-            "process 1 of 2 computes 4 gradients and writes nothing",
+            "into no parameter",
+            "hogwild.weights_not_shared",
+            {"process": 1, "num_gradients": 4},
         ),
         (
             {"written": np.array([0, 1] * 6 + [0, 1, -1, -1])},
-            "process 1 of 2 computes 4 gradients and writes 3 steps into",
+            "3 steps only",
+            "hogwild.few_steps_shared",
+            {"process": 1, "num_gradients": 4, "num_steps": 3},
         ),
     ],
 )
-def test_steps_outside_the_shared_memory_are_told(change, words):
+def test_steps_outside_the_shared_memory_are_told(change, words, key, facts):
     """In private memory, nowhere, or not all of them."""
-    with pytest.raises(RuleViolation, match=words):
+    with pytest.raises(RuleViolation, match=words) as error:
         assert_shared(CASE, run_of(change=change))
+    assert facts_of(error, key) == facts
 
 
 LOCK = '[["hogwild.py", 1, "Lock"]]'
 
 
+def locks_of(error):
+    """Return the names of the locks that are told beside a cause, each with its line."""
+    first, *locks = error.value.findings
+    assert all(each.key == "lock.named" and set(each.places) <= set(first.places) for each in locks)
+    assert all(each.places == ("hogwild.py:1",) for each in locks)
+    return [each.facts["name"] for each in locks]
+
+
 @pytest.mark.parametrize(
-    ("meeting", "names", "words"),
-    [
-        ([1, 1, 2], "[]", "they seem to wait for it; in Hogwild"),
-        ([2, 1, 2], LOCK, r"wait for it \(hogwild.py:1 names Lock\)"),
-    ],
+    ("meeting", "names", "locks"),
+    [([1, 1, 2], "[]", []), ([2, 1, 2], LOCK, ["Lock"])],
 )
-def test_waiting_for_each_other_is_told(meeting, names, words):
+def test_waiting_for_each_other_is_told(meeting, names, locks):
     """With the lock that the files name; all were started."""
     outcome = run_of(change={"meeting": np.array(meeting)})
-    with pytest.raises(RuleViolation, match=words):
+    with pytest.raises(RuleViolation) as error:
         assert_nobody_waits_in_a_step(names)(CASE, outcome)
+    assert key_of(error) == "hogwild.waits_in_step"
+    assert locks_of(error) == locks
     assert_same_time(CASE, outcome)
 
 
 def test_processes_that_start_when_others_have_ended_are_told():
     """The first one waits for the others in vain."""
     outcome = run_of(change={"meeting": np.array([1, 1, 1])})
-    with pytest.raises(RuleViolation, match="only 1 process had been started by then"):
+    with pytest.raises(RuleViolation) as error:
         assert_same_time(CASE, outcome)
+    assert facts_of(error, "hogwild.started_one_by_one") == {"num_started": 1}
 
 
 # Process 1 ends its batches, two an epoch, at 1500, 3500, 5500 and 7500 ns.
@@ -246,8 +317,10 @@ STOPPED = ((0, 2000, 3000, 1), (0, 6000, 7000, 1))
 
 def test_a_process_that_stops_twice_while_another_is_held_up_is_told():
     outcome = run_of(change=stays(*STOPPED))
-    with pytest.raises(RuleViolation, match=r"more than once.*wait \(hogwild.py:1 names Lock\)"):
+    with pytest.raises(RuleViolation) as error:
         assert_nobody_waits_in_a_step(LOCK)(CASE, outcome)
+    assert key_of(error) == "hogwild.waits_while_held_up"
+    assert locks_of(error) == ["Lock"]
 
 
 @pytest.mark.parametrize(
@@ -275,22 +348,27 @@ def test_epochs_that_are_not_known_are_no_evidence():
 
 def test_stays_that_do_not_fit_together_are_told():
     change = {**stays(*STOPPED), "stopped": np.array([1])}
-    with pytest.raises(WrongAnswer, match="kept in a step does not fit together: 2 stayed"):
+    with pytest.raises(WrongAnswer) as error:
         MEETING[1](CASE, run_of(change=change))
+    facts = facts_of(error, "record.stays_inconsistent")
+    assert (facts["stayed"], facts["stopped"]) == (2, 1)
 
 
 @pytest.mark.parametrize(
-    ("change", "names", "words"),
+    ("change", "names", "key", "locks"),
     [
-        ({"held": "hogwild.py:9"}, LOCK, r"hogwild.py:9 \(hogwild.py:1 names Lock\);"),
-        ({"waited": "hogwild.py:9"}, "[]", "of its batches, before it runs hogwild.py:9;"),
+        ({"held": "hogwild.py:9"}, LOCK, "hogwild.lock_held", ["Lock"]),
+        ({"waited": "hogwild.py:9"}, "[]", "hogwild.waits_between_batches", []),
     ],
 )
-def test_locks_beside_the_step_are_told(change, names, words):
+def test_locks_beside_the_step_are_told(change, names, key, locks):
     """The meeting does not see them: all processes can be in the middle of a step."""
     outcome = run_of(change=change)
-    with pytest.raises(RuleViolation, match=words):
+    with pytest.raises(RuleViolation, match=r"it ran hogwild\.py:9\b") as error:
         assert_no_lock_and_no_turns(names)(CASE, outcome)
+    assert key_of(error) == key
+    assert error.value.findings[0].places[0] == "hogwild.py:9"
+    assert locks_of(error) == locks
     MEETING[1](CASE, outcome)
 
 

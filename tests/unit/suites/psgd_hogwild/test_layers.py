@@ -1,7 +1,7 @@
 """Layers are read off tensor operations, whichever way they were written."""
 
 import pytest
-from psgd_hogwild.layers import ASKED, NAMES, Layer, difference, layers
+from psgd_hogwild.layers import ASKED, NAMES, Layer, difference, kinds_difference, layers
 
 
 def of(*names: str) -> list[Layer]:
@@ -45,18 +45,35 @@ def test_the_layers_asked_for_are_the_twelve_of_the_sheet():
     ]
     words = ["linear" if word in ("fc1", "fc2") else word for word in words]
     assert words == ASKED
-    assert difference(of(*ASKED), ASKED) == ""
+    assert difference(of(*ASKED), ASKED) == []
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("ran", "key", "layer", "expected"),
     [
-        (of("a", "x", "c"), "layer 2 is x, expected b; the layers are a, x, c"),
-        (of("a", "b"), "after layer 2 no more follow, expected c; the layers are a, b"),
-        (of("a", "b", "c", "d"), "after c comes d; the layers are a, b, c, d"),
-        ([], "after layer 0 no more follow, expected a; the layers are none"),
+        (of("a", "x", "c"), "network.other_layer", 2, "b"),
+        (of("a", "b"), "network.layer_missing", 3, "c"),
+        (of("a", "b", "c", "d"), "network.extra_layer", 4, ""),
+        ([], "network.layer_missing", 1, "a"),
     ],
 )
-def test_the_first_difference_is_told(found, told):
+def test_the_first_difference_is_told(ran, key, layer, expected):
     """Wrong, missing, too many."""
-    assert difference(found, ["a", "b", "c"]) == told
+    names = tuple(each.name for each in ran)
+    first, second = difference(ran, ["a", "b", "c"])
+    there = names[layer - 1] if layer <= len(names) else ""
+    assert first.key == key
+    assert first.facts == {"layer": layer, "ran": there, "expected": expected}
+    assert f"Layer {layer} is" in first.text
+    assert second.facts == {"names": names}
+    first, second = difference(ran, ["a", "b", "c"], num_before=8)
+    assert first.facts["layer"] == layer + 8
+    assert second.text.startswith("Layers from 9 on: ")
+
+
+def test_numbers_of_layers_are_told_whatever_their_order():
+    """Those that are too few, and those that are not asked for."""
+    assert kinds_difference(of("c", "b", "b", "a"), ["a", "b", "b", "c"]) == []
+    (told,) = kinds_difference(of("a", "b", "x"), ["a", "b", "b"])
+    assert told.facts == {"layers": ("b", "x")}
+    assert told.text.endswith(": b 1 (expected 2), x 1 (expected 0).")

@@ -18,6 +18,8 @@ from psgd_hogwild.network_cases import (
 
 from grader.api import NotProven, Outcome, Trace, WrongAnswer
 
+from .made_outcomes import facts_of, key_of
+
 CASE = Network(batch_size=2)
 OPERATIONS = {
     CONVOLUTION: "aten::convolution",
@@ -62,15 +64,17 @@ def asked_layers(shape: object) -> str:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_layers_that_cannot_be_read_are_a_wrong_answer(text):
     """Too deep, too large, of another type, or no list at all."""
-    for check, words in (
-        (assert_all_layers, "there are 0 of convolution, expected 2"),
-        (assert_convolutional_half, "the layers are none"),
-        (assert_classifying_half, "the layers are none"),
+    for check, key, words in (
+        (assert_all_layers, "network.number_of_layers", r"convolution 0 \(expected 2\)"),
+        (assert_convolutional_half, "network.layer_missing", "ran: none"),
+        (assert_classifying_half, "network.layer_missing", "ran: none"),
     ):
-        with pytest.raises(WrongAnswer, match=words):
+        with pytest.raises(WrongAnswer, match=words) as error:
             check(CASE, outcome_of(in_training=text))
-    with pytest.raises(WrongAnswer, match="no dropout runs"):
+        assert key_of(error) == key
+    with pytest.raises(WrongAnswer) as error:
         assert_dropout_only_in_training(CASE, outcome_of(in_training=text))
+    assert key_of(error) == "network.no_dropout"
     layers = asked_layers([2, 1])
     assert_dropout_only_in_training(CASE, outcome_of(in_training=layers, in_evaluation=text))
 
@@ -121,8 +125,12 @@ def test_each_half_is_judged_on_its_own():
                 check(CASE, found)
         with pytest.raises(WrongAnswer):
             broken(CASE, found)
-    with pytest.raises(WrongAnswer, match=r"0 of linear, expected 2.*then RuntimeError: mat1"):
+    with pytest.raises(WrongAnswer) as error:
         assert_all_layers(CASE, found)
+    assert facts_of(error, "network.forward_crashed")["crash"] == "RuntimeError: mat1 and mat2"
+    assert facts_of(error, "network.layers_that_ran")["names"] == tuple(ASKED[:8])
+    with pytest.raises(WrongAnswer, match=r"linear 0 \(expected 2\)"):
+        assert_all_layers(CASE, outcome_of(in_training=found["in_training"][0]))
 
 
 def test_one_image_gives_one_row():
@@ -130,8 +138,23 @@ def test_one_image_gives_one_row():
     one = Network(batch_size=1)
     assert_one_row(one, outcome_of(output=np.zeros((1, 10), np.float32)))
     for shape in ((10, 1), (2, 10), (1, 1)):
-        with pytest.raises(WrongAnswer, match="expected"):
+        with pytest.raises(WrongAnswer, match="expected") as error:
             assert_one_row(one, outcome_of(output=np.zeros(shape, np.float32)))
+        assert facts_of(error, "network.one_image_shape") == {"shape": shape}
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        ({"in_evaluation": '[["aten::bernoulli", [2, 1]]]'}, "network.dropout_after_eval"),
+        ({"output_again": np.zeros((2, 10), np.float32)}, "network.output_varies"),
+    ],
+)
+def test_what_is_random_after_eval_is_told(said, key):
+    """A dropout that still runs, or outputs that differ without any."""
+    with pytest.raises(WrongAnswer) as error:
+        assert_dropout_only_in_training(CASE, outcome_of(in_training=asked_layers([2]), **said))
+    assert key_of(error) == key
 
 
 def test_labels_tell_the_cases_of_a_launch_apart():

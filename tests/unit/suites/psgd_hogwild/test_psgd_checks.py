@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from psgd_hogwild import softmax_regression
+from psgd_hogwild.data_parts import assert_batch_sizes
 from psgd_hogwild.psgd_cases import GROUPS, Psgd, cases_of
 from psgd_hogwild.psgd_checks import (
     assert_as_right_as,
@@ -24,8 +25,10 @@ from .made_outcomes import (
     STEP_NS,
     batches_of,
     call,
+    facts_of,
     gradients_met,
     inputs_of,
+    key_of,
     learned,
     outcome_of,
     told,
@@ -70,42 +73,49 @@ def test_the_mean_of_what_the_ranks_learned_passes(check):
 
 
 @pytest.mark.parametrize(
-    ("end", "mistake", "is_together"),
+    ("end", "mistake", "rank", "is_together"),
     [
-        (lambda starts, learned, rank: starts[rank], "no step was taken", False),
-        (lambda starts, learned, rank: np.sum(learned, axis=0), "are the sum over all", True),
-        (lambda starts, learned, rank: learned[rank], "this rank alone has learned", False),
+        (lambda starts, learned, rank: starts[rank], "psgd.start_weights", 0, False),
+        (lambda starts, learned, rank: np.sum(learned, axis=0), "psgd.sum_not_mean", 0, True),
+        (lambda starts, learned, rank: learned[rank], "psgd.keeps_own_weights", 0, False),
         (
             lambda starts, learned, rank: np.average(learned, axis=0, weights=[16, 14, 14]),
-            "weighted by the number of examples",
+            "psgd.mean_weighted",
+            0,
             True,
         ),
         (
             lambda starts, learned, rank: np.mean(learned, axis=0) if rank == 0 else learned[rank],
-            "The weights of rank 1 are those that this rank alone",
+            "psgd.keeps_own_weights",
+            1,
             True,
         ),
     ],
 )
-def test_a_known_mistake_is_named(end, mistake, is_together):
+def test_a_known_mistake_is_named(end, mistake, rank, is_together):
     """The weights tell what was done with them; the steps before were right."""
     found = run_of(end=end)
-    with pytest.raises(WrongAnswer, match=mistake):
+    with pytest.raises(WrongAnswer, match=rf"Rank {rank} ended with .*weight\[0, 0\] is") as error:
         assert_mean(CASE, found)
+    assert [each.key for each in error.value.findings] == [mistake, "value.differs"]
+    assert facts_of(error, mistake) == {"rank": rank}
+    assert error.value.differences
     assert_sgd(CASE, found)
     if is_together:
         assert_come_together(CASE, found)
         return
-    with pytest.raises(WrongAnswer, match=mistake):
+    with pytest.raises(WrongAnswer) as error:
         assert_come_together(CASE, found)
+    assert [each.key for each in error.value.findings] == [mistake, "psgd.never_together"]
 
 
 def test_a_mean_from_different_starts_is_named():
     """Each rank trained from its own weights, nobody sent those of rank 0."""
     case = replace(CASE, starts_differ=True)
     for check in (assert_mean, assert_come_together):
-        with pytest.raises(WrongAnswer, match="the ranks started from different weights"):
+        with pytest.raises(WrongAnswer) as error:
             check(case, run_of(case, starts_used=[0, 1, 2]))
+        assert key_of(error) == "psgd.starts_differ"
 
 
 def changed_steps(gradients_of):
@@ -161,17 +171,19 @@ def of_double_softmax(given, start, batches):
 
 
 @pytest.mark.parametrize(
-    ("gradients_of", "mistake"),
+    ("gradients_of", "mistake", "batch"),
     [
-        (piled_up, r"batch 2 .*still contain earlier gradients: call zero_grad\(\)"),
-        (averaged_each_epoch, "batch 2 .*averaged after every epoch; the ranks are to average"),
-        (of_double_softmax, "batch 0 .*CrossEntropyLoss"),
+        (piled_up, "psgd.gradients_pile_up", 2),
+        (averaged_each_epoch, "psgd.averaged_every_epoch", 2),
+        (of_double_softmax, "loss.softmax_twice", 0),
     ],
 )
-def test_steps_that_are_not_sgds_are_told_by_their_cause(gradients_of, mistake):
+def test_steps_that_are_not_sgds_are_told_by_their_cause(gradients_of, mistake, batch):
     """Whatever their mean is: that is another question."""
-    with pytest.raises(WrongAnswer, match=mistake):
+    with pytest.raises(WrongAnswer) as error:
         assert_sgd(CASE, changed_steps(gradients_of))
+    assert key_of(error) == mistake
+    assert facts_of(error, "psgd.gradient_differs") == {"rank": 0, "batch": batch}
 
 
 def test_the_mean_of_steps_that_pile_up_is_their_mean():
@@ -193,21 +205,24 @@ def test_the_mean_of_steps_that_pile_up_is_their_mean():
 def test_training_on_nothing_is_told(check):
     """A model that is never trained has no batches."""
     if check is assert_sgd:
-        with pytest.raises(WrongAnswer, match="no rank computed a gradient"):
+        with pytest.raises(WrongAnswer) as error:
             check(CASE, run_of(parts=[[], [], []]))
-    with pytest.raises(WrongAnswer, match="rank 1 was trained on nothing"):
+        assert key_of(error) == "psgd.model_not_trained"
+    with pytest.raises(WrongAnswer) as error:
         assert_parts_disjoint(CASE, run_of(parts=[range(22), [], []]))
+    assert facts_of(error, "data.empty_part") == {"who": "rank 1"}
 
 
 def test_ranks_that_learned_the_same_or_nothing_had_nothing_to_bring_together():
     """What each has alone is the mean already."""
-    for parts, words in (
-        ([range(22)] * 3, "rank 0 has learned alone what the mean of all ranks is"),
-        ([range(11), range(11, 22), []], "rank 2 computed no gradient"),
-        ([[], [], []], "no rank computed a gradient"),
+    for parts, key, facts in (
+        ([range(22)] * 3, "psgd.ranks_learn_the_same", {"rank": 0}),
+        ([range(11), range(11, 22), []], "psgd.rank_without_gradient", {"rank": 2}),
+        ([[], [], []], "psgd.model_not_trained", {}),
     ):
-        with pytest.raises(WrongAnswer, match=words):
+        with pytest.raises(WrongAnswer) as error:
             assert_come_together(CASE, run_of(parts=parts))
+        assert facts_of(error, key) == facts
 
 
 @pytest.mark.parametrize("check", [assert_parts_disjoint, assert_parts_complete])
@@ -218,26 +233,44 @@ def test_any_disjoint_cover_passes(check):
 
 
 @pytest.mark.parametrize(
-    ("parts", "check", "words"),
+    ("parts", "check", "key", "facts"),
     [
-        ([range(22)] * 3, assert_parts_disjoint, "example 0 was trained on by rank 0 and by rank"),
+        (
+            [range(22)] * 3,
+            assert_parts_disjoint,
+            "data.parts_overlap",
+            {"owners": ("rank 0", "rank 1"), "example": 0, "number": 22},
+        ),
         (
             [range(7), range(7, 14), range(14, 21)],
             assert_parts_complete,
-            r"nobody was trained on example 21 \(1 of 22",
+            "data.remainder_left_out",
+            {"num_examples": 22, "num_parts": 3},
+        ),
+        (
+            [range(6), range(7, 14), range(14, 21)],
+            assert_parts_complete,
+            "data.examples_left_out",
+            {"number": 2, "num_examples": 22, "example": 6},
         ),
         (
             [[0, 0, 1], range(2, 12), range(12, 22)],
             assert_parts_complete,
-            "rank 0 was trained on example 0 4 times",
+            "data.not_once_an_epoch",
+            {"who": "rank 0", "example": 0, "times": 4},
         ),
     ],
 )
-def test_what_is_no_partition_is_told_once(parts, check, words):
+def test_what_is_no_partition_is_told_once(parts, check, key, facts):
     """Shared, left out, repeated; the other check holds."""
     found = run_of(parts=parts)
-    with pytest.raises(WrongAnswer, match=words):
+    with pytest.raises(WrongAnswer) as error:
         check(CASE, found)
+    assert key_of(error) == key
+    assert facts_of(error, key) == facts
+    if key == "data.remainder_left_out":
+        left_out = {"number": 1, "num_examples": 22, "example": 21}
+        assert facts_of(error, "data.examples_left_out") == left_out
     other = {assert_parts_disjoint, assert_parts_complete} - {check}
     other.pop()(CASE, found)
 
@@ -245,12 +278,32 @@ def test_what_is_no_partition_is_told_once(parts, check, words):
 def test_batches_of_another_size_are_told():
     """Twice the batch size makes half the steps."""
     outcome = run_of(replace(CASE, batch_size=8))
-    with pytest.raises(WrongAnswer, match=r"rank 0 took 2 batches, expected 4 .*has 8 examples"):
+    with pytest.raises(WrongAnswer, match=r"Batch 0 of rank 0 has 8 examples; expected 4") as error:
         assert_parts_complete(CASE, outcome)
+    told = {"who": "rank 0", "num_batches": 2, "expected": 4, "batch": 0}
+    assert facts_of(error, "data.batch_sizes") == told
 
 
-@pytest.mark.parametrize("off", [0.0, 1e-7])
-def test_one_rank_is_compared_bit_for_bit(off):
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [
+        ([4, 4], "Rank 0 took 2 batches; expected 4"),
+        ([4, 4, 4, 4, 0], "Rank 0 took 5 batches; expected 4"),
+        ([4, 4, 3, 5], "Batch 2 of rank 0 has 3 examples; expected 4"),
+    ],
+)
+def test_batches_too_few_or_too_many_are_told(sizes, words):
+    """By their number where all sizes are those expected as far as they go."""
+    case, batches = replace(CASE, epochs=1), [np.arange(size) for size in sizes]
+    with pytest.raises(WrongAnswer, match=words):
+        assert_batch_sizes(case, "rank 0", batches, part_size=16)
+    assert_batch_sizes(case, "rank 0", [np.arange(4)] * 4, part_size=16)
+
+
+@pytest.mark.parametrize(
+    ("off", "key"), [(0.0, ""), (1e-7, "psgd.weights_rounded"), (1e-2, "value.differs")]
+)
+def test_one_rank_is_compared_bit_for_bit(off, key):
     """A difference far below any tolerance is a difference."""
     (given,) = inputs_of(CASE)
     gradients = np.random.default_rng(1).normal(size=(12, 18)).astype(np.float32)
@@ -262,8 +315,10 @@ def test_one_rank_is_compared_bit_for_bit(off):
     batches = batches_of(CASE, range(22))
     outcome = outcome_of(CASE, [given], [told(given, end, batches, gradients=gradients)])
     if off:
-        with pytest.raises(WrongAnswer, match=r"weight\[0, 0\] is"):
+        with pytest.raises(WrongAnswer, match=r"weight\[0, 0\] is") as error:
             assert_plain_sgd_bit_for_bit(CASE, outcome)
+        assert key_of(error) == key
+        assert error.value.differences
     else:
         assert_plain_sgd_bit_for_bit(CASE, outcome)
 
@@ -277,21 +332,28 @@ def test_messages_before_and_after_all_steps_pass():
 def test_a_message_between_the_steps_is_told():
     """With the call, its line, and after how many batches."""
     calls = [[], [call("Allreduce", 2 * STEP_NS, line=30)], []]
-    with pytest.raises(RuleViolation, match=r"rank 1 calls Allreduce at psgd.py:30 after 2 of its"):
+    words = r"Rank 1 called Allreduce at psgd\.py:30 after 2 of its 4 batches"
+    with pytest.raises(RuleViolation, match=words) as error:
         assert_silent_meanwhile(CASE, run_of(calls=calls))
+    told = {"rank": 1, "call": "Allreduce", "place": "psgd.py:30"}
+    assert facts_of(error, "psgd.exchange_between_steps") == told
 
 
 @pytest.mark.parametrize(
-    ("returned", "words"),
-    [("nothing", "rank 1: psgd returned None"), ("another model", "returned another model than")],
+    ("returned", "key"),
+    [
+        ("nothing", "training.returned_nothing"),
+        ("another model", "training.returned_another_model"),
+    ],
 )
-def test_another_model_than_the_given_one_is_told(returned, words):
+def test_another_model_than_the_given_one_is_told(returned, key):
     """Whether nothing or a copy is returned."""
     found = run_of()
     assert_given_model(CASE, found, "psgd")
     found.results[1]["returned"] = returned
-    with pytest.raises(WrongAnswer, match=words):
+    with pytest.raises(WrongAnswer, match="on rank 1") as error:
         assert_given_model(CASE, found, "psgd")
+    assert facts_of(error, key) == {"function": "psgd", "rank": 1}
 
 
 def grouped(parts_of_world):
@@ -309,21 +371,29 @@ def grouped(parts_of_world):
     return case, run_of(case, parts=parts, end=end, ranks=5)
 
 
+GROUPED = "communicators of ranks 4, 2, 0 and of ranks 3, 1"
+RANKS_OF = "ranks 0, 2 and 4 only"
+
+
 def test_each_communicator_is_looked_at_by_itself():
     """COMM_WORLD in the place of comm is told, also if the mean alone is over the world."""
     ordinary = [(CASE, run_of())]
     assert_as_right_as(ordinary, VALUES, *grouped(parts_of_world=False))
     for checks in (VALUES, (assert_mean,)):
-        with pytest.raises(WrongAnswer, match=r"use comm, not MPI\.COMM_WORLD"):
+        with pytest.raises(WrongAnswer, match=rf"3 ranks, .*{GROUPED}.*holds {RANKS_OF}") as error:
             assert_as_right_as(ordinary, checks, *grouped(parts_of_world=True))
+        assert facts_of(error, "psgd.other_communicator") == {"ranks": GROUPS[0]}
+        assert key_of(error) == "psgd.other_communicator"
+        assert len(error.value.findings) > 1
 
 
 def test_what_is_wrong_in_an_ordinary_case_costs_nothing_elsewhere():
     """The sum instead of the mean, everywhere."""
     wrong = run_of(end=lambda starts, learned, rank: np.sum(learned, axis=0))
     assert_as_right_as([(CASE, wrong)], VALUES, CASE, wrong)
-    with pytest.raises(WrongAnswer, match="are the sum over all ranks"):
+    with pytest.raises(WrongAnswer) as error:
         assert_as_right_as([(CASE, run_of())], VALUES, CASE, wrong)
+    assert key_of(error) == "psgd.sum_not_mean"
 
 
 def test_labels_tell_the_cases_of_a_launch_apart():

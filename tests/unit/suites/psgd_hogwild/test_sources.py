@@ -8,6 +8,8 @@ from psgd_hogwild.sources import SOLVERS, RankHost, Sources, assert_no_solver, f
 
 from grader.api import Outcome, RuleViolation, Trace
 
+from .made_outcomes import facts_of, key_of
+
 
 @pytest.mark.parametrize(
     "text",
@@ -32,26 +34,33 @@ def test_a_solver_is_told_wherever_it_was_seen():
     assert_no_solver(nothing, nothing)
     text = json.dumps([["more.py", 1, "lightgbm"], ["psgd.py", 2, "sklearn"]])
     found = Outcome("", 1, ({},), ({"imports": text},), Trace(()), 0.0)
-    with pytest.raises(RuleViolation, match=r"more\.py:1 imports lightgbm \(2 such imports in all"):
+    with pytest.raises(RuleViolation) as error:
         assert_no_solver(nothing, found)
+    told = {"place": "more.py:1", "file": "more.py", "name": "lightgbm", "number": 2}
+    assert facts_of(error, "solver.imported") == told
 
 
 def test_a_solver_that_no_rank_tells_of_is_told_without_a_place():
     """The kernel has seen its code opened; where an import is known as well, that is told."""
     nothing = Outcome("", 1, ({},), ({"imports": "[]"},), Trace(()), 0.0)
     opened = replace(nothing, opened_packages=("scipy", "sklearn"))
-    with pytest.raises(RuleViolation, match="code of scipy, sklearn is read while"):
+    with pytest.raises(RuleViolation) as error:
         assert_no_solver(nothing, opened)
+    assert facts_of(error, "solver.opened") == {"names": ("scipy", "sklearn")}
     told = replace(opened, results=({"imports": '[["a.py", 3, "sklearn"]]'},))
-    with pytest.raises(RuleViolation, match=r"a\.py:3 imports sklearn; "):
+    with pytest.raises(RuleViolation) as error:
         assert_no_solver(told)
+    assert error.value.findings[0].text == "a.py:3 imports sklearn."
+    assert key_of(error) == "solver.imported"
 
 
 def test_a_lock_is_told_where_it_is_named_first():
     """Only the names that are asked for."""
     names = '[["a.py", 2, "Barrier"], ["a.py", 5, "Lock"]]'
-    assert first_named(names, ["Lock"]) == " (a.py:5 names Lock)"
-    assert first_named(names, ["flock"]) == ""
+    (lock,) = first_named(names, ["Lock"])
+    assert (lock.key, lock.text, lock.places) == ("lock.named", "a.py:5 names Lock.", ("a.py:5",))
+    assert [each.facts["name"] for each in first_named(names, ["Lock", "Barrier"])] == ["Barrier"]
+    assert first_named(names, ["flock"]) == []
 
 
 def test_sources_are_asked_for_by_the_file_that_is_graded():

@@ -4,9 +4,7 @@ import numpy as np
 import pytest
 from vgg_ddp import examples, train_cases
 
-from grader.judge.check_failures import WrongAnswer
-
-from .trainings import case, outcome, right
+from .trainings import case, outcome, refused, right
 
 
 @pytest.fixture(autouse=True)
@@ -36,58 +34,63 @@ def test_an_epoch_that_is_shared_out_passes(check):
 
 
 @pytest.mark.parametrize(
-    ("own", "words"),
+    ("own", "facts"),
     [
-        ([0, *ODD[1:]], "ranks 0 and 1 train on example 0, 2 times in one epoch"),
-        ([*ODD[:-1], 1], "rank 1 trains on example 1, 2 times in one epoch"),
+        ([0, *ODD[1:]], {"example": 0, "times": 2, "ranks": (0, 1)}),
+        ([*ODD[:-1], 1], {"example": 1, "times": 2, "ranks": (1,)}),
     ],
 )
-def test_an_example_that_comes_twice_is_told(own, words):
-    with pytest.raises(WrongAnswer, match=f"{words}.*DistributedSampler"):
-        examples.assert_shared_out(case(), shared(EVEN, own))
+def test_an_example_that_comes_twice_is_told(own, facts):
+    seen = shared(EVEN, own)
+    error = refused(examples.assert_shared_out, seen, "examples.trained_twice", **facts)
+    assert "DistributedSampler" in error.findings[0].help
+
+
+def test_ranks_with_the_same_examples_are_told():
+    """In any order; one rank alone has no others to share with."""
+    facts = {"example": 0, "times": 2, "num_ranks": 2}
+    seen = shared(EVEN, EVEN[::-1])
+    error = refused(examples.assert_shared_out, seen, "examples.same_on_all_ranks", **facts)
+    assert "DistributedSampler" in error.findings[0].help
+    alone = shared(EVEN * 2, sizes=(12, 6))
+    refused(examples.assert_shared_out, alone, "examples.trained_twice", ranks=(0,))
 
 
 @pytest.mark.parametrize(
-    ("own", "sizes", "words"),
+    ("own", "sizes", "key", "facts"),
     [
-        ((EVEN * 2, ODD * 2), (6, 3, 6, 3), "trained on 2 times, as in 2 epochs; .* one epoch"),
-        ((EVEN[:6], ODD[:6]), (6,), "of 18 examples 6 are left out, .*drop_last"),
-        ((EVEN[:-1], ODD), None, "of 18 examples 1 are left out, such as example 16$"),
-        (([*EVEN, 4], ODD), None, "example 4 is trained on 2 times; this training is one epoch"),
+        ((EVEN * 2, ODD * 2), (6, 3, 6, 3), "epoch.several", {"epochs": 2}),
+        ((EVEN[:6], ODD[:6]), (6,), "epoch.last_batch_left_out", {"missing": 6, "examples": 18}),
+        ((EVEN[:-1], ODD), None, "epoch.examples_left_out", {"missing": 1, "examples": 18}),
+        (([*EVEN, 4], ODD), None, "epoch.example_repeated", {"example": 4, "times": 2}),
     ],
 )
-def test_a_training_that_is_no_epoch_is_told(own, sizes, words):
+def test_a_training_that_is_no_epoch_is_told(own, sizes, key, facts):
     seen = shared(*own, sizes=sizes or (1,))
     for rank, results in enumerate(seen.results):
         if sizes is None:
             results["batch_sizes"] = np.array([len(own[rank])])
-    with pytest.raises(WrongAnswer, match=words):
-        examples.assert_one_epoch(case("program"), seen)
+    error = refused(examples.assert_one_epoch, seen, key, case("program"), **facts)
+    if key == "epoch.last_batch_left_out":
+        assert "drop_last" in error.findings[0].help
+    if key == "epoch.examples_left_out":
+        assert "such as example 16." in error.findings[0].text
 
 
-@pytest.mark.parametrize(
-    ("sizes", "words"),
-    [
-        ((3, 3, 3), "rank 0 trains on batches of 3 examples; 12 in all make 6 for each of 2"),
-        ((9,), "rank 0 trains on batches of 9 examples"),
-        ((3, 6), "rank 0 trains on batches of 3 examples"),
-    ],
-)
-def test_batches_of_another_size_are_told(sizes, words):
+@pytest.mark.parametrize(("sizes", "size"), [((3, 3, 3), 3), ((9,), 9), ((3, 6), 3)])
+def test_batches_of_another_size_are_told(sizes, size):
     """Only the last of an epoch may be smaller, and none larger."""
-    with pytest.raises(WrongAnswer, match=words):
-        examples.assert_batch_sizes(case(), shared(EVEN, ODD, sizes=sizes))
+    seen, facts = shared(EVEN, ODD, sizes=sizes), {"rank": 0, "size": size, "expected": 6}
+    error = refused(examples.assert_batch_sizes, seen, "batches.wrong_size", **facts)
+    assert "12 examples over 2 ranks" in error.findings[0].text
 
 
 def test_one_rank_has_the_whole_batch():
-    with pytest.raises(WrongAnswer, match="trains on batches of 6 examples; expected 12"):
-        examples.assert_batch_sizes(case(), shared(EVEN + ODD, sizes=(6, 6, 6)))
+    seen, facts = shared(EVEN + ODD, sizes=(6, 6, 6)), {"size": 6, "expected": 12}
+    refused(examples.assert_batch_sizes, seen, "batches.wrong_size", **facts)
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize(
-    ("sizes", "words"), [((6, 2), "does not add up"), ((9, 0), "does not add up")]
-)
-def test_sizes_that_do_not_fit_the_examples_are_told(check, sizes, words):
-    with pytest.raises(WrongAnswer, match=words):
-        check(case(), shared(EVEN, ODD, sizes=sizes))
+@pytest.mark.parametrize("sizes", [(6, 2), (9, 0)])
+def test_sizes_that_do_not_fit_the_examples_are_told(check, sizes):
+    refused(check, shared(EVEN, ODD, sizes=sizes), "training.batches_do_not_fit", examples=9)

@@ -5,16 +5,14 @@ import pytest
 from vgg_ddp import printing
 from vgg_ddp.train_cases import Printing
 
-from grader.judge.check_failures import WrongAnswer
-
-from .trainings import outcome
+from .trainings import outcome, refused
 
 CASE = Printing("print_losses", file="part1/main.py", num_full_batches=41)
 LOSSES = np.geomspace(2.345678, 0.956789, 42)
 
 
-def judge(text, losses=LOSSES):
-    printing.assert_loss_printed(CASE, outcome(CASE, [{"losses": losses, "printed": text}]))
+def printed(text, losses=LOSSES):
+    return outcome(CASE, [{"losses": losses, "printed": text}])
 
 
 @pytest.mark.parametrize(
@@ -30,7 +28,7 @@ def judge(text, losses=LOSSES):
     ],
 )
 def test_losses_in_any_words_are_found(line):
-    judge("\n".join(map(line, (20, 40))))
+    printing.assert_loss_printed(CASE, printed("\n".join(map(line, (20, 40)))))
 
 
 @pytest.mark.parametrize(
@@ -44,17 +42,22 @@ def test_losses_in_any_words_are_found(line):
     ],
 )
 def test_a_text_without_them_is_told(text):
-    with pytest.raises(WrongAnswer, match=r"every 20 iterations.*iterations 19 and 20"):
-        judge(text)
+    error = refused(
+        printing.assert_loss_printed, printed(text), "printing.no_loss", CASE, iteration=20
+    )
+    assert "iteration 19 or 20" in error.findings[0].text
+    assert "every 20 iterations" in error.findings[0].help
 
 
 def test_a_text_that_ends_after_the_first_is_told():
     """As of a program that prints in iterations 0 to 19, or in the first 20 only."""
     text = "\n".join(f"iteration {i}: {LOSSES[i]:.4f}" for i in range(21))
-    with pytest.raises(WrongAnswer, match="in iterations 39 and 40, counted from 0"):
-        judge(text)
+    error = refused(
+        printing.assert_loss_printed, printed(text), "printing.stops_early", CASE, iteration=40
+    )
+    assert "iteration 39 or 40, counted from 0" in error.findings[0].text
 
 
 def test_a_training_that_is_too_short_says_so():
-    with pytest.raises(WrongAnswer, match="the training took only 3 steps"):
-        judge("", LOSSES[:3])
+    seen = printed("", LOSSES[:3])
+    refused(printing.assert_loss_printed, seen, "printing.too_few_steps", CASE, steps=3)

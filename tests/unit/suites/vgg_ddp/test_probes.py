@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from vgg_ddp import batches, checks, examples, rules
+from vgg_ddp import batches, checks, examples, exchange
 from vgg_ddp.train_cases import Training
 
 from grader.courses import bundled
@@ -174,5 +174,5 @@ def test_what_is_given_away_belongs_to_the_backward_before(probes, tmp_path):
         str(script), {"give": give}, run_name="__main__"
     )
     seen = outcome(CASE, [probes.train(student, comm, **inputs())])
-    rules.assert_gradients_given(CASE, seen)
+    exchange.assert_gradients_given(CASE, seen)
     assert seen["given"][0][0][:2].tolist() == [2453, 2453]

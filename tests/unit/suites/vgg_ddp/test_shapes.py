@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from vgg_ddp import batches, checks, examples, rules
+from vgg_ddp import batches, checks, examples, exchange, rules
 
 from grader.judge.check_failures import RuleViolation, WrongAnswer
 
-from .trainings import case, outcome, right
+from .trainings import case, outcome, refused, right
 
 RANKS = 2
 CHECKS = (
@@ -24,9 +24,9 @@ CHECKS = (
     examples.assert_batch_sizes,
     examples.assert_one_epoch,
     examples.assert_shared_out,
-    rules.assert_gradients_given,
+    exchange.assert_gradients_given,
     rules.assert_not_through_ddp,
-    rules.assert_something_given,
+    exchange.assert_something_given,
     rules.assert_through_ddp,
     rules.assert_wrapped,
 )
@@ -57,33 +57,43 @@ def other_shapes(draw):
 @given(results=other_shapes(), check=st.sampled_from(CHECKS))
 def test_other_shapes_are_told(results, check):
     try:
-        check(case(), outcome(case(), results))
-    except (WrongAnswer, RuleViolation) as finding:
-        assert "2 ranks, 2 iterations: " in str(finding)
+        checks.naming_case(check)(case(), outcome(case(), results))
+    except (WrongAnswer, RuleViolation) as error:
+        assert error.case == "2 ranks, 2 iterations"
+        assert error.findings[0].key
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "words"),
+    ("name", "change", "shapes"),
     [
-        ("used", lambda rows: rows[:, :3], r"used has shape \(2, 3\), expected \(2, 2453\)"),
-        ("local", lambda rows: rows[:1], r"local has shape \(1, 2453\), expected \(2, 2453\)"),
-        ("images", lambda rows: rows[1:], r"images has shape \(11, 3, 32, 32\), expected \(12, "),
-        (
-            "examples",
-            lambda rows: rows[:0],
-            r"examples has shape \(0,\), expected \(12,\): 2 steps",
-        ),
-        ("batch_sizes", lambda sizes: sizes * 0, "rank 1 trains on a batch of 0 examples"),
+        ("used", lambda rows: rows[:, :3], ["used", (2, 3), (2, 2453)]),
+        ("local", lambda rows: rows[:1], ["local", (1, 2453), (2, 2453)]),
+        ("images", lambda rows: rows[1:], ["images", (11, 3, 32, 32), (12, 3, 32, 32)]),
+        ("examples", lambda rows: rows[:0], ["examples", (0,), (12,)]),
         (
             "batch_sizes",
             lambda sizes: np.full(2, 1 << 62),
-            r"examples has shape \(12,\), expected \(9223372036854775808,\)",
+            ["examples", (12,), (9223372036854775808,)],
         ),
     ],
 )
-def test_the_message_names_both_shapes(name, change, words):
+def test_the_message_names_both_shapes(name, change, shapes):
     """Of rank 1, in a training that is right otherwise."""
+    facts = dict(zip(("name", "shape", "expected"), shapes, strict=True))
+    error = refused(
+        checks.assert_steps_with_mean, changed(name, change), "training.shapes_do_not_fit", **facts
+    )
+    assert f"has shape {shapes[1]}, expected {shapes[2]}" in error.findings[0].text
+    assert "2 steps of 2453 parameters" in error.findings[0].text
+
+
+def test_an_empty_batch_is_told():
+    seen = changed("batch_sizes", lambda sizes: sizes * 0)
+    refused(checks.assert_steps_with_mean, seen, "training.empty_batch", rank=1)
+
+
+def changed(name, change):
+    """Return an outcome in which a result of rank 1 is changed."""
     results = [dict(each) for each in RIGHT]
     results[1][name] = change(results[1][name])
-    with pytest.raises(WrongAnswer, match=words):
-        checks.assert_steps_with_mean(case(), outcome(case(), results))
+    return outcome(case(), results)

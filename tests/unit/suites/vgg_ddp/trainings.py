@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from vgg_ddp import serial
+from vgg_ddp.checks import Check
 from vgg_ddp.train_cases import Training
 
+from grader.judge.check_failures import CheckFailure, RuleViolation, WrongAnswer
 from grader.model import Outcome
 from grader.oracles import packed
 from grader.suite.case import Case
@@ -40,6 +43,9 @@ def case(extent: str = "epoch") -> Training:
     )
 
 
+EPOCH = case()
+
+
 def outcome(case: Case, results: Sequence[Any]) -> Outcome:
     """Return the outcome of a case whose ranks returned `results`; no call was recorded."""
     return Outcome(
@@ -50,6 +56,18 @@ def outcome(case: Case, results: Sequence[Any]) -> Outcome:
         trace=Trace((SILENT,) * len(results)),
         wall_time_s=0.0,
     )
+
+
+def refused(
+    check: Check, seen: Outcome, key: str, case: Case = EPOCH, **facts: Any
+) -> CheckFailure:
+    """Assert that a check fails with this key and these facts first; return how it fails."""
+    with pytest.raises((WrongAnswer, RuleViolation)) as raised:
+        check(case, seen)
+    first = raised.value.findings[0]
+    assert first.key == key
+    assert {name: first.facts.get(name) for name in facts} == facts
+    return raised.value
 
 
 def spread(vector: np.ndarray[Any, Any]) -> list[float]:

@@ -1,0 +1,194 @@
+"""Why a rank's recv is not the reduction: what it holds instead, and what the trace suggests."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from grader.api import (
+    ANY_SOURCE,
+    Finding,
+    Outcome,
+    arrival_text,
+    call_name,
+    call_site,
+    calls_by_rank,
+    factor_text,
+    found,
+    sum_text,
+)
+
+from .allreduce_cases import GARBAGE, Reduction
+from .allreduce_numbers import SERIAL, Values
+from .findings import place_of
+
+_SUMS = frozenset(name for name, op in SERIAL.items() if op is np.add)
+
+
+def reasons(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> list[Finding]:
+    """Return what can be said of one rank's wrong recv, the likeliest cause first."""
+    held = contents(case, outcome, rank, expected)
+    told: list[Finding | None] = [held]
+    if case.op in _SUMS:
+        got, own = outcome["recv"][rank], outcome.inputs[rank]["send"]
+        tail, changed = _tail_left_out(got, expected, outcome.ranks), changed_send(outcome)
+        if early := arrival_text(outcome.trace, rank):
+            told = [tail, _read_early(early), held, changed]
+        else:
+            guess = arrival_text(outcome.trace, rank, uses_nothing=np.array_equal(got, own))
+            told = [tail, held, changed, _read_early(guess)]
+    unknown = found(
+        "allreduce.other_result",
+        f"Rank {rank}'s recv is not the result of {case.op} over all ranks' arrays.",
+        rank=rank,
+        op=case.op,
+    )
+    return [each for each in told if each is not None] or [unknown]
+
+
+def contents(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> Finding | None:
+    """Return whose numbers are in one rank's wrong recv: in a clause, the fact `made_of`."""
+    sends = [given["send"] for given in outcome.inputs]
+    got = outcome["recv"][rank]
+    if case.op not in _SUMS:
+        return _of_other_op(got, sends, rank, case.op)
+    return _of_sum(got, sends, rank, expected)
+
+
+def changed_send(outcome: Outcome) -> Finding | None:
+    """Return the first rank whose send is not what it was before the call."""
+    for rank, given in enumerate(outcome.inputs):
+        if not np.array_equal(outcome["send"][rank], given["send"]):
+            return found(
+                "allreduce.send_overwritten",
+                f"The call overwrote rank {rank}'s send, which must stay as it is.",
+                help="is one of the chunks a view of send?",
+                rank=rank,
+            )
+    return None
+
+
+def any_source(outcome: Outcome) -> Finding | None:
+    """Return the first receive that takes a message from any source."""
+    for rank, call in calls_by_rank(outcome.trace):
+        is_wild = call.peer == ANY_SOURCE and not call.is_send
+        if is_wild and (call.is_receive or "robe" in call.function):
+            return found(
+                "calls.any_source",
+                f"Rank {rank}'s {call_name(call)}{call_site(call)} takes a message from any "
+                "source, which may be one of a later call.",
+                help="name the source: a rank's messages then come in the order of its calls",
+                rank=rank,
+                call=call_name(call),
+                place=place_of(call),
+            )
+    return None
+
+
+def _of_sum(got: Values, sends: Sequence[Values], rank: int, expected: Values) -> Finding | None:
+    factor = factor_text(got, expected, len(sends))
+    made_of = factor or sum_text(got, sends, own=rank, strangers=_old_recv(got))
+    if not made_of:
+        return None
+    first = int(np.flatnonzero(got != expected)[0])
+    held, terms = got.flat[first].item(), [send.flat[first].item() for send in sends]
+    some = _sums_of_some(terms)
+    text = f"Rank {rank}'s recv is wrong: {made_of}."
+    facts: dict[str, Any] = {"rank": rank, "made_of": made_of}
+    if factor and abs(held) < abs(sum(terms)):
+        helps = "do not divide: the sum is required"
+        return found("allreduce.mean", text, help=helps, **facts)
+    if factor:
+        return found("allreduce.multiple_of_sum", text, factor=held / sum(terms), **facts)
+    if held == terms[rank]:
+        return _only_own(rank)
+    if held in expected:
+        helps = "compare the index of each chunk with its place in recv"
+        belongs_to = np.flatnonzero(expected == held)[0]
+        return found("allreduce.chunk_elsewhere", text, help=helps, belongs_to=belongs_to, **facts)
+    if held in some:
+        helps = "follow the numbers of a missing rank: in which step do they arrive here?"
+        missing = set(range(len(terms))) - some[held]
+        return found("allreduce.numbers_missing", text, help=helps, missing=missing, **facts)
+    if held - GARBAGE in some:
+        return found("allreduce.old_recv_in_sum", text, **facts)
+    for other, term in enumerate(terms):
+        if held - term in some or held - 2 * term in some:
+            helps = "follow the numbers of that rank: in which steps are they added?"
+            return found("allreduce.counted_twice", text, help=helps, counted=other, **facts)
+    return found("allreduce.other_numbers", text, **facts)
+
+
+def _sums_of_some(terms: Sequence[float]) -> dict[float, frozenset[int]]:
+    """Return each sum of some ranks' terms, with these ranks."""
+    sums = {type(terms[0])(0): frozenset[int]()}
+    for rank, term in enumerate(terms):
+        sums |= {each + term: ranks | {rank} for each, ranks in sums.items()}
+    return sums
+
+
+def _only_own(rank: int) -> Finding:
+    made_of = f"only rank {rank}'s own numbers are in it"
+    return found(
+        "allreduce.only_own_numbers",
+        f"Rank {rank}'s recv is wrong: {made_of}.",
+        help="which line puts what was received into recv?",
+        rank=rank,
+        made_of=made_of,
+    )
+
+
+def _of_other_op(got: Values, sends: Sequence[Values], rank: int, op: str) -> Finding | None:
+    if np.array_equal(got, np.sum(sends, axis=0)):
+        return found(
+            "op.sum_instead",
+            f"Rank {rank}'s recv holds the sum, but op is {op}.",
+            help="where does the code add instead of calling op?",
+            rank=rank,
+            op=op,
+            made_of="it is the sum",
+        )
+    if np.array_equal(got, sends[rank]):
+        return _only_own(rank)
+    with_zero = SERIAL[op](sends[0], np.zeros_like(sends[0]))
+    for send in sends[1:]:
+        with_zero = SERIAL[op](with_zero, send)
+    if np.array_equal(got, with_zero):
+        return found(
+            "op.zero_reduced",
+            f"A 0 was reduced into rank {rank}'s recv too, and {op} does not ignore a 0.",
+            help="what does the result hold before the first op?",
+            rank=rank,
+            op=op,
+            made_of="a 0 was reduced into it",
+        )
+    return None
+
+
+def _tail_left_out(got: Values, expected: Values, ranks: int) -> Finding | None:
+    """Return that all is correct but what is left over when the length is divided by n."""
+    length, left = got.size, got.size % ranks
+    whole = length - left
+    if not whole or not np.array_equal(got.reshape(-1)[:whole], expected.reshape(-1)[:whole]):
+        return None
+    last = f"last of {length} elements was" if left == 1 else f"last {left} of {length} were"
+    return found(
+        "ring.tail_left_out",
+        f"The {last} left out: {length} is not divisible by {ranks} ranks.",
+        help="which rank's chunk does the remainder belong to?",
+        length=length,
+        ranks=ranks,
+        left_out=left,
+    )
+
+
+def _read_early(told: str) -> Finding | None:
+    if not told:
+        return None
+    text = f"{told[0].upper()}{told[1:].rstrip('.')}."
+    return found("allreduce.read_before_wait", text, places=re.findall(r"\S+\.py:\d+", told))
+
+
+def _old_recv(like: Values) -> Mapping[str, Values]:
+    return {f"{GARBAGE}, which recv held before the call,": np.full_like(like, GARBAGE)}

@@ -1,0 +1,26 @@
+"""Puts a known reason before what a check has found, and a hint after why a run ended."""
+
+from dataclasses import replace
+
+from grader.api import Call, Finding, RunFailed, WrongAnswer, call_site
+
+
+def led_by(error: WrongAnswer, *reasons: Finding | None) -> WrongAnswer:
+    """Return the failure with these reasons before its own findings; None is left out."""
+    known = [each for each in reasons if each is not None]
+    return WrongAnswer.at([*known, *error.findings], error.differences).about(error.case)
+
+
+def hinted(error: RunFailed, hint: Finding | None) -> RunFailed:
+    """Return the failure of a run with a hint, if there is one, after what ended it."""
+    failure = error.failure
+    if hint is None:
+        return RunFailed(failure)
+    findings = failure.findings or (Finding("", failure.message),)
+    message = f"{failure.message.removesuffix('.')}; {hint}"
+    return RunFailed(replace(failure, message=message, findings=(*findings, hint)))
+
+
+def place_of(call: Call) -> str:
+    """Return `ring.py:31`, or nothing when the line is not known."""
+    return call_site(call).removeprefix(" at ")

@@ -1,0 +1,86 @@
+"""Which process computed the gradients of which batches, as their record tells."""
+
+from typing import Any
+
+from grader.api import NotProven, Outcome, WrongAnswer, found
+
+from .hogwild_cases import FOR_EACH_WRITE, Hogwild
+from .training_cases import Rows, trained_batches
+
+
+def batches_by_process(case: Hogwild, outcome: Outcome) -> list[list[Rows]]:
+    """Return the batches of each process that computed gradients.
+
+    Raises WrongAnswer where there are none; NotProven when fewer processes were seen.
+    """
+    by_process = _batches_by(case, outcome, "processes")
+    assert_seen(outcome.num_processes, len(by_process), "computed gradients")
+    return by_process
+
+
+def assert_seen(seen: int | None, said: int, what: str) -> None:
+    """Assert that no more processes are said to have been there than were seen.
+
+    The record of a training is what its processes write. Seen is each that trains, before it goes
+    on: on a busy machine all wait a little longer. None where nobody looks, as in open mode.
+    """
+    if seen is not None and seen < said:
+        raise NotProven(
+            found(
+                "hogwild.processes_not_seen",
+                f"{counted(said, 'process')} are recorded to have {what}; only "
+                f"{counted(seen, 'process')} showed up.",
+                recorded=said,
+                seen=seen,
+            )
+        )
+
+
+def counted(number: int, noun: str) -> str:
+    """Return `1 process`, `3 processes`, `2 steps`."""
+    ending = "es" if noun.endswith("s") else "s"
+    return f"{number} {noun}{'' if number == 1 else ending}"
+
+
+def batches_by_worker(case: Hogwild, outcome: Outcome) -> dict[str, list[Rows]]:
+    """Return the batches of each process; or of each thread, if all are in one process."""
+    by_worker, name = _batches_by(case, outcome, "processes"), "process"
+    if len(by_worker) == 1 < case.num_processes:
+        by_worker, name = _batches_by(case, outcome, "threads"), "thread"
+    return {f"{name} {number}": batches for number, batches in enumerate(by_worker)}
+
+
+def _batches_by(case: Hogwild, outcome: Outcome, who: str) -> list[list[Rows]]:
+    (workers,) = outcome[who]
+    batches = all_batches(case, outcome)
+    return [
+        [batch for batch, worker in zip(batches, workers, strict=True) if worker == number]
+        for number in sorted(set(workers.tolist()))
+    ]
+
+
+def all_batches(case: Hogwild, outcome: Outcome) -> list[Rows]:
+    """Return the batches of all processes.
+
+    Raises WrongAnswer where there are none, or where the record contradicts itself.
+    """
+    batches = trained_batches(case, outcome, 0)
+    if not batches:
+        raise WrongAnswer(
+            found(
+                "hogwild.model_not_trained",
+                "No process computed a gradient of the model that hogwild was given.",
+                help="hogwild must train `model`, with model(inputs), a loss and backward()",
+            )
+        )
+    writes: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_WRITE}
+    if len(set(writes.values())) > 1:
+        numbers = ", ".join(f"{number} {name}" for name, number in writes.items())
+        raise WrongAnswer(
+            found(
+                "record.writes_inconsistent",
+                f"The record of the writes into the parameters contradicts itself: {numbers}.",
+                **writes,
+            )
+        )
+    return batches

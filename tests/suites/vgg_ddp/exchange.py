@@ -1,0 +1,160 @@
+"""Whether what a rank gives to the operation of the part is its gradient."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.api import (
+    Call,
+    Outcome,
+    RuleViolation,
+    WrongAnswer,
+    assert_not_truncated,
+    call_site,
+    calls_by_rank,
+    found,
+)
+
+from .serial import num_parameters
+from .steps import num_steps
+from .train_cases import Training
+
+_SHARES = (0.5, 0.75, 0.95)
+"""Of the sizes of a gradient's numbers: what the probe looks at in what is given away."""
+_ALIKE = 0.01
+_VARIED = 0.9
+"""Of a gradient, half of the numbers are smaller than the large ones; of a constant, none are."""
+
+
+def assert_gradients_given(
+    case: Training, outcome: Outcome, *, ranks: Sequence[int] | None = None
+) -> None:
+    """Assert that in each iteration a rank gives its gradient to the operation of the part.
+
+    Whole or in pieces, in any order, scaled by any factor; after the last step nobody looks.
+    ranks: those that have to, all when left out. Raises WrongAnswer, and RuleViolation where it
+    gives nothing to that operation, but something to another one; NotProven where the evidence of
+    what was sent does not agree.
+    """
+    assert_not_truncated(outcome.trace)
+    steps = range(max(1, num_steps(case, outcome) - 1))
+    whole = num_parameters(case.first_channels)
+    for rank in range(outcome.ranks) if ranks is None else ranks:
+        for step in steps:
+            number, *sizes = outcome["given"][rank][step][1:].tolist()
+            gave = f"In iteration {step}, rank {rank} gave {number:.0f} numbers to {case.exchange}"
+            facts = {"rank": rank, "iteration": step, "numbers": int(number)}
+            if not number:
+                _assert_nothing_instead(case, outcome, rank)
+            if number < whole:
+                raise WrongAnswer(
+                    found(
+                        "exchange.gradient_incomplete",
+                        f"{gave} after backward; its gradient has {whole}.",
+                        help="is every parameter's gradient exchanged?",
+                        expected=whole,
+                        **facts,
+                    )
+                )
+            if not _is_scaled(np.array(sizes), outcome["local"][rank][step]):
+                raise WrongAnswer(
+                    found(
+                        "exchange.not_the_gradient",
+                        f"{gave} after backward, but they are not those of its gradient.",
+                        help="compare what is exchanged with .grad right after backward",
+                        **facts,
+                    )
+                )
+
+
+def assert_something_given(
+    case: Training, outcome: Outcome, *, ranks: Sequence[int] | None = None
+) -> None:
+    """Assert the same of a part of the gradient: some parameters', or what may be all of it.
+
+    Also of what is given within backward, when it may have been averaged already.
+    ranks: as above. Raises WrongAnswer, and RuleViolation and NotProven as above.
+    """
+    assert_not_truncated(outcome.trace)
+    steps = range(max(1, num_steps(case, outcome) - 1))
+    whole = num_parameters(case.first_channels)
+    for rank in range(outcome.ranks) if ranks is None else ranks:
+        for step in steps:
+            of_gradients, number, middle, _, large = outcome["given"][rank][step].tolist()
+            if not (of_gradients > 0 or (number >= whole and 0 < middle < _VARIED * large)):
+                assert_gradients_given(case, outcome, ranks=[rank])
+                raise WrongAnswer(
+                    found(
+                        "exchange.no_gradient",
+                        f"In iteration {step}, rank {rank} gave {number:.0f} numbers to "
+                        f"{case.exchange}, but no parameter's gradient.",
+                        rank=rank,
+                        iteration=step,
+                        numbers=int(number),
+                    )
+                )
+
+
+def _assert_nothing_instead(case: Training, outcome: Outcome, rank: int) -> None:
+    for call in outcome.trace.ranks[rank].calls:
+        if call.num_elements > 0 and call.function != case.exchange:
+            raise RuleViolation(
+                found(
+                    "exchange.by_another_operation",
+                    f"Rank {rank} called {call.function}{call_site(call)} and gave nothing to "
+                    f"{case.exchange}, which must carry the gradients in this part.",
+                    rank=rank,
+                    call=call.function,
+                    place=place_of(call),
+                )
+            )
+
+
+def assert_gradients_sent(case: Training, outcome: Outcome) -> None:
+    """Assert that every rank but 0 sends its gradient away. Raises WrongAnswer."""
+    assert_gradients_given(case, outcome, ranks=range(1, outcome.ranks))
+
+
+def assert_something_sent(case: Training, outcome: Outcome) -> None:
+    """Assert the same of a part of the gradient. Raises WrongAnswer."""
+    assert_something_given(case, outcome, ranks=range(1, outcome.ranks))
+
+
+def _is_scaled(sizes: NDArray[np.float64], gradient: NDArray[Any]) -> bool:
+    """Return whether numbers of these sizes can be a gradient's, times a factor."""
+    own = np.quantile(np.abs(gradient.astype(np.float64)), _SHARES)
+    if not (np.isfinite(sizes).all() and sizes[-1] > 0 and own[-1] > 0):
+        return False
+    return bool(np.allclose(sizes / sizes[-1], own / own[-1], rtol=0, atol=_ALIKE))
+
+
+def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: int) -> None:
+    """Assert that an operation carried the whole gradient, in each step, `copies` times in all.
+
+    What each rank gives is counted. Raises RuleViolation.
+    """
+    wanted = copies * num_steps(case, outcome) * num_parameters(case.first_channels)
+    given = sum(
+        call.num_elements
+        for _, call in calls_by_rank(outcome.trace)
+        if call.function.removesuffix("_coalesced") == name
+    )
+    if given < wanted:
+        raise RuleViolation(
+            found(
+                "exchange.too_few_numbers",
+                f"Between backward and step, all ranks together gave {given} numbers to {name}; "
+                f"all gradients of all steps are {wanted}.",
+                help=f"in this part, all gradients must travel by {name}",
+                call=name,
+                numbers=given,
+                expected=wanted,
+            )
+        )
+
+
+def place_of(call: Call) -> str:
+    """Return `main.py:30`, or nothing where the line is not known."""
+    return call_site(call).removeprefix(" at ")
