@@ -10,6 +10,7 @@ import pytest
 from grader import pipeline
 from grader.courses import bundled
 from grader.model import PartResult, Verdict
+from grader.report.causes import causes
 from grader.settings import Settings
 from grader.verification.labels import disagreements, read_label
 
@@ -92,4 +93,7 @@ def graded(folder, launch):
     )
     (result,) = report.parts
     assert not list(disagreements(label, result)), account(result)
+    prices = [cause.points for cause in causes(result)]
+    assert prices == sorted(prices, reverse=True)
+    assert sum(prices) == pytest.approx(result.max_points - result.points)
     return result

@@ -1,7 +1,7 @@
 """What cost a part its points: each cause once, the dearest first, with all that it costs."""
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.evidence import Evidence
 from grader.finding import Finding
@@ -21,11 +21,14 @@ class Cause:
     blocked: tuple[TestResult, ...] = ()
     message: str = ""
     """Where no test tells it."""
+    part_points: float = 0
+    """What the part lost beside all of its tests, where it failed as a whole."""
 
     @property
     def points(self) -> float:
         """Return the points at stake: those of the failed tests and of the blocked ones."""
-        return total((self.own_points, *(each.max_points for each in self.blocked)))
+        blocked = (each.max_points for each in self.blocked)
+        return total((self.part_points, self.own_points, *blocked))
 
     @property
     def own_points(self) -> float:
@@ -69,7 +72,9 @@ def causes(part: PartResult) -> list[Cause]:
     ]
     is_told = any(test.message == part.message for test in part.tests)
     if part.message and not is_told and part.verdict is not Verdict.ACCEPTED:
-        found.append(Cause(part.verdict, (), message=part.message))
+        told = (n for each in part.tests for n in (each.max_points, -each.points))
+        beside = total((part.max_points, -part.points, -total(told)))
+        found.append(Cause(part.verdict, (), message=part.message, part_points=beside))
     return _with_blocked(part, _by_points(found))
 
 
@@ -103,10 +108,7 @@ def _with_blocked(part: PartResult, found: Sequence[Cause]) -> list[Cause]:
             own = [i for i, cause in enumerate(found) if roots & {t.name for t in cause.tests}]
             home = next(iter(own or range(len(found))), None)
             (left if home is None else blocked.setdefault(home, [])).append(test)
-    complete = [
-        Cause(cause.verdict, cause.tests, tuple(blocked.get(i, ())), cause.message)
-        for i, cause in enumerate(found)
-    ]
+    complete = [replace(cause, blocked=tuple(blocked.get(i, ()))) for i, cause in enumerate(found)]
     reasons = dict.fromkeys(test.message for test in left)
     complete += [
         Cause(Verdict.SKIPPED, (), tuple(each for each in left if each.message == why), why)

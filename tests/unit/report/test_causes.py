@@ -1,0 +1,91 @@
+"""What cost a part its points: one cause a block, and all that it costs."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+
+from grader.finding import Finding
+from grader.model import PartResult, TestResult, Verdict
+from grader.report.causes import causes, dearest_first
+
+from . import example, hostile
+
+
+def lost(name, points, key="ring.wrong", place="ring.py:3", **more):
+    found = Finding(key, f"{name} is wrong", {"place": place})
+    fields = {"findings": (found,), "message": found.text, **more}
+    return TestResult(f"test_{name}", name, Verdict.WRONG_ANSWER, 0, points, **fields)
+
+
+def not_run(name, points, *roots):
+    blocked_by = tuple(f"test_{each}" for each in roots)
+    return TestResult(f"test_{name}", name, Verdict.SKIPPED, 0, points, blocked_by=blocked_by)
+
+
+def found_in(*tests):
+    return [
+        (cause.points, [each.sentence for each in cause.tests], [b.sentence for b in cause.blocked])
+        for cause in causes(example.part("ring", "A ring", *tests))
+    ]
+
+
+def test_one_key_at_one_place_is_one_cause():
+    """Whatever the number of ranks and the sentence; at another line it is another."""
+    tests = (lost("a", 1), lost("b", 2), lost("c", 4, place="ring.py:9"), lost("d", 1, key="x.y"))
+    assert found_in(*tests) == [(4, ["c"], []), (3, ["b", "a"], []), (1, ["d"], [])]
+
+
+def test_what_could_not_run_counts_with_what_kept_it():
+    """Also through one that could not run either; of several roots with the dearest."""
+    tests = (
+        *(lost("a", 1), lost("b", 2, key="x.y")),
+        *(not_run("c", 5, "a"), not_run("d", 3, "c"), not_run("e", 1, "a", "b")),
+    )
+    assert found_in(*tests) == [(9, ["a"], ["c", "d"]), (3, ["b"], ["e"])]
+
+
+def test_what_names_no_root_counts_with_the_dearest():
+    """As where the time of a part was used up."""
+    assert found_in(lost("a", 1), lost("b", 2, key="x.y"), not_run("c", 4))[0] == (6, ["b"], ["c"])
+
+
+def test_what_was_not_run_for_nothing_that_failed_is_a_cause_of_its_own():
+    (cause,) = causes(example.part("ring", "A ring", not_run("c", 4)))
+    assert (cause.verdict, cause.points) == (Verdict.SKIPPED, 4)
+
+
+def test_a_part_that_failed_as_a_whole_costs_all_of_it():
+    """No test tells why."""
+    (cause,) = causes(PartResult("a", "A", Verdict.NOT_ATTEMPTED, 0, 7, "not handed in", ()))
+    assert (cause.points, cause.findings[0].text) == (7, "not handed in")
+
+
+def test_plain_sentences_are_told_apart_by_their_words():
+    """Of reports that were written before findings had keys."""
+    tests = [replace(lost(name, 1), findings=(), message=text) for name, text in ("ax", "bx", "cy")]
+    assert [
+        [t.sentence for t in each.tests] for each in causes(example.part("r", "R", *tests))
+    ] == [
+        ["a", "b"],
+        ["c"],
+    ]
+
+
+@given(hostile.reports)
+@settings(max_examples=60, deadline=None, derandomize=True)
+def test_every_failed_test_is_in_one_cause_and_the_dearest_is_first(report):
+    """Whatever a report holds."""
+    found = dearest_first(report)
+    assert [c.points for _, c in found] == sorted((c.points for _, c in found), reverse=True)
+    for part in report.parts:
+        told = [test for cause in causes(part) for test in (*cause.tests, *cause.blocked)]
+        failed = [test for test in part.tests if test.verdict is not Verdict.ACCEPTED]
+        assert sorted(map(id, told)) == sorted(map(id, failed))
+
+
+@pytest.mark.parametrize("report", [example.usual(), example.every_verdict()])
+def test_the_points_of_all_causes_are_those_that_were_lost(report):
+    for part in report.parts:
+        if part.verdict is not Verdict.JUDGE_ERROR:
+            assert sum(each.points for each in causes(part)) == part.max_points - part.points
