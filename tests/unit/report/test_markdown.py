@@ -32,7 +32,8 @@ def test_the_table_names_every_part_in_the_order_of_the_handout():
 def test_the_total_stands_on_top():
     """Score, what is pending, and no number where there is no score."""
     assert markdown.render(example.usual()).splitlines()[2] == (
-        r"**30 of 100 points in mpi\_sgd\. Local check, not your mark\. "
+        r"**30 of 100 points in mpi\_sgd \(recognised by its files\)\. "
+        r"Local check, not your mark\. "
         r"10 points more are graded by hand \(report\.pdf, 3 pages\)\.**"
     )
     assert "No score" in markdown.render(example.every_verdict()).splitlines()[2]
