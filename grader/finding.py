@@ -47,13 +47,16 @@ def found(key: str, text: str, /, *, help: str = "", **facts: Any) -> Finding:
 
 
 def _plain(value: Any) -> Fact:
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:  # a scalar of numpy
-        value = value.item()
-    if isinstance(value, list | tuple | set | frozenset | range):
-        each = sorted(value) if isinstance(value, set | frozenset) else value
-        return tuple(_scalar(one) for one in each)
+    if hasattr(value, "tolist"):  # of numpy
+        value = value.tolist()
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=lambda each: (str(type(each)), each))
+    if isinstance(value, list | tuple | range):
+        return tuple(map(_scalar, value))
     return _scalar(value)
 
 
 def _scalar(value: Any) -> Scalar:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
     return value if isinstance(value, str | int | float | bool) else str(value)

@@ -91,6 +91,8 @@ class RunFailure:
     """What was seen of the case that ended the run, to be shown."""
     findings: tuple[Finding, ...] = ()
     """What the message says, piece by piece; the first names the cause."""
+    case: str = ""
+    """Of what it was seen, such as `3 ranks, length 7`; the message begins with it."""
     kind: str = ""
     """What happened, such as `IndexError: list index out of range`; a fact, no sentence of ours."""
     place: str = ""
@@ -183,6 +185,8 @@ class TestResult:
     """What was seen of the case that decided it, to be shown; None where nothing is to be seen."""
     findings: tuple[Finding, ...] = ()
     """What the message says, piece by piece; the first names the cause."""
+    case: str = ""
+    """Of what it was seen, such as `3 ranks, length 7`; the message begins with it."""
     blocked_by: tuple[str, ...] = ()
     """Of a test that was not run: those that failed, without which it says nothing."""
     feedback: Feedback = Feedback.ALL

@@ -127,7 +127,7 @@ def _grade_once(
         part, graded.tests, graded.num_launches, time.monotonic() - started_s, problem
     )
     if result.verdict is Verdict.NOT_ATTEMPTED and (unused := unused_text(placement, part)):
-        result = replace(result, message=f"{result.message}; {unused}")
+        result = replace(result, notes=(*result.notes, found("note.unused_file", unused)))
     notes = tuple(
         Finding(
             "note.refused_by_guard",

@@ -76,9 +76,8 @@ def causes(reports: Sequence[tuple[str, Report]]) -> list[Cause]:
             dearest = next(iter(causes_of(part)), None)
             if dearest is not None and dearest.verdict not in _NO_CAUSE:
                 first = dearest.findings[0]
-                groups[part.name, dearest.verdict, first.key or first.text].append(
-                    (student, first.text)
-                )
+                about = f"{first.key} {first.facts.get('name', '')}" if first.key else first.text
+                groups[part.name, dearest.verdict, about].append((student, first.text))
     found = [
         Cause(part, verdict, cases[0][1], tuple(student for student, _ in cases))
         for (part, verdict, _), cases in groups.items()

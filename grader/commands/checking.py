@@ -90,19 +90,17 @@ def grade_here(
 ) -> Report:
     """Grade what was named, and show how far that is."""
     resume = resume or Resume()
-    live = live_view(options, verbose=options.verbose)
-    settings = replace(
-        settings,
-        progress=live.progress,
-        journal=Journal(resume, write, lambda each: live.finished(each.step.part, each.result)),
-        notes=resume.notes,
-    )
-    with _telling_what_is_lost(settings.journal):
-        report = pipeline.grade(
-            named_submission(options), assignment=options.assignment, settings=settings
+    with live_view(options, verbose=options.verbose) as live:
+        settings = replace(
+            settings,
+            progress=live.progress,
+            journal=Journal(resume, write, live.ended),
+            notes=resume.notes,
         )
-    live.close()
-    return report
+        with _telling_what_is_lost(settings.journal):
+            return pipeline.grade(
+                named_submission(options), assignment=options.assignment, settings=settings
+            )
 
 
 def settings_of(options: argparse.Namespace) -> Settings:

@@ -37,17 +37,16 @@ def open_tests(options: argparse.Namespace) -> int:
 def show_trace(options: argparse.Namespace) -> int:
     """Show what the ranks of a part have called; return 0 once it is shown, whatever it is."""
     require_writable([options.json, options.perfetto])
-    live = live_view(options)
-    traced = tracing.trace(
-        options,
-        courses_of(options),
-        is_sealed=is_sealed(os.environ),
-        data=Data(data_folder(options)),
-        recorded=_recorded(options),
-        observe=_named(options),
-        progress=live.progress,
-    )
-    live.close()
+    with live_view(options) as live:
+        traced = tracing.trace(
+            options,
+            courses_of(options),
+            is_sealed=is_sealed(os.environ),
+            data=Data(data_folder(options)),
+            recorded=_recorded(options),
+            observe=_named(options),
+            progress=live.progress,
+        )
     data = trace_json(traced) if options.json else ""
     problem = unwritten(Path(options.json), data) if options.json not in (None, "-") else ""
     if options.perfetto is not None:

@@ -23,25 +23,24 @@ def run(options: argparse.Namespace) -> int:
     folder = named_submission(options)
     require_reports_writable(options)
     require_writable([options.recording])
-    live = live_view(options, verbose=options.verbose)
     # The container's client is no terminal: what it says comes in whole lines.
     secret = course_secret()
     key = recording_key(is_sealed=True)
     recordings: list[bytes] = []
-    data = sealed_grading.grade_in_container(
-        folder,
-        courses=courses_of(options),
-        image=options.image,
-        assignment=options.assignment,
-        options=[*selecting(options), "--", str(folder)],
-        data=data_folder(options),
-        on_progress=live.progress,
-        on_finished=lambda each: live.finished(each.step.part, each.result),
-        secret=b"" if secret == PUBLIC_SECRET else secret,
-        limits=_limits(options),
-        on_recording=None if options.recording is None else recordings.append,
-    )
-    live.close()
+    with live_view(options, verbose=options.verbose) as live:
+        data = sealed_grading.grade_in_container(
+            folder,
+            courses=courses_of(options),
+            image=options.image,
+            assignment=options.assignment,
+            options=[*selecting(options), "--", str(folder)],
+            data=data_folder(options),
+            on_progress=live.progress,
+            on_finished=live.ended,
+            secret=b"" if secret == PUBLIC_SECRET else secret,
+            limits=_limits(options),
+            on_recording=None if options.recording is None else recordings.append,
+        )
     report = json_report.parse(data)
     exit_code = finish(_as_named(report, options), options)
     if options.recording is not None:

@@ -8,7 +8,7 @@ from grader.finding import Finding, joined
 
 
 class CheckFailure(AssertionError):
-    """A check does not hold: what was found, the dearest first."""
+    """A check does not hold: what was found, of which the first names the cause."""
 
     differences: tuple[Differences, ...] = ()
     """What differs, where single elements of arrays do."""
@@ -40,16 +40,9 @@ class CheckFailure(AssertionError):
         error.budgets = tuple(budgets)
         return error
 
-    def with_findings(self, *more: Finding | str) -> Self:
-        """Return the same failure with what else was found."""
-        return self._like(*self.findings, *more, case=self.case)
-
     def about(self, case: str) -> Self:
         """Return the same failure with the case that it was seen of."""
-        return self._like(*self.findings, case=f"{case}: {self.case}" if self.case else case)
-
-    def _like(self, *findings: Finding | str, case: str) -> Self:
-        error = type(self)(*findings, case=case)
+        error = type(self)(*self.findings, case=f"{case}: {self.case}" if self.case else case)
         error.differences, error.budgets = self.differences, self.budgets
         return error
 

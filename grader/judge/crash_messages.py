@@ -1,5 +1,6 @@
 """The sentence about a rank that gave no answer: what it raised, or how its process ended."""
 
+import builtins
 import re
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,7 +43,8 @@ def refusal_text(rank: int, refusal: str) -> str:
 
 def failure_of_refusal(rank: int, refusal: str) -> RunFailure:
     """Return the failure of a rank that wanted to go around MPI and torch."""
-    told = Finding("rule.refused_by_guard", refusal_text(rank, refusal), {"rank": rank})
+    facts: dict[str, Fact] = {"rank": rank, "refusal": refusal}
+    told = Finding("rule.refused_by_guard", refusal_text(rank, refusal), facts)
     return RunFailure.of(Verdict.RULE_VIOLATION, told, kind=refusal, place=f"rank {rank}")
 
 
@@ -123,7 +125,10 @@ def _told(
 
 
 def _words(name: str) -> str:
-    """Return `name_error` for NameError."""
+    """Return `name_error` for NameError; `raised` for what is no exception of Python's own."""
+    kind = getattr(builtins, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+        return "raised"
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
 
 

@@ -77,10 +77,12 @@ def _same_neighbour(situation: StalledRun) -> Finding | None:
     sends_to: dict[int, set[int]] = {}
     for message in situation.matches.unreceived:
         sends_to.setdefault(message.rank, set()).add(message.call.peer)
-    is_so = len(situation.needs) >= _FEWEST_OF_A_RING and all(
+    is_so = len(situation.needs) >= _FEWEST_OF_A_RING and not situation.gone
+    is_so = is_so and all(
         rank in sends_to
         and situation.waits_for(rank) == sends_to[rank]
         and all(call.is_receive for call in situation.stuck_calls(rank))
+        and not any(rank in sends_to.get(other, ()) for other in sends_to[rank])
         for rank in situation.needs
     )
     if not is_so:

@@ -1,6 +1,6 @@
 """Says of each line that takes part in a deadlock what it does there, for all ranks together."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from grader.evidence import PlaceNote
 from grader.judge.wording import place_of, ranks_text
@@ -14,10 +14,10 @@ _RECEIVES, _SENDS, _WAITS, _STANDS = "receives", "sends", "waits", "never return
 
 def place_notes(situation: StalledRun) -> tuple[PlaceNote, ...]:
     """Return one note for each line and what is done there, in the order of the lines."""
-    found: dict[tuple[str, str], dict[int, str]] = {}
+    found: dict[tuple[str, str], dict[tuple[int, str], None]] = {}
     for place, doing, rank, link in _all(situation):
         if place:
-            found.setdefault((place, doing), {}).setdefault(rank, link)
+            found.setdefault((place, doing), {})[rank, link] = None
     ordered = sorted(found.items(), key=lambda item: _file_and_line(item[0][0]))
     return tuple(PlaceNote(place, _text(doing, links)) for (place, doing), links in ordered)
 
@@ -45,11 +45,11 @@ def _message(rank: int, call: Call) -> tuple[str, int, str]:
     return _RECEIVES, rank, "from any" if call.peer == ANY_SOURCE else f"from {call.peer}"
 
 
-def _text(doing: str, links: dict[int, str]) -> str:
+def _text(doing: str, links: Iterable[tuple[int, str]]) -> str:
     """Return `sends: rank 0 to 1, 1 to 2` or `never returns: ranks 0 and 1`."""
     if doing in (_WAITS, _STANDS):
-        return f"{doing}: {ranks_text(links)}"
-    pairs = [f"{rank} {link}" for rank, link in sorted(links.items())]
+        return f"{doing}: {ranks_text(rank for rank, _ in links)}"
+    pairs = [f"{rank} {link}" for rank, link in sorted(links)]
     more = ", ..." if len(pairs) > _MOST_PAIRS else ""
     return f"{doing}: rank {', '.join(pairs[:_MOST_PAIRS])}{more}"
 

@@ -11,6 +11,7 @@ from grader.report.cause_words import (
     headline,
     helps_of,
     price_of,
+    seen_text,
     told_text,
     words_of,
 )
@@ -36,7 +37,7 @@ def cause_block(page: Page, report: Report, part: PartResult, cause: Cause) -> l
     """Return the lines of one cause."""
     told = [page.paint(line, BOLD) for line in page.paragraph(headline(cause))]
     pieces = [
-        [*_heading(page, part, cause), *told],
+        [*_heading(page, report, part, cause), *told],
         _code(page, cause),
         [
             *_more(page, cause),
@@ -48,9 +49,9 @@ def cause_block(page: Page, report: Report, part: PartResult, cause: Cause) -> l
     return [line for piece in pieces if piece for line in ("", *piece)][1:]
 
 
-def _heading(page: Page, part: PartResult, cause: Cause) -> list[str]:
+def _heading(page: Page, report: Report, part: PartResult, cause: Cause) -> list[str]:
     """Return part, verdict and price, in two lines where one is too narrow."""
-    words, price = words_of(cause), price_of(part, cause)
+    words, price = words_of(cause), price_of(report, part, cause)
     name = abridged(one_line(part.name), page.width - len(words) - 4)
     first = f"{page.sign(cause.verdict)} {page.paint(name, BOLD)}  "
     first += page.tinted(words, cause.verdict)
@@ -72,8 +73,7 @@ def _more(page: Page, cause: Cause) -> Iterator[str]:
             yield from page.paragraph(one_line(finding.text))
     for helps in helps_of(cause):
         yield from page.paragraph(helps, first=f"{INDENT}help: ")
-    if seen and seen.case:
-        yield from page.paragraph(f"Seen with {one_line(seen.case)}.")
+    yield from page.paragraph(seen_text(cause))
 
 
 def _printed(page: Page, cause: Cause) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _printed(page: Page, cause: Cause) -> Iterator[str]:
             lines = piece.abridged(
                 num_traceback_lines=_MOST_TRACEBACK_LINES, num_output_lines=_MOST_OUTPUT_LINES
             )
-        yield from dim(page, page.paragraph(f"{piece.heading}:"))
+        yield from _dim(page, page.paragraph(f"{piece.heading}:"))
         for line in lines:
             yield from page.quoted(cut(line, page.width - len(INDENT) - 2))
 
@@ -125,6 +125,6 @@ def _commands(page: Page, report: Report, part: PartResult, cause: Cause) -> Ite
         yield f"{INDENT}{page.paint('look:', DIM)}   {page.paint(look, BOLD)}"
 
 
-def dim(page: Page, lines: Sequence[str]) -> list[str]:
+def _dim(page: Page, lines: Sequence[str]) -> list[str]:
     """Return the lines in a faint colour."""
     return [page.paint(line, DIM) for line in lines]

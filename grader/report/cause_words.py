@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from grader.model import PartResult, TestResult, Verdict
-from grader.points import total
+from grader.model import PartResult, Report, TestResult, Verdict
+from grader.points import NOT_ALL_TESTS, total
 from grader.report.causes import Cause
 from grader.report.deductions import number_text, points_text
 from grader.report.safe_text import one_line
@@ -19,11 +19,13 @@ def words_of(cause: Cause) -> str:
     return _WORDS_BY_KEY.get(cause.findings[0].key, VERDICT_WORDS[cause.verdict])
 
 
-def price_of(part: PartResult, cause: Cause) -> str:
+def price_of(report: Report, part: PartResult, cause: Cause) -> str:
     """Return `costs 20 of 25 points`, or what else becomes of them."""
     points = f"{number_text(cause.points)} of {points_text(part.max_points)}"
     if cause.verdict is Verdict.JUDGE_ERROR:
         return "costs no points; please pass this report on to the course"
+    if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
+        return "no mark"
     if cause.verdict is Verdict.NOT_PROVEN:
         return f"withholds {points}; a person has to look"
     return f"costs {points}"
@@ -43,6 +45,12 @@ def told_text(cause: Cause) -> str:
 def helps_of(cause: Cause) -> list[str]:
     """Return what to do, each advice once."""
     return list(dict.fromkeys(one_line(each.help) for each in cause.findings if each.help))
+
+
+def seen_text(cause: Cause) -> str:
+    """Return in which case it was seen; empty where that is not known."""
+    case = one_line(cause.speaker.case) if cause.speaker is not None else ""
+    return f"Seen with {case}." if case else ""
 
 
 def blocked_text(cause: Cause) -> str:

@@ -64,7 +64,7 @@ def causes(part: PartResult) -> list[Cause]:
     """Return why a part lost points, the dearest first; their points add up to what it lost."""
     by_identity: dict[Hashable, list[TestResult]] = {}
     for test in part.tests:
-        if test.verdict not in _HELD:
+        if test.verdict not in _HELD and not _is_advice(part, test):
             by_identity.setdefault(_identity(test), []).append(test)
     found = [
         Cause(tests[0].verdict, tuple(sorted(tests, key=_price, reverse=True)))
@@ -76,6 +76,12 @@ def causes(part: PartResult) -> list[Cause]:
         beside = total((part.max_points, -part.points, -total(told)))
         found.append(Cause(part.verdict, (), message=part.message, part_points=beside))
     return _with_blocked(part, _by_points(found))
+
+
+def _is_advice(part: PartResult, test: TestResult) -> bool:
+    """Return whether a test of no points, in a part of some, finds what is told as a note."""
+    is_free = test.max_points == 0 < part.max_points
+    return is_free and test.verdict not in (Verdict.JUDGE_ERROR, Verdict.NOT_PROVEN)
 
 
 def dearest_first(report: Report) -> list[tuple[PartResult, Cause]]:
@@ -90,23 +96,23 @@ def passed(part: PartResult) -> list[TestResult]:
 
 
 def _identity(test: TestResult) -> Hashable:
-    """Return what two tests have in common that failed of the same: the cause, and its lines."""
+    """Return what two tests have in common that failed of the same: cause, array, and lines."""
     first = next(iter(test.findings), None)
     if first is None or not first.key:
         return test.verdict, test.message
-    return test.verdict, first.key, frozenset(first.places)
+    return test.verdict, first.key, first.facts.get("name"), frozenset(first.places)
 
 
 def _with_blocked(part: PartResult, found: Sequence[Cause]) -> list[Cause]:
-    """Return the causes with the tests that were not run, each with the dearest of its own."""
+    """Return the causes, each with the tests that were not run for it, a test with the dearest."""
     by_name = {test.name: test for test in part.tests}
     blocked: dict[int, list[TestResult]] = {}
     left: list[TestResult] = []
     for test in part.tests:
         if test.verdict is Verdict.SKIPPED:
             roots = _failed_roots(test, by_name)
-            own = [i for i, cause in enumerate(found) if roots & {t.name for t in cause.tests}]
-            home = next(iter(own or range(len(found))), None)
+            own = (i for i, cause in enumerate(found) if roots & {t.name for t in cause.tests})
+            home = next(own, None)
             (left if home is None else blocked.setdefault(home, [])).append(test)
     complete = [replace(cause, blocked=tuple(blocked.get(i, ()))) for i, cause in enumerate(found)]
     reasons = dict.fromkeys(test.message for test in left)

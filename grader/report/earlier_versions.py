@@ -44,7 +44,7 @@ def _tell_of_no_findings(report: dict[str, Any]) -> None:
             {"key": "", "text": note, "help": "", "facts": {}} for note in part["notes"]
         ]
         for test in part["tests"]:
-            test["findings"], test["blocked_by"] = [], []
+            test["case"], test["findings"], test["blocked_by"] = "", [], []
             evidence = test["measured"]["evidence"] or {}
             if evidence.get("deadlock"):
                 evidence["deadlock"]["notes"] = []

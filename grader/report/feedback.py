@@ -24,7 +24,7 @@ def result_for_student(test: TestResult) -> TestResult:
         return shown
     if test.is_hidden and not test.feedback.tells(Feedback.SENTENCE):
         return test.redacted()
-    shown = replace(shown, message=_message(test.verdict), where="", findings=())
+    shown = replace(shown, message=_message(test.verdict), where="", case="", findings=())
     if test.feedback.tells(Feedback.SENTENCE):
         return shown
     return replace(shown, sentence=test.name.removeprefix("test_").replace("_", " "))

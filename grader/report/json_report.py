@@ -142,6 +142,7 @@ def _part(part: PartResult) -> dict[str, Any]:
                 "message": _text(test.message),
                 "detail": _text(test.detail),
                 "where": _text(test.where),
+                "case": _text(test.case),
                 "findings": [_finding(each) for each in test.findings],
                 "blocked_by": list(test.blocked_by),
                 "is_hidden": test.is_hidden,

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from grader.journal import Finished
 from grader.model import TestResult, Verdict
 from grader.report.feedback import result_for_student
 from grader.report.page import INDENT, Page
@@ -13,6 +14,7 @@ from grader.report.words import VERDICT_WORDS
 
 STARTING = ": starting"
 """Ends the progress that announces a part."""
+_NO_FAILURE = (Verdict.ACCEPTED, Verdict.SKIPPED)
 _CLEARED = "\r\x1b[K"
 _TICK_S = 1.0
 
@@ -26,10 +28,10 @@ class Live:
         self._write = write
         self._overwrites = is_terminal and not page.plain
         self._part = ""
+        self._replaced = ""
         self._status = ""
-        self._num_passed = 0
-        self._num_failed = 0
-        self._num_not_run = 0
+        self._verdicts: list[Verdict] = []
+        """Of the checks of the part in progress that pay points."""
         self._began_s = time.monotonic()
         self._lock = threading.Lock()
         self._has_ended = threading.Event()
@@ -46,42 +48,53 @@ class Live:
             self._status = text
             self._show_status()
 
-    def finished(self, part: str, result: TestResult) -> None:
-        """Count a test that has ended; show the first of a part that failed."""
-        if result.is_hidden:
+    def ended(self, finished: Finished) -> None:
+        """Count a check that has ended; show the first of a part that failed."""
+        self.finished(finished.step.part, finished.result, finished.step.replaced)
+
+    def finished(self, part: str, result: TestResult, replaced: str = "") -> None:
+        """Count a check that has ended; show the first of a part that failed.
+
+        replaced: the part whose file is our stand-in, with which the part is graded again.
+        """
+        if result.is_hidden or not result.max_points:
             return
         with self._lock:
             if part != self._part:
                 self._end_part()
                 self._part = part
-            if result.verdict is Verdict.ACCEPTED:
-                self._num_passed += 1
-            elif result.verdict is Verdict.SKIPPED:
-                self._num_not_run += 1
-            else:
-                self._num_failed += 1
-                if self._num_failed == 1:
-                    self._say(failure_lines(self._page, part, result_for_student(result)))
+            if replaced != self._replaced:
+                self._replaced, self._verdicts = replaced, []
+            if result.verdict not in _NO_FAILURE and not self._num_failed and not replaced:
+                self._say(failure_lines(self._page, part, result_for_student(result)))
+            self._verdicts.append(result.verdict)
             self._show_status()
 
-    def close(self) -> None:
-        """Leave the screen to the report, which begins a line of its own."""
+    def __enter__(self) -> "Live":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Leave the screen to the report, or to what went wrong."""
         self._has_ended.set()
         with self._lock:
-            self._end_part()
-            self._part = ""
+            if kind is None:
+                self._end_part()
             if self._overwrites:
                 self._write(_CLEARED)
 
+    @property
+    def _num_failed(self) -> int:
+        return sum(each not in _NO_FAILURE for each in self._verdicts)
+
     def _end_part(self) -> None:
         """Say in a line what became of the part in progress."""
-        num_checks = self._num_passed + self._num_failed + self._num_not_run
-        if self._part and num_checks:
-            told = f"{one_line(self._part)}: {self._num_passed} of {num_checks} checks passed"
-            verdict = Verdict.WRONG_ANSWER if self._num_failed else Verdict.ACCEPTED
+        if self._part and self._verdicts:
+            passed = self._verdicts.count(Verdict.ACCEPTED)
+            told = f"{one_line(self._part)}: {passed} of {len(self._verdicts)} checks passed"
+            worst = max(self._verdicts, key=lambda each: each.severity)
             # The log of a CI runner must not obey what may be a student's words.
-            self._say([f"{self._page.sign(verdict)} {disarm(told)}"])
-        self._num_passed = self._num_failed = self._num_not_run = 0
+            self._say([f"{self._page.sign(worst)} {disarm(told)}"])
+        self._replaced, self._verdicts = "", []
 
     def _tick(self) -> None:
         while not self._has_ended.wait(_TICK_S):
@@ -107,4 +120,4 @@ def failure_lines(page: Page, part: str, result: TestResult) -> list[str]:
     places = [place for each in result.findings for place in each.places]
     where = f" at {one_line(places[0])}" if places else ""
     first = f"{page.sign(result.verdict)} {disarm(one_line(part))}: {words}{where}"
-    return [first, f"{INDENT}{abridged(text, page.width - len(INDENT))}"]
+    return [first, disarm(f"{INDENT}{abridged(text, page.width - len(INDENT))}")]

@@ -12,6 +12,7 @@ from grader.report.cause_words import (
     headline,
     helps_of,
     price_of,
+    seen_text,
     told_text,
     words_of,
 )
@@ -98,13 +99,15 @@ def _table(parts: Sequence[PartResult]) -> str:
 
 def _cause(report: Report, part: PartResult, cause: Cause) -> Iterator[str]:
     """Yield the paragraphs of one cause."""
-    yield f"### {escape(part.name)}: {words_of(cause)}, {price_of(part, cause)}"
+    yield f"### {escape(part.name)}: {words_of(cause)}, {price_of(report, part, cause)}"
     yield f"**{escape(headline(cause))}**"
     if cause.evidence is not None:
         plain = Page(colour=False, plain=True, width=_CODE_NUM_COLUMNS, verbose=False)
         if lines := code_lines(plain, cause.evidence.excerpts, told_text(cause)):
             yield fenced(lines, "text")
     yield from (f"Help: {escape(helps)}" for helps in helps_of(cause))
+    if seen := seen_text(cause):
+        yield escape(seen)
     if cause.tests:
         yield "\n".join(f"- {_test(test)}" for test in cause.tests)
     if cause.blocked:

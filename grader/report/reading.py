@@ -72,6 +72,7 @@ def _test(data: Data) -> TestResult:
         message=_get(data, "message", str),
         detail=_get(data, "detail", str),
         where=_get(data, "where", str),
+        case=_get(data, "case", str),
         findings=_findings(data, "findings"),
         blocked_by=_texts(data, "blocked_by"),
         is_hidden=_get(data, "is_hidden", bool),

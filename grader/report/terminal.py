@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from grader.model import PartResult, Report, Verdict
-from grader.points import total
+from grader.points import NOT_ALL_TESTS, total
 from grader.report.cause_block import cause_block, check_line
 from grader.report.causes import dearest_first, is_missing, passed
 from grader.report.deductions import number_text, score_sentence
@@ -55,7 +55,7 @@ def _table(page: Page, report: Report) -> Iterator[str]:
     missing = [part for part in report.parts if is_missing(part)]
     together = missing if len(missing) >= _FEWEST_TOGETHER else []
     rows = [
-        (one_line(part.name, _MAX_NAME_COLUMNS), _points(part), _result(part), part.verdict)
+        (one_line(part.name, _MAX_NAME_COLUMNS), _points(report, part), _result(part), part.verdict)
         for part in report.parts
         if part not in together
     ]
@@ -79,7 +79,9 @@ def _table(page: Page, report: Report) -> Iterator[str]:
                 yield from check_line(page, test)
 
 
-def _points(part: PartResult) -> str:
+def _points(report: Report, part: PartResult) -> str:
+    if NOT_ALL_TESTS in report.notes:
+        return "-"
     if part.verdict is Verdict.JUDGE_ERROR:
         return f"- / {number_text(part.max_points)}"
     return f"{number_text(part.points)} / {number_text(part.max_points)}"

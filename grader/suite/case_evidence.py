@@ -64,16 +64,11 @@ class EvidenceCollector:
                 self._success = name, found
 
     def with_failure(self, result: TestResult, error: BaseException) -> TestResult:
-        """Return the result with its case; what is to be shown of it is so once a message."""
-        if not self._is_kept:
+        """Return the result with what is to be shown of it; the same message is shown once."""
+        if not self._is_kept or result.message in self._shown or len(self._shown) >= _MOST_SHOWN:
             return result
         evidence = of_failure(result, error, self._seen, self._sources)
-        if evidence is None:
-            return result
-        case_alone = Evidence(evidence.case, evidence.num_ranks)
-        if result.message in self._shown or len(self._shown) >= _MOST_SHOWN:
-            evidence = case_alone
-        elif evidence != case_alone:
+        if evidence is not None:
             self._shown.add(result.message)
         return replace(result, evidence=evidence)
 
@@ -116,7 +111,7 @@ def of_failure(
             found.deadlock.notes if found.deadlock is not None else (),
         ),
     )
-    return found if found != Evidence("", found.num_ranks) else None
+    return None if found == Evidence(found.case, found.num_ranks) else found
 
 
 def of_case(seen: SeenCase) -> Evidence:

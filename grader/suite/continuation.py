@@ -239,7 +239,8 @@ def naming(failure: RunFailure, case: Case, ranks: int) -> RunFailure:
         failure = replace(failure, evidence=seen)
     if failure.is_lasting:
         return failure
-    return replace(failure, message=f"{ranks_text(ranks)}, {case.label}: {failure.message}")
+    about = f"{ranks_text(ranks)}, {case.label}"
+    return replace(failure, case=about, message=f"{about}: {failure.message}")
 
 
 def ranks_text(ranks: int) -> str:

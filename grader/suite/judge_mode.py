@@ -20,7 +20,7 @@ from grader.recording.launch_plan import (
 from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.continuation import Answers, LaunchBudget, ranks_text
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
-from grader.suite.marks import TestNotRun, not_run
+from grader.suite.marks import TestNotAskedFor, TestNotRun, not_run
 from grader.suite.mode import Asked, SuiteMode, function_of, suite_of, words
 from grader.suite.part_context import PartContext, Position
 from grader.suite.part_time import PartTime
@@ -164,11 +164,11 @@ class JudgeMode(SuiteMode):
         super().pytest_runtest_setup(item)
         replaced = self._context.own_part_replaced
         if replaced is not None and points_of(item).kwargs.get("own") == replaced:
-            not_run(f"it needs your own {replaced}")
+            raise TestNotAskedFor(f"it needs your own {replaced}")
         if self._context.has_ended:
             not_run("the part had already ended")
         if self._settings.selection.fail_fast and any(map(_is_failure, self._failed.values())):
-            not_run("it comes after the first test that failed")
+            raise TestNotAskedFor("it comes after the first test that failed")
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -185,7 +185,7 @@ class JudgeMode(SuiteMode):
             return report
         if call.excinfo is not None:
             error = self._told_error(item, call.excinfo.value)
-            result = failed(item, error, call.when)
+            result = self._with_roots(failed(item, error, call.when), error)
             self._keep(name, self._evidence.with_failure(result, error))
         elif call.when == "call" and call.excinfo is None:
             self._passed[name] = self._passed.get(name, 0) + 1
@@ -197,6 +197,15 @@ class JudgeMode(SuiteMode):
             self._ended.add(name)
             self._settings.journal.finished(self._finished(name))
         return report
+
+    def _with_roots(self, result: TestResult, error: BaseException) -> TestResult:
+        """Return a test that was not run with those that failed, where it says nothing of which."""
+        is_for_failures = getattr(error, "is_for_failures", isinstance(error, CaseNotRun))
+        is_told = result.blocked_by or result.name in self._left_out
+        if result.verdict is not Verdict.SKIPPED or is_told or not is_for_failures:
+            return result
+        roots = (name for name, each in self._failed.items() if _is_failure(each))
+        return replace(result, blocked_by=tuple(roots))
 
     def _told_error(self, item: pytest.Item, error: BaseException) -> BaseException:
         """Return what a test raised, or what ended the part, where no test has said so yet.

@@ -78,7 +78,7 @@ class Launch:
                 raise CaseNotRun(answer.why)
             if isinstance(answer, RunFailure):
                 if answer.verdict is Verdict.WRONG_ANSWER:
-                    raise WrongAnswer(*(answer.findings or (answer.message,)))
+                    raise WrongAnswer(*answer.findings, case=answer.case)
                 raise RunFailed(answer)
             yield self.cases[index], answer
 

@@ -11,10 +11,19 @@ from grader.points import checked
 class TestNotRun(pytest.skip.Exception):  # type: ignore[misc,name-defined,unused-ignore]
     """A test is not run, because of what others or itself have found of the submission."""
 
+    is_for_failures = True
+    """It would have been run if others had held."""
+
     def __init__(self, reason: str, blocked_by: tuple[str, ...] = ()) -> None:
         """blocked_by: the tests that failed, without which this one says nothing."""
         super().__init__(f"not run: {reason}")
         self.blocked_by = blocked_by
+
+
+class TestNotAskedFor(TestNotRun):
+    """A test is not run whatever others have found."""
+
+    is_for_failures = False
 
 
 def part(name: str) -> pytest.MarkDecorator:

@@ -48,11 +48,11 @@ def failed(item: pytest.Item, error: BaseException, when: str) -> TestResult:
     if isinstance(error, RunFailed):
         failure = error.failure
         result = result_of(item, failure.verdict, message, failure.detail, where)
-        return replace(result, findings=_keyed(item, failure.findings))
+        return replace(result, findings=_keyed(item, failure.findings), case=failure.case)
     for kind, verdict in _VERDICTS:
         if isinstance(error, kind):
             result = result_of(item, verdict, message, where=where)
-            return replace(result, findings=_keyed(item, error.findings))
+            return replace(result, findings=_keyed(item, error.findings), case=error.case)
     if _is_assertion_of_suite(item, error):
         result = result_of(item, Verdict.WRONG_ANSWER, message, where=where)
         return replace(result, findings=_keyed(item, [Finding("", message)]))

@@ -1,13 +1,18 @@
 """Cuts out the lines of a submission that a finding names, each with the finding beside it."""
 
+import keyword
 import re
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from grader.evidence import MarkedLine, PlaceNote, SourceExcerpt
-from grader.suite.code_columns import columns_of
 
 _PLACE = re.compile(r"([\w.-]{1,100}\.py):(\d{1,7})\b")
 _IN_TRACEBACK = re.compile(r'File "(?:[^"\n]{0,300}/)?([\w.-]{1,100}\.py)", line (\d{1,7})\b')
+_QUOTED = re.compile(r"['`]([A-Za-z_]\w*)['`]|\b([A-Za-z_]\w*)\(")
+"""A name in quotes, or one that is called."""
+_NAME = re.compile(r"[A-Za-z_][\w.]*")
+_CALL = re.compile(r"[A-Za-z_][\w.]*(?=\()")
 _CLAUSE_END = re.compile(r"; |\n")
 _NUM_AROUND = 3
 _MOST_FINDINGS = 6
@@ -91,15 +96,26 @@ def _excerpt(
     return SourceExcerpt(
         path,
         tuple(
-            _marked(source, line, lines[line - 1], findings.get((path, line), ""), message)
+            _marked(line, lines[line - 1], findings.get((path, line), ""), message)
             for line in shown
         ),
     )
 
 
-def _marked(source: bytes, line: int, text: str, finding: str, message: str) -> MarkedLine:
-    about = message if finding == _RAISED else finding
-    column, num_columns = columns_of(source, line, about) if finding else (0, 0)
-    if column + num_columns > _MOST_LINE_CHARS:
-        column, num_columns = 0, 0
-    return MarkedLine(line, text[:_MOST_LINE_CHARS], finding, column, num_columns)
+def _marked(line: int, text: str, finding: str, message: str) -> MarkedLine:
+    text = text[:_MOST_LINE_CHARS]
+    column, num_columns = _columns(text, message if finding == _RAISED else finding)
+    return MarkedLine(line, text, finding, *((column, num_columns) if finding else (0, 0)))
+
+
+def _columns(text: str, finding: str) -> tuple[int, int]:
+    """Return where the name that a finding quotes or calls stands, else the line's first call.
+
+    The first column, from 1, and how many there are; (0, 0) for the whole line. Nothing parses
+    what was handed in: a tree takes many times as much memory, and deep ones crash Python.
+    """
+    words = {word for pair in _QUOTED.findall(finding) for word in pair if word}
+    named = (each for each in _NAME.finditer(text) if each[0].rpartition(".")[2] in words)
+    called = (each for each in _CALL.finditer(text) if each[0] not in keyword.kwlist)
+    found = next(chain(named, called), None)
+    return (0, 0) if found is None else (found.start() + 1, len(found[0]))

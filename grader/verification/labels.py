@@ -131,3 +131,5 @@ def _cross_check(data: Table, folder: Path) -> Iterator[str]:
         yield "points: missing; expected points or fair_share: what is paid"
     if not data.get("cause") and verdict != Verdict.ACCEPTED.value:
         yield "cause: missing; expected the key of a finding, since a failure has a reason"
+    if data.get("facts") and not data.get("cause"):
+        yield "facts: there is no cause that they are of"

@@ -27,7 +27,7 @@ from typing import IO
 import docker
 import pytest
 from docker.errors import DockerException, ImageNotFound
-from this_checkout import IMAGE, RANKS_IMAGE, ROOT, STUDENT_IMAGE, TAG
+from this_checkout import IMAGE, ROOT, STUDENT_IMAGE, TAG
 
 IN_THE_IMAGES = (
     *("grader", "reference", "student_template", "tests/suites"),
@@ -43,7 +43,7 @@ HIDDEN = {
     "tests/suites/federated/test_hidden_rounds.py": f"# {CANARY}\n",
 }
 SECRET = {"course-secret": f"{CANARY}: a secret\n"}
-STUDENT_IMAGES = (STUDENT_IMAGE, RANKS_IMAGE)
+STUDENT_IMAGES = (STUDENT_IMAGE,)
 CANARY_IMAGES = {target: f"{target}:canary-{TAG}" for target in ("grade", "grade-student")}
 LIMIT_S = 600
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from grader.model import PartResult, Report, Verdict
-from grader.report.cause_words import headline, helps_of, price_of, words_of
+from grader.report.cause_words import headline, helps_of, price_of, seen_text, words_of
 from grader.report.causes import Cause, dearest_first
 from grader.report.safe_text import one_line
 
@@ -15,7 +15,7 @@ _NO_FAULT = (Verdict.JUDGE_ERROR, Verdict.NOT_PROVEN)
 
 
 @dataclass(frozen=True)
-class Finding:
+class Annotation:
     """One cause, at the line that it names."""
 
     part: str
@@ -35,21 +35,21 @@ class Finding:
         return self.verdict not in _NO_FAULT
 
 
-def findings(report: Report) -> tuple[Finding, ...]:
+def findings(report: Report) -> tuple[Annotation, ...]:
     """Return each cause, the dearest first, with the first line that it names."""
     return tuple(
-        _finding(part, cause)
+        _annotation(report, part, cause)
         for part, cause in dearest_first(report)
         if cause.verdict is not Verdict.SKIPPED
     )
 
 
-def _finding(part: PartResult, cause: Cause) -> Finding:
+def _annotation(report: Report, part: PartResult, cause: Cause) -> Annotation:
     file, line = place(cause)
     name = one_line(part.name)
-    text = " ".join([headline(cause), *helps_of(cause)])
-    title = f"{name}: {words_of(cause)}, {price_of(part, cause)}"
-    return Finding(name, cause.verdict, title, text, cause.findings[0].key, file, line)
+    text = " ".join(filter(None, [headline(cause), *helps_of(cause), seen_text(cause)]))
+    title = f"{name}: {words_of(cause)}, {price_of(report, part, cause)}"
+    return Annotation(name, cause.verdict, title, text, cause.findings[0].key, file, line)
 
 
 def place(cause: Cause) -> tuple[str, int]:

@@ -4,7 +4,7 @@ Whoever prints them has the runner obey them: nothing of a submission may be a c
 """
 
 from grader.model import Report, Verdict
-from grader.report.export.findings import Finding, findings
+from grader.report.export.findings import Annotation, findings
 
 _MOST_OF_A_KIND = 10
 """GitHub shows so many errors and so many warnings of a step."""
@@ -15,7 +15,7 @@ def render(report: Report) -> str:
 
     What was not tried is a notice.
     """
-    by_kind: dict[str, list[Finding]] = {"warning": [], "error": [], "notice": []}
+    by_kind: dict[str, list[Annotation]] = {"warning": [], "error": [], "notice": []}
     for each in findings(report):
         by_kind[_kind(each)].append(each)
     return "\n".join(
@@ -23,13 +23,13 @@ def render(report: Report) -> str:
     )
 
 
-def _kind(finding: Finding) -> str:
+def _kind(finding: Annotation) -> str:
     if finding.verdict is Verdict.NOT_ATTEMPTED:
         return "notice"
     return "error" if finding.is_fault else "warning"
 
 
-def _command(kind: str, finding: Finding) -> str:
+def _command(kind: str, finding: Annotation) -> str:
     properties = [f"title={_property(finding.title)}"]
     if finding.file:
         properties = [f"file={_property(finding.file)}", f"line={finding.line}", *properties]

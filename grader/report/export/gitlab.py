@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 
 from grader.model import Report, Verdict
-from grader.report.export.findings import Finding, findings
+from grader.report.export.findings import Annotation, findings
 from grader.report.json_text import dump
 
 _SEVERITIES = {
@@ -35,7 +35,7 @@ def render(report: Report) -> str:
     return dump(violations)
 
 
-def _violation(finding: Finding, identity: str) -> dict[str, object]:
+def _violation(finding: Annotation, identity: str) -> dict[str, object]:
     """Return one finding; identity: what stays the same in the next report, and no other has."""
     return {
         "description": f"{finding.part}: {finding.text}",

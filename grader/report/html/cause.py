@@ -13,6 +13,7 @@ from grader.report.cause_words import (
     headline,
     helps_of,
     price_of,
+    seen_text,
     told_text,
     words_of,
 )
@@ -46,7 +47,7 @@ def cause_section(report: Report, part: PartResult, cause: Cause, number: int) -
         "div",
         element("h2", breakable(one_line(part.name)), id=f"{name}-name"),
         verdict_text(cause.verdict, words_of(cause)),
-        element("span", price_of(part, cause), class_="points"),
+        element("span", price_of(report, part, cause), class_="points"),
         class_="head",
     )
     _, kind = _SIGNS.get(cause.verdict, _FAILED)
@@ -58,7 +59,7 @@ def cause_section(report: Report, part: PartResult, cause: Cause, number: int) -
         excerpts(seen, told_text(cause)) if seen is not None else None,
         *(element("p", f"Help: {helps}", class_="help") for helps in helps_of(cause)),
         *(_fact(each, is_folded=bool(seen and seen.excerpts)) for each in cause.findings[1:]),
-        element("p", f"Seen with {one_line(seen.case)}.") if seen and seen.case else None,
+        element("p", seen_text(cause)) if seen_text(cause) else None,
         element("ul", *map(_priced, cause.tests), class_="tests") if cause.tests else None,
         _blocked(cause) if cause.blocked else None,
         _again(report, part, cause),

@@ -129,5 +129,7 @@ def _code(line: MarkedLine) -> Markup:
     first, last = line.column - 1, line.column - 1 + line.num_columns
     if line.column == 0:
         return element("code", line.text.expandtabs(_TAB_NUM_COLUMNS))
-    before = line.text[:first].expandtabs(_TAB_NUM_COLUMNS)
-    return element("code", before, element("u", line.text[first:last]), line.text[last:])
+    before, marked = (line.text[:end].expandtabs(_TAB_NUM_COLUMNS) for end in (first, last))
+    whole = line.text.expandtabs(_TAB_NUM_COLUMNS)
+    about = element("u", whole[len(before) : len(marked)])
+    return element("code", before, about, whole[len(marked) :])

@@ -81,6 +81,7 @@ def _ring_that_hangs() -> PartResult:
     output = "last output of rank {}:\nstep 0: sending chunk {} to rank {}"
     said = "\n\n".join(output.format(rank, rank, (rank + 1) % 4) for rank in range(4))
     ended = "not run: the part had already ended with DEADLOCK"
+    root = "test_every_rank_holds_the_reduction"
     found = (
         Finding(
             "deadlock.cycle",
@@ -113,14 +114,14 @@ def _ring_that_hangs() -> PartResult:
             where="ranks=3",
             findings=found,
         ),
-        skipped("test_one_neighbour", "Each rank sends to one neighbour only.", 8, ended),
-        skipped("test_time", "The time is near that of our ring.", 4, ended),
+        skipped("test_one_neighbour", "Each rank sends to one neighbour only.", 8, ended, root),
+        skipped("test_time", "The time is near that of our ring.", 4, ended, root),
         skipped(
             "test_only_nonblocking",
             "Every message is sent and received by a non-blocking call.",
             6,
             "not run: it requires that every rank holds the reduction",
-            "test_every_rank_holds_the_reduction",
+            root,
         ),
     )
 

@@ -45,9 +45,23 @@ def test_what_could_not_run_counts_with_what_kept_it():
     assert found_in(*tests) == [(9, ["a"], ["c", "d"]), (3, ["b"], ["e"])]
 
 
-def test_what_names_no_root_counts_with_the_dearest():
-    """As where the time of a part was used up."""
-    assert found_in(lost("a", 1), lost("b", 2, key="x.y"), not_run("c", 4))[0] == (6, ["b"], ["c"])
+def test_what_names_no_root_is_a_cause_of_its_own():
+    """As where nobody asked for it: nothing that failed is to blame."""
+    assert found_in(lost("a", 1), not_run("c", 4)) == [(4, [], ["c"]), (1, ["a"], [])]
+
+
+def test_a_check_of_no_points_is_advice_where_others_pay():
+    """It is told as a note; in a part that pays nothing it is all there is."""
+    assert found_in(lost("a", 0), lost("b", 2, key="x.y")) == [(2, ["b"], [])]
+    assert found_in(lost("a", 0)) == [(0, ["a"], [])]
+
+
+def test_two_arrays_that_are_wrong_are_two_causes():
+    """The same comparison finds both."""
+    tests = [
+        replace(lost(n, 1), findings=(Finding("value.differs", n, {"name": n}),)) for n in "ab"
+    ]
+    assert found_in(*tests) == [(1, ["a"], []), (1, ["b"], [])]
 
 
 def test_what_was_not_run_for_nothing_that_failed_is_a_cause_of_its_own():
@@ -81,7 +95,9 @@ def test_every_failed_test_is_in_one_cause_and_the_dearest_is_first(report):
     for part in report.parts:
         told = [test for cause in causes(part) for test in (*cause.tests, *cause.blocked)]
         failed = [test for test in part.tests if test.verdict is not Verdict.ACCEPTED]
-        assert sorted(map(id, told)) == sorted(map(id, failed))
+        paid = {id(test) for test in failed if test.max_points}
+        assert paid <= {*map(id, told)} <= {*map(id, failed)}
+        assert len(told) == len({*map(id, told)})
 
 
 @pytest.mark.parametrize("report", [example.usual(), example.every_verdict()])

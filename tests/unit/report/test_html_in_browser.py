@@ -127,8 +127,8 @@ def test_links_within_the_page_of_a_cell_stay_in_its_frame(chromium, tmp_path):
     page = opened(chromium, tmp_path / "notebook.html", f"<meta charset=utf-8><h1>Book</h1>{cell}")
     frame = "document.querySelector('iframe').contentDocument"
     assert page.evaluate(f"{frame}.defaultView.scrollY") == 0
-    page.evaluate(f"{frame}.querySelector('a[href=\"#cause-3\"]').click()")
-    assert page.evaluate(f"{frame}.URL") == "about:srcdoc#cause-3"
+    page.evaluate(f"{frame}.querySelector('a[href=\"#cause-2\"]').click()")
+    assert page.evaluate(f"{frame}.URL") == "about:srcdoc#cause-2"
     assert page.evaluate(f"{frame}.defaultView.scrollY") > 0
     assert page.errors == []
 

@@ -1,5 +1,6 @@
 """What a student sees while a grading goes on."""
 
+import contextlib
 import time
 
 from grader.finding import Finding
@@ -17,12 +18,11 @@ HIDDEN = TestResult("test_d", "nobody knows", Verdict.ACCEPTED, 1, 1, is_hidden=
 def shown(*results, is_terminal=True, plain=False):
     written = []
     page = Page(colour=False, plain=plain, width=60, verbose=False)
-    live = Live(page, written.append, is_terminal=is_terminal)
-    live.progress("ring: starting")
-    for result in results or (HOLDS, FAILS, FAILS, NOT_RUN, HIDDEN):
-        live.progress("ring  1 of 4 checks, 3 ranks")
-        live.finished("ring", result)
-    live.close()
+    with Live(page, written.append, is_terminal=is_terminal) as live:
+        live.progress("ring: starting")
+        for result in results or (HOLDS, FAILS, FAILS, NOT_RUN, HIDDEN):
+            live.progress("ring  1 of 4 checks, 3 ranks")
+            live.finished("ring", result)
     return "".join(written)
 
 
@@ -54,12 +54,11 @@ def test_a_log_gets_a_line_when_a_part_ends():
 def test_the_clock_goes_on_while_nothing_is_told():
     """A part that computes for long is seen to be alive."""
     written = []
-    live = Live(Page(False, False, 60, False), written.append, is_terminal=True)
-    live.progress("ring: starting")
-    before, deadline_s = len(written), time.monotonic() + 60
-    while len(written) == before and time.monotonic() < deadline_s:
-        time.sleep(0.05)
-    live.close()
+    with Live(Page(False, False, 60, False), written.append, is_terminal=True) as live:
+        live.progress("ring: starting")
+        before, deadline_s = len(written), time.monotonic() + 60
+        while len(written) == before and time.monotonic() < deadline_s:
+            time.sleep(0.05)
     assert written[before].startswith("\r\x1b[Kring  starting  0:0")
 
 
@@ -69,3 +68,26 @@ def test_what_a_submission_says_is_no_command():
     result = TestResult("test_b", "fails", Verdict.WRONG_ANSWER, 0, 3, why.text, findings=(why,))
     text = shown(result, is_terminal=False)
     assert not [line for line in text.splitlines() if line.startswith("::")]
+
+
+def test_a_part_that_is_graded_again_is_counted_anew():
+    """With our stand-in it may hold; a check of no points decides nothing."""
+    written = []
+    free = TestResult("test_e", "is advice", Verdict.WRONG_ANSWER, 0, 0)
+    with Live(Page(False, False, 60, False), written.append, is_terminal=False) as live:
+        for result, replaced in ((FAILS, ""), (free, ""), (HOLDS, "naive"), (NOT_RUN, "naive")):
+            live.finished("ring", result, replaced)
+    assert written[-1] == "~ ring: 1 of 2 checks passed\n"
+
+
+def test_an_error_takes_the_status_line_away():
+    """And nothing is drawn after it."""
+    written = []
+    page = Page(False, False, 60, False)
+    with contextlib.suppress(KeyError), Live(page, written.append, is_terminal=True) as live:
+        live.progress("ring: starting")
+        live.finished("ring", HOLDS)
+        raise KeyError
+    assert written[-1] == "\r\x1b[K"
+    live.progress("ring  2 of 4 checks")
+    assert written[-1] == "\r\x1b[K"

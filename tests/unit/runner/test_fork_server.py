@@ -4,6 +4,7 @@ import pytest
 from launching import run, values
 
 from grader.errors import GraderError
+from grader.runner import fork_server
 from grader.runner.fork_server import ForkServer
 
 
@@ -31,7 +32,7 @@ def test_what_goes_wrong_early_is_raised_when_a_run_is_started(monkeypatch):
         with pytest.raises(GraderError, match="No module named 'no_such_module_here'"):
             run("def go(comm): return 1", server=server)
     with ForkServer() as server:
-        monkeypatch.setattr(server._host, "start", _fail)
+        monkeypatch.setattr(fork_server, "start_zygote", _fail)
         server.warm_up()
         with pytest.raises(GraderError, match="no place left"):
             run("def go(comm): return 1", server=server)

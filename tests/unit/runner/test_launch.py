@@ -112,7 +112,7 @@ def test_a_missing_package_that_nothing_uses_is_remarked_once(backend):
     )
     assert launched.failure is None and len(launched.outcomes) == 2
     (remark,) = launched.remarks
-    assert remark == (
+    assert remark.text == (
         "work.py:1 imports seaborn_of_mine, which is not installed here; "
         "that costs nothing unless a line uses it"
     )
@@ -159,7 +159,8 @@ def test_a_breakpoint_does_nothing_and_is_remarked(backend):
     )
     launched = explain(plan, observed)
     assert values(launched) == [2.0, 2.0]
-    assert launched.remarks == ("work.py:4 calls breakpoint(), which does nothing here",)
+    (remark,) = launched.remarks
+    assert remark.text == "work.py:4 calls breakpoint(), which does nothing here"
     assert observed.output_tails == ("", "")
 
 

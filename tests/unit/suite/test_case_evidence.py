@@ -113,13 +113,11 @@ def test_a_run_that_ended_brings_its_own_evidence():
 
 
 def test_one_message_is_shown_once_and_a_part_shows_four():
-    """Of all others the case is told."""
     found = collector()
     shown = []
     for message in ("a", "a", "b", "c", "d", "e"):
         result = looking(found, "small").with_failure(failed(message), WrongAnswer("x"))
-        shown.append(result.evidence.timeline.spans != ())
-        assert result.evidence.case == "2 ranks, small"
+        shown.append(result.evidence is not None)
     assert shown == [True, False, True, True, True, False]
 
 

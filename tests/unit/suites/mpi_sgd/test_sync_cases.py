@@ -173,13 +173,12 @@ def test_what_a_first_step_is_made_of_is_told(parameters, key, facts, come_toget
     case, found = trained(parameters, FIRST_STEP, num_batches=lambda rank: 1)
     with raising(WrongAnswer, key, "value.differs", **facts) as error:
         assert_trained_as_one_process(case, found)
-    if key == "step.other_sum":
-        told = "of rank 0 twice, of rank 1 not at all and of rank 2 once"
-        assert told in error.value.findings[0].text
-    if key == "step.summed_twice":
-        assert "3 times the sum over all 3 ranks" in error.value.findings[0].text
-    if key == "step.biases_for_weights":
-        assert "biases[1]" in error.value.findings[0].text
+    told = {
+        "step.other_sum": "of rank 0 twice, of rank 1 not at all and of rank 2 once",
+        "step.summed_twice": "3 times the sum over all 3 ranks",
+        "step.biases_for_weights": "biases[1]",
+    }
+    assert told.get(key, "") in error.value.findings[0].text
     if come_together:
         assert_gradients_are_used(case, found)
     else:
@@ -204,9 +203,9 @@ def test_every_rank_gets_all_gradients_or_not(parameters, holds: bool) -> None:
 def test_a_reduce_to_one_rank_is_named_where_the_others_have_nothing(calls, is_told) -> None:
     case, found = trained(only_rank_0, FIRST_STEP, num_batches=lambda rank: 1)
     found = replace(found, trace=trace_of([calls] * RANKS))
-    reduced = {"call": "Reduce", "root": 0, "place": "sync_network.py:9"}
+    facts = {"call": "Reduce", "root": 0, "place": "sync_network.py:9"} if is_told else {}
     keys = ["step.reduced_to_one_rank"] * is_told + ["step.no_change"]
-    with raising(WrongAnswer, *keys, **(reduced if is_told else {})):
+    with raising(WrongAnswer, *keys, **facts):
         assert_every_rank_gets_all_gradients(case, found)
 
 
@@ -236,8 +235,7 @@ def test_a_wrong_array_is_named_with_rank_and_place() -> None:
         return right
 
     case, found = trained(moved)
-    keys = "sync.unlike_serial_training", "value.differs"
-    with raising(WrongAnswer, *keys, rank=2, name="biases[2]") as error:
+    with raising(WrongAnswer, "sync.unlike_serial_training", rank=2, name="biases[2]") as error:
         assert_trained_as_one_process(case, found)
     assert error.value.case.startswith("3 ranks, layers 64-32-10")
     assert "rank 2: biases[2][9]" in error.value.findings[1].text
