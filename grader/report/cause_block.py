@@ -17,16 +17,16 @@ from grader.report.cause_words import (
 )
 from grader.report.causes import Cause
 from grader.report.code import code_lines
-from grader.report.deductions import (
+from grader.report.evidence import evidence
+from grader.report.page import BOLD, DIM, INDENT, Page
+from grader.report.safe_text import one_line
+from grader.report.text_layout import abridged, cut, num_columns
+from grader.report.totals import (
     check_again,
     look_closer,
     number_text,
     points_text,
 )
-from grader.report.evidence import evidence
-from grader.report.page import BOLD, DIM, INDENT, Page
-from grader.report.safe_text import one_line
-from grader.report.text_layout import abridged, cut, num_columns
 
 _MOST_CHECKS = 4
 _MOST_OUTPUT_LINES = 5

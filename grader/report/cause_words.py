@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.points import NOT_ALL_TESTS, total
 from grader.report.causes import Cause
-from grader.report.deductions import number_text, points_text
 from grader.report.safe_text import one_line
+from grader.report.totals import number_text, points_text
 from grader.report.words import VERDICT_WORDS
 
 SHOWN_IN_CODE = "deadlock.waits"

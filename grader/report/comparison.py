@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.points import total
-from grader.report.deductions import number_text
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import one_line
+from grader.report.totals import number_text
 
 
 @dataclass(frozen=True)

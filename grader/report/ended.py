@@ -1,10 +1,10 @@
 """Why an open session was ended, as a student reads it."""
 
 from grader.model import RunFailure
-from grader.report.deductions import told
 from grader.report.evidence import evidence
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import one_line
+from grader.report.totals import told
 
 
 def ended(page: Page, test: str, failure: RunFailure) -> list[str]:

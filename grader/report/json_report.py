@@ -15,12 +15,12 @@ from grader.errors import GraderError
 from grader.finding import Fact, Finding
 from grader.model import PartResult, Report
 from grader.report import reading
-from grader.report.deductions import worst_verdict
 from grader.report.earlier_versions import upgraded
 from grader.report.json_text import dump
 from grader.report.json_text import number as _number
 from grader.report.json_text import valid as _text
 from grader.report.safe_text import one_line
+from grader.report.totals import worst_verdict
 
 SCHEMA_VERSION = 10
 _UNREADABLE = "the grading gave a report that cannot be read"

@@ -8,8 +8,8 @@ import xml.etree.ElementTree as ET
 
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
 from grader.report.causes import is_missing
-from grader.report.deductions import number_text, points_text
 from grader.report.safe_text import disarm, one_line, visible_lines
+from grader.report.totals import number_text, points_text
 
 _ELEMENTS = {Verdict.JUDGE_ERROR: "error", Verdict.SKIPPED: "skipped"}
 

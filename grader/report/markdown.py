@@ -18,10 +18,10 @@ from grader.report.cause_words import (
 )
 from grader.report.causes import Cause, dearest_first, is_missing
 from grader.report.code import code_lines
-from grader.report.deductions import check_again, number_text, score_sentence
 from grader.report.evidence import Evidence, evidence
 from grader.report.page import Page
 from grader.report.safe_text import disarm, one_line
+from grader.report.totals import check_again, number_text, score_sentence
 from grader.report.words import NOT_HANDED_IN, VERDICT_WORDS
 
 _MAX_NUM_BYTES = 900_000

@@ -6,10 +6,10 @@ from grader.model import PartResult, Report, Verdict
 from grader.points import NOT_ALL_TESTS, total
 from grader.report.cause_block import cause_block, check_line
 from grader.report.causes import dearest_first, is_missing, passed
-from grader.report.deductions import number_text, score_sentence
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import one_line
 from grader.report.text_layout import abridged, num_columns, padded
+from grader.report.totals import number_text, score_sentence
 from grader.report.words import NOT_HANDED_IN, VERDICT_WORDS
 
 _MIN_WIDTH = 50

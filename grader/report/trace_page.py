@@ -6,9 +6,9 @@ from itertools import groupby
 
 from grader.model import Verdict
 from grader.report.columns import Column, aligned
-from grader.report.deductions import told
 from grader.report.page import BOLD, DIM, INDENT, Page
 from grader.report.safe_text import one_line
+from grader.report.totals import told
 from grader.report.trace_rows import Row, number_runs, rows_of
 from grader.report.trace_summary import (
     Edge,

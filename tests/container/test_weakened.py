@@ -10,7 +10,7 @@ from red_team.attack_runner import AttackRunner, options
 from red_team.weakened import NEVER_ENDS_IT, WEAKENINGS, weakened
 
 from grader.model import PartResult, Report, TestResult, Verdict, Versions
-from grader.report import cause_words, deductions, json_report, junit, markdown, terminal
+from grader.report import cause_words, json_report, junit, markdown, terminal, totals
 
 
 def marked(weakening):
@@ -98,7 +98,7 @@ TEXTS = {
         ((markdown,), "escape", TEXTS["markup"]),
         ((markdown,), "escape", TEXTS["a link"]),
         ((markdown,), "disarm", TEXTS["a command"]),
-        ((cause_words, deductions, terminal), "one_line", TEXTS["steering"]),
+        ((cause_words, totals, terminal), "one_line", TEXTS["steering"]),
         ((junit,), "one_line", TEXTS["steering"]),
     ],
 )

@@ -12,7 +12,7 @@ from grader import pipeline, points, submission
 from grader.errors import GraderError
 from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, Report, Verdict
-from grader.report import deductions, json_report
+from grader.report import json_report, totals
 from grader.settings import Settings
 from grader.suite.marks import points as mark
 from grader.trace.calls import Trace
@@ -126,7 +126,7 @@ def test_full_marks_of_several_parts_are_full_marks(tmp_path):
     report = grade(tmp_path, parts, hidden=("0.7", ["0.6", "0.1"]))
     assert [part.points for part in report.parts] == [0.8, 0.9, 1.0]
     assert (report.score, report.max_score, report.exit_code) == (2.7, 2.7, 0)
-    assert "2.7 of 2.7 points in" in deductions.score_sentence(report)
+    assert "2.7 of 2.7 points in" in totals.score_sentence(report)
     assert json_report.parse(json_report.render(report)).exit_code == 0
 
 

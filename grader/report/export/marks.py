@@ -3,7 +3,7 @@
 from grader.errors import GraderError
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.points import NOT_ALL_TESTS, total
-from grader.report.deductions import score_sentence
+from grader.report.totals import score_sentence
 
 
 def has_mark(report: Report) -> bool:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from grader.model import PartResult, Report, TestResult, Verdict
-from grader.report.deductions import points_text, score_sentence
 from grader.report.safe_text import disarm, one_line, visible_lines
+from grader.report.totals import points_text, score_sentence
 
 
 def name_of(part: PartResult, test: TestResult) -> str:

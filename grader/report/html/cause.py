@@ -18,7 +18,6 @@ from grader.report.cause_words import (
     words_of,
 )
 from grader.report.causes import Cause, passed
-from grader.report.deductions import check_again, number_text, points_text
 from grader.report.evidence import Evidence, evidence
 from grader.report.html.communication import communication
 from grader.report.html.deadlock import deadlock
@@ -26,6 +25,7 @@ from grader.report.html.findings import budgets, differences, excerpts
 from grader.report.html.markup import Markup, breakable, element, joined
 from grader.report.html.timeline import timeline
 from grader.report.safe_text import one_line
+from grader.report.totals import check_again, number_text, points_text
 
 _MOST_TRACEBACK_LINES = 40
 _MOST_OUTPUT_LINES = 20

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from grader.model import ManualPart, PartResult, Report
 from grader.report.causes import dearest_first, is_missing
-from grader.report.deductions import number_text, score_text, worth_texts
 from grader.report.html.cause import cause_section, held_section, part_points, verdict_text
 from grader.report.html.circle import tips
 from grader.report.html.markup import Child, Markup, breakable, element, joined, table
 from grader.report.html.whole import whole
 from grader.report.safe_text import one_line
+from grader.report.totals import number_text, score_text, worth_texts
 from grader.report.words import NOT_HANDED_IN, VERDICT_WORDS
 
 
