@@ -43,6 +43,8 @@ class JudgeMode(SuiteMode):
         self._tests: dict[str, list[pytest.Item]] = {}
         self._failed: dict[str, TestResult] = {}
         self._passed: dict[str, int] = {}
+        self._rootless: set[str] = set()
+        """Tests that were not run for failures of others, perhaps later ones."""
         self._known: set[str] = set()
         """Tests that are not run, because it is known what became of them."""
         self._ended: set[str] = set()
@@ -138,6 +140,8 @@ class JudgeMode(SuiteMode):
         else:
             self._failed[name] = kept.result
             self._failed_because_of[name] = kept.root
+            if kept.result.verdict is Verdict.SKIPPED and not kept.result.blocked_by:
+                self._rootless.add(name)
         self._budget.ended, self.num_launches = kept.ended, kept.num_launches
         # With an answer, what is not written for one case does not end the part.
         self._budget.has_answered |= (
@@ -185,7 +189,9 @@ class JudgeMode(SuiteMode):
             return report
         if call.excinfo is not None:
             error = self._told_error(item, call.excinfo.value)
-            result = self._with_roots(failed(item, error, call.when), error)
+            result = failed(item, error, call.when)
+            if self._lacks_roots(result, error):
+                self._rootless.add(name)
             self._keep(name, self._evidence.with_failure(result, error))
         elif call.when == "call" and call.excinfo is None:
             self._passed[name] = self._passed.get(name, 0) + 1
@@ -198,14 +204,11 @@ class JudgeMode(SuiteMode):
             self._settings.journal.finished(self._finished(name))
         return report
 
-    def _with_roots(self, result: TestResult, error: BaseException) -> TestResult:
-        """Return a test that was not run with those that failed, where it says nothing of which."""
+    def _lacks_roots(self, result: TestResult, error: BaseException) -> bool:
+        """Return whether a test was not run for failures, and says not of which tests."""
         is_for_failures = getattr(error, "is_for_failures", isinstance(error, CaseNotRun))
         is_told = result.blocked_by or result.name in self._left_out
-        if result.verdict is not Verdict.SKIPPED or is_told or not is_for_failures:
-            return result
-        roots = (name for name, each in self._failed.items() if _is_failure(each))
-        return replace(result, blocked_by=tuple(roots))
+        return result.verdict is Verdict.SKIPPED and is_for_failures and not is_told
 
     def _told_error(self, item: pytest.Item, error: BaseException) -> BaseException:
         """Return what a test raised, or what ended the part, where no test has said so yet.
@@ -250,7 +253,14 @@ class JudgeMode(SuiteMode):
 
     def results(self) -> tuple[TestResult, ...]:
         """Return one result a test function, in the order of the suite."""
-        found = tuple(map(self._result, self._tests))
+        failures = tuple(name for name, each in self._failed.items() if _is_failure(each))
+        found = tuple(
+            replace(result, blocked_by=failures)
+            if name in self._rootless and result.verdict is Verdict.SKIPPED
+            else result
+            for name in self._tests
+            for result in [self._result(name)]
+        )
         has_answers = any(budget.has_answered for budget in self._budgets.values())
         return tuple(map(_as_error, found)) if has_answers and len(self._budgets) > 1 else found
 
