@@ -42,7 +42,7 @@ def srun():
 def test_one_check_on_all_cores_grades(srun):
     done = srun("-n1", "-c2", *CHECK, *PART)
     assert done.returncode == 0, done.stderr
-    assert "ACCEPTED  15 of 15" in done.stdout
+    assert "15 / 15  passed" in done.stdout
 
 
 def test_several_checks_are_told_to_be_one(srun):

@@ -18,7 +18,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from grader import journal, notebook
 from grader import submission as submissions
 from grader.container import output as container_output
 from grader.errors import GraderError, UsageError
+from grader.finding import Finding
 from grader.intake import submission_codec
 from grader.intake.answer import READY, submission_in
 from grader.intake.submission_codec import BrokenMessageError, SubmissionMessage
@@ -333,9 +334,11 @@ def _json_report(data: bytes) -> None:
 
 
 def _reports() -> list[bytes]:
-    tests = (TestResult("test_a", "It holds.", Verdict.WRONG_ANSWER, 0, 2, "no", "d", "ranks=4"),)
+    found = Finding("p.wrong", "no", {"place": "a.py:3", "ranks": (0, 1), "factor": 0.5}, "look")
+    test = TestResult("test_a", "It holds.", Verdict.WRONG_ANSWER, 0, 2, "no", "d", "ranks=4")
+    tests = (replace(test, findings=(found,), blocked_by=("test_b",), case="2 ranks"),)
     parts = (
-        PartResult("p", "P", Verdict.WRONG_ANSWER, 0, 2, "no", tests, ("n",), 1.5, 2),
+        PartResult("p", "P", Verdict.WRONG_ANSWER, 0, 2, "no", tests, (found,), 1.5, 2),
         PartResult("q", "Q", Verdict.JUDGE_ERROR, 0.5, 2.25, "", ()),
     )
     report = Report(
