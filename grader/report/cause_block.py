@@ -7,6 +7,7 @@ from grader.points import total
 from grader.report.cause_words import (
     SHOWN_IN_CODE,
     blocked_text,
+    check_points,
     checks_text,
     headline,
     helps_of,
@@ -24,7 +25,6 @@ from grader.report.text_layout import abridged, cut, num_columns
 from grader.report.totals import (
     check_again,
     look_closer,
-    number_text,
     points_text,
 )
 
@@ -113,7 +113,7 @@ def _checks(page: Page, cause: Cause) -> Iterator[str]:
 
 def check_line(page: Page, test: TestResult) -> list[str]:
     """Return `0 of 3.5  works for any length`."""
-    points = f"{number_text(test.points)} of {number_text(test.max_points)}"
+    points = check_points(test)
     where = f" ({one_line(test.where)})" if test.where else ""
     return page.paragraph(f"{one_line(test.sentence)}{where}", first=f"{INDENT * 2}{points:>8}  ")
 

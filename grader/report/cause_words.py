@@ -31,6 +31,18 @@ def price_of(report: Report, part: PartResult, cause: Cause) -> str:
     return f"costs {points}"
 
 
+def part_points(report: Report, part: PartResult) -> str:
+    """Return `3 of 5`, or that there is no mark."""
+    if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
+        return "no mark"
+    return f"{number_text(part.points)} of {number_text(part.max_points)}"
+
+
+def check_points(test: TestResult) -> str:
+    """Return `0 of 3.5`."""
+    return f"{number_text(test.points)} of {number_text(test.max_points)}"
+
+
 def headline(cause: Cause) -> str:
     """Return what names the cause, as a whole sentence."""
     text = one_line(cause.findings[0].text)

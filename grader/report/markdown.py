@@ -9,8 +9,10 @@ from collections.abc import Iterator, Sequence
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
 from grader.report.cause_words import (
     blocked_text,
+    check_points,
     headline,
     helps_of,
+    part_points,
     price_of,
     seen_text,
     told_text,
@@ -48,12 +50,11 @@ _FAILED = "❌"
 
 def render(report: Report) -> str:
     """Return the report as Markdown; the table alone where all of it is too long for a summary."""
-    parts = report.parts
     head = [
         f"## {escape(report.assignment)}: {escape(report.title)}",
         f"**{escape(score_sentence(report))}**",
     ]
-    tail = [_table(parts), *_manual(report.manual_parts), *_notes(report), _versions(report)]
+    tail = [_table(report), *_manual(report.manual_parts), *_notes(report), _versions(report)]
     failed = [
         block
         for part, cause in dearest_first(report)
@@ -85,15 +86,15 @@ def fenced(lines: Sequence[str], language: str) -> str:
     return "\n".join([f"{fence}{language}", *map(disarm, lines), fence])
 
 
-def _table(parts: Sequence[PartResult]) -> str:
+def _table(report: Report) -> str:
     rows = ["| | Part | Result | Points |", "|---|---|---|---:|"]
-    for part in parts:
+    for part in report.parts:
         sign = _SIGNS.get(part.verdict, _FAILED)
         told = f"**{escape(part.name)}** {escape(part.title)}"
         if is_missing(part):
             told += f": {escape(part.message)}"
         words = NOT_HANDED_IN if is_missing(part) else VERDICT_WORDS[part.verdict]
-        rows.append(f"| {sign} | {told} | {words} | {_points(part)} |")
+        rows.append(f"| {sign} | {told} | {words} | {part_points(report, part)} |")
     return "\n".join(rows)
 
 
@@ -160,16 +161,9 @@ def _versions(report: Report) -> str:
     )
 
 
-def _points(part: PartResult) -> str:
-    if part.verdict is Verdict.JUDGE_ERROR:
-        return "no mark"
-    return f"{number_text(part.points)} of {number_text(part.max_points)}"
-
-
 def _test(test: TestResult) -> str:
-    points = f"{number_text(test.points)} of {number_text(test.max_points)}"
     where = f" ({escape(test.where)})" if test.where else ""
-    return f"**{points}** {escape(test.sentence)}{where}"
+    return f"**{check_points(test)}** {escape(test.sentence)}{where}"
 
 
 def _hexadecimal(digest: str) -> str:

@@ -9,6 +9,7 @@ from grader.points import total
 from grader.report.cause_words import (
     SHOWN_IN_CODE,
     blocked_text,
+    check_points,
     checks_text,
     headline,
     helps_of,
@@ -25,7 +26,7 @@ from grader.report.html.findings import budgets, differences, excerpts
 from grader.report.html.markup import Markup, breakable, element, joined
 from grader.report.html.timeline import timeline
 from grader.report.safe_text import one_line
-from grader.report.totals import check_again, number_text, points_text
+from grader.report.totals import check_again, points_text
 
 _MOST_TRACEBACK_LINES = 40
 _MOST_OUTPUT_LINES = 20
@@ -93,17 +94,10 @@ def verdict_text(verdict: Verdict, words: str) -> Markup:
     return element("span", hidden, words, class_=f"verdict {kind}")
 
 
-def part_points(part: PartResult) -> str:
-    """Return `3 of 5`, or that there is no mark."""
-    if part.verdict is Verdict.JUDGE_ERROR:
-        return "no mark"
-    return f"{number_text(part.points)} of {number_text(part.max_points)}"
-
-
 def _priced(test: TestResult) -> Markup:
     """Return what a check asks for, beside what it has paid."""
-    points = f"{number_text(test.points)} of {number_text(test.max_points)} "
-    return element("li", element("b", points), element("span", _sentence(test)))
+    points = element("b", f"{check_points(test)} ")
+    return element("li", points, element("span", _sentence(test)))
 
 
 def _sentence(test: TestResult) -> str:

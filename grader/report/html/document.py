@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from grader.model import ManualPart, PartResult, Report
+from grader.report.cause_words import part_points
 from grader.report.causes import dearest_first, is_missing
-from grader.report.html.cause import cause_section, held_section, part_points, verdict_text
+from grader.report.html.cause import cause_section, held_section, verdict_text
 from grader.report.html.circle import tips
 from grader.report.html.markup import Child, Markup, breakable, element, joined, table
 from grader.report.html.whole import whole
@@ -57,7 +58,7 @@ def _overview(report: Report, parts_of_causes: Sequence[PartResult]) -> Markup:
     for number, part in enumerate(parts_of_causes, 1):
         numbers.setdefault(part.name, number)
     rows: list[tuple[Child, ...]] = [
-        (_linked(part, numbers.get(part.name)), _result(part), part_points(part))
+        (_linked(part, numbers.get(part.name)), _result(part), part_points(report, part))
         for part in report.parts
     ]
     parts = table("The parts", ("part", "result", "points"), rows)
