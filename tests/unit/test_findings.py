@@ -20,7 +20,12 @@ def calls(folder: Path, *names: str):
     """Yield the calls of these functions in a folder, each with its file."""
     for file in sorted(folder.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in names:
+            if not isinstance(node, ast.Call):
+                continue
+            called = node.func
+            if isinstance(called, ast.Attribute) and called.attr in ("at", "over"):
+                called = called.value
+            if getattr(called, "id", "") in names:
                 yield file, node
 
 
