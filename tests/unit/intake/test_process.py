@@ -4,11 +4,12 @@ import io
 import os
 import resource
 import signal
-import stat
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,8 +28,16 @@ AS_ROOT = pytest.mark.skipif(not IS_ROOT, reason="only root can become somebody 
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    root = tmp_path / "handed-in"
+def place() -> Iterator[Path]:
+    """Yield a folder that every user can get to; pytest closes its own when another one starts."""
+    with tempfile.TemporaryDirectory(prefix="grader-test-") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.fixture
+def folder(place: Path) -> Path:
+    root = place / "handed-in"
     (root / "part1").mkdir(parents=True)
     (root / "ring.py").write_bytes(b"x = 1\n")
     (root / "part1" / "main.py").write_bytes(b"y = 2\n")
@@ -89,7 +98,6 @@ def test_it_is_the_owner_of_what_it_reads(folder, reader):
     for path in [folder, *folder.rglob("*")]:
         os.chown(path, reader + 1, reader + 1)
         path.chmod(0o700 if path.is_dir() else 0o600)
-    _open_way_to(folder)
     assert set(process.read(folder, WANTED, uid=reader).files) == {"ring.py", "part1/main.py"}
     os.chown(folder / "ring.py", reader + 2, reader + 2)
     with pytest.raises(UsageError, match=r"ring\.py cannot be read; check .*chmod.*`grade run`"):
@@ -99,7 +107,6 @@ def test_it_is_the_owner_of_what_it_reads(folder, reader):
 @AS_ROOT
 def test_it_is_nobody_where_root_owns_what_it_reads(folder, reader):
     """What everybody may read is read; the rest is one sentence with the way out."""
-    _open_way_to(folder)
     assert set(process.read(folder, WANTED, uid=reader).files) == {"ring.py", "part1/main.py"}
     folder.chmod(0o700)
     with pytest.raises(UsageError, match="handed-in cannot be read; check its permissions"):
@@ -109,7 +116,6 @@ def test_it_is_nobody_where_root_owns_what_it_reads(folder, reader):
 @AS_ROOT
 def test_a_folder_in_a_closed_one_is_one_sentence(folder, reader):
     """It cannot even be looked at."""
-    _open_way_to(folder)
     os.chown(folder / "part1", reader + 1, reader + 1)
     folder.chmod(0o700)
     with pytest.raises(UsageError, match=r"part1 cannot be read; check .* the folders above it"):
@@ -122,12 +128,6 @@ def test_who_may_not_become_another_user_is_told_what_it_takes(program):
     with pytest.raises(GraderError, match="--cap-add SETUID --cap-add SETGID") as error:
         process.unpack(b"", "it")
     assert error.value.exit_code == GraderError.exit_code
-
-
-def _open_way_to(folder: Path) -> None:
-    for parent in folder.parents:
-        if parent.stat().st_mode & stat.S_IXOTH == 0:
-            parent.chmod(parent.stat().st_mode | stat.S_IXOTH)
 
 
 LOOK = """
@@ -154,13 +154,12 @@ print([line for line in status.splitlines() if line.startswith("NoNewPrivs")])
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 @pytest.mark.parametrize("is_other_user", [False, pytest.param(True, marks=AS_ROOT)])
-def test_the_process_can_do_little_else(tmp_path, program, is_other_user, reader):
+def test_the_process_can_do_little_else(place, program, is_other_user, reader):
     """It holds its pipes, no environment of ours, and can neither write nor fork."""
     uid = reader if is_other_user else None
-    tmp_path.chmod(0o777)
-    _open_way_to(tmp_path / "x")
+    place.chmod(0o777)
     root = str(Path(process.__file__).resolve().parents[2])
-    program(LOOK.format(root=root, uid=uid, file=str(tmp_path / "written")))
+    program(LOOK.format(root=root, uid=uid, file=str(place / "written")))
     held = os.open("/dev/null", os.O_RDONLY)
     os.set_inheritable(held, True)
     try:
