@@ -9,19 +9,18 @@ from pathlib import Path
 from grader.classroom.gradebook import inert
 from grader.classroom.gradings import write_atomically
 from grader.classroom.manual_marks import COLUMNS, short_digest
-from grader.classroom.marking import Mark, Row
+from grader.classroom.marking import Mark
 from grader.model import Report
 from grader.points import written
 from grader.report.export import formats
-from grader.report.html.markup import Child, Markup, element, joined, table
-from grader.report.html.whole import whole
+from grader.report.html.templates import page
 from grader.report.safe_text import one_line, visible_lines
 
 SHEET = "sheet.html"
 REPORT = "report.html"
 TO_FILL = "to-mark.csv"
+_SHOWN = (".py", ".ipynb", ".sh", ".txt", ".md")
 _MAX_NUM_CHARS = 100_000
-_SPACE = Markup("&nbsp;")
 
 
 def write(
@@ -41,8 +40,7 @@ def write(
     documents[REPORT] = "all that tests found, with pictures"
     # Who marks need not know whose it is.
     nameless = replace(report, submission=student, course_folder="")
-    page = formats.named("html").render(nameless, is_full=True)
-    write_atomically(folder / REPORT, page)
+    write_atomically(folder / REPORT, formats.named("html").render(nameless, is_full=True))
     write_atomically(folder / SHEET, render(student, report, mark, documents, files))
 
 
@@ -57,24 +55,14 @@ def render(
 
     documents: what files beside the sheet are, by their names there. files: all that was handed in.
     """
-    title = f"{one_line(report.assignment)}: {student}"
-    head = element(
-        "header",
-        element("h1", title),
-        element(
-            "p", f"Tests gave {_tests(mark)} points; what follows is a person's.", class_="score"
-        ),
-        *(element("p", element("a", name, href=file)) for file, name in documents.items()),
-    )
-    return whole(
-        title,
-        head,
-        element(
-            "main",
-            element("section", _rows(mark.rows)),
-            element("section", _parts(report)),
-            *_code(files),
-        ),
+    shown = [(name, _lines(files[name])) for name in sorted(files) if name.endswith(_SHOWN)]
+    return page(
+        "classroom/marking_sheet.html",
+        f"{one_line(report.assignment)}: {student}",
+        mark=mark,
+        parts=report.parts,
+        documents=documents,
+        files=shown,
     )
 
 
@@ -93,59 +81,6 @@ def to_fill(marks: Sequence[tuple[str, str, Mark]]) -> str:
             cells = [student, row.name, points, written(row.max_points), inert(row.title)]
             writer.writerow([*cells, comment, short_digest(digest)])
     return text.getvalue()
-
-
-def _tests(mark: Mark) -> str:
-    points = "no" if mark.automatic is None else written(mark.automatic)
-    return f"{points} of {written(mark.automatic_max)}"
-
-
-def _rows(rows: Sequence[Row]) -> Markup:
-    cells: list[tuple[Child, ...]] = [
-        (
-            one_line(row.name),
-            one_line(row.title),
-            one_line(row.found),
-            joined(
-                _blank("points") if row.given is None else written(row.given.points),
-                *(_SPACE, "of", _SPACE, written(row.max_points)),
-            ),
-            _blank("comment", "long") if row.given is None else one_line(row.given.comment),
-        )
-        for row in rows
-    ]
-    return table("To be marked", ("row", "question", "found", "points", "comment"), cells)
-
-
-def _blank(what: str, length: str = "") -> Markup:
-    """Return a line to write on; who cannot see it is told what belongs there."""
-    return element(
-        "span", _SPACE, class_=f"blank {length}".strip(), role="img", aria_label=f"blank: {what}"
-    )
-
-
-def _parts(report: Report) -> Markup:
-    cells: list[tuple[Child, ...]] = [
-        (
-            one_line(part.name),
-            part.verdict.value,
-            f"{written(part.points)} of {written(part.max_points)}",
-        )
-        for part in report.parts
-    ]
-    return table("What the tests found", ("part", "verdict", "points"), cells)
-
-
-def _code(files: Mapping[str, bytes]) -> list[Markup]:
-    return [
-        element(
-            "section",
-            element("h2", one_line(name)),
-            element("pre", *(element("code", line) for line in _lines(content))),
-        )
-        for name, content in sorted(files.items())
-        if name.endswith((".py", ".ipynb", ".sh", ".txt", ".md"))
-    ]
 
 
 def _lines(content: bytes) -> list[str]:

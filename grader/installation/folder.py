@@ -1,7 +1,6 @@
 """The folder that a course publishes: what one `pip install -r requirements.txt` installs."""
 
 import hashlib
-import html
 from pathlib import Path
 
 from grader import __version__
@@ -10,6 +9,7 @@ from grader.edition import Files
 from grader.errors import UsageError
 from grader.installation import course_wheel, lock
 from grader.installation.engine_wheels import DISTRIBUTION, EngineWheels
+from grader.report.html.templates import page
 
 _TORCH = "torch"
 """The package, and the extra of the engine that brings it."""
@@ -29,8 +29,9 @@ def write(
     wheels[name] = data
     where = "." if url is None else f"{url.rstrip('/')}/index.html"
     text = requirements(course, files, engine, locked, wheels, where)
-    page = _page(course, list(wheels), None if url is None else url.rstrip("/"))
-    contents = {**wheels, "requirements.txt": text.encode(), "index.html": page.encode()}
+    line = install_line(None if url is None else url.rstrip("/"))
+    shown = page("installation/index.html", course.title, names=[*wheels], line=line)
+    contents = {**wheels, "requirements.txt": text.encode(), "index.html": shown.encode()}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, data in contents.items():
@@ -85,15 +86,3 @@ def requirements(
 def install_line(url: str | None) -> str:
     """Return the line that students type, in a virtual environment."""
     return f"pip install -r {f'{url}/' if url else ''}requirements.txt"
-
-
-def _page(course: Course, names: list[str], url: str | None) -> str:
-    """Return a page for people, and for pip, which finds the wheels by its links."""
-    links = "".join(
-        f'<li><a href="{html.escape(name)}">{html.escape(name)}</a></li>' for name in names
-    )
-    return (
-        f'<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>{html.escape(course.title)}'
-        f"</title>\n<p>In a virtual environment:</p>\n<pre>{html.escape(install_line(url))}</pre>\n"
-        f"<ul>{links}</ul></html>\n"
-    )

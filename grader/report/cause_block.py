@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from grader.model import PartResult, Report, TestResult
+from grader.model import PartResult, Report, TestResult, Verdict
 from grader.points import total
 from grader.report.cause_words import (
     SHOWN_IN_CODE,
+    again,
     blocked_text,
     check_points,
     checks_text,
@@ -16,17 +17,13 @@ from grader.report.cause_words import (
     told_text,
     words_of,
 )
-from grader.report.causes import Cause
+from grader.report.causes import Cause, is_all
 from grader.report.code import code_lines
 from grader.report.evidence import evidence
 from grader.report.page import BOLD, DIM, INDENT, Page
 from grader.report.safe_text import one_line
 from grader.report.text_layout import abridged, cut, num_columns
-from grader.report.totals import (
-    check_again,
-    look_closer,
-    points_text,
-)
+from grader.report.totals import look_closer, points_text
 
 _MOST_CHECKS = 4
 _MOST_OUTPUT_LINES = 5
@@ -36,17 +33,18 @@ _MOST_TRACEBACK_LINES = 8
 def cause_block(page: Page, report: Report, part: PartResult, cause: Cause) -> list[str]:
     """Return the lines of one cause."""
     told = [page.paint(line, BOLD) for line in page.paragraph(headline(cause))]
-    pieces = [
-        [*_heading(page, report, part, cause), *told],
-        _code(page, cause),
-        [
-            *_more(page, cause),
-            *_printed(page, cause),
-            *_checks(page, cause),
-            *_commands(page, report, part, cause),
-        ],
+    code = code_lines(page, cause.excerpts, told_text(cause))
+    lines = [*_heading(page, report, part, cause), *told]
+    lines += ["", *code, ""] if code else []
+    if cause.verdict is Verdict.NOT_ATTEMPTED and is_all(part, cause) and not page.verbose:
+        return lines[:-1] if code else lines
+    return [
+        *lines,
+        *_more(page, cause),
+        *_printed(page, cause),
+        *_checks(page, part, cause),
+        *_commands(page, report, part, cause),
     ]
-    return [line for piece in pieces if piece for line in ("", *piece)][1:]
 
 
 def _heading(page: Page, report: Report, part: PartResult, cause: Cause) -> list[str]:
@@ -60,16 +58,10 @@ def _heading(page: Page, report: Report, part: PartResult, cause: Cause) -> list
     return [first, *page.paragraph(price)]
 
 
-def _code(page: Page, cause: Cause) -> list[str]:
-    seen = cause.evidence
-    return code_lines(page, seen.excerpts, told_text(cause)) if seen else []
-
-
 def _more(page: Page, cause: Cause) -> Iterator[str]:
     """Yield what else was found, what helps, and in which case it was seen."""
-    seen = cause.evidence
     for finding in cause.findings[1:]:
-        if page.verbose or finding.key != SHOWN_IN_CODE or not (seen and seen.excerpts):
+        if page.verbose or finding.key != SHOWN_IN_CODE or not cause.excerpts:
             yield from page.paragraph(one_line(finding.text))
     for helps in helps_of(cause):
         yield from page.paragraph(helps, first=f"{INDENT}help: ")
@@ -78,25 +70,24 @@ def _more(page: Page, cause: Cause) -> Iterator[str]:
 
 def _printed(page: Page, cause: Cause) -> Iterator[str]:
     """Yield the traceback, where no line of the student's is shown, and what was printed last."""
-    seen = cause.evidence
-    pieces = evidence(cause.detail)
-    has_code = seen is not None and bool(seen.excerpts)
-    outputs = [each for each in pieces if each.is_output]
-    if not page.verbose:
-        pieces = [each for each in pieces if not each.is_output and not has_code] + outputs[:1]
-    for piece in pieces:
+    for piece in evidence(cause.detail, None if page.verbose else 1):
         lines: Sequence[str] = piece.lines
         if not page.verbose:
+            if cause.excerpts and not piece.is_output:
+                continue
             lines = piece.abridged(
                 num_traceback_lines=_MOST_TRACEBACK_LINES, num_output_lines=_MOST_OUTPUT_LINES
             )
-        yield from _dim(page, page.paragraph(f"{piece.heading}:"))
+        yield from (page.paint(line, DIM) for line in page.paragraph(f"{piece.heading}:"))
         for line in lines:
             yield from page.quoted(cut(line, page.width - len(INDENT) - 2))
 
 
-def _checks(page: Page, cause: Cause) -> Iterator[str]:
+def _checks(page: Page, part: PartResult, cause: Cause) -> Iterator[str]:
     """Yield the failed checks with their prices, and how many could not run without them."""
+    if cause.tests and cause.blocked and is_all(part, cause) and not page.verbose:
+        yield from page.paragraph(f"None of the {checks_text(part.tests)} passed.")
+        return
     priced = [test for test in cause.tests if test.max_points or page.verbose]
     shown = priced if page.verbose else priced[:_MOST_CHECKS]
     for test in shown:
@@ -119,12 +110,7 @@ def check_line(page: Page, test: TestResult) -> list[str]:
 
 
 def _commands(page: Page, report: Report, part: PartResult, cause: Cause) -> Iterator[str]:
-    again = check_again(report, part, cause.speaker)
-    yield f"{INDENT}{page.paint('again:', DIM)}  {page.paint(again, BOLD)}"
+    command = again(report, part, cause)
+    yield f"{INDENT}{page.paint('again:', DIM)}  {page.paint(command, BOLD)}"
     if look := look_closer(report, part, cause.speaker):
         yield f"{INDENT}{page.paint('look:', DIM)}   {page.paint(look, BOLD)}"
-
-
-def _dim(page: Page, lines: Sequence[str]) -> list[str]:
-    """Return the lines in a faint colour."""
-    return [page.paint(line, DIM) for line in lines]

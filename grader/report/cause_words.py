@@ -1,16 +1,20 @@
 """A cause in words, the same in every format."""
 
+import re
 from collections.abc import Sequence
 
 from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import NOT_ALL_TESTS, total
-from grader.report.causes import Cause
+from grader.points import NOT_ALL_TESTS, total, written
+from grader.report.causes import Cause, is_all
 from grader.report.safe_text import one_line
-from grader.report.totals import number_text, points_text
+from grader.report.totals import check_again, points_text
 from grader.report.words import VERDICT_WORDS
 
 SHOWN_IN_CODE = "deadlock.waits"
 """The key of a finding that notes beside the student's lines say in fewer words."""
+_RANKS = re.compile(r"(\d{1,4}) ranks?\b")
+_IS_A_WORD = re.compile(r"(rank|ranks|the|none|no|all|each|it)\b")
+"""How a sentence of ours may begin; else it begins with a name, which stays as it is."""
 _WORDS_BY_KEY = {"crash.syntax": "does not start"}
 
 
@@ -21,7 +25,7 @@ def words_of(cause: Cause) -> str:
 
 def price_of(report: Report, part: PartResult, cause: Cause) -> str:
     """Return `costs 20 of 25 points`, or what else becomes of them."""
-    points = f"{number_text(cause.points)} of {points_text(part.max_points)}"
+    points = f"{written(cause.points)} of {points_text(part.max_points)}"
     if cause.verdict is Verdict.JUDGE_ERROR:
         return "costs no points; please pass this report on to the course"
     if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
@@ -35,17 +39,22 @@ def part_points(report: Report, part: PartResult) -> str:
     """Return `3 of 5`, or that there is no mark."""
     if part.verdict is Verdict.JUDGE_ERROR or NOT_ALL_TESTS in report.notes:
         return "no mark"
-    return f"{number_text(part.points)} of {number_text(part.max_points)}"
+    return f"{written(part.points)} of {written(part.max_points)}"
 
 
 def check_points(test: TestResult) -> str:
     """Return `0 of 3.5`."""
-    return f"{number_text(test.points)} of {number_text(test.max_points)}"
+    return f"{written(test.points)} of {written(test.max_points)}"
 
 
 def headline(cause: Cause) -> str:
-    """Return what names the cause, as a whole sentence."""
-    text = one_line(cause.findings[0].text)
+    """Return what names the cause, as a whole sentence; without the place of lines shown below."""
+    first = cause.findings[0]
+    text = one_line(first.text)
+    if cause.excerpts and len(first.places) == 1:  # which stands above the line
+        text = text.replace(f" at {one_line(first.places[0])}", "", 1)
+    if _IS_A_WORD.match(text):
+        text = text[0].upper() + text[1:]
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
@@ -62,7 +71,16 @@ def helps_of(cause: Cause) -> list[str]:
 def seen_text(cause: Cause) -> str:
     """Return in which case it was seen; empty where that is not known."""
     case = one_line(cause.speaker.case) if cause.speaker is not None else ""
-    return f"Seen with {case}." if case else ""
+    numbers = {int(match[1]) for each in cause.tests if (match := _RANKS.match(each.case))}
+    own = _RANKS.match(case)
+    others = sorted(numbers - {int(own[1])} if own else ())
+    also = f"; also with {', '.join(map(str, others))} ranks" if others else ""
+    return f"Seen with {case}{also}." if case else ""
+
+
+def again(report: Report, part: PartResult, cause: Cause) -> str:
+    """Return the command that shows it again: by one test, where others have other results."""
+    return check_again(report, part, None if is_all(part, cause) else cause.speaker)
 
 
 def blocked_text(cause: Cause) -> str:

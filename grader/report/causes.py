@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from grader.evidence import Evidence
+from grader.evidence import Evidence, SourceExcerpt
 from grader.finding import Finding
 from grader.model import PartResult, Report, TestResult, Verdict
 from grader.points import total
@@ -28,12 +28,7 @@ class Cause:
     def points(self) -> float:
         """Return the points at stake: those of the failed tests and of the blocked ones."""
         blocked = (each.max_points for each in self.blocked)
-        return total((self.part_points, self.own_points, *blocked))
-
-    @property
-    def own_points(self) -> float:
-        """Return the points that the failed tests lost."""
-        return total(n for each in self.tests for n in (each.max_points, -each.points))
+        return total((self.part_points, _lost(self.tests), *blocked))
 
     @property
     def speaker(self) -> TestResult | None:
@@ -45,6 +40,11 @@ class Cause:
     def evidence(self) -> Evidence | None:
         """Return what was seen of the case that is told."""
         return None if self.speaker is None else self.speaker.evidence
+
+    @property
+    def excerpts(self) -> tuple[SourceExcerpt, ...]:
+        """Return the student's lines that show it."""
+        return self.evidence.excerpts if self.evidence is not None else ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -67,20 +67,49 @@ def causes(part: PartResult) -> list[Cause]:
         if test.verdict not in _HELD and not _is_advice(part, test):
             by_identity.setdefault(_identity(test), []).append(test)
     found = [
-        Cause(tests[0].verdict, tuple(sorted(tests, key=_price, reverse=True)))
+        Cause(tests[0].verdict, tuple(sorted(tests, key=lambda x: x.max_points, reverse=True)))
         for tests in by_identity.values()
     ]
     is_told = any(test.message == part.message for test in part.tests)
     if part.message and not is_told and part.verdict is not Verdict.ACCEPTED:
-        told = (n for each in part.tests for n in (each.max_points, -each.points))
-        beside = total((part.max_points, -part.points, -total(told)))
+        beside = total((part.max_points, -part.points, -_lost(part.tests)))
         found.append(Cause(part.verdict, (), message=part.message, part_points=beside))
-    return _with_blocked(part, _by_points(found))
+    found = _merged(sorted(found, key=_order, reverse=True))
+    return sorted(_with_blocked(part, found), key=_order, reverse=True)
+
+
+def _merged(found: Iterable[Cause]) -> list[Cause]:
+    """Return the causes, the dearest first; what one tells beside its own is no other one."""
+    kept: list[Cause] = []
+    for cause in found:
+        first = cause.findings[0]
+        homes = (
+            i
+            for i, other in enumerate(kept)
+            if other.verdict is cause.verdict
+            and any(each.key and _is_same(each, first) for each in other.findings[1:])
+        )
+        home = next(homes, None)
+        if home is None:
+            kept.append(cause)
+        else:
+            kept[home] = replace(kept[home], tests=(*kept[home].tests, *cause.tests))
+    return kept
+
+
+def _is_same(one: Finding, other: Finding) -> bool:
+    return (one.key, one.facts) == (other.key, other.facts)
+
+
+def _lost(tests: Iterable[TestResult]) -> float:
+    """Return the points that these tests lost."""
+    return total(n for each in tests for n in (each.max_points, -each.points))
 
 
 def _is_advice(part: PartResult, test: TestResult) -> bool:
     """Return whether a test of no points, in a part of some, finds what is told as a note."""
     is_free = test.max_points == 0 < part.max_points
+    is_free = is_free and not any(test.name in each.blocked_by for each in part.tests)
     return is_free and test.verdict not in (Verdict.JUDGE_ERROR, Verdict.NOT_PROVEN)
 
 
@@ -88,6 +117,11 @@ def dearest_first(report: Report) -> list[tuple[PartResult, Cause]]:
     """Return the causes of all parts, the dearest first."""
     found = [(part, cause) for part in report.parts for cause in causes(part)]
     return sorted(found, key=lambda each: _order(each[1]), reverse=True)
+
+
+def is_all(part: PartResult, cause: Cause) -> bool:
+    """Return whether no test of the part has another result than by this cause."""
+    return len(cause.tests) + len(cause.blocked) == len(part.tests)
 
 
 def passed(part: PartResult) -> list[TestResult]:
@@ -107,20 +141,20 @@ def _with_blocked(part: PartResult, found: Sequence[Cause]) -> list[Cause]:
     """Return the causes, each with the tests that were not run for it, a test with the dearest."""
     by_name = {test.name: test for test in part.tests}
     blocked: dict[int, list[TestResult]] = {}
-    left: list[TestResult] = []
+    others: dict[str, list[TestResult]] = {}
     for test in part.tests:
         if test.verdict is Verdict.SKIPPED:
             roots = _failed_roots(test, by_name)
             own = (i for i, cause in enumerate(found) if roots & {t.name for t in cause.tests})
             home = next(own, None)
-            (left if home is None else blocked.setdefault(home, [])).append(test)
-    complete = [replace(cause, blocked=tuple(blocked.get(i, ()))) for i, cause in enumerate(found)]
-    reasons = dict.fromkeys(test.message for test in left)
-    complete += [
-        Cause(Verdict.SKIPPED, (), tuple(each for each in left if each.message == why), why)
-        for why in reasons
+            if home is None:
+                others.setdefault(test.message, []).append(test)
+            else:
+                blocked.setdefault(home, []).append(test)
+    return [
+        *(replace(cause, blocked=tuple(blocked.get(i, ()))) for i, cause in enumerate(found)),
+        *(Cause(Verdict.SKIPPED, (), tuple(tests), why) for why, tests in others.items()),
     ]
-    return _by_points(complete)
 
 
 def _failed_roots(test: TestResult, by_name: dict[str, TestResult]) -> set[str]:
@@ -135,16 +169,8 @@ def _failed_roots(test: TestResult, by_name: dict[str, TestResult]) -> set[str]:
     return {name for name in seen if by_name[name].verdict not in _HELD}
 
 
-def _by_points(found: Iterable[Cause]) -> list[Cause]:
-    return sorted(found, key=_order, reverse=True)
-
-
 def _order(cause: Cause) -> tuple[float, int]:
     return cause.points, cause.verdict.severity
-
-
-def _price(test: TestResult) -> float:
-    return test.max_points
 
 
 def is_missing(part: PartResult) -> bool:

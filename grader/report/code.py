@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from grader.evidence import MarkedLine, SourceExcerpt
-from grader.report.columns import end_of
 from grader.report.page import INDENT, Page
 from grader.report.safe_text import disarm, one_line, visible
-from grader.report.text_layout import fitting, num_columns
+from grader.report.text_layout import end_of, fitting, num_columns
 
 _TAB_NUM_COLUMNS = 4
 _FEWEST_COLUMNS = 20

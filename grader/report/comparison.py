@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import total
+from grader.model import Report, TestResult, Verdict
+from grader.points import total, written
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import one_line
-from grader.report.totals import number_text
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,11 @@ def compare(before: Report, now: Report) -> Comparison:
     ]
     if before.assignment != now.assignment or not both:
         raise ValueError(f"it is on {one_line(before.assignment)}, with no test of this grading")
-    changed = [_change(part, test, old) for part, test, old in both if test.verdict != old.verdict]
+    changed = [
+        Change(part.name, test, old.verdict)
+        for part, test, old in both
+        if test.verdict is not old.verdict
+    ]
     better = tuple(each for each in changed if each.test.verdict is Verdict.ACCEPTED)
     broken = tuple(each for each in changed if each.before is Verdict.ACCEPTED)
     return Comparison(
@@ -67,8 +70,8 @@ def _is_unknown(now: TestResult, before: TestResult) -> bool:
 
 def changes_text(compared: Comparison, page: Page) -> str:
     """Return it in lines for a terminal; what broke comes last, where the eye is."""
-    points = f"{number_text(compared.points_before)} -> {number_text(compared.points_now)}"
-    head = f"Since the last report: {points} of {number_text(compared.max_points)}"
+    points = f"{written(compared.points_before)} -> {written(compared.points_now)}"
+    head = f"Since the last report: {points} of {written(compared.max_points)}"
     if not (compared.better or compared.other or compared.broken):
         head += "; every test is as it was"
     lines = [page.paint(line, BOLD) for line in page.paragraph(f"{head}.", first="")]
@@ -80,10 +83,6 @@ def changes_text(compared: Comparison, page: Page) -> str:
         for each in changes:
             lines += page.paragraph(_told(words, each), first=INDENT)
     return "\n".join(lines)
-
-
-def _change(part: PartResult, test: TestResult, before: TestResult) -> Change:
-    return Change(part.name, test, before.verdict)
 
 
 def _told(words: str, change: Change) -> str:

@@ -2,9 +2,8 @@
 
 from grader.model import RunFailure
 from grader.report.evidence import evidence
-from grader.report.page import BOLD, INDENT, Page
+from grader.report.page import BOLD, Page
 from grader.report.safe_text import one_line
-from grader.report.totals import told
 
 
 def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
@@ -12,11 +11,8 @@ def ended(page: Page, test: str, failure: RunFailure) -> list[str]:
 
     test: in which the ranks hung or crashed.
     """
-    message, clauses = told(failure.message)
     lines = ["", f"{page.verdict(failure.verdict)} in {page.paint(one_line(test), BOLD)}"]
-    lines += page.paragraph(message)
-    for clause in clauses:
-        lines += page.paragraph(clause, first=INDENT * 2, later=INDENT * 3)
+    lines += page.message(failure.message)
     for piece in evidence(failure.detail):
         lines += ["", *page.paragraph(f"{piece.heading}:"), *page.quoted(piece.lines)]
     name = one_line(test.partition("[")[0].removeprefix("test_"))

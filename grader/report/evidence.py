@@ -1,7 +1,6 @@
 """Takes the detail of a failure apart: the traceback, and what each rank printed last."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.judge.wording import ranks_text
@@ -21,14 +20,25 @@ class Evidence:
     is_output: bool
 
     def abridged(self, *, num_traceback_lines: int, num_output_lines: int) -> list[str]:
-        """Return as many lines: of an output the last, of a traceback the first and the last."""
-        if self.is_output:
-            return last_lines(self.lines, num_output_lines)
-        return first_and_last(self.lines, num_traceback_lines)
+        """Return as many lines, and one that says how many are left out.
+
+        Of an output the last ones are kept; of a traceback also the first: its first line names
+        the student's own call, its last one the error.
+        """
+        most = num_output_lines if self.is_output else num_traceback_lines
+        left_out = len(self.lines) - most
+        if left_out <= 1:
+            return list(self.lines)
+        num_first = 0 if self.is_output else most // 3
+        told = f"... ({left_out} lines {'before' if self.is_output else 'between'})"
+        return [*self.lines[:num_first], told, *self.lines[num_first + left_out :]]
 
 
-def evidence(detail: str) -> list[Evidence]:
-    """Return the pieces of a detail; ranks that printed the same are told together."""
+def evidence(detail: str, most_outputs: int | None = None) -> list[Evidence]:
+    """Return the pieces of a detail; ranks that printed the same are told together.
+
+    most_outputs: of more, the first ones; None for all.
+    """
     traceback, *outputs = _LAST_OUTPUT.split(detail)
     ranks_by_output: dict[str, list[int]] = {}
     for rank, output in zip(outputs[::2], outputs[1::2], strict=True):
@@ -36,31 +46,8 @@ def evidence(detail: str) -> list[Evidence]:
     pieces = [
         Evidence(f"last output of {ranks_text(ranks)}", tuple(visible_lines(output)), True)
         for output, ranks in ranks_by_output.items()
-    ]
+    ][:most_outputs]
     if traceback.strip():
-        is_traceback = 'File "' in traceback
-        heading = "traceback" if is_traceback else "detail"
-        lines = tuple(visible_lines(traceback.strip("\n")))
-        return [Evidence(heading, lines, False), *pieces]
+        heading = "traceback" if 'File "' in traceback else "detail"
+        pieces.insert(0, Evidence(heading, tuple(visible_lines(traceback.strip("\n"))), False))
     return pieces
-
-
-def last_lines(lines: Sequence[str], max_num_lines: int) -> list[str]:
-    """Return the last lines, after one that says how many are left out."""
-    left_out = len(lines) - max_num_lines
-    if left_out <= 1:
-        return list(lines)
-    return [f"... ({left_out} lines before)", *lines[left_out:]]
-
-
-def first_and_last(lines: Sequence[str], max_num_lines: int) -> list[str]:
-    """Return the lines of a traceback: where it begins and where it ends, not what lies between."""
-    left_out = len(lines) - max_num_lines
-    if left_out <= 1:
-        return list(lines)
-    num_first = max_num_lines // 3
-    return [
-        *lines[:num_first],
-        f"... ({left_out} lines between)",
-        *lines[num_first + left_out :],
-    ]

@@ -8,21 +8,21 @@ obeys what a submission put in.
 import dataclasses
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from grader.errors import GraderError
-from grader.finding import Fact, Finding
-from grader.model import PartResult, Report
-from grader.report import reading
-from grader.report.earlier_versions import upgraded
-from grader.report.json_text import dump
-from grader.report.json_text import number as _number
-from grader.report.json_text import valid as _text
+from grader.finding import Finding
+from grader.model import PartResult, Report, TestResult
+from grader.report.json_text import dump, number
 from grader.report.safe_text import one_line
 from grader.report.totals import worst_verdict
 
 SCHEMA_VERSION = 10
+_OLDEST_VERSION = 7
+"""From which on reports are read. What a later version has added is empty where it is missing."""
 _UNREADABLE = "the grading gave a report that cannot be read"
 
 
@@ -40,83 +40,71 @@ def parse(text: str | bytes) -> Report:
 
     Raises GraderError when the text is anything else, OtherSchemaVersionError for another version.
     """
-    return _parse(text, lambda data: data)
+    return _parse(text, SCHEMA_VERSION)
 
 
 def parse_saved(text: str | bytes) -> Report:
     """Return the report that `render` of this or an earlier release wrote; raises as `parse`."""
-    return _parse(text, lambda data: upgraded(data, SCHEMA_VERSION))
+    return _parse(text, _OLDEST_VERSION)
 
 
-def _parse(text: str | bytes, prepared: Callable[[Any], Any]) -> Report:
+def _parse(text: str | bytes, oldest_version: int) -> Report:
     try:
-        data = prepared(json.loads(text))
-        _refuse_other_versions(data)
-        report = reading.report(data)
-        if _report(report) != data:
-            raise ValueError("it has keys or sums that do not belong there")
+        data = json.loads(text)
+        if not isinstance(data, dict):
+            raise TypeError("it is no JSON object")
+        version = data["schema_version"]
+        if version not in range(oldest_version, SCHEMA_VERSION + 1):
+            raise OtherSchemaVersionError(
+                f"the report has schema_version {version!r:.20}, this grader reads "
+                f"{SCHEMA_VERSION}; take the image and the grader of one release"
+            )
+        report = msgspec.convert(_as_nouns(data), Report)
+        priced: list[PartResult | TestResult] = [*report.parts]
+        priced += (test for part in report.parts for test in part.tests)
+        numbers = [number for each in priced for number in (each.points, each.max_points)]
+        numbers += (part.max_points for part in report.manual_parts)
+        if not all(0 <= number < math.inf for number in numbers):
+            raise ValueError("it has points that are no numbers from 0 on")
+        if version == SCHEMA_VERSION and json.loads(render(report)) != data:
+            raise ValueError("it has other keys or sums than a report")
     except KeyError as error:
         raise GraderError(f"{_UNREADABLE}: it has no {error}") from None
-    except (AttributeError, OverflowError, RecursionError, TypeError, ValueError) as error:
+    except (OverflowError, RecursionError, TypeError, ValueError) as error:
         raise GraderError(f"{_UNREADABLE}: {one_line(str(error), 200)}") from None
     return report
 
 
-def _refuse_other_versions(data: Any) -> None:
-    if not isinstance(data, dict):
-        raise TypeError("it is no JSON object")
-    version = data.get("schema_version", SCHEMA_VERSION)
-    if version != SCHEMA_VERSION:
-        raise OtherSchemaVersionError(
-            f"the report has schema_version {version!r:.20}, this grader reads {SCHEMA_VERSION}; "
-            "take the image and the grader of one release"
-        )
+def _as_nouns(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the data of a report with what was measured beside the rest, as nouns have it."""
+    parts = [
+        {
+            **part,
+            **part["measured"],
+            # They were texts up to version 9.
+            "notes": [
+                {"key": "", "text": note} if isinstance(note, str) else note
+                for note in part["notes"]
+            ],
+            "tests": [{**test, **test["measured"]} for test in part["tests"]],
+        }
+        for part in data["parts"]
+    ]
+    return {**data, **data["measured"], "parts": parts}
 
 
 def _report(report: Report) -> dict[str, Any]:
-    versions = report.versions
+    about = ("assignment", "title", "is_recognised", "submission", "submission_digest", "mode")
     return {
         "schema_version": SCHEMA_VERSION,
-        "assignment": _text(report.assignment),
-        "title": _text(report.title),
-        "is_recognised": report.is_recognised,
-        "submission": _text(report.submission),
-        "submission_digest": report.submission_digest,
-        "mode": report.mode,
-        "score": None if report.score is None else _number(report.score, 6),
-        "max_score": _number(report.max_score, 6),
-        "pending_points": _number(report.pending_points, 6),
-        "verdict": worst_verdict(report).value,
-        "review": report.review,
-        "exit_code": report.exit_code,
+        **_fields(report, *about),
+        "score": None if report.score is None else number(report.score, 6),
+        "max_score": number(report.max_score, 6),
+        "pending_points": number(report.pending_points, 6),
+        "verdict": worst_verdict(report),
+        **_fields(report, "review", "exit_code"),
         "parts": [_part(part) for part in report.parts],
-        "manual_parts": [
-            {
-                "name": part.name,
-                "title": _text(part.title),
-                "max_points": _number(part.max_points),
-                "found": _text(part.found),
-            }
-            for part in report.manual_parts
-        ],
-        "notes": [_text(note) for note in report.notes],
-        "files": [
-            {
-                "path": _text(each.path),
-                "file": _text(each.file),
-                "is_graded": each.is_graded,
-                "why": _text(each.why),
-            }
-            for each in report.files
-        ],
-        "versions": {
-            "grader": versions.grader,
-            "engine_digest": versions.engine_digest,
-            "course": _text(versions.course),
-            "course_digest": versions.course_digest,
-            "lock_digest": versions.lock_digest,
-            "packages": dict(sorted(versions.packages.items())),
-        },
+        **_fields(report, "manual_parts", "notes", "files", "versions"),
         "measured": {
             "started_at": report.started_at,
             "wall_time_s": round(report.wall_time_s, 3),
@@ -125,35 +113,18 @@ def _report(report: Report) -> dict[str, Any]:
 
 
 def _part(part: PartResult) -> dict[str, Any]:
+    priced = ("verdict", "points", "max_points", "message")
+    told = ("detail", "where", "case", "findings", "blocked_by", "is_hidden", "feedback")
     return {
-        "name": part.name,
-        "title": _text(part.title),
-        "verdict": part.verdict.value,
-        "points": _number(part.points),
-        "max_points": _number(part.max_points),
-        "message": _text(part.message),
+        **_fields(part, "name", "title", *priced),
         "tests": [
             {
-                "name": test.name,
-                "sentence": _text(test.sentence),
-                "verdict": test.verdict.value,
-                "points": _number(test.points),
-                "max_points": _number(test.max_points),
-                "message": _text(test.message),
-                "detail": _text(test.detail),
-                "where": _text(test.where),
-                "case": _text(test.case),
-                "findings": [_finding(each) for each in test.findings],
-                "blocked_by": list(test.blocked_by),
-                "is_hidden": test.is_hidden,
-                "feedback": test.feedback.value,
-                "measured": {
-                    "evidence": None if test.evidence is None else _plain(test.evidence),
-                },
+                **_fields(test, "name", "sentence", *priced, *told),
+                "measured": _fields(test, "evidence"),
             }
             for test in part.tests
         ],
-        "notes": [_finding(note) for note in part.notes],
+        **_fields(part, "notes"),
         "measured": {
             "wall_time_s": round(part.wall_time_s, 3),
             "num_launches": part.num_launches,
@@ -161,30 +132,23 @@ def _part(part: PartResult) -> dict[str, Any]:
     }
 
 
-def _finding(found: Finding) -> dict[str, Any]:
+def _fields(noun: Any, *names: str) -> dict[str, Any]:
+    """Return fields of a noun by their names, as JSON has them."""
+    values = ((name, getattr(noun, name)) for name in names)
     return {
-        "key": found.key,
-        "text": _text(found.text),
-        "help": _text(found.help),
-        "facts": {name: _fact(value) for name, value in sorted(found.facts.items())},
+        name: number(value) if name in ("points", "max_points") else _plain(value)
+        for name, value in values
     }
 
 
-def _fact(value: Fact) -> Any:
-    """Return a fact as JSON has it; what is no number there becomes a text."""
-    if isinstance(value, tuple):
-        return [_fact(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return _text(value) if isinstance(value, str) else value
-
-
 def _plain(value: Any) -> Any:
-    """Return dataclasses as objects and tuples as lists, as JSON has them."""
+    """Return a value as JSON has it; of what is no number there its text."""
+    if isinstance(value, Finding):
+        return _fields(value, "key", "text", "help", "facts")
     if dataclasses.is_dataclass(value):
-        return {
-            field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
+        return _fields(value, *(field.name for field in dataclasses.fields(value)))
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in sorted(value.items())}
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
-    return _text(value) if isinstance(value, str) else value
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

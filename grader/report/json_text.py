@@ -9,17 +9,9 @@ _COMMAND = re.compile("[<>&]|#(?=#)")
 
 
 def dump(data: Any) -> str:
-    """Return the data as JSON; the keys come in the order of the data.
-
-    Texts may hold anything, see `valid`.
-    """
+    """Return the data as JSON; the keys come in the order of the data. Texts may hold anything."""
     text = json.dumps(_valid(data), indent=2, allow_nan=False)
     return _COMMAND.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
-
-
-def valid(text: str) -> str:
-    """Return the text without lone surrogates, which are no valid JSON: shown as escapes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def number(number: float, num_decimals: int = 9) -> float:
@@ -32,8 +24,9 @@ def number(number: float, num_decimals: int = 9) -> float:
 
 
 def _valid(data: Any) -> Any:
+    """Return the data with lone surrogates, which are no valid JSON, as escapes."""
     if isinstance(data, str):
-        return valid(data)
+        return data.encode("utf-8", "backslashreplace").decode("utf-8")
     if isinstance(data, dict):
         return {key: _valid(value) for key, value in data.items()}
     return [_valid(value) for value in data] if isinstance(data, list) else data

@@ -106,8 +106,9 @@ class Live:
             return
         failed = f"  [{self._num_failed} failed]" if self._num_failed else ""
         minutes, seconds = divmod(int(time.monotonic() - self._began_s), 60)
-        told = f"{visible(self._status)}{failed}  {minutes}:{seconds:02}"
-        self._write(f"{_CLEARED}{told[: self._page.width - 1]}")
+        behind = f"{failed}  {minutes}:{seconds:02}"
+        told = visible(self._status)[: self._page.width - 1 - len(behind)]
+        self._write(f"{_CLEARED}{told}{behind}")
 
     def _say(self, lines: list[str]) -> None:
         self._write((_CLEARED if self._overwrites else "") + "".join(f"{x}\n" for x in lines))

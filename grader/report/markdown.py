@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from grader.model import ManualPart, PartResult, Report, TestResult, Verdict
+from grader.points import written
 from grader.report.cause_words import (
+    again,
     blocked_text,
     check_points,
     headline,
@@ -20,10 +22,10 @@ from grader.report.cause_words import (
 )
 from grader.report.causes import Cause, dearest_first, is_missing
 from grader.report.code import code_lines
-from grader.report.evidence import Evidence, evidence
+from grader.report.evidence import evidence
 from grader.report.page import Page
 from grader.report.safe_text import disarm, one_line
-from grader.report.totals import check_again, number_text, score_sentence
+from grader.report.totals import score_sentence
 from grader.report.words import NOT_HANDED_IN, VERDICT_WORDS
 
 _MAX_NUM_BYTES = 900_000
@@ -102,10 +104,9 @@ def _cause(report: Report, part: PartResult, cause: Cause) -> Iterator[str]:
     """Yield the paragraphs of one cause."""
     yield f"### {escape(part.name)}: {words_of(cause)}, {price_of(report, part, cause)}"
     yield f"**{escape(headline(cause))}**"
-    if cause.evidence is not None:
-        plain = Page(colour=False, plain=True, width=_CODE_NUM_COLUMNS, verbose=False)
-        if lines := code_lines(plain, cause.evidence.excerpts, told_text(cause)):
-            yield fenced(lines, "text")
+    plain = Page(colour=False, plain=True, width=_CODE_NUM_COLUMNS, verbose=False)
+    if lines := code_lines(plain, cause.excerpts, told_text(cause)):
+        yield fenced(lines, "text")
     yield from (f"Help: {escape(helps)}" for helps in helps_of(cause))
     if seen := seen_text(cause):
         yield escape(seen)
@@ -113,30 +114,25 @@ def _cause(report: Report, part: PartResult, cause: Cause) -> Iterator[str]:
         yield "\n".join(f"- {_test(test)}" for test in cause.tests)
     if cause.blocked:
         yield escape(blocked_text(cause))
-    yield fenced([check_again(report, part, cause.speaker)], "sh")
+    yield fenced([again(report, part, cause)], "sh")
     if more := [f"- {escape(each.text)}" for each in cause.findings[1:]]:
         yield _folded("what else was seen", "\n".join(more))
-    yield from _evidence(evidence(cause.detail))
-
-
-def _folded(summary: str, body: str) -> str:
-    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
-
-
-def _evidence(pieces: Sequence[Evidence]) -> Iterator[str]:
-    outputs = [piece for piece in pieces if piece.is_output]
-    for piece in [*pieces[: len(pieces) - len(outputs)], *outputs[:_MAX_OUTPUTS]]:
+    for piece in evidence(cause.detail, _MAX_OUTPUTS):
         kept = piece.abridged(
             num_traceback_lines=_MAX_TRACEBACK_LINES, num_output_lines=_MAX_OUTPUT_LINES
         )
         yield _folded(piece.heading, fenced(kept, "text"))
 
 
+def _folded(summary: str, body: str) -> str:
+    return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
+
+
 def _manual(parts: Sequence[ManualPart]) -> Iterator[str]:
     if parts:
         rows = ["| Marked by a person | Found | Points pending |", "|---|---|---:|"]
         for part in parts:
-            points = number_text(part.max_points)
+            points = written(part.max_points)
             rows.append(f"| {escape(part.title)} | {escape(part.found)} | {points} |")
         yield "\n".join(rows)
 
@@ -148,16 +144,14 @@ def _notes(report: Report) -> Iterator[str]:
 
 
 def _versions(report: Report) -> str:
-    submitted = _hexadecimal(report.submission_digest)
-    engine, course = (
-        _hexadecimal(digest)
-        for digest in (report.versions.engine_digest, report.versions.course_digest)
-    )
+    versions = report.versions
+    digests = (report.submission_digest, versions.engine_digest, versions.course_digest)
+    submitted, engine, course = map(_hexadecimal, digests)
     sealed = "graded sealed" if report.is_sealed else "checked unsealed"
     return (
         f"Submission {escape(report.submission)}, digest `{submitted}`; "
-        f"grader {escape(report.versions.grader)}, engine `{engine}`, "
-        f"course {escape(report.versions.course)} `{course}`; {sealed}."
+        f"grader {escape(versions.grader)}, engine `{engine}`, "
+        f"course {escape(versions.course)} `{course}`; {sealed}."
     )
 
 

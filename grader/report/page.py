@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from grader.model import Verdict
+from grader.report.safe_text import one_line
 from grader.report.text_layout import num_columns, wrap
 from grader.report.words import VERDICT_WORDS
 
@@ -57,6 +58,16 @@ class Page:
         width = self.width - max(num_columns(first), num_columns(later))
         lines = wrap(text, width)
         return [f"{later if index else first}{line}" for index, line in enumerate(lines)]
+
+    def message(self, text: str, first: str = INDENT) -> list[str]:
+        """Return the message of a failure; of a deadlock with a line for each rank that waits."""
+        before, found, chain = one_line(text).partition("deadlock: ")
+        if "; " not in chain:
+            return self.paragraph(f"{before}{found}{chain}", first)
+        lines = self.paragraph(f"{before}deadlock:", first)
+        for clause in chain.split("; "):
+            lines += self.paragraph(clause, first + INDENT, first + INDENT * 2)
+        return lines
 
     def quoted(self, lines: Iterable[str]) -> list[str]:
         """Return lines that a submission printed, marked as such."""

@@ -7,7 +7,6 @@ has to begin and end within calls: what does not is left out by its readers.
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -16,14 +15,8 @@ from grader.report.json_text import dump
 
 _PROCESS = 1
 _US_PER_MS = 1000.0
-
-
-@dataclass(frozen=True)
-class _Slice:
-    """A call as it is on its track."""
-
-    call: CallSpan
-    ended_ms: float
+_Track = Sequence[tuple[CallSpan, float]]
+"""The calls of a rank, and until when each of them is drawn, in milliseconds."""
 
 
 def perfetto_json(seen: Evidence) -> str:
@@ -31,54 +24,37 @@ def perfetto_json(seen: Evidence) -> str:
     spans, messages = seen.timeline.spans, seen.timeline.messages
     known = [time for span in spans for time in (span.began_ms, span.ended_ms or 0.0)]
     last_ms = max([*known, *(each.received_ms for each in messages)], default=0.0)
-    tracks = [_slices(spans, rank, last_ms) for rank in range(seen.num_ranks)]
-    events = [
-        {"ph": "M", "name": "process_name", "pid": _PROCESS, "args": {"name": seen.case}},
-        *(name for rank in range(seen.num_ranks) for name in _track(rank)),
-        *(_call(each) for track in tracks for each in track),
+    tracks = [_track(spans, rank, last_ms) for rank in range(seen.num_ranks)]
+    events = [{"ph": "M", "name": "process_name", "pid": _PROCESS, "args": {"name": seen.case}}]
+    for rank in range(seen.num_ranks):
+        names = {"thread_name": {"name": f"rank {rank}"}, "thread_sort_index": {"sort_index": rank}}
+        for name, args in names.items():
+            events.append({"ph": "M", "pid": _PROCESS, "tid": rank, "name": name, "args": args})
+    events += (_call(span, until_ms) for track in tracks for span, until_ms in track)
+    first_ms = min((span.began_ms for span in spans), default=0.0)
+    for number, each in enumerate(messages):
         # What was sent before the calls that are shown has none to begin at.
-        *(
-            end
-            for number, each in enumerate(messages)
-            if each.sent_ms >= min((span.began_ms for span in spans), default=0.0)
-            for end in _arrow(number, each, tracks[each.destination])
-        ),
-    ]
+        if each.sent_ms >= first_ms:
+            events += _arrow(number, each, tracks[each.destination])
     return dump({"traceEvents": events, "displayTimeUnit": "ms"})
 
 
-def _slices(spans: Sequence[CallSpan], rank: int, last_ms: float) -> list[_Slice]:
+def _track(spans: Sequence[CallSpan], rank: int, last_ms: float) -> _Track:
     """Return the calls of a rank in their order, each ended when the rank made the next one.
 
     What goes on after its call has returned (an operation of torch) is not cut off by that: an
     arrow shows when its message arrived.
     """
     own = sorted((span for span in spans if span.rank == rank), key=lambda span: span.began_ms)
-    began = sorted({span.began_ms for span in own})
-    next_ms = dict(pairwise([*began, last_ms]))
+    next_ms = dict(pairwise([*sorted({span.began_ms for span in own}), last_ms]))
+    ended_ms = [last_ms if span.ended_ms is None else span.ended_ms for span in own]
     return [
-        _Slice(
-            span,
-            max(span.began_ms, min(_end(span, last_ms), next_ms[span.began_ms])),
-        )
-        for span in own
+        (span, max(span.began_ms, min(end_ms, next_ms[span.began_ms])))
+        for span, end_ms in zip(own, ended_ms, strict=True)
     ]
 
 
-def _end(span: CallSpan, last_ms: float) -> float:
-    return last_ms if span.ended_ms is None else span.ended_ms
-
-
-def _track(rank: int) -> list[dict[str, Any]]:
-    common = {"ph": "M", "pid": _PROCESS, "tid": rank}
-    return [
-        {**common, "name": "thread_name", "args": {"name": f"rank {rank}"}},
-        {**common, "name": "thread_sort_index", "args": {"sort_index": rank}},
-    ]
-
-
-def _call(each: _Slice) -> dict[str, Any]:
-    span = each.call
+def _call(span: CallSpan, until_ms: float) -> dict[str, Any]:
     return {
         "ph": "X",
         "name": span.name,
@@ -86,12 +62,12 @@ def _call(each: _Slice) -> dict[str, Any]:
         "pid": _PROCESS,
         "tid": span.rank,
         "ts": _us(span.began_ms),
-        "dur": round(_us(each.ended_ms) - _us(span.began_ms), 3),
+        "dur": round(_us(until_ms) - _us(span.began_ms), 3),
         "args": {"line": span.place, "about": span.note, "returned": span.ended_ms is not None},
     }
 
 
-def _arrow(number: int, message: Message, track: Sequence[_Slice]) -> list[dict[str, Any]]:
+def _arrow(number: int, message: Message, track: _Track) -> list[dict[str, Any]]:
     """Return both ends; track: that of the destination."""
     common = {"name": "message", "cat": "message", "id": number, "pid": _PROCESS}
     about = {"num_bytes": message.num_bytes, "tag": message.tag}
@@ -102,16 +78,16 @@ def _arrow(number: int, message: Message, track: Sequence[_Slice]) -> list[dict[
     ]
 
 
-def _received_ms(message: Message, track: Sequence[_Slice]) -> float:
+def _received_ms(message: Message, track: _Track) -> float:
     """Return when a message was received, or the nearest moment of a call of its destination.
 
     That a message is there is noted right after the call that brought it.
     """
     time_ms = message.received_ms
-    index = bisect_right(track, time_ms, key=lambda each: each.call.began_ms)
+    index = bisect_right(track, time_ms, key=lambda each: each[0].began_ms)
     near = track[max(index - 1, 0) : index + 1]
-    moments = [min(max(time_ms, each.call.began_ms), each.ended_ms) for each in near]
-    possible = [each for each in moments if each >= message.sent_ms]
+    moments = (min(max(time_ms, span.began_ms), until_ms) for span, until_ms in near)
+    possible = (each for each in moments if each >= message.sent_ms)
     return min(possible, key=lambda each: abs(each - time_ms), default=time_ms)
 
 

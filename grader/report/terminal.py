@@ -3,21 +3,20 @@
 from collections.abc import Iterator
 
 from grader.model import PartResult, Report, Verdict
-from grader.points import NOT_ALL_TESTS, total
+from grader.points import NOT_ALL_TESTS, total, written
 from grader.report.cause_block import cause_block, check_line
-from grader.report.causes import dearest_first, is_missing, passed
+from grader.report.cause_words import words_of
+from grader.report.causes import causes, dearest_first, is_missing, passed
 from grader.report.page import BOLD, INDENT, Page
 from grader.report.safe_text import one_line
 from grader.report.text_layout import abridged, num_columns, padded
-from grader.report.totals import number_text, score_sentence
+from grader.report.totals import score_sentence
 from grader.report.words import NOT_HANDED_IN, VERDICT_WORDS
 
 _MIN_WIDTH = 50
 _MAX_NAME_COLUMNS = 24
 _DIGEST_NUM_CHARS = 12
 _FEWEST_TOGETHER = 2
-_WAS_NOT_HANDED_IN = " was not handed in"
-"""How a message ends that says no more than the table."""
 
 
 def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bool = False) -> str:
@@ -60,7 +59,7 @@ def _table(page: Page, report: Report) -> Iterator[str]:
         if part not in together
     ]
     if together:
-        points = f"0 / {number_text(total(part.max_points for part in together))}"
+        points = f"0 / {written(total(part.max_points for part in together))}"
         others = "other " if len(together) < len(report.parts) else ""
         name = f"{len(together)} {others}parts"
         rows.append((name, points, NOT_HANDED_IN, Verdict.NOT_ATTEMPTED))
@@ -70,25 +69,33 @@ def _table(page: Page, report: Report) -> Iterator[str]:
         first = f"{page.sign(verdict)} {padded(name, names)}  {points:>{most}}  "
         room = page.width - names - most - 6
         yield f"{first}{page.tinted(abridged(result, room), verdict)}"
-    hinted = [part for part in missing if not part.message.endswith(_WAS_NOT_HANDED_IN)]
-    for part in hinted if len(missing) < len(report.parts) else missing:
-        yield from page.paragraph(one_line(part.message), first=f"{INDENT}{one_line(part.name)}: ")
+    for part in missing:
+        # A message that names no file says no more than the table.
+        if len(missing) == len(report.parts) or _names_a_file(report, part):
+            first = f"{INDENT}{one_line(part.name)}: "
+            yield from page.paragraph(one_line(part.message), first=first)
     if page.verbose:
         for part in report.parts:
             for test in passed(part):
                 yield from check_line(page, test)
 
 
+def _names_a_file(report: Report, part: PartResult) -> bool:
+    """Return whether a file that was handed in is spoken of."""
+    return any(f" {each.path} " in f" {part.message} " for each in report.files)
+
+
 def _points(report: Report, part: PartResult) -> str:
     if NOT_ALL_TESTS in report.notes:
         return "-"
     if part.verdict is Verdict.JUDGE_ERROR:
-        return f"- / {number_text(part.max_points)}"
-    return f"{number_text(part.points)} / {number_text(part.max_points)}"
+        return f"- / {written(part.max_points)}"
+    return f"{written(part.points)} / {written(part.max_points)}"
 
 
 def _result(part: PartResult) -> str:
-    words = NOT_HANDED_IN if is_missing(part) else VERDICT_WORDS[part.verdict]
+    told = (words_of(each) for each in causes(part) if each.verdict is part.verdict)
+    words = NOT_HANDED_IN if is_missing(part) else next(told, VERDICT_WORDS[part.verdict])
     num_passed = len(passed(part))
     if part.verdict is Verdict.ACCEPTED or not part.tests:
         return words
@@ -100,7 +107,7 @@ def _total(page: Page, report: Report) -> Iterator[str]:
         yield page.paint(line, BOLD)
     if page.verbose:
         for part in report.manual_parts:
-            points = f"{INDENT}{number_text(part.max_points):>3}  "
+            points = f"{INDENT}{written(part.max_points):>3}  "
             text = f"{one_line(part.title)} ({one_line(part.found)})"
             yield from page.paragraph(text, first=points)
         versions = report.versions

@@ -12,40 +12,17 @@ _FEWEST_RANKS = 2
 """Of a run with messages."""
 
 
-def told(message: str) -> tuple[str, list[str]]:
-    """Return a message in one line, and apart from it what each rank of a deadlock waits for."""
-    message = one_line(message)
-    before, found, chain = message.partition("deadlock: ")
-    clauses = chain.split("; ")
-    if not found or len(clauses) == 1:
-        return message, []
-    return f"{before}deadlock:", clauses
-
-
 def worst_verdict(report: Report) -> Verdict:
     """Return the verdict that speaks for the whole report."""
     verdicts = (part.verdict for part in report.parts)
     return max(verdicts, key=lambda verdict: verdict.severity, default=Verdict.ACCEPTED)
 
 
-def named(report: Report, verdict: Verdict) -> str:
-    """Return the names of the parts with this verdict, as text."""
-    return ", ".join(visible(part.name) for part in report.parts if part.verdict is verdict)
-
-
 def check_again(report: Report, part: PartResult, test: TestResult | None) -> str:
     """Return the command that grades this part, or a test of it, the way it was graded."""
-    is_mount = report.mode != "local" and report.submission == _MOUNTED_SUBMISSION
-    if is_mount:
-        # Who mounts a folder may have the image and nothing else of ours.
-        command = f'docker run --rm --network none -v "$PWD:{_MOUNTED_SUBMISSION}:ro" '
-        command += f"IMAGE check {_MOUNTED_SUBMISSION}"
-    else:
-        command = _command(report, "check" if report.mode == "local" else "run")
-        command += f" --image {shlex.quote(visible(report.image))}" if report.image else ""
     is_one = test is not None and not test.is_hidden
     only = f" --only {visible(test.name.removeprefix('test_'))}" if test and is_one else ""
-    return f"{command}{_named(report)} --part {visible(part.name)}{only}"
+    return _command(report, "check" if report.mode == "local" else "run", part, only)
 
 
 def look_closer(report: Report, part: PartResult, test: TestResult | None) -> str:
@@ -53,30 +30,27 @@ def look_closer(report: Report, part: PartResult, test: TestResult | None) -> st
     seen = test and test.evidence
     if report.mode != "local" or not seen or seen.num_ranks < _FEWEST_RANKS:
         return ""
-    if not (seen.timeline.spans or seen.edges):
-        return ""
-    ranks = f" --ranks {seen.num_ranks}"
-    return f"{_command(report, 'trace')}{_named(report)} --part {visible(part.name)}{ranks}"
+    has_calls = seen.timeline.spans or seen.edges
+    return _command(report, "trace", part, f" --ranks {seen.num_ranks}") if has_calls else ""
 
 
-def _command(report: Report, verb: str) -> str:
-    course = shlex.quote(visible(report.course_folder))
-    command = f"grade --course {course} {verb}" if report.course_folder else f"grade {verb}"
-    return f"{command} {shlex.quote(visible(report.submission))}"
-
-
-def _named(report: Report) -> str:
-    return "" if report.is_recognised else f" --assignment {visible(report.assignment)}"
-
-
-def number_text(number: float) -> str:
-    """Return points as a person writes them: `3`, `2.5`."""
-    return written(number)
+def _command(report: Report, verb: str, part: PartResult, options: str) -> str:
+    if report.mode != "local" and report.submission == _MOUNTED_SUBMISSION:
+        # Who mounts a folder may have the image and nothing else of ours.
+        command = f'docker run --rm --network none -v "$PWD:{_MOUNTED_SUBMISSION}:ro" '
+        command += f"IMAGE check {_MOUNTED_SUBMISSION}"
+    else:
+        course, image = (shlex.quote(visible(x)) for x in (report.course_folder, report.image))
+        command = f"grade --course {course} {verb}" if report.course_folder else f"grade {verb}"
+        command += f" {shlex.quote(visible(report.submission))}"
+        command += f" --image {image}" if report.image else ""
+    named = "" if report.is_recognised else f" --assignment {visible(report.assignment)}"
+    return f"{command}{named} --part {visible(part.name)}{options}"
 
 
 def points_text(points: float) -> str:
     """Return `1 point`, `2.5 points`."""
-    return f"{number_text(points)} point{'' if points == 1 else 's'}"
+    return f"{written(points)} point{'' if points == 1 else 's'}"
 
 
 def score_sentence(report: Report) -> str:
@@ -87,8 +61,9 @@ def score_sentence(report: Report) -> str:
 def score_text(report: Report) -> str:
     """Return the total in words."""
     if report.score is None:
+        failed = (part.name for part in report.parts if part.verdict is Verdict.JUDGE_ERROR)
         return (
-            f"No score: the grader itself failed on {named(report, Verdict.JUDGE_ERROR)}. "
+            f"No score: the grader itself failed on {', '.join(map(visible, failed))}. "
             "It costs no points; please pass this report on to the course."
         )
     how = " (recognised by its files)" if report.is_recognised else ""
@@ -97,7 +72,7 @@ def score_text(report: Report) -> str:
         tests = [test for part in report.parts for test in part.tests]
         held = sum(test.verdict is Verdict.ACCEPTED for test in tests)
         return f"{held} of {len(tests)} checks passed in {name}, no score."
-    points = f"{number_text(report.score)} of {points_text(report.max_score)}"
+    points = f"{written(report.score)} of {points_text(report.max_score)}"
     full = ": all checks passed" if report.score == report.max_score else ""
     return f"{points} in {name}{full}."
 

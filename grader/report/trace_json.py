@@ -1,12 +1,19 @@
 """What `grade trace` has seen as JSON: what docs/trace.md specifies."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
-from grader.model import TestResult
 from grader.report.json_text import dump
-from grader.report.trace_rows import Row, rows_of
-from grader.report.trace_summary import Messages, collectives_of, edges_of, ranks_of
-from grader.report.trace_table import Labels
+from grader.report.trace_rows import (
+    Communicator,
+    Row,
+    collectives_of,
+    communicators_of,
+    edges_of,
+    figures_of,
+    rows_of,
+)
 from grader.report.traced import Traced, TracedCase
 from grader.trace.calls import NO_PEER
 
@@ -17,47 +24,40 @@ def trace_json(traced: Traced) -> str:
     """Return the chosen case with all its calls, and the other cases without theirs."""
     trace = traced.trace
     rows = [rows_of(rank, seen, traced.began_ns) for rank, seen in enumerate(trace.ranks)]
-    labels = Labels(rows)
-    summaries = ranks_of(trace, rows)
+    known = communicators_of(rows)
+    figures = figures_of(trace, rows)
     return dump(
         {
             "schema_version": SCHEMA_VERSION,
             "assignment": traced.assignment,
             "part": traced.part,
             "submission": traced.submission,
-            "tests": [_test(test) for test in traced.tests],
+            "tests": [
+                {"name": test.name, "verdict": test.verdict, "message": test.message}
+                for test in traced.tests
+            ],
             "cases": [_case(case) for case in traced.cases],
             "case": traced.chosen.number,
-            "communicators": [
-                {"name": name, "size": size} for name, size in labels.communicators().items()
-            ],
+            "communicators": [asdict(each) for each in known.values()],
             "ranks": [
                 {
-                    "rank": summary.rank,
+                    "rank": rank,
                     "is_complete": seen.attached and not seen.truncated,
-                    "num_calls": summary.num_calls,
-                    "sent": _messages(summary.sent),
-                    "received": _messages(summary.received),
-                    "collectives": _messages(summary.collectives),
-                    "num_unfinished": summary.num_unfinished,
-                    "calls": [_call(row, labels) for row in own],
+                    **asdict(figures[rank]),
+                    "calls": [_call(row, known) for row in rows[rank]],
                 }
-                for summary, seen, own in zip(summaries, trace.ranks, rows, strict=True)
+                for rank, seen in enumerate(trace.ranks)
             ],
             "edges": [
-                {"source": e.source, "destination": e.destination, **_messages(e.messages)}
-                for e in edges_of(trace)
+                {"source": source, "destination": destination, **asdict(messages)}
+                for (source, destination), messages in edges_of(trace).items()
             ],
             "collectives": [
-                {"call": each.name, "rank": each.rank, **_messages(each.calls)}
-                for each in collectives_of(rows)
+                {"call": name, "rank": rank, **asdict(calls)}
+                for (name, rank), calls in collectives_of(rows).items()
             ],
         }
     )
-
-
-def _test(test: TestResult) -> dict[str, Any]:
-    return {"name": test.name, "verdict": test.verdict.value, "message": test.message}
 
 
 def _case(case: TracedCase) -> dict[str, Any]:
@@ -71,20 +71,12 @@ def _case(case: TracedCase) -> dict[str, Any]:
         "label": case.label,
         "is_altered": case.is_altered,
         "num_calls": case.num_calls,
-        "verdict": failure.verdict.value if failure is not None else None,
+        "verdict": failure.verdict if failure is not None else None,
         "message": failure.message if failure is not None else "",
     }
 
 
-def _messages(messages: Messages) -> dict[str, int]:
-    return {
-        "number": messages.number,
-        "num_bytes": messages.num_bytes,
-        "largest_num_bytes": messages.largest_num_bytes,
-    }
-
-
-def _call(row: Row, labels: Labels) -> dict[str, Any]:
+def _call(row: Row, known: Mapping[int | None, Communicator]) -> dict[str, Any]:
     call = row.call
     return {
         "number": row.number,
@@ -97,16 +89,16 @@ def _call(row: Row, labels: Labels) -> dict[str, Any]:
         "matched_source": call.matched_source if call.matched_source >= 0 else None,
         "matched_tag": call.matched_tag if call.matched_source >= 0 else None,
         "num_bytes": row.num_bytes,
-        "communicator": labels.communicator(row),
+        "communicator": "" if row.communicator is None else known[row.communicator].name,
         "is_send": call.is_send,
         "is_receive": call.is_receive,
-        "is_request": row.is_request,
+        "is_request": call.creates_request,
         "completed_by": row.completed_by,
         "waits_for": list(row.waits_for),
         "completes": list(row.completes),
         "failed_polls": call.failed_polls,
         "file": call.file.rpartition("/")[2],
         "line": call.line,
-        "state": row.state.value,
+        "state": row.state,
         "error": call.error,
     }

@@ -1,27 +1,32 @@
 """What `grade trace` prints: the figures, the calls, how the case ended, and the other cases."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import TypeVar
 
 from grader.model import Verdict
-from grader.report.columns import Column, aligned
 from grader.report.page import BOLD, DIM, INDENT, Page
 from grader.report.safe_text import one_line
-from grader.report.totals import told
-from grader.report.trace_rows import Row, number_runs, rows_of
-from grader.report.trace_summary import (
-    Edge,
+from grader.report.text_layout import Column, aligned
+from grader.report.trace_rows import (
+    Figures,
     Messages,
-    RankSummary,
+    Row,
     collectives_of,
+    communicators_of,
     edges_of,
-    ranks_of,
+    figures_of,
+    number_runs,
+    rows_of,
 )
-from grader.report.trace_table import Labels, by_rank, by_time, count_text
+from grader.report.trace_table import by_rank, by_time, count_text
 from grader.report.traced import Traced, TracedCase
 from grader.report.words import VERDICT_WORDS
+from grader.suite.continuation import ranks_text
 
+Said = TypeVar("Said")
+Whose = TypeVar("Whose")
 _MIN_WIDTH = 60
 """Three figures of any length leave room for words beside them."""
 
@@ -34,17 +39,14 @@ def trace_page(traced: Traced, page: Page, limit: int, is_by_time: bool) -> str:
     page = replace(page, width=max(page.width, _MIN_WIDTH))
     trace = traced.trace
     rows = [rows_of(rank, seen, traced.began_ns) for rank, seen in enumerate(trace.ranks)]
-    labels = Labels(rows)
     blocks = [_head(page, traced)]
     if any(rows):
         blocks += [
-            _ranks(page, ranks_of(trace, rows)),
+            _ranks(page, figures_of(trace, rows)),
             _edges(page, edges_of(trace), len(rows)),
             _collectives(page, rows),
-            _communicators(page, labels),
-            by_time(page, rows, labels, limit)
-            if is_by_time
-            else by_rank(page, trace, rows, labels, limit),
+            _communicators(page, rows),
+            by_time(page, rows, limit) if is_by_time else by_rank(page, trace, rows, limit),
         ]
     else:
         blocks.append(page.paragraph(_why_empty(traced), first=""))
@@ -75,27 +77,29 @@ def _head(page: Page, traced: Traced) -> list[str]:
 
 
 def _launch_text(case: TracedCase) -> str:
-    ranks = "1 rank" if case.ranks == 1 else f"{case.ranks} ranks"
-    text = f"launch {case.launch}: {ranks}, started by {case.test.removeprefix('test_')}"
-    return f"{text}, on our {case.stand_in}" if case.stand_in else text
+    started = f"{ranks_text(case.ranks)}, started by {case.test.removeprefix('test_')}"
+    return f"launch {case.launch}: {started}" + (f", on our {case.stand_in}" * bool(case.stand_in))
 
 
 def _numbers(*titles: str) -> list[Column]:
     return [Column(title, is_number=True) for title in titles]
 
 
+def _together(said: Iterable[tuple[Whose, Said]]) -> dict[Said, list[Whose]]:
+    """Return of whom the same is said: they are told together."""
+    found: dict[Said, list[Whose]] = {}
+    for whose, each in said:
+        found.setdefault(each, []).append(whose)
+    return found
+
+
 def _figures(messages: Messages) -> list[str]:
-    if not messages.number:
-        return ["", "", ""]
     figures = (messages.number, messages.num_bytes, messages.largest_num_bytes)
-    return [count_text(figure) for figure in figures]
+    return [count_text(figure) if messages.number else "" for figure in figures]
 
 
-def _ranks(page: Page, summaries: Sequence[RankSummary]) -> list[str]:
-    """Return the figures of each rank; ranks with the same ones are told together."""
-    grouped: dict[RankSummary, list[int]] = {}
-    for each in summaries:
-        grouped.setdefault(replace(each, rank=-1), []).append(each.rank)
+def _ranks(page: Page, figures: Sequence[Figures]) -> list[str]:
+    """Return the figures of each rank."""
     columns = [
         Column("rank"),
         *_numbers("calls", "sent", "bytes", "received", "bytes", "collectives", "bytes"),
@@ -108,25 +112,23 @@ def _ranks(page: Page, summaries: Sequence[RankSummary]) -> list[str]:
             *_figures(each.sent)[:2],
             *_figures(each.received)[:2],
             *_figures(each.collectives)[:2],
-            count_text(each.num_unfinished) if each.num_unfinished else "",
+            count_text(each.num_unfinished or None),
         ]
-        for each, ranks in grouped.items()
+        for each, ranks in _together(enumerate(figures)).items()
     ]
-    return _lines(page, columns, cells)
+    return _table(page, columns, cells)
 
 
-def _lines(page: Page, columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
+def _table(page: Page, columns: Sequence[Column], cells: Sequence[Sequence[str]]) -> list[str]:
     head, *rest = aligned(columns, cells, page.width)
     return [page.paint(head, DIM), *rest]
 
 
-def _edges(page: Page, edges: Sequence[Edge], num_ranks: int) -> list[str]:
-    """Return the figures of each pair of ranks; pairs with the same ones are told together."""
-    grouped: dict[Messages, list[tuple[int, int]]] = {}
-    for each in edges:
-        grouped.setdefault(each.messages, []).append((each.source, each.destination))
-    if not grouped:
+def _edges(page: Page, edges: Mapping[tuple[int, int], Messages], num_ranks: int) -> list[str]:
+    """Return the figures of each pair of ranks."""
+    if not edges:
         return []
+    grouped = _together(edges.items())
     columns = _numbers("messages", "bytes", "largest")
     head, *rest = aligned(columns, [_figures(each) for each in grouped], page.width)
     lines = [page.paint(f"{head}  from -> to", DIM)]
@@ -155,36 +157,26 @@ def _pairs_text(pairs: Sequence[tuple[int, int]], num_ranks: int) -> str:
 
 
 def _collectives(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
-    grouped: dict[tuple[str, Messages], list[int]] = {}
-    for each in collectives_of(rows):
-        grouped.setdefault((each.name, each.calls), []).append(each.rank)
-    if not grouped:
-        return []
+    found = ((rank, (name, calls)) for (name, rank), calls in collectives_of(rows).items())
     columns = [Column("collective"), *_numbers("calls", "bytes", "largest"), Column("rank")]
     cells = [
         [name, *_figures(calls), number_runs(ranks, sign="")]
-        for (name, calls), ranks in grouped.items()
+        for (name, calls), ranks in _together(found).items()
     ]
-    return _lines(page, columns, cells)
+    return _table(page, columns, cells) if cells else []
 
 
-def _communicators(page: Page, labels: Labels) -> list[str]:
+def _communicators(page: Page, rows: Sequence[Sequence[Row]]) -> list[str]:
     """Return what the names in the column `comm` stand for, where there is such a column."""
-    if not labels.has_several:
-        return []
-    each = (f"{label} of {size} processes" for label, size in labels.communicators().items())
-    return page.paragraph(f"communicators: {', '.join(each)}", first="")
+    known = communicators_of(rows).values()
+    each = ", ".join(f"{each.name} of {each.size} processes" for each in known)
+    return page.paragraph(f"communicators: {each}", first="") if len(known) > 1 else []
 
 
 def _reason(page: Page, case: TracedCase) -> list[str]:
     """Return why a case has no outcome, in the words of a grading."""
-    if case.failure is None:
-        return []
-    message, clauses = told(case.failure.message)
-    lines = [page.verdict(case.failure.verdict), *page.paragraph(message)]
-    for clause in clauses:
-        lines += page.paragraph(clause, first=INDENT * 2, later=INDENT * 3)
-    return lines
+    failure = case.failure
+    return [page.verdict(failure.verdict), *page.message(failure.message)] if failure else []
 
 
 def _tests(page: Page, traced: Traced) -> list[str]:
@@ -197,9 +189,7 @@ def _tests(page: Page, traced: Traced) -> list[str]:
             text += f": case {case.number} says why"
         lines += page.paragraph(one_line(text), first=f"{page.sign(test.verdict)} ")
         if test.verdict is not Verdict.ACCEPTED and case is None:
-            message, clauses = told(test.message)
-            for each in (message, *clauses):
-                lines += page.paragraph(each, first=INDENT * 2)
+            lines += page.message(test.message, INDENT * 2)
     return lines
 
 
@@ -208,7 +198,6 @@ def _others(page: Page, traced: Traced) -> list[str]:
     others = [case for case in traced.cases if case != traced.chosen]
     if not others:
         return []
-    lines = page.paragraph("Other cases, each shown by --case and its number:", first="")
     columns = [
         *_numbers("case", "calls"),
         Column("label", is_cut_at_start=True),
@@ -219,15 +208,16 @@ def _others(page: Page, traced: Traced) -> list[str]:
             str(case.number),
             count_text(case.num_calls),
             case.label,
-            case.failure.verdict.value if case.failure else "",
+            case.failure.verdict if case.failure else "",
         ]
         for case in others
     ]
     head, *rest = aligned(columns, cells, page.width - len(INDENT))
-    told = iter(rest)
+    lines = page.paragraph("Other cases, each shown by --case and its number:", first="")
     lines.append(page.paint(f"{INDENT}{head}", DIM))
-    for _, found in groupby(others, key=lambda case: case.launch):
-        cases = list(found)
-        lines += page.paragraph(_launch_text(cases[0]), first="")
-        lines += (f"{INDENT}{next(told)}" for _ in cases)
+    told = zip(others, rest, strict=True)
+    for _, found in groupby(told, key=lambda each: each[0].launch):
+        listed = list(found)
+        lines += page.paragraph(_launch_text(listed[0][0]), first="")
+        lines += (f"{INDENT}{line}" for _, line in listed)
     return lines

@@ -1,15 +1,18 @@
-"""Turns the calls of one rank into rows: numbered, timed, requests tied to what completes them."""
+"""The calls of a case as rows, requests tied to what completes them, and what they come to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeGuard
+from typing import TypeVar
 
+from grader.judge.counting import sends_of
 from grader.judge.wording import name_of, place_of
 from grader.mpi.functions import COLLECTIVES, ROOTED_COLLECTIVES
+from grader.mpi.pending_requests import has_got
 from grader.mpi.stalled_run import PROBES
-from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call, RankTrace
+from grader.trace.calls import ANY_SOURCE, ANY_TAG, NO_PEER, PROC_NULL, Call, RankTrace, Trace
 
+Key = TypeVar("Key")
 _NS_PER_MS = 1e6
 
 
@@ -57,23 +60,31 @@ class Row:
     state: State
 
     @property
-    def is_request(self) -> bool:
-        """Return whether the call leaves something under way."""
-        return self.call.creates_request
+    def communicator(self) -> int | None:
+        """Return the number of the one that the call is about; None where it is about none."""
+        number = self.call.communicator
+        return None if number < 0 or self.waits_for else number
 
 
 def rows_of(rank: int, seen: RankTrace, began_ns: int) -> list[Row]:
     """Return the calls of one rank in their order; began_ns: when the case began."""
-    numbers = {call.sequence: number for number, call in enumerate(seen.calls, 1)}
-    by_sequence = {call.sequence: call for call in seen.calls}
-    completed_by = _completed_by(seen.calls, by_sequence)
-    completes: dict[int, list[int]] = {}
-    for request, completion in completed_by.items():
-        completes.setdefault(completion, []).append(numbers[request])
-    inside = by_sequence.get(seen.inside)
-    waiting = {seen.inside, *_halves(inside)}
-    return [
-        Row(
+    calls = list(seen.calls)
+    numbers = {call.sequence: number for number, call in enumerate(calls, 1)}
+    requests = {call.sequence: call for call in calls if call.creates_request}
+    completed_by: dict[int, int] = {}
+    for number, call in enumerate(calls, 1):
+        for each in call.waits_for:
+            # The last one to ask for a request before it was complete has completed it.
+            if each in requests and call.entered_ns <= requests[each].completed_ns:
+                completed_by[each] = number
+    waiting = {seen.inside}
+    for call in calls:
+        if call.sequence == seen.inside and (call.is_send or call.is_receive):
+            waiting |= set(call.waits_for)  # both halves of a Sendrecv name each other
+    rows = []
+    for number, call in enumerate(calls, 1):
+        asked = [each for each in call.waits_for if each in requests]
+        row = Row(
             rank=rank,
             number=number,
             call=call,
@@ -82,38 +93,15 @@ def rows_of(rank: int, seen: RankTrace, began_ns: int) -> list[Row]:
             lasted_ms=(call.left_ns - call.entered_ns) / _NS_PER_MS if call.left_ns else None,
             place=place_of(call),
             num_bytes=_num_bytes(call),
-            waits_for=tuple(
-                numbers[each] for each in call.waits_for if _is_request(by_sequence.get(each))
+            waits_for=tuple(numbers[each] for each in asked),
+            completes=tuple(
+                sorted({numbers[each] for each in asked if completed_by.get(each) == number})
             ),
-            completes=tuple(sorted(completes.get(call.sequence, ()))),
-            completed_by=numbers.get(completed_by.get(call.sequence, -1)),
+            completed_by=completed_by.get(call.sequence),
             state=_state(call, is_waiting=call.sequence in waiting),
         )
-        for number, call in enumerate(seen.calls, 1)
-    ]
-
-
-def _completed_by(calls: Sequence[Call], by_sequence: Mapping[int, Call]) -> dict[int, int]:
-    """Return by the sequence of a request that of the wait or test which has completed it.
-
-    That is the last one to ask for it before it was complete.
-    """
-    found = {}
-    for call in calls:
-        for sequence in call.waits_for:
-            request = by_sequence.get(sequence)
-            if _is_request(request) and call.entered_ns <= request.completed_ns:
-                found[sequence] = call.sequence
-    return found
-
-
-def _is_request(call: Call | None) -> TypeGuard[Call]:
-    return call is not None and call.creates_request
-
-
-def _halves(call: Call | None) -> tuple[int, ...]:
-    """Return the sequences of both halves of a Sendrecv, which name each other."""
-    return call.waits_for if call is not None and (call.is_send or call.is_receive) else ()
+        rows.append(row)
+    return rows
 
 
 def _num_bytes(call: Call) -> int | None:
@@ -178,3 +166,99 @@ def number_runs(numbers: Sequence[int], sign: str = "#") -> str:
             runs.append([number])
     texts = [f"{sign}{'-'.join(map(str, run))}" for run in runs]
     return ", ".join(texts) if len(texts) < 3 else f"{texts[0]} ... {texts[-1]}"
+
+
+@dataclass(frozen=True)
+class Messages:
+    """How many, of how many bytes together, and the largest of them; zeros where there is none."""
+
+    number: int
+    num_bytes: int
+    largest_num_bytes: int
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one rank has called."""
+
+    num_calls: int
+    sent: Messages
+    """To other ranks, as rules count them."""
+    received: Messages
+    """From other ranks: messages that have arrived."""
+    collectives: Messages
+    """Collective calls, and what the rank gave to them."""
+    num_unfinished: int
+    """Calls and requests that have not come to their end."""
+
+
+@dataclass(frozen=True)
+class Communicator:
+    """Which processes a call is about."""
+
+    name: str
+    """`world`, or a letter in order of first use."""
+    size: int
+
+
+def figures_of(trace: Trace, rows: Sequence[Sequence[Row]]) -> list[Figures]:
+    """Return those of each rank. rows: of each rank."""
+    return [
+        Figures(
+            num_calls=len(own),
+            sent=_messages([call.num_bytes for call in sends_of(trace, rank)]),
+            received=_messages([row.num_bytes or 0 for row in own if _has_received(row)]),
+            collectives=_messages([row.num_bytes or 0 for row in own if _is_collective(row)]),
+            num_unfinished=sum(row.state in (State.WAITING, State.NEVER) for row in own),
+        )
+        for rank, own in enumerate(rows)
+    ]
+
+
+def edges_of(trace: Trace) -> dict[tuple[int, int], Messages]:
+    """Return what each rank has sent each other one, by both: the sender comes first."""
+    sends = [(rank, call) for rank in range(len(trace.ranks)) for call in sends_of(trace, rank)]
+    found = _by_key(((rank, call.peer), call.num_bytes) for rank, call in sends)
+    return {pair: found[pair] for pair in sorted(found)}
+
+
+def collectives_of(rows: Sequence[Sequence[Row]]) -> dict[tuple[str, int], Messages]:
+    """Return the collectives that were called, by their name and the rank that called them."""
+    calls = (row for own in rows for row in own if _is_collective(row))
+    return _by_key(((row.name, row.rank), row.num_bytes or 0) for row in calls)
+
+
+def communicators_of(rows: Sequence[Sequence[Row]]) -> dict[int | None, Communicator]:
+    """Return those in use by their numbers, in order of first use, `world` last."""
+    ordered = sorted((row for own in rows for row in own), key=lambda row: row.began_ms)
+    sizes = {row.call.communicator: row.call.communicator_size for row in ordered}
+    used = dict.fromkeys(row.communicator for row in ordered if row.communicator is not None)
+    others = [number for number in used if number]
+    names = {number: _letter(index) for index, number in enumerate(others)}
+    if 0 in used:
+        names[0] = "world"
+    return {number: Communicator(name, sizes[number]) for number, name in names.items()}
+
+
+def _letter(index: int) -> str:
+    return chr(ord("A") + index) if index < 26 else f"c{index + 1}"
+
+
+def _has_received(row: Row) -> bool:
+    call = row.call
+    return has_got(call) and call.is_receive and call.matched_source not in (row.rank, -1)
+
+
+def _is_collective(row: Row) -> bool:
+    return row.call.function in COLLECTIVES
+
+
+def _by_key(sized: Iterable[tuple[Key, int]]) -> dict[Key, Messages]:
+    sizes: dict[Key, list[int]] = {}
+    for key, num_bytes in sized:
+        sizes.setdefault(key, []).append(num_bytes)
+    return {key: _messages(found) for key, found in sizes.items()}
+
+
+def _messages(sizes: Sequence[int]) -> Messages:
+    return Messages(len(sizes), sum(sizes), max(sizes, default=0))

@@ -74,37 +74,23 @@ def draw(figure: Figure, caption: str, stem: str) -> None:
     """Write a figure to stem.svg and stem.png, its caption below it."""
     with rc_context(_SETTINGS):
         lines = textwrap.wrap(caption, _CAPTION_NUM_CHARS)
-        below = (len(lines) + 1) * _LINE_INCHES
-        if isinstance(figure, Chart):
-            canvas, axes = _canvas(_HEIGHT_INCHES, below)
-            _chart(axes, figure)
-        else:
-            canvas, axes = _canvas_of_rows(1 + min(len(figure.rows), _MAX_TABLE_ROWS + 1), below)
-            _table(axes, figure)
+        below_inches = (len(lines) + 1) * _LINE_INCHES
+        rows_inches = _ROW_INCHES * (1 + min(len(figure.rows), _MAX_TABLE_ROWS + 1))
+        is_chart = isinstance(figure, Chart)
+        whole = below_inches + (_HEIGHT_INCHES if is_chart else _TITLE_INCHES + rows_inches)
+        bottom = below_inches / whole
+        canvas = Canvas(figsize=(_WIDTH_INCHES, whole))
+        FigureCanvasAgg(canvas)
         title = canvas.suptitle(figure.title, x=0.015, ha="left", fontsize=10.5, fontweight="bold")
-        if isinstance(figure, Table):  # of a chart the layout engine places it
-            title.set_y(1 - 0.08 / canvas.get_figheight())
-        canvas.text(
-            0.015, 0.06 / canvas.get_figheight(), "\n".join(lines), fontsize=7.5, va="bottom"
-        )
+        if isinstance(figure, Chart):
+            canvas.set_layout_engine(ConstrainedLayoutEngine(rect=(0, bottom, 1, 1 - bottom)))
+            _chart(canvas.subplots(), figure)
+        else:
+            title.set_y(1 - 0.08 / whole)  # of a chart the layout engine places it
+            _table(canvas.add_axes((0.005, bottom, 0.99, rows_inches / whole)), figure)
+        canvas.text(0.015, 0.06 / whole, "\n".join(lines), fontsize=7.5, va="bottom")
         canvas.savefig(f"{stem}.svg", metadata={"Date": None})
         canvas.savefig(f"{stem}.png", dpi=_DOTS_PER_INCH, metadata={"Software": None})
-
-
-def _canvas(height_inches: float, below_inches: float) -> tuple[Canvas, Axes]:
-    whole = height_inches + below_inches
-    layout = ConstrainedLayoutEngine(rect=(0, below_inches / whole, 1, height_inches / whole))
-    canvas = Canvas(figsize=(_WIDTH_INCHES, whole), layout=layout)
-    FigureCanvasAgg(canvas)
-    return canvas, canvas.subplots()
-
-
-def _canvas_of_rows(num_rows: int, below_inches: float) -> tuple[Canvas, Axes]:
-    rows_inches = _ROW_INCHES * num_rows
-    whole = _TITLE_INCHES + rows_inches + below_inches
-    canvas = Canvas(figsize=(_WIDTH_INCHES, whole))
-    FigureCanvasAgg(canvas)
-    return canvas, canvas.add_axes((0.005, below_inches / whole, 0.99, rows_inches / whole))
 
 
 def _chart(axes: Axes, chart: Chart) -> None:
@@ -113,10 +99,9 @@ def _chart(axes: Axes, chart: Chart) -> None:
         _bars(axes, series, is_stacked=chart.is_stacked)
     else:
         for index, each in enumerate(chart.series):
-            if not each.dots:
-                continue
             # Where lines lie on each other, those below are seen at the sides.
-            _line(axes, each, _place(chart, index), lead=max(0, len(chart.series) - 1 - index))
+            if each.dots:
+                _line(axes, each, _place(chart, index), lead=len(chart.series) - 1 - index)
     axes.set_xlabel(chart.x_label)
     axes.set_ylabel(chart.y_label)
     if chart.is_log_x:
@@ -125,10 +110,9 @@ def _chart(axes: Axes, chart: Chart) -> None:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(FuncFormatter(_written_out))
         axes.yaxis.set_minor_formatter(_Plain(minor_thresholds=(2, 0.5)))
-    elif not chart.is_share:
+    elif chart.begins_at_zero and not (chart.is_share or chart.is_bars):
         most = max((dot.high for each in series for dot in each.dots), default=1.0)
-        if chart.begins_at_zero and not chart.is_bars:
-            axes.set_ylim(0, 1.06 * most or 1.0)
+        axes.set_ylim(0, 1.06 * most or 1.0)
     if chart.x_ticks:
         axes.xaxis.set_major_locator(FixedLocator(chart.x_ticks))
         axes.xaxis.set_minor_locator(NullLocator())
@@ -136,17 +120,12 @@ def _chart(axes: Axes, chart: Chart) -> None:
     if chart.is_share:
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    if len(series) > 4:  # within, they would hide marks
-        axes.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.5, -0.14),
-            ncols=3,
-            fontsize=7.5,
-            frameon=False,
-            handlelength=3.5,
-        )
-    elif series and len(chart.series) > 1:  # also where one alone of several was measured
-        axes.legend(fontsize=7.5, framealpha=0.9, handlelength=3.5)
+    if series and len(chart.series) > 1:  # also where one alone of several was measured
+        where: dict[str, Any] = {"framealpha": 0.9}
+        if len(series) > 4:  # within, they would hide marks
+            where = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.14), "ncols": 3}
+            where["frameon"] = False
+        axes.legend(fontsize=7.5, handlelength=3.5, **where)
 
 
 def _place(chart: Chart, index: int) -> int:

@@ -83,10 +83,9 @@ class Chart:
             without = [str(dot.x) for dot in series.dots if not dot.is_finite]
             kept.append(replace(series, dots=dots))
             if without:
-                more = (
-                    f" and {len(without) - _MOST_NAMED} more" if len(without) > _MOST_NAMED else ""
-                )
-                told.append(f"{series.label} at {', '.join(without[:_MOST_NAMED])}{more}")
+                more = len(without) - _MOST_NAMED
+                others = f" and {more} more" if more > 0 else ""
+                told.append(f"{series.label} at {', '.join(without[:_MOST_NAMED])}{others}")
         if not told:
             return self
         said = f"{self.caption} No finite number, so no mark: {'; '.join(told)}."

@@ -23,10 +23,14 @@ def page(
 
     about: whose code was measured. drawn: figures with their captions. note: on all of them.
     """
+    reasons = {each.name: results.why_missing(each.name) for each in points}
+    missing = [(name, why) for name, why in reasons.items() if why]
     lines = [f"# {title}", "", f"What was measured: {about}. No mark comes of this.", ""]
     if note:
         lines += [note, ""]
-    found = [*findings, *_went_wrong(results, points)]
+    # What a program did wrong has no figure: it is not seen in any of them.
+    wrong = by_reason(each for each in missing if each[0] in results.runs)
+    found = [*findings, *(f"{names}: {why}" for names, why in wrong if not is_known(why))]
     if found:
         lines += ["## What was found", "", *(f"- {_plain(each)}" for each in found), ""]
     lines += ["## Figures", ""]
@@ -34,10 +38,18 @@ def page(
         lines += [f"### {figure.title}", "", f"![{figure.title}]({figure.name}.svg)", ""]
         lines += [_plain(caption), ""]
         lines += [f"[PNG]({figure.name}.png), [data]({figure.name}.csv)", ""]
-        listed = _listed(figure)
-        lines += _folded(listed) if isinstance(figure, Chart) else listed
-    lines += [*_not_measured(results, points), *_failed(results), *_machine(results)]
-    return "\n".join(lines)
+        lines += _listed(figure)
+    lines += _section("Not measured", ("run", "why"), missing)
+    failed = [(run.point, run.repeat + 1, run.failure) for run in results.failed_runs()]
+    told = "The figures of these are of their other runs alone."
+    lines += _section("Runs that failed", ("of", "run", "why"), failed, told)
+    machine = [
+        ("processor", results.machine.processor),
+        ("cores that could be used", results.machine.num_cores),
+        ("images", results.images or "not known"),
+        *results.machine.software.items(),
+    ]
+    return "\n".join([*lines, *_section("Machine", ("", ""), machine)])
 
 
 def _listed(figure: Figure) -> list[str]:
@@ -47,55 +59,17 @@ def _listed(figure: Figure) -> list[str]:
     if num_left_out > 0:
         verb = "row is" if num_left_out == 1 else "rows are"
         lines += [f"{num_left_out} more {verb} in the data.", ""]
-    return lines
+    if not isinstance(figure, Chart):
+        return lines
+    return ["<details><summary>The same as a table</summary>", "", *lines, "</details>", ""]
 
 
-def _folded(lines: Sequence[str]) -> list[str]:
-    return [
-        "<details><summary>The same as a table</summary>",
-        "",
-        *lines,
-        "</details>",
-        "",
-    ]
-
-
-def _went_wrong(results: Results, points: Sequence[Point]) -> list[str]:
-    """Return what has no figure because of what it does: it is not seen in any of them."""
-    ran = [
-        (point.name, results.why_missing(point.name))
-        for point in points
-        if point.name in results.runs and results.why_missing(point.name)
-    ]
-    return [f"{names}: {why}" for names, why in by_reason(ran) if not is_known(why)]
-
-
-def _not_measured(results: Results, points: Sequence[Point]) -> list[str]:
-    missing = {point.name: results.why_missing(point.name) for point in points}
-    rows = [(name, why) for name, why in missing.items() if why]
-    if not rows:
-        return []
-    return ["## Not measured", "", *_table(("run", "why"), rows), ""]
-
-
-def _failed(results: Results) -> list[str]:
-    """Return which runs failed of points that have others: of those alone are the figures."""
-    rows = [(run.point, run.repeat + 1, run.failure) for run in results.failed_runs()]
-    if not rows:
-        return []
-    told = "The figures of these are of their other runs alone."
-    return ["## Runs that failed", "", told, "", *_table(("of", "run", "why"), rows), ""]
-
-
-def _machine(results: Results) -> list[str]:
-    machine = results.machine
-    rows = [
-        ("processor", machine.processor),
-        ("cores that could be used", machine.num_cores),
-        ("images", results.images or "not known"),
-        *machine.software.items(),
-    ]
-    return ["## Machine", "", *_table(("", ""), rows), ""]
+def _section(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[object]], told: str = ""
+) -> list[str]:
+    """Return a section that is a table; nothing where the table is empty."""
+    before = [f"## {title}", "", *([told, ""] if told else ())]
+    return [*before, *_table(columns, rows), ""] if rows else []
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

@@ -54,8 +54,7 @@ def _annotation(report: Report, part: PartResult, cause: Cause) -> Annotation:
 
 def place(cause: Cause) -> tuple[str, int]:
     """Return the first line that a cause is about: shown, named, or where its traceback ends."""
-    seen = cause.evidence
-    for excerpt in seen.excerpts if seen is not None else ():
+    for excerpt in cause.excerpts:
         marked = [each.line for each in excerpt.lines if each.finding]
         if marked and re.fullmatch(_FILE, excerpt.file, re.ASCII):
             return excerpt.file, marked[0]

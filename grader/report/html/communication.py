@@ -1,50 +1,53 @@
-"""Draws who has sent how much to whom."""
+"""Draws who sent how much to whom."""
 
 import math
+from collections.abc import Sequence
 
 from grader.evidence import Edge, Evidence
-from grader.report.html.circle import Circle, ring_of
-from grader.report.html.markup import Markup, beside_table, element, figure, table
+from grader.report.html.circle import Circle, Picture
 
-_MOST_RANKS = 32
+MOST_RANKS = 32
+"""Of more ranks there is no drawing."""
 _MOST_LABELS = 8
-_WIDEST = 6.0
-_MOST_INK = 60.0
-"""Of all arrows together, as widths: where every rank sends to every other, thin ones are seen."""
+_WIDEST, _MOST_INK = 6.0, 60.0
+"""Widths of one arrow and of all: where every rank sends to every other, thin ones are seen."""
 
 
-def communication(evidence: Evidence) -> Markup | None:
-    """Return the ranks on a circle with arrows as wide as what was sent; None for no message."""
-    edges = [each for each in evidence.edges if each.num_messages]
-    if not edges or evidence.num_ranks > _MOST_RANKS:
-        return _table(edges) if edges else None
+def sending(evidence: Evidence) -> Picture | None:
+    """Return the ranks with arrows as wide as what was sent; None for none or too many ranks."""
+    edges, num_ranks = edges_of(evidence), evidence.num_ranks
+    if not edges or num_ranks > MOST_RANKS:
+        return None
     pairs = [(each.source, each.destination) for each in edges]
     ring = ring_of(pairs)
-    is_whole = len(ring) == evidence.num_ranks
-    circle = Circle(ring if is_whole else tuple(range(evidence.num_ranks)))
+    is_ring = len(ring) == num_ranks
+    circle = Circle(ring if is_ring else tuple(range(num_ranks)))
     most = max(each.num_bytes for each in edges) or 1
     widest = min(_WIDEST, _MOST_INK / len(edges))
-    has_room = len(edges) <= _MOST_LABELS and (
-        evidence.num_ranks == 2 or not {pair[::-1] for pair in pairs} & {*pairs}
-    )
+    has_room = num_ranks == 2 or not {pair[::-1] for pair in pairs} & {*pairs}
+    has_labels = len(edges) <= _MOST_LABELS and has_room
     arrows = [
         circle.arrow(
             each.source,
             each.destination,
             "send",
             max(1.0, widest * math.sqrt(each.num_bytes / most)),
-            bytes_text(each.num_bytes) if has_room else "",
+            bytes_text(each.num_bytes) if has_labels else "",
         )
         for each in edges
     ]
-    shape = _shape(ring, evidence.num_ranks, len(edges))
-    total = bytes_text(sum(each.num_bytes for each in edges))
-    messages = sum(each.num_messages for each in edges)
-    drawn = circle.picture(
-        f"Who sent to whom. {shape}", *arrows, *(circle.node(rank) for rank in circle.ranks)
-    )
-    note = element("p", f"{shape} Messages: {messages}, {total} in all. Wider is more bytes.")
-    return figure("Who sent how much to whom", drawn, note, _table(edges))
+    most_pairs = num_ranks * (num_ranks - 1)
+    told = f"{len(edges)} of {most_pairs} possible pairs."
+    if is_ring:
+        told = f"A ring: {' → '.join(map(str, [*ring, ring[0]]))}."
+    elif len(edges) == most_pairs:
+        told = "Every rank sends to every other one."
+    return Picture(told, circle, arrows)
+
+
+def edges_of(evidence: Evidence) -> list[Edge]:
+    """Return the pairs of ranks of which one sent to the other."""
+    return [each for each in evidence.edges if each.num_messages]
 
 
 def bytes_text(num_bytes: int) -> str:
@@ -56,27 +59,16 @@ def bytes_text(num_bytes: int) -> str:
     return f"{num_bytes / 1000**power:.3g} {'kMGT'[power - 1]}B"
 
 
-def _shape(ring: tuple[int, ...], num_ranks: int, num_edges: int) -> str:
-    if len(ring) == num_ranks:
-        return f"A ring: {' → '.join(map(str, [*ring, ring[0]]))}."
-    if num_edges == num_ranks * (num_ranks - 1):
-        return "Every rank sends to every other one."
-    return f"{num_edges} of {num_ranks * (num_ranks - 1)} possible pairs."
+def ring_of(edges: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+    """Return the ranks of a ring in its order, from its lowest; empty where it is none.
 
-
-def _table(edges: list[Edge]) -> Markup:
-    rows: list[tuple[str | None, ...]] = [
-        (
-            f"rank {each.source}",
-            f"rank {each.destination}",
-            str(each.num_messages),
-            f"{each.num_bytes}",
-        )
-        for each in edges
-    ]
-    content = table(
-        "Messages by pair of ranks, whether or not they have arrived",
-        ("from", "to", "messages", "bytes"),
-        [*rows],
-    )
-    return beside_table("The same as a table", content)
+    In a ring, each rank sends to one other rank, and all of them are one cycle.
+    """
+    following = dict(edges)
+    if len(following) != len(edges) or len(edges) < 3:
+        return ()
+    ring = [min(following)]
+    while following.get(ring[-1], ring[0]) not in ring:
+        ring.append(following[ring[-1]])
+    closes = following.get(ring[-1]) == ring[0]
+    return tuple(ring) if closes and len(ring) == len(following) else ()

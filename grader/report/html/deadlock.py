@@ -1,79 +1,53 @@
 """Draws a deadlock: who waits for whom, where, and what arrived last."""
 
-from grader.evidence import Deadlock, Evidence, Message, WaitingRank
-from grader.report.html.circle import Circle
-from grader.report.html.communication import bytes_text
-from grader.report.html.markup import Markup, beside_table, element, figure, table
+from grader.evidence import Deadlock, Evidence, Message
+from grader.report.html.circle import Circle, Picture
+from grader.report.html.communication import MOST_RANKS, bytes_text
 
-_MOST_RANKS = 32
 _BEND_OF_LAST = 0.3
 """More than that of an arrow of who waits, which may go the same way."""
 
 
-def deadlock(evidence: Evidence) -> Markup | None:
-    """Return the ranks on a circle with arrows to those they wait for; None for no deadlock."""
-    found = evidence.deadlock
-    if found is None:
+def waiting(evidence: Evidence) -> Picture | None:
+    """Return the ranks with arrows to those they wait for; None for too many or no deadlock."""
+    found, num_ranks = evidence.deadlock, evidence.num_ranks
+    if found is None or num_ranks > MOST_RANKS:
         return None
-    last = max(evidence.timeline.messages, key=lambda each: each.received_ms, default=None)
-    told = _cycle_text(found)
-    children = [element("p", told, class_="message"), element("p", _last_text(last, evidence))]
-    if evidence.num_ranks <= _MOST_RANKS:
-        children.insert(0, _picture(found, evidence.num_ranks, last, told))
-        children.insert(1, _key(found, evidence.num_ranks, last))
-    return figure("The deadlock: who waits for whom", *children, _table(found))
-
-
-def _picture(found: Deadlock, num_ranks: int, last: Message | None, told: str) -> Markup:
     circle = Circle(tuple(range(num_ranks)))
-    arrows = [
-        *(circle.arrow(*pair, "waits") for pair in _waits_outside_of_the_cycle(found, num_ranks)),
-        *(circle.arrow(*pair, "cycle", 4) for pair in _pairs_of_the_cycle(found)),
-    ]
+    cycle = list(zip(found.cycle, (*found.cycle[1:], *found.cycle[:1]), strict=True))
+    waits = [(each.rank, other) for each in found.waiting for other in each.waits_for]
+    outside = [pair for pair in waits if pair[1] in circle.ranks and pair not in cycle]
+    arrows = [circle.arrow(*pair, "waits") for pair in outside]
+    arrows += [circle.arrow(*pair, "cycle", 4) for pair in cycle]
+    last = _last(evidence)
     if last is not None:
         arrows.append(circle.arrow(last.source, last.destination, "last", bend=_BEND_OF_LAST))
-    notes = {rank: ("returned",) for rank in found.gone} | {
-        each.rank: _where(each) for each in found.waiting
-    }
-    nodes = [
-        circle.node(rank, *notes.get(rank, ()), is_gone=rank in found.gone) for rank in circle.ranks
-    ]
-    return circle.picture(f"Who waits for whom. {told}", *arrows, *nodes)
+    notes = {rank: ["returned"] for rank in found.gone}
+    for each in found.waiting:
+        _, _, line = each.place.rpartition(":")
+        notes[each.rank] = [each.call, f"line {line}"] if line else [each.call]
+    return Picture(cycle_text(found), circle, arrows, notes, found.gone)
 
 
-def _pairs_of_the_cycle(found: Deadlock) -> list[tuple[int, int]]:
-    return list(zip(found.cycle, (*found.cycle[1:], *found.cycle[:1]), strict=True))
+def _last(evidence: Evidence) -> Message | None:
+    return max(evidence.timeline.messages, key=lambda each: each.received_ms, default=None)
 
 
-def _waits_outside_of_the_cycle(found: Deadlock, num_ranks: int) -> list[tuple[int, int]]:
-    cycle = _pairs_of_the_cycle(found)
-    return [
-        (each.rank, other)
-        for each in found.waiting
-        for other in each.waits_for
-        if other in range(num_ranks) and (each.rank, other) not in cycle
-    ]
-
-
-def _where(found: WaitingRank) -> tuple[str, ...]:
-    _, _, line = found.place.rpartition(":")
-    return (found.call, f"line {line}") if line else (found.call,)
-
-
-def _key(found: Deadlock, num_ranks: int, last: Message | None) -> Markup:
-    """Return what the signs mean that the picture has."""
-    outside = ", outside of the cycle" if found.cycle else ""
+def key_text(picture: Picture) -> str:
+    """Return what the signs mean that the picture of a deadlock has."""
+    kinds = {each.kind for each in picture.arrows}
+    outside = ", outside of the cycle" if "cycle" in kinds else ""
     signs = {
-        "thick: the cycle": bool(found.cycle),
-        f"dashed: waits for{outside}": bool(_waits_outside_of_the_cycle(found, num_ranks)),
-        "dotted: the last message that arrived": last is not None,
-        "a dashed circle: a rank that returned": bool(found.gone),
+        "thick: the cycle": "cycle" in kinds,
+        f"dashed: waits for{outside}": "waits" in kinds,
+        "dotted: the last message that arrived": "last" in kinds,
+        "a dashed circle: a rank that returned": picture.gone,
     }
-    told = "; ".join(sign for sign, is_there in signs.items() if is_there)
-    return element("p", told, class_="faint")
+    return "; ".join(sign for sign, is_there in signs.items() if is_there)
 
 
-def _cycle_text(found: Deadlock) -> str:
+def cycle_text(found: Deadlock) -> str:
+    """Return who waits for whom in a cycle."""
     if not found.cycle:
         return "No cycle: a rank waits for what can no longer come."
     if len(found.cycle) == 1:
@@ -82,34 +56,17 @@ def _cycle_text(found: Deadlock) -> str:
     return f"Cycle: {ranks}. Each waits for the next, so none goes on."
 
 
-def _last_text(last: Message | None, evidence: Evidence) -> str:
-    if last is None:
-        num_left_out = evidence.timeline.num_messages_left_out
-        if num_left_out:
-            messages = "1 message" if num_left_out == 1 else f"{num_left_out} messages"
-            return (
-                f"{messages} between ranks had arrived, all of them before the first call that "
-                "is shown here."
-            )
-        return "No message between ranks is known to have arrived in this case."
-    where = f", received at {last.received_at}" if last.received_at else ""
-    return (
-        f"The last exchange that was completed: rank {last.source} to rank {last.destination}, "
-        f"{bytes_text(last.num_bytes)}, tag {last.tag}{where}, {last.received_ms:.3f} ms after the "
-        "first call."
-    )
-
-
-def _table(found: Deadlock) -> Markup:
-    rows: list[tuple[str | None, ...]] = [
-        (
-            f"rank {each.rank}",
-            each.text,
-            each.place or "not known",
-            ", ".join(map(str, each.waits_for)) or "nobody in particular",
+def last_text(evidence: Evidence) -> str:
+    """Return what arrived last before all ranks waited."""
+    last, num_left_out = _last(evidence), evidence.timeline.num_messages_left_out
+    if last is not None:
+        where = f", received at {last.received_at}" if last.received_at else ""
+        return (
+            f"The last exchange that was completed: rank {last.source} to rank {last.destination}, "
+            f"{bytes_text(last.num_bytes)}, tag {last.tag}{where}, {last.received_ms:.3f} ms after "
+            "the first call."
         )
-        for each in found.waiting
-    ]
-    rows += [(f"rank {rank}", "has already returned", "", "") for rank in found.gone]
-    content = table("What each rank waits for", ("rank", "call", "line", "waits for"), [*rows])
-    return beside_table("The same as a table", content)
+    if not num_left_out:
+        return "No message between ranks is known to have arrived in this case."
+    messages = f"{num_left_out} message{'' if num_left_out == 1 else 's'} between ranks"
+    return f"{messages} had arrived, all of them before the first call that is shown here."

@@ -1,4 +1,4 @@
-"""Tests of grader.report.earlier_versions: a mark that was kept outlives a release."""
+"""Reports of earlier versions are read: a mark that was kept outlives a release."""
 
 import json
 from pathlib import Path

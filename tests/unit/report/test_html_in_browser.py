@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import pytest
+from class_samples import NAMES, grading, part, standing, test_result
+from class_samples import report as report_of_a_class
 
 from grader.cell_check import CellCheck
-from grader.classroom.class_page import _BAR_WIDTH, _bar
+from grader.classroom import class_page
+from grader.model import Verdict
 from grader.report import html
-from grader.report.html.markup import element, table
-from grader.report.html.whole import whole
 
 from . import browser, hostile
 from .example import every_verdict, seen
@@ -158,10 +159,12 @@ def test_no_bar_covers_what_has_not_returned(chromium, tmp_path, width):
 
 def test_bars_in_a_table_keep_their_length(chromium, tmp_path):
     """Beside long words on a phone: a bar that was cut would look like a full one."""
-    rows = [("word " * 40, "7 of 8", _bar(share)) for share in (0.5, 1.0)]
-    shown = whole("Bars", element("h1", "Bars"), table("rates", ("test", "hold", ""), rows))
+    wrong = test_result("word " * 40, Verdict.WRONG_ANSWER, 0)
+    tests = ([test_result(wrong.name)], [wrong, test_result("all")])
+    found = [standing(grading(report_of_a_class([part(tests=each)]))) for each in tests]
+    shown = class_page.render("Bars", found, NAMES, [])
     page = opened(chromium, tmp_path / "class.html", shown)
     page.show(360)
     bars = "[...document.querySelectorAll('svg')].map(each => each.getBoundingClientRect().width)"
-    assert page.evaluate(bars) == [_BAR_WIDTH, _BAR_WIDTH]
+    assert set(page.evaluate(bars)) == {160}
     assert page.evaluate(OVERFLOWING) <= 0

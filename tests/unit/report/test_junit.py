@@ -1,6 +1,7 @@
 """The JUnit report: what a CI system counts, and XML that any parser takes."""
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -34,6 +35,16 @@ def test_each_part_is_a_suite_and_each_test_a_case():
     for suite, part in zip(suites, report.parts, strict=False):
         cases = [case.get("name") for case in suite.findall("testcase")]
         assert cases == [test.sentence for test in part.tests]
+
+
+def test_no_two_cases_are_one_to_a_ci_system():
+    """It tells them apart by class and name: two checks may ask for the same in the same words."""
+    report = example.usual()
+    part = report.parts[2]
+    alike = [replace(test, sentence=part.title) for test in part.tests]
+    report = replace(report, parts=(replace(part, tests=tuple(alike), max_points=99),))
+    cases = parsed(report).findall("testsuite/testcase")
+    assert len({(each.get("classname"), each.get("name")) for each in cases}) == len(cases) > 5
 
 
 def test_verdicts_decide_how_a_case_ended():

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.report.evidence import evidence, first_and_last, last_lines
+from grader.report.evidence import Evidence, evidence
 from grader.report.safe_text import disarm, one_line, visible, visible_lines
 from grader.report.text_layout import abridged, cut, num_columns, wrap
 
@@ -96,18 +96,21 @@ def test_a_detail_is_taken_apart():
         ("last output of ranks 0 and 2", ("hi",)),
         ("last output of rank 1", ("other", "", "lines")),
     ]
+    assert [piece.is_output for piece in evidence(detail, most_outputs=1)] == [False, True]
     assert evidence("") == []
     assert [piece.heading for piece in evidence("AssertionError while setup")] == ["detail"]
 
 
 def test_the_end_of_an_output_is_kept():
     """A single line is never replaced by a line that says it is missing."""
-    assert last_lines(["a", "b", "c", "d"], 2) == ["... (2 lines before)", "c", "d"]
-    assert last_lines(["a", "b", "c"], 2) == ["a", "b", "c"]
+    for text, shown in (("abcd", ["... (2 lines before)", "c", "d"]), ("abc", ["a", "b", "c"])):
+        printed = Evidence("last output of rank 0", tuple(text), is_output=True)
+        assert printed.abridged(num_traceback_lines=0, num_output_lines=2) == shown
 
 
 def test_a_long_traceback_keeps_where_it_begins_and_where_it_ends():
     """The student's own call stands at one end, the error at the other."""
-    lines = [str(number) for number in range(20)]
-    assert first_and_last(lines, 6) == ["0", "1", "... (14 lines between)", "16", "17", "18", "19"]
-    assert first_and_last(lines[:7], 6) == lines[:7]
+    ends = ["0", "1", "... (14 lines between)", "16", "17", "18", "19"]
+    for length, shown in ((20, ends), (7, ["0", "1", "2", "3", "4", "5", "6"])):
+        traceback = Evidence("traceback", tuple(map(str, range(length))), is_output=False)
+        assert traceback.abridged(num_traceback_lines=6, num_output_lines=0) == shown

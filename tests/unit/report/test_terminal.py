@@ -1,11 +1,12 @@
 """The terminal report: golden pages, and what must hold for every report."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 
-from grader.model import Report
+from grader.model import HandedInFile, Report
 from grader.report import terminal
 
 from . import example, hostile
@@ -59,10 +60,22 @@ def test_causes_come_dearest_first_and_every_part_is_in_the_table():
     assert "missing: missing.py was not handed in" in page or "not handed in" in table
 
 
+def test_what_may_be_meant_by_a_file_is_told_below_the_table():
+    """A message that names no file of the hand-in says no more than the table."""
+    report = example.every_verdict()
+    *others, missing = report.parts
+    hint = "missing.py was not handed in; is misssing.py meant to be missing.py? Then rename it"
+    files = tuple(HandedInFile(name, "", False, "") for name in ("misssing.py", "ssing.py"))
+    hinted = replace(report, files=files, parts=(*others, replace(missing, message=hint)))
+    assert f"  missing: {hint[:40]}" in render(hinted)
+    assert "  missing: " not in render(replace(report, files=files))
+    assert "  missing: missing.py was not handed in" in render(replace(report, parts=(missing,)))
+
+
 def test_what_was_not_run_is_a_line_of_what_kept_it():
-    """With the points that it costs; the names of the checks are for --verbose."""
+    """The names of the checks are for --verbose."""
     page = render(example.usual())
-    assert "3 checks could not run without that (18 points)." in page
+    assert "None of the 5 checks passed." in page
     assert "Each rank sends to one neighbour only." not in page
     assert "Each rank sends to one neighbour only." in render(example.usual(), verbose=True)
 
