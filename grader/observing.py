@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 
-from grader.judge.explanation import explain
+from grader.judge.explanation import explaining
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import filling
@@ -12,13 +12,9 @@ from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
 from grader.runner.machine import check_machine
 from grader.runner.users import run_uids
+from grader.runner.watch import OnSilent
 from grader.settings import Settings
 from grader.suite.part_context import Launcher
-
-
-def explaining(observe: Observer) -> Launcher:
-    """Return a launcher whose results are what is seen, explained."""
-    return lambda plan: explain(plan, observe(plan))
 
 
 def observer(server: ForkServer) -> Observer:
@@ -45,8 +41,14 @@ def telling(observe: Observer, tell: Callable[[LaunchPlan, LaunchObservation], N
 class LiveObserver:
     """Starts the ranks of one grading. Use as a context manager."""
 
-    def __init__(self, needs: tuple[str, ...], settings: Settings) -> None:
-        """needs: the modules that ranks import, beside numpy and mpi4py."""
+    def __init__(
+        self,
+        needs: tuple[str, ...],
+        settings: Settings,
+        on_silent: OnSilent | None = None,
+    ) -> None:
+        """needs: the modules that ranks import, beside numpy and mpi4py. on_silent: see launch."""
+        self._on_silent = on_silent
         self._needs = needs
         self._settings = settings
         self._uids = run_uids()
@@ -71,7 +73,7 @@ class LiveObserver:
         """Put a plan to ranks."""
         beat = self._settings.journal.beat
         uid = next(self._uids) if self._settings.sealed else None
-        observed = launch(plan, self.begin(), uid=uid, beat=beat)
+        observed = launch(plan, self.begin(), uid=uid, beat=beat, on_silent=self._on_silent)
         beat("judging")
         return observed
 

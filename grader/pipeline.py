@@ -9,16 +9,15 @@ from pathlib import Path
 from grader.assignment import Assignment, Part
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
+from grader.judge.explanation import explaining
 from grader.manual import manual_parts
 from grader.model import PartResult, Report, Verdict
-from grader.observing import LiveObserver, explaining
 from grader.parts import GradingTask, PartOutcome, grade_part, whole_limit_s, with_hidden_tests
 from grader.placement.recognition import full_name, recognise, require_likely
 from grader.placement.table import place
 from grader.points import NOT_ALL_TESTS, total, written
-from grader.progress import PartProgress
+from grader.progress import Progress
 from grader.runner.users import run_uids
-from grader.selftest.examine import examine
 from grader.selftest.protections import Protection, note, refusal
 from grader.settings import Settings
 from grader.spelling import did_you_mean, nearest
@@ -69,20 +68,26 @@ def grade_as(submission: Submission, name: str | None, settings: Settings) -> Re
 
 def grade_submission(submission: Submission, assignment: Assignment, settings: Settings) -> Report:
     """Grade every part of one submission."""
-    placement = place(submission, assignment)
+    placement, progress = place(submission, assignment), Progress(settings.progress)
     if settings.launch is not None:
-        return _grade_all(GradingTask(placement, settings, settings.launch))
-    with LiveObserver(assignment.needs, settings) as observer:
+        return _grade_all(GradingTask(placement, settings, settings.launch), progress)
+    # Who judges a recording starts no ranks, and does without what starts them.
+    from grader.observing import LiveObserver
+
+    with LiveObserver(assignment.needs, settings, progress.silent_rank) as observer:
         if settings.recorded is None:
             observer.begin()
         task = GradingTask(placement, settings, explaining(observer.observe_or_find))
         notes = _selftest_notes(task, explaining(observer.observe)) if settings.sealed else ()
         settings = replace(settings, notes=(*settings.notes, *notes))
-        return _grade_all(replace(task, settings=settings))
+        return _grade_all(replace(task, settings=settings), progress)
 
 
 def selftest(settings: Settings) -> tuple[Protection, ...]:
     """Return the protections of a sealed grading here."""
+    from grader.observing import LiveObserver
+    from grader.selftest.examine import examine
+
     with LiveObserver((), settings) as observer:
         return examine(explaining(observer.observe), _material(settings))
 
@@ -92,6 +97,8 @@ def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
 
     Raises GraderError where it must not start without one of them.
     """
+    from grader.selftest.examine import examine
+
     settings, data = task.settings, task.settings.data.folder
     needed = [Path(task.submission.origin), *([data] if data is not None else [])]
     protections = examine(launcher, _material(settings), needed)
@@ -102,7 +109,7 @@ def _selftest_notes(task: GradingTask, launcher: Launcher) -> tuple[str, ...]:
     return (missing,) if missing else ()
 
 
-def _grade_all(task: GradingTask) -> Report:
+def _grade_all(task: GradingTask, progress: Progress) -> Report:
     submission, assignment, settings = task.submission, task.assignment, task.settings
     started_s, started_at = time.monotonic(), datetime.now(UTC)
     selected = [part for part in assignment.parts if _is_selected(part, assignment, settings)]
@@ -114,8 +121,7 @@ def _grade_all(task: GradingTask) -> Report:
     settings.journal.limit_whole(whole_limit_s(selected))
     graded: dict[str, PartOutcome] = {}
     for part in selected:
-        settings.progress(f"{part.name}: starting")
-        progress = PartProgress(part.name, settings.progress)
+        progress.begin(part.name)
         telling = replace(task, settings=replace(settings, on_position=progress.show))
         graded[part.name] = (
             _not_graded(part)
@@ -129,7 +135,7 @@ def _grade_all(task: GradingTask) -> Report:
     if not settings.selection.is_mark:
         without = selected
     if len(without) < len(selected):
-        settings.progress("hidden tests: starting")
+        progress.begin("hidden tests", is_hidden=True)
     results = [
         graded[part.name].result
         if part in without

@@ -10,9 +10,9 @@ from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.journal import Journal, Step
-from grader.judge.explanation import LaunchResult, explain, student_trace
+from grader.judge.explanation import LaunchResult, explain, explaining, student_trace
 from grader.model import Outcome, PartResult, RunFailure, Verdict
-from grader.observing import explaining, telling
+from grader.observing import telling
 from grader.placement.recognition import recognise
 from grader.placement.table import place
 from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, CaseCall, LaunchPlan

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 from grader import observing
 from grader.courses import bundled
+from grader.judge.explanation import explaining
 from grader.recording.launch_plan import LaunchPlan
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.recording import RecordedLaunch
@@ -61,7 +62,7 @@ class Ranks:
 
     def launcher(self, assignment: str, *, is_live: bool = False) -> Callable:
         """Return the same with what it comes to."""
-        return observing.explaining(self.observer(assignment, is_live=is_live))
+        return explaining(self.observer(assignment, is_live=is_live))
 
     def _find(self, key: str) -> RecordedLaunch | None:
         found = self._store.find(key)

@@ -4,7 +4,7 @@ import argparse
 import os
 from dataclasses import replace
 
-from grader import observing, pipeline
+from grader import pipeline
 from grader.commands.checking import grade_here, selection_of, settings_of
 from grader.commands.context import courses_of, data_folder, is_sealed, named_courses, say_visibly
 from grader.commands.recorder import Recorder, require_observer
@@ -13,6 +13,7 @@ from grader.courses import Courses
 from grader.data import Data
 from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
+from grader.judge.explanation import explaining
 from grader.model import Verdict
 from grader.recording.recording import Header, read, write
 from grader.recording.replay import replaying
@@ -79,7 +80,7 @@ def judge(options: argparse.Namespace) -> int:
         data=Data(data_folder(options)),
         shows_hidden=options.show_hidden,
         notes=() if is_mark else (_NO_MARK,),
-        launch=observing.explaining(start),
+        launch=explaining(start),
     )
     report = pipeline.grade_as(submission, header.assignment, settings)
     notes = tuple(dict.fromkeys((*header.notes, *report.notes)))

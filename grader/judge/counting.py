@@ -16,6 +16,7 @@ def assert_no_doubts(trace: Trace) -> None:
             found(
                 "evidence.disagrees",
                 f"the evidence does not agree: {trace.doubts[0]}; a person should look at it",
+                doubts=trace.doubts,
             )
         )
 

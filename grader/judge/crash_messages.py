@@ -92,12 +92,13 @@ def _told(
     where = f" at {place}" if place else ""
     detail = text_of(values, "traceback", 8000)
     facts: dict[str, Fact] = {"rank": rank, "place": place, "type": name, "message": message}
+    facts |= {key: values[key] for key in ("column", "num_columns") if type(values.get(key)) is int}
 
     def crash(key: str, text: str, helps: str = "", **more: Any) -> RunFailure:
         return RunFailure.of(Verdict.RUN_TIME_ERROR, Finding(key, text, facts, helps), **more)
 
     if kind == "not_attempted":
-        text = f"not attempted: {message or 'NotImplementedError'}{where}"
+        text = f"the code raises NotImplementedError{where}{message and ': '}{message}"
         told = Finding("not_attempted", text, facts)
         return RunFailure.of(Verdict.NOT_ATTEMPTED, told, is_lasting=True)
     if kind == "memory":
@@ -121,6 +122,10 @@ def _told(
         return crash("crash.gpu", text, "leave tensors and models on the CPU", detail=detail)
     asked = "" if file else f"; the part asks for {entry}"
     text = f"rank {rank} raised {name}: {message}{where}{asked}"
+    meant = text_of(values, "meant")
+    if meant.isidentifier() and not hint:
+        facts["meant"] = meant
+        hint = f"did you mean {meant}?"
     return crash(f"crash.{_words(name)}", text, hint, detail=detail)
 
 

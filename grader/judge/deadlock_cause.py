@@ -53,7 +53,8 @@ def _collective(situation: StalledRun) -> Finding | None:
             "deadlock.absent_from_collective",
             f"{_wait(gathering.calls)} in {name}; {ranks_have(gathering.missing)} not called it"
             f"{so_often}.",
-            help="every rank of a communicator must make its collective calls",
+            help="every rank of a communicator must make its collective calls, "
+            f"{ranks_text(gathering.missing)} included",
             call=name,
             absent=gathering.missing,
         )

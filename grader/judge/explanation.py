@@ -1,6 +1,6 @@
 """What the facts of a launch come to: the outcome of each case, or why there is none."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from grader.evidence import Evidence
@@ -15,7 +15,7 @@ from grader.judge.timeline import edges_of, timeline_of
 from grader.judge.trace_doubts import TraceDoubts
 from grader.model import Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall, LaunchPlan
-from grader.recording.observation import CaseObservation, End, LaunchObservation
+from grader.recording.observation import CaseObservation, End, LaunchObservation, Observer
 from grader.trace.calls import Trace, compacted_trace
 
 
@@ -40,6 +40,11 @@ class LaunchResult:
     def trace_num_bytes(self) -> int:
         """Return what the calls of its outcomes take of the memory that a part has for them."""
         return sum(each.trace.num_bytes for each in self.outcomes if isinstance(each, Outcome))
+
+
+def explaining(observe: Observer) -> Callable[[LaunchPlan], LaunchResult]:
+    """Return what puts a plan to an observer and explains what that has seen."""
+    return lambda plan: explain(plan, observe(plan))
 
 
 def explain(plan: LaunchPlan, observed: LaunchObservation) -> LaunchResult:

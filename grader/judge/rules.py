@@ -16,6 +16,7 @@ from grader.mpi.functions import (
     BLOCKING_POINT_TO_POINT,
     COMMUNICATORS_BY_CHOICE,
     COMPLETION,
+    EXCHANGES,
     NEUTRAL,
     NONBLOCKING_POINT_TO_POINT,
     TORCH_BARRIERS,
@@ -180,21 +181,21 @@ def assert_uses_collective(trace: Trace, names: Collection[str]) -> None:
 
 def _assert_only(trace: Trace, allowed: frozenset[str], allowed_text: str) -> None:
     refused = ALL - allowed
-    first, number = _found(trace, lambda calls: calls.function_is(refused.__contains__))
+    first, number = _found(trace, lambda calls: _are_made(calls, refused))
     for rank, call in first:
         hint = ""
         if call.function in ("Mprobe", "Mrecv"):
             hint = " (the lower-case recv of pickled objects makes this call)"
-        more = f" ({number} other calls in all)" if number > 1 else ""
+        more = f" ({number} such calls)" if number > 1 else ""
         raise RuleViolation(
             found(
                 "rule.call_not_allowed",
-                f"rank {rank} calls {name_of(call)}{at(call)}{hint}; this part allows "
-                f"{allowed_text}"
-                f"{more}",
+                f"rank {rank} calls {name_of(call)}{at(call)}{hint}{more}",
+                help=f"this part allows {allowed_text}",
                 rank=rank,
                 call=name_of(call),
                 place=place_of(call),
+                number=number,
             )
         )
     _assert_few_communicators(trace, allowed_text)
@@ -205,6 +206,12 @@ def _found(trace: Trace, are_meant: Callable[[Calls], Mask]) -> tuple[list[tuple
     found = [seen.calls.where(are_meant(seen.calls)) for seen in trace.ranks]
     first = [(rank, call) for rank, calls in enumerate(found) for call in calls[:1]]
     return first[:1], sum(map(len, found))
+
+
+def _are_made(calls: Calls, functions: Collection[str]) -> Mask:
+    """Return which calls are of these functions; of an exchange, which is two records, the send."""
+    is_second = calls.flag("is_receive") & calls.function_is(EXCHANGES.__contains__)
+    return calls.function_is(functions.__contains__) & ~is_second
 
 
 def _are_left(calls: Calls) -> Mask:

@@ -19,7 +19,7 @@ class Backend(Protocol):
     """What connects the ranks of a run."""
 
     leaves_messages: bool
-    """What a call has left under way goes on when it has returned, from the caller's arrays."""
+    """Messages that a call left under way go on after it has returned, from its arrays."""
 
     world: str
     """What connects the ranks, as far as it matters for what is left to them: `mpi`, `own-mpi`
@@ -39,9 +39,9 @@ class Backend(Protocol):
 
 
 def import_all() -> None:
-    """Import what ranks may need: they may not be allowed to read it once they are somebody else.
+    """Import what ranks may need, because a rank under another user may not be able to read it.
 
-    Nothing for torch where torch itself has not been imported: that takes over a second.
+    Nothing for torch unless torch itself has been imported: that takes over a second.
     """
     if "torch" in sys.modules:
         from . import torch_backend  # noqa: F401 - for the ranks
@@ -60,7 +60,7 @@ def enter(setup: Mapping[str, Any], rank: int, trace_fd: int, gloo_counts_fd: in
 
         trace = TraceWriter(trace_fd, setup["layout"], rank, setup["ranks"])
         if ctypes.CDLL(None).grader_watch_gloo(trace_fd, gloo_counts_fd) != 0:  # of the interposer
-            raise RuntimeError("what gloo sends cannot be watched")
+            raise RuntimeError("the grader cannot watch what gloo sends")
         store = os.path.join(os.getcwd(), "processes")  # noqa: PTH109, PTH118 - a name for C++
         own_kind = "standalone" if setup["standalone"] else kind
         return TorchBackend(

@@ -48,7 +48,7 @@ _NAMES = {
 }
 _NO_OPERATIONS = ("wait_tensor", "_wrap_tensor_autograd")
 _GIVEN = ("input_tensors", "input_tensor", "inputs", "input", "tensors", "tensor")
-"""Arguments of an operation that hold what this rank gives, the first that there is."""
+"""Arguments of an operation that hold this rank's input; the first one present counts."""
 _GROUP_CALLED: Any = distributed_c10d._resolve_process_group  # type: ignore[attr-defined] # it has
 _LIBRARY = os.path.dirname(torch.__file__) + os.sep  # noqa: PTH120 - a prefix of file names
 _OWN = os.path.dirname(__file__) + os.sep  # noqa: PTH120 - the same
@@ -60,7 +60,7 @@ class _Issued(NamedTuple):
     sequence: int
     work: Any
     source: int
-    """World rank a receive names; ANY_SOURCE; or NO_PEER where it is no receive."""
+    """World rank that a receive names, or ANY_SOURCE; NO_PEER if it is no receive."""
     tag: int
     group: Any
     is_collective: bool
@@ -74,10 +74,10 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's ow
         self._trace = trace
         self._issued: dict[int, _Issued] = {}
         self._polled: set[tuple[int, int]] = set()
-        """Sequence and line of polls since something last came to its end."""
+        """Sequence and line of polls since an operation last completed."""
         self.phase = 0
         self.on_operation: Callable[[str, Sequence[torch.Tensor]], None] | None = None
-        """Is told each operation's name and what this rank gives to it, before it begins."""
+        """Called with each operation's name and this rank's input, before it begins."""
 
     def start(self) -> None:
         """Record from now on, until the process ends."""
@@ -276,7 +276,7 @@ def _world_rank(group: Any, rank: int) -> int:
     """
     size = dist.get_world_size() if group is None else group.size()
     if not 0 <= rank < size:
-        raise ValueError(f"there is no rank {rank} in a group of {size} processes")
+        raise ValueError(f"there is no rank {rank} in this group of {size} ranks")
     return rank if group is None else dist.get_global_rank(group, rank)
 
 

@@ -1,4 +1,4 @@
-"""Keeps the identity of an object that has ended from being that of a later one.
+"""Keeps later objects from getting the identity of one that has ended.
 
 CPython's `id` is an address, which the next object of the same size may get. Whoever remembers a
 process group by its identity would then find one that was destroyed.
@@ -15,7 +15,7 @@ _IS_COLLECTED = 1 << 14
 
 
 class EndedIdentities:
-    """Identities that no later object is to have."""
+    """Identities that no later object may have."""
 
     def __init__(self) -> None:
         self._open: dict[int, set[int]] = defaultdict(set)

@@ -34,7 +34,7 @@ class _Failure(NamedTuple):
     is_absent: bool
     """Nothing of the package is installed."""
     about: str
-    """The package; of one that is there, the name that is not in it."""
+    """The package; or the name that an installed package does not have."""
     message: str
     file: str
     line: int
@@ -86,10 +86,10 @@ for _use in _USES:
 
 
 def install(submission: Path, support: Path) -> Remarks:
-    """Have import statements of a submission that fail return stand-ins; return their remarks.
+    """Make failing imports of a submission return stand-ins; return the remarks about them.
 
-    Only where nothing around the statement expects that it fails, and only for what is no file or
-    folder in submission or support.
+    Only where no code around the statement may expect that it fails, and only for what is no file
+    or folder in submission or support.
     """
     remarks = Remarks()
     builtins.__import__ = _Import(submission, support, remarks)

@@ -1,4 +1,4 @@
-"""Makes modules of the course's probes, which no import of a submission finds, nor they its own.
+"""Makes modules of the course's probes. A submission cannot import them, nor they its modules.
 
 A probe runs in the process of the student's code, which may have a module of any name. So probes
 are not among sys.modules. Python gives an import statement to the `__import__` in the builtins of
@@ -82,11 +82,12 @@ class _Package:
             )
         if level == 0:
             raise ImportError(
-                f"probes import {name}; of grader they may only use: from {_TOOLBOX} import NAME"
+                f"probes import {name}; from grader they may only use: from {_TOOLBOX} import NAME"
             )
         if level > 1 or "." in name:
             raise ImportError(
-                f"probes import {'.' * level}{name}; all their modules lie side by side in probes/"
+                f"probes import {'.' * level}{name}; all their modules must lie side by side in "
+                "probes/"
             )
         if name:
             return self.module(name)

@@ -1,6 +1,9 @@
 """An exception of student code, told so that the student finds the line."""
 
+import builtins
 import contextlib
+import difflib
+import linecache
 import shlex
 import traceback
 from collections.abc import Sequence
@@ -13,6 +16,8 @@ _MAX_TEXT = 4000
 _MAX_LAST_LINE = 1000
 _OURS = ("processes", "rank-0", "segments", "windows")
 """What we have put into the working folder of a rank that has no others."""
+_LIKENESS = 0.75
+"""How much a name must have in common with another one, for the other one to be meant."""
 _MAX_NAMES = 10
 """Of what the working folder holds."""
 
@@ -25,11 +30,13 @@ def describe(
 ) -> dict[str, Any]:
     """Return what the judge is told: kind, type, message, and where it was raised.
 
-    file, line, source: the student's innermost line, or the one that is no valid Python. called:
-    the function that raised. traceback: the frames from the student's first one on. command: what a
-    script was started as. said: the line that argparse ends a program with. imported_at: the line
-    of the import that fails, where another line uses what it imports. missing, there: the
-    relative path of a file that is not there, and what the working folder holds.
+    file, line, source: the student's innermost line, or the one that is no valid Python. column,
+    num_columns: what of it raised, from 1. meant: the name most like one that is not defined.
+    called: the function that raised. traceback: the frames from the student's first one on.
+    command: what a script was started as. said: the line that argparse ends a program with.
+    imported_at: the line of the import that fails, where another line uses what it imports.
+    missing, there: the relative path of a file that is not there, and what the working folder
+    holds.
     submission, support: the folders of the student's files and of those given beside them.
     command: the words that the student's script was started with; empty where it was imported.
     """
@@ -40,9 +47,11 @@ def describe(
     inner = next((frame for frame in reversed(theirs) if _is_in(frame.filename, submission)), None)
     file, line = (_name(inner.filename, submission), inner.lineno) if inner else ("", 0)
     source = (inner.line or "") if inner else ""
+    column, num_columns = _columns(inner) if inner else (0, 0)
     if isinstance(error, SyntaxError) and error.filename:
         file, line = _name(error.filename, submission), error.lineno or 0
         source = error.text if isinstance(error.text, str) else ""
+        column, num_columns = error.offset or 0, 1
     message = _text_of(error)
     deep = _too_deep(error, stack, submission)
     if deep is not None:
@@ -56,6 +65,9 @@ def describe(
         "file": file,
         "line": line,
         "source": source[:_MAX_LAST_LINE],
+        "column": column,
+        "num_columns": num_columns,
+        "meant": _meant(error)[:_MAX_LAST_LINE],
         "called": stack[-1].name[:_MAX_LAST_LINE] if stack else "",
         "traceback": frames.told(theirs, folders) + _last_lines(error, message, folders),
         "command": shlex.join(command)[:_MAX_LAST_LINE],
@@ -63,6 +75,35 @@ def describe(
         **_missing_file(error),
         "imported_at": frames.without(_imported_at(error), folders)[:_MAX_LAST_LINE],
     }
+
+
+def _columns(frame: traceback.FrameSummary) -> tuple[int, int]:
+    """Return the first column of what a frame computes, from 1, and how many it has in its line."""
+    text = linecache.getline(frame.filename, frame.lineno or 0).rstrip("\n").encode()
+    begin, end = frame.colno, frame.end_colno
+    if begin is None or end is None:
+        return 0, 0
+    if frame.end_lineno != frame.lineno:
+        end = len(text)
+    # Python counts bytes.
+    marked = text[begin:end].decode(errors="replace")
+    return len(text[:begin].decode(errors="replace")) + 1, len(marked)
+
+
+def _meant(error: BaseException) -> str:
+    """Return the name that is most like the one that was not found; empty for none."""
+    with contextlib.suppress(Exception):  # their own classes may answer with anything
+        if isinstance(error, AttributeError):
+            names = [each for each in dir(error.obj) if type(each) is str]
+        elif isinstance(error, NameError) and error.__traceback__ is not None:
+            *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+            names = [*frame.f_locals, *frame.f_globals, *dir(builtins)]
+        else:
+            return ""
+        name = error.name
+        if type(name) is str and len(name) < _MAX_LAST_LINE:
+            return next(iter(difflib.get_close_matches(name, names, 1, _LIKENESS)), "")
+    return ""
 
 
 def _last_lines(error: BaseException, message: str, folders: Sequence[Path]) -> str:

@@ -1,4 +1,4 @@
-"""What there is to say of a submission's lines that cost nothing, for the judge to tell."""
+"""Remarks on lines of a submission, for the judge to report; they cost no points."""
 
 
 class Remarks:

@@ -19,18 +19,18 @@ class Rendezvous(NamedTuple):
     size: int
     host: str = ""
     port: int = 0
-    """Where rank 0 would listen; neither for a file."""
+    """Where rank 0 would listen; both empty for a file."""
 
     @property
     def place(self) -> str:
         """Return where rank 0 would wait, as words."""
-        return f"at port {self.port}" if self.host else "by a file"
+        return f"at port {self.port}" if self.host else "through a file"
 
     def assert_leads_to(self, address: str) -> None:
         """Raise RuntimeError where a node would not find rank 0, which is at this address."""
         is_here = self.host == address or (self.rank == 0 and self.host in _RANK_0_ITSELF)
         if not (is_here and self.port):
-            asked = f"at {self.host}:{self.port}" if self.host else "by a file"
+            asked = f"at {self.host}:{self.port}" if self.host else "through a file"
             raise RuntimeError(
                 f"init_process_group looks for rank 0 {asked}, not at {address}:PORT"
             )

@@ -24,15 +24,15 @@ class Student:
     def __init__(self, mark_phase: Callable[[int], None], *, leaves_messages: bool = False) -> None:
         """mark_phase: tells the trace which phase begins: 0 outside, 1 counted, 2 paused.
 
-        leaves_messages: what a call has left under way goes on when it has returned, so that the
-        arrays it was given have to stay, as they do in a program.
+        leaves_messages: messages that a call leaves under way go on after it has returned, so the
+        arrays it was given must stay, as they do in a program.
         """
         self.mark_phase = mark_phase
         self.command: tuple[str, ...] = ()
-        """What the script that runs, or that has raised, was started as; empty for no script."""
+        """The command of the script that runs or has raised; empty for no script."""
         self.respelt: dict[str, str] = {}
         """Options of the last script's command line that its argparse spells with `_` for `-`, or
-        the reverse: as they were given, and as it has them."""
+        the reverse: each as it was given, and as argparse has it."""
         self._level = 0
         self._leaves_messages = leaves_messages
         self._kept: list[object] = []
@@ -50,7 +50,7 @@ class Student:
         Raises NotDefined when the file has no such name or it cannot be called.
         """
         module = self.module(file)
-        # What a module does to find an attribute is done by the student.
+        # To find an attribute, a module may run code of the student's.
         with self.phase():
             found = getattr(module, name, None)
         if not callable(found):
@@ -60,7 +60,7 @@ class Student:
                 if callable(value) and getattr(value, "__module__", None) == module.__name__
             )
             raise NotDefined(
-                f"{file} defines no {name}; it defines {', '.join(defined) or 'nothing'}"
+                f"{file} does not define {name}; it defines {', '.join(defined) or 'nothing'}"
             )
         return found
 

@@ -21,7 +21,7 @@ from .trace_writer import TraceWriter
 
 ADDRESS = "127.0.0.1"
 _ADDRESS_OF_NODE_0 = "127.0.0.2"
-"""Of this machine as well, but no address that a program would have by itself."""
+"""Also of this machine, but no address that a program would use by itself."""
 _PAUSE_S = 0.005
 _TCP_STORE: Any = dist.TCPStore  # type: ignore[attr-defined] # it has
 _PREFIX_STORE: Any = dist.PrefixStore  # type: ignore[attr-defined] # it has
@@ -36,9 +36,9 @@ class Processes:
     address: str
     port: int
     on_operation: Callable[[Callable[[str, Sequence[torch.Tensor]], None]], None]
-    """Has a probe told the name of each c10d operation of this rank, and what is given to it."""
+    """Tells a probe the name and the inputs of each c10d operation of this rank."""
     be_nodes: Callable[[], str]
-    """Has processes be nodes that are told by options alone; returns the address of node 0."""
+    """Makes the processes nodes, known by options alone; returns the address of node 0."""
 
 
 class TorchBackend:
@@ -67,11 +67,11 @@ class TorchBackend:
         self._meeting = _Meeting(Path(store), rank, size)
         self._case = self._group = 0
         self._node_0 = ""
-        """Where nodes are to meet, as their command line says; empty where it does not."""
+        """Where nodes must meet, if their command line says so; empty if it does not."""
         self._is_spawned = False
         """The program starts the processes itself, and tells them all one place to meet."""
         self._stores: list[Any] = []
-        """Of the groups of this case: the others may need one longer than this rank does."""
+        """Of the groups of this case: other ranks may need one longer than this rank."""
         self._ended_groups = EndedIdentities()
         """No later group has the identity of one that a submission remembers."""
         torch.set_num_threads(1)
@@ -187,8 +187,8 @@ class TorchBackend:
         named = str(backend).lower().rpartition(":")[2] if backend else "gloo"
         if named not in ("gloo", "undefined"):
             raise RuntimeError(
-                f"init_process_group(backend={backend!r}): only 'gloo' works on processors without "
-                "a GPU, which is what this is graded on"
+                f"init_process_group(backend={backend!r}): only 'gloo' works here, because there "
+                "is no GPU where this is graded"
             )
         place = ""
         if store is None:
@@ -204,8 +204,8 @@ class TorchBackend:
         ):
             if given not in (-1, own):
                 raise RuntimeError(
-                    f"init_process_group({word}={given}) in process {self._rank} of {self._size}: "
-                    f"expected {word}={own}, as the command line and the environment say"
+                    f"init_process_group({word}={given}) on rank {self._rank} of {self._size}: "
+                    f"expected {word}={own}, as on the command line and in the environment"
                 )
         options.pop("device_id", None)
         if timeout is not None:

@@ -110,7 +110,9 @@ class Connections:
         try:
             socket.send_fds(self._sockets[rank].connection, [b"F"], list(descriptors))
         except OSError as error:
-            raise LaunchError(f"rank {rank} went away while starting ({error})") from None
+            raise LaunchError(
+                f"rank {rank} closed its connection while starting ({error})"
+            ) from None
 
     def send(
         self,

@@ -24,15 +24,15 @@ from grader.trace import build
 
 _ALWAYS = ("numpy", "mpi4py.MPI")
 _ALSO = {"torch": ("torch._dynamo",)}
-"""What a package imports only when it is used: torch.distributed this, for over a second."""
+"""What a package imports only when it is used; this one takes torch.distributed over a second."""
 READY_LIMIT_S = 120.0
 _KILL_LIMIT_S = 30.0
 END_LIMIT_S = 2 * _KILL_LIMIT_S  # first of the run, then of the zygote that did not end it
 _ANSWER_LIMIT_S = 5.0
 _COUNT_LIMIT_S = 30.0
 _MARK = "GRADER_FORK_SERVER"
-"""Every process of a run has this in its environment, until it takes it out."""
-_WHO = "; if memory has not run out, somebody killed it: a person should look at the submission"
+"""Every process of a run has this in its environment, unless it takes it out."""
+_WHO = "; memory ran out, or something killed it: a person should look at the submission"
 
 
 class RunLost(LaunchError):
@@ -139,7 +139,9 @@ class ForkServer:
         """
         self._say({"count": True})
         if not self._wait_for("counted", _COUNT_LIMIT_S):
-            raise LaunchError(f"the processes of a run were not counted in {_COUNT_LIMIT_S:.0f} s")
+            raise LaunchError(
+                f"the processes of a run were not counted within {_COUNT_LIMIT_S:.0f} s"
+            )
         return self._census
 
     def carried_num_bytes(self) -> int | None:
@@ -149,7 +151,7 @@ class ForkServer:
         """
         self._say({"carried": True})
         if not self._wait_for("carried", _COUNT_LIMIT_S):
-            raise LaunchError(f"the bytes of a run were not counted in {_COUNT_LIMIT_S:.0f} s")
+            raise LaunchError(f"the bytes of a run were not counted within {_COUNT_LIMIT_S:.0f} s")
         return self._carried_num_bytes
 
     def end(self) -> None:
@@ -265,7 +267,7 @@ class ForkServer:
         zygote, self._zygote = self._zygote, None
         lines = zygote.close(_KILL_LIMIT_S).splitlines()
         kill_marked(f"{_MARK}={self._mark}".encode())
-        said = f": {lines[-1]}" if lines else ", without a word"
+        said = f": {lines[-1]}" if lines else " without any output"
         return RunLost(f"the process that forks ranks ended{said}{_WHO}")
 
 

@@ -17,6 +17,7 @@ from grader.runner.quiet import wait_until_quiet
 from grader.runner.rank_files import RankFiles
 from grader.runner.running import Run, RunEnded
 from grader.runner.sandbox import Sandbox
+from grader.runner.watch import OnSilent
 from grader.zygote.descriptors import interrupt_waits
 
 _PATIENCE_S = 60.0
@@ -34,46 +35,50 @@ def launch(
     *,
     uid: int | None = None,
     beat: Beat = lambda doing, within_s: None,
+    on_silent: OnSilent | None = None,
 ) -> LaunchObservation:
     """Start the ranks, put every case to them, end them.
 
     A run that ends by the clock because others had the machine is repeated when they have less.
     server: has imported what the ranks need. uid: the user the ranks run as; None for the one we
     are. beat: is told of each step that comes next; after the last, the caller has the word.
+    on_silent: is told of a rank that computes for long without a call.
     Raises GraderError when the machine cannot start them twice in a row, GradingLost when nothing
     can be started here any more.
     """
     started_s = time.monotonic()
-    observed = _launch_until_given_enough(plan, server, uid, beat)
+    observed = _launch_until_given_enough(plan, server, uid, beat, on_silent)
     return replace(observed, wall_time_s=time.monotonic() - started_s)
 
 
 def _launch_until_given_enough(
-    plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat
+    plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat, on_silent: OnSilent | None
 ) -> LaunchObservation:
-    observed = _launch(plan, server, uid, beat)
+    observed = _launch(plan, server, uid, beat, on_silent)
     if observed.end is None or not observed.end.is_starved:
         return observed
     del observed  # with the calls that it has kept
     beat("waiting for a quiet machine", _PATIENCE_S + GRACE_S)
     wait_until_quiet(_PATIENCE_S)
-    return _launch(plan, server, uid, beat)
+    return _launch(plan, server, uid, beat, on_silent)
 
 
-def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat) -> LaunchObservation:
+def _launch(
+    plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat, on_silent: OnSilent | None
+) -> LaunchObservation:
     try:
-        return _launch_once(plan, server, uid, beat)
+        return _launch_once(plan, server, uid, beat, on_silent)
     except LaunchError:
         pass
     try:
-        return _launch_once(plan, server, uid, beat)
+        return _launch_once(plan, server, uid, beat, on_silent)
     except RunLost as error:
         raise GraderError(f"a run was lost twice in a row: {error}") from None
     except LaunchError as error:
         # On a student's own machine nobody has set any limits for this.
         scarce = scarcity.advice(scarcity.own_allowance()) if uid is not None else ""
         # What mpirun has printed is long, and comes last.
-        nothing_ran = "no code of the submission had run in them"
+        nothing_ran = "none of the submission's code had run"
         raise GraderError(
             f"{plan.ranks} ranks could not be started, twice in a row; {nothing_ran}"
             f"{scarce and '; '}{scarce}: {str(error).rstrip('. ')}"
@@ -81,7 +86,7 @@ def _launch(plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat) -
 
 
 def _launch_once(
-    plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat
+    plan: LaunchPlan, server: ForkServer, uid: int | None, beat: Beat, on_silent: OnSilent | None
 ) -> LaunchObservation:
     limits = plan.limits
     case_s = MAX_SLOWDOWN * limits.case_s + GRACE_S
@@ -99,7 +104,7 @@ def _launch_once(
         under_mpirun = plan.backend.startswith("mpi")
         packages = sorted({name for case in plan.cases for name in case.watched_packages})
         sandbox.start(plan.ranks, plan.probes, under_mpirun=under_mpirun, packages=packages)
-        run = Run(plan, sandbox, connections, files)
+        run = Run(plan, sandbox, connections, files, on_silent)
         cases: list[CaseObservation] = []
         end = None
         try:

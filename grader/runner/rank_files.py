@@ -65,6 +65,11 @@ class RankFiles:
                 found = (path.removeprefix(folder + "/"), int(number))
         return found
 
+    def forget_stacks(self) -> None:
+        """Drop the stack dumps so far: the next line of a rank is not one of these."""
+        os.ftruncate(self.stacks, 0)
+        os.lseek(self.stacks, 0, os.SEEK_SET)  # of the rank as well, which shares the descriptor
+
     def tells_a_crash(self) -> bool:
         """Return whether there is a stack dump of a crash, and not only what we asked for."""
         return any(line.startswith(_CRASH) for line in _tail(self.stacks).splitlines())

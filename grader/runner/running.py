@@ -18,7 +18,7 @@ from grader.runner.machine import free_port
 from grader.runner.outputs import Outputs
 from grader.runner.rank_files import RankFiles
 from grader.runner.sandbox import Sandbox
-from grader.runner.watch import Watch
+from grader.runner.watch import OnSilent, Watch
 from grader.runner.wire import Frame, most_num_bytes
 from grader.runner.work_folders import work_folders
 from grader.trace import layout
@@ -47,9 +47,15 @@ class Run:
     """The judge's side of one run."""
 
     def __init__(
-        self, plan: LaunchPlan, sandbox: Sandbox, connections: Connections, files: list[RankFiles]
+        self,
+        plan: LaunchPlan,
+        sandbox: Sandbox,
+        connections: Connections,
+        files: list[RankFiles],
+        on_silent: OnSilent | None,
     ) -> None:
         self._plan = plan
+        self._on_silent = on_silent
         self._sandbox = sandbox
         self._connections = connections
         self._files = files
@@ -93,6 +99,7 @@ class Run:
             self._sandbox,
             plan.limits,
             makes_progress=plan.makes_progress,
+            on_silent=self._on_silent,
         )
 
     def answer(

@@ -1,7 +1,7 @@
 """Looks at a run from outside, a few times a second: does it still move, does it use too much?"""
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,8 +19,14 @@ _PAUSE = 3
 """So many times as long as an examination took, no other one is made: a long trace takes long."""
 _MANY_POLLS = 10
 """What a rank that does nothing but poll exceeds at once, also when it sleeps in between."""
+_SILENT_S = 5.0
+"""How long a rank may compute without a call before somebody who watches hears of it."""
 _STACK_DUMP_S = 0.1
 _STACK_LIMIT_S = 3.0
+
+
+OnSilent = Callable[[int, tuple[str, int] | None], None]
+"""Is told of a rank that computes for long without a call, and of its file and line."""
 
 
 class Watched(Protocol):
@@ -47,8 +53,12 @@ class Watch:
         limits: Limits,
         *,
         makes_progress: bool,
+        on_silent: OnSilent | None = None,
     ) -> None:
-        """makes_progress: MPI goes on inside of ranks that have returned."""
+        """makes_progress: MPI goes on inside of ranks that have returned.
+
+        on_silent: is told of the first such rank of a case.
+        """
         self._files = files
         self._sandbox = sandbox
         self._limits = limits
@@ -61,6 +71,9 @@ class Watch:
         self._still_since = time.monotonic()
         self._examine_from_s = 0.0
         """Before that, on the clock of `_still_since`, the run is not examined again."""
+        self._on_silent = on_silent
+        self._silent_since_s: list[tuple[int, float]] | None = None
+        """For each rank, how far it had come in MPI and when; None once a rank was told of."""
 
     def begin_case(self, first_sequences: Sequence[int] | None = None) -> None:
         """Remember where each rank's calls of the next case start: now, if they are left out."""
@@ -68,6 +81,7 @@ class Watch:
         self._first_sequences = now if first_sequences is None else list(first_sequences)
         self._still_since = time.monotonic()
         self._examine_from_s = 0.0
+        self._silent_since_s = [(0, self._still_since)] * len(self._files)
 
     def trace(self) -> Trace:
         """Return the calls since the case began."""
@@ -107,7 +121,26 @@ class Watch:
         excess = self.excess()
         if excess is not None:
             return self.end(EndKind.EXCESS, returned, excess=excess)
+        self._tell_of_silent(returned)
         return self._stalled(returned)
+
+    def _tell_of_silent(self, returned: frozenset[int]) -> None:
+        """Tell once a case of a rank that has computed for long, and of its line."""
+        if self._on_silent is None or self._silent_since_s is None:
+            return
+        now_s = time.monotonic()
+        for rank, files in enumerate(self._files):
+            seen = files.trace.snapshot()
+            progress, since_s = self._silent_since_s[rank]
+            is_computing = seen.inside < 0 and not seen.polling and rank not in returned
+            if not is_computing or seen.progress != progress:
+                self._silent_since_s[rank] = seen.progress, now_s
+            elif now_s - since_s > _SILENT_S:
+                self._silent_since_s = None
+                self._have_stacks_dumped([rank])
+                self._on_silent(rank, files.place(str(self._submission)))
+                files.forget_stacks()
+                return
 
     def excess(self) -> Excess | None:
         """Return what the run has used too much of, if anything; it may have been killed for it."""

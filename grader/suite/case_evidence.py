@@ -109,6 +109,7 @@ def of_failure(
             result.message.removeprefix(f"{found.case}: "),
             result.detail,
             found.deadlock.notes if found.deadlock is not None else (),
+            result.findings,
         ),
     )
     return None if found == Evidence(found.case, found.num_ranks) else found

@@ -137,4 +137,8 @@ def _parameters(item: pytest.Item, besides: str = "") -> str:
     told = set(map(int, _RANKS.findall(besides)))
     if told and parameters.get("ranks") not in told:
         parameters.pop("ranks", None)
-    return ", ".join(f"{name}={value}" for name, value in parameters.items())
+    texts = (
+        f"{value} rank{'' if value == 1 else 's'}" if name == "ranks" else f"{name}={value}"
+        for name, value in parameters.items()
+    )
+    return ", ".join(texts)

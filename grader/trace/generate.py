@@ -154,9 +154,12 @@ def _recording_body(prototype: Prototype, forward: str) -> list[str]:
         body += lines
     body += [f"int error = {forward};"]
     refused = {
-        **dict.fromkeys(_REFUSED, f'refuses_call("calls {name}, which brings in other programs")'),
         **dict.fromkeys(
-            _WINDOWS, f'refuses_window("calls {name}, which shares memory in place of messages")'
+            _REFUSED, f'refuses_call("calls {name}, which starts or connects other programs")'
+        ),
+        **dict.fromkeys(
+            _WINDOWS,
+            f'refuses_window("calls {name}, which shares memory instead of sending messages")',
         ),
     }.get(name)
     if refused:

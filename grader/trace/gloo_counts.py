@@ -28,7 +28,7 @@ class GlooCounts:
             fcntl.fcntl(self.fd, fcntl.F_ADD_SEALS, seals)
         except (AttributeError, OSError) as error:
             raise GraderError(
-                f"no sealed memory can be made to count what gloo sends ({error}): this needs Linux"
+                f"cannot create sealed memory to count what gloo sends ({error}): this needs Linux"
             ) from None
         self._map = mmap.mmap(self.fd, GLOO_COUNTS_NUM_BYTES)
         self._words = memoryview(self._map).cast("Q")

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from grader.authoring.kill_matrix import reasons, unexplained
 from grader.course import Course
 from grader.errors import GraderError, GradingLost, LaunchError
+from grader.judge.explanation import explaining
 from grader.model import PartResult, Verdict
-from grader.observing import explaining
 from grader.points import written
 from grader.recording.codec import decode
 from grader.recording.observation import Observer

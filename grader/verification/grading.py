@@ -4,10 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader import observing, pipeline
+from grader import pipeline
 from grader.assignment import Assignment
 from grader.course import Course
 from grader.courses import Courses
+from grader.judge.explanation import explaining
 from grader.model import Report
 from grader.recording.observation import Observer
 from grader.settings import Settings
@@ -43,7 +44,7 @@ def grader_of(
     """Return what grades submissions of an assignment of a course."""
     settings = Settings(
         courses=Courses((course,)),
-        launch=observing.explaining(observe),
+        launch=explaining(observe),
         # What a label says holds for those as well who do not have the hidden tests.
         grades_hidden=False,
     )

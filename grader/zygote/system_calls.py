@@ -60,8 +60,8 @@ class SystemCallFilter:
             self._library, self._filter = library, _made(library)
         except OSError as error:
             raise NoFilter(
-                f"libseccomp cannot make the filter of system calls ({error}); "
-                "it has to be version 2.5 or newer"
+                f"libseccomp cannot make the system call filter ({error}); "
+                "it must be version 2.5 or newer"
             ) from None
 
     def put_on(self) -> None:

@@ -34,8 +34,7 @@ static int refuse_claim(enum owner claimed)
     if (claimed == SUBMISSION)
         return 0;
     bool is_package = claimed == PACKAGE || claimed == STANDARD;
-    return refuse(is_package ? BY_ITSELF : ANYBODY,
-                  "makes code that claims to come from another file");
+    return refuse(is_package ? BY_ITSELF : ANYBODY, "makes code under the name of another file");
 }
 
 int on_code(object *arguments)

@@ -30,8 +30,7 @@ __attribute__((no_sanitize("address"))) void *mmap(void *address, size_t num_byt
 {
     bool is_asked_for = is_for_submission;
     is_for_submission = false;
-    if (is_asked_for && (protection & PROT_EXEC) &&
-        refuses_call("maps memory that may be run (mmap)")) {
+    if (is_asked_for && (protection & PROT_EXEC) && refuses_call("maps executable memory (mmap)")) {
         errno = EPERM;
         return MAP_FAILED;
     }

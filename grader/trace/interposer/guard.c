@@ -19,7 +19,7 @@ static int on_dlopen(object *arguments)
     char path[PATH_MAX];
     copy_text(PyTuple_GetItem(arguments, 0), path);
     if (strchr(path, '/') && !is_installed(path))
-        return refuse(INDIRECTLY, "opens a C library that is not an installed one (ctypes)");
+        return refuse(INDIRECTLY, "opens a C library that is not installed (ctypes)");
     return refuse(BY_ITSELF, "opens a C library (ctypes)");
 }
 
@@ -38,7 +38,7 @@ static int on_import(object *arguments)
     copy_text(PyTuple_GetItem(arguments, 1), path);
     if (Py_IsNone(PyTuple_GetItem(arguments, 1)) || is_installed(path))
         return 0;
-    return refuse(INDIRECTLY, "loads a compiled module that is not an installed one");
+    return refuse(INDIRECTLY, "loads a compiled module that is not installed");
 }
 
 /* The memory of a process, by its name: under another one it is the kernel that refuses it. */
@@ -48,12 +48,12 @@ static int on_open(object *arguments)
     copy_text(PyTuple_GetItem(arguments, 0), path);
     if (!begins_with(path, "/proc/") || !(ends_with(path, "/mem") || ends_with(path, "maps")))
         return 0;
-    snprintf(what, sizeof what, "looks into a process (%.100s)", path);
+    snprintf(what, sizeof what, "opens the memory of a process (%.100s)", path);
     return refuse(INDIRECTLY, what);
 }
 
 #define AN_ADDRESS "uses memory by its address (ctypes)"
-#define AN_EXTENSION "loads a C library as an extension of a database (sqlite3)"
+#define AN_EXTENSION "loads a C library as a database extension (sqlite3)"
 #define A_PROGRAM "starts another program"
 
 static const struct {
@@ -71,7 +71,7 @@ static const struct {
     {"ctypes.dlsym", .act = on_dlsym},
     {"ctypes.dlsym/handle", .act = on_dlsym},
     {"mmap.__new__", .act = on_mapping},
-    {"marshal.load", NULL, BY_ITSELF, "reads what may be code from a file (marshal)"},
+    {"marshal.load", NULL, BY_ITSELF, "reads data that may be code from a file (marshal)"},
     {"ctypes.call_function", NULL, BY_ITSELF, AN_ADDRESS},
     {"ctypes.cdata", NULL, BY_ITSELF, AN_ADDRESS},
     {"ctypes.string_at", NULL, BY_ITSELF, AN_ADDRESS},

@@ -113,9 +113,18 @@ def test_a_collective_where_messages_are_asked_for():
     run.call(1, "Win_create")
     run.call(0, "Barrier", line=99)
     assert violation(traffic.assert_only_point_to_point, run) == (
-        "rank 0 calls Barrier at ring.py:99; this part allows point-to-point calls only "
-        "(3 other calls in all)"
+        "rank 0 calls Barrier at ring.py:99 (3 such calls); this part allows point-to-point calls "
+        "only"
     )
+
+
+def test_an_exchange_counts_as_one_call():
+    """Though a trace has its send and its receive."""
+    run = naive(2, 5)
+    run.call(0, "Sendrecv", peer=1, is_send=True)
+    run.call(0, "Sendrecv", peer=1, is_receive=True)
+    said = violation(traffic.assert_only_nonblocking, run)
+    assert "rank 0 calls Sendrecv at" in said and "such calls" not in said
 
 
 @pytest.mark.parametrize(

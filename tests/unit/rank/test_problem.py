@@ -122,3 +122,36 @@ def test_our_folders_are_not_in_a_traceback(tmp_path, monkeypatch):
     assert str(tmp_path) not in told["traceback"]
     assert "No such file or directory: 'given_file.pyx'" in told["traceback"]
     assert 'File "given_file.py", line 1, in f' in told["traceback"]
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "marked", "meant"),
+    [
+        ("size = 2\nfor step in range(sze - 1): pass\n", 2, "sze", "size"),
+        ("import math\nö = math.\\\n  sqr(2)\n", 3, "sqr", "sqrt"),
+        ("total = (1\n         + 1 / 0)\n", 2, "1 / 0", ""),
+        ("def go(comm)\n    pass\n", 1, "", ""),
+        ("x = unlike_all_else\n", 1, "unlike_all_else", ""),
+    ],
+)
+def test_what_raised_is_marked_in_its_line_and_a_misspelt_name_told(
+    tmp_path, source, line, marked, meant
+):
+    """Also in a line that goes on in the next one."""
+    told = told_of(source, tmp_path)
+    text = source.splitlines()[told["line"] - 1]
+    begin = told["column"] - 1
+    assert told["line"] == line
+    assert text[begin:][: told["num_columns"]].rpartition(".")[2].strip() == marked
+    assert told["meant"] == meant
+
+
+def test_an_object_that_answers_with_anything_is_asked_for_no_names(tmp_path):
+    """Its own names may be no texts, and asking for them may raise."""
+    source = """
+        class Odd:
+            def __dir__(self):
+                raise ValueError
+        Odd().nothing
+        """
+    assert told_of(source, tmp_path)["meant"] == ""

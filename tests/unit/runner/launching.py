@@ -18,6 +18,7 @@ from grader.recording.launch_plan import (
 from grader.recording.observation import LaunchObservation
 from grader.runner.fork_server import ForkServer
 from grader.runner.launch import launch
+from grader.runner.watch import OnSilent
 
 PROBES = """
 import numpy as np
@@ -78,11 +79,12 @@ def observe(
     windows: bool = False,
     most_trace_num_bytes: int = MOST_TRACE_NUM_BYTES,
     probes: Mapping[str, str] | None = None,
+    on_silent: OnSilent | None = None,
 ) -> tuple[LaunchPlan, LaunchObservation]:
     """Put a submission to ranks whose file `work.py` is `source`; files: others beside it.
 
     support: files that the assignment gives. probes: their sources by module, instead of PROBES.
-    modules: what the ranks have imported, where no server is given.
+    modules: what the ranks have imported, where no server is given. on_silent: as of launch.
     """
     content = source if isinstance(source, bytes) else textwrap.dedent(source).encode()
     others = {name: textwrap.dedent(text).encode() for name, text in (files or {}).items()}
@@ -103,9 +105,9 @@ def observe(
         allowance=LaunchAllowance(trace_num_bytes=most_trace_num_bytes),
     )
     if server is not None:
-        return plan, launch(plan, server, uid=uid)
+        return plan, launch(plan, server, uid=uid, on_silent=on_silent)
     with ForkServer(modules) as own_server:
-        return plan, launch(plan, own_server, uid=uid)
+        return plan, launch(plan, own_server, uid=uid, on_silent=on_silent)
 
 
 def run(source: str | bytes, **options: Any) -> LaunchResult:

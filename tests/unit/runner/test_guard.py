@@ -32,7 +32,7 @@ REFUSED = {
     "a library from elsewhere by numpy": (
         "import os, numpy as np",
         "open('mine.so', 'w').close(); np.ctypeslib.load_library('mine.so', os.getcwd())",
-        "opens a C library that is not an installed one (ctypes)",
+        "opens a C library that is not installed (ctypes)",
     ),
     "an address": (
         "import ctypes",
@@ -42,68 +42,72 @@ REFUSED = {
     "a compiled module": (
         "import os, importlib.util as u",
         "u.module_from_spec(u.spec_from_file_location('x', os.getcwd() + '/x.so'))",
-        "loads a compiled module that is not an installed one",
+        "loads a compiled module that is not installed",
     ),
     "a compiled module by a name that goes on after its end": (
         "import _imp, os, importlib.machinery as m",
         "_imp.create_dynamic(m.ModuleSpec('x', None, origin=os.getcwd() + '/x.so\\0'))",
-        "loads a compiled module that is not an installed one",
+        "loads a compiled module that is not installed",
     ),
     "a compiled module below a folder called as Python's own code": (
         "import importlib.machinery as m, importlib.util as u",
         "u.module_from_spec(m.ModuleSpec('x', m.ExtensionFileLoader('x', '<frozen x/x.so'), "
         "origin='<frozen x/x.so'))",
-        "loads a compiled module that is not an installed one",
+        "loads a compiled module that is not installed",
     ),
     "an extension of a database": (
         "import sqlite3, sys",
         f"{EXTENDS}(True)",
-        "loads a C library as an extension of a database (sqlite3)",
+        "loads a C library as a database extension (sqlite3)",
     ),
     "an extension by way of numpy": (
         "import sqlite3, sys, numpy as np",
         f"np.vectorize({EXTENDS}, otypes='O')([True])",
-        "loads a C library as an extension of a database (sqlite3)",
+        "loads a C library as a database extension (sqlite3)",
     ),
     "an extension of a database, loaded at once": (
         "import sqlite3, sys",
         f"{EXTENDS.replace('enable_', '')}('./mine.so')",
-        "loads a C library as an extension of a database (sqlite3)",
+        "loads a C library as a database extension (sqlite3)",
     ),
     "memory that may be run": (
         "import mmap",
         "mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)",
-        "maps memory that may be run (mmap)",
+        "maps executable memory (mmap)",
     ),
     "memory that may be run, by position": (
         "import mmap",
         "mmap.mmap(-1, 4096, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 4)",
-        "maps memory that may be run (mmap)",
+        "maps executable memory (mmap)",
     ),
     "a file that may be run": (
         "import mmap, os",
         "open('code', 'wb').write(b'c' * 99); mmap.mmap(os.open('code', 0), 0, 2, prot=5)",
-        "maps memory that may be run (mmap)",
+        "maps executable memory (mmap)",
     ),
-    "memory": ("", "open('/proc/self/mem', 'r+b')", "looks into a process (/proc/self/mem)"),
-    "addresses": ("", "open('/proc/self/maps')", "looks into a process (/proc/self/maps)"),
+    "memory": (
+        "",
+        "open('/proc/self/mem', 'r+b')",
+        "opens the memory of a process (/proc/self/mem)",
+    ),
+    "addresses": ("", "open('/proc/self/maps')", "opens the memory of a process (/proc/self/maps)"),
     "addresses by numpy": (
         "import numpy as np",
         "np.fromfile('/proc/thread-self/maps', 'u1')",
-        "looks into a process (/proc/thread-self/maps)",
+        "opens the memory of a process (/proc/thread-self/maps)",
     ),
     "addresses by what stands for an importer": (
         "import sys, numpy as np",
         "sys.meta_path.insert(0, type('X', (), dict(find_spec=lambda *_: np.fromfile("
         "'/proc/self/maps')))); import no_such_module",
-        "looks into a process (/proc/self/maps)",
+        "opens the memory of a process (/proc/self/maps)",
     ),
     "addresses by numpy in place of an importer": (
         "import sys, types, numpy.lib.format as f",
         "sys.meta_path.insert(0, types.SimpleNamespace(find_spec=lambda *_: 0)); "
         "sys.meta_path[0].find_spec = type('P', (), dict(__call__=staticmethod("
         "__import__('functools').partial(f.open_memmap, '/proc/self/mem'))))(); import no_such",
-        "looks into a process (/proc/self/mem)",
+        "opens the memory of a process (/proc/self/mem)",
     ),
     "a shell": ("import os", "os.system('true')", "starts another program"),
     "a program": ("import subprocess", "subprocess.run(['true'])", "starts another program"),
@@ -116,55 +120,55 @@ REFUSED = {
     "code of numpy's": (
         "import numpy",
         "compile('1', numpy.__file__, 'exec')",
-        "makes code that claims to come from another file",
+        "makes code under the name of another file",
     ),
     "code of ours": (
         "",
         "go.__code__.replace(co_filename='<probes>')",
-        "makes code that claims to come from another file",
+        "makes code under the name of another file",
     ),
     "code of probes by way of numpy": (
         "import numpy",
         "numpy.vectorize(compile, otypes=[object])('1', '<probes.x>', 'exec')",
-        "makes code that claims to come from another file",
+        "makes code under the name of another file",
     ),
     "code by marshal": (
         "import marshal",
         "marshal.loads(marshal.dumps(compile('1', '<PROBES.x>', 'exec'))"
         ".replace(b'PROBES', b'probes'))",
-        "makes code that claims to come from another file",
+        "makes code under the name of another file",
     ),
     "code from a file by marshal": (
         "import marshal",
         "marshal.load(open(__file__, 'rb'))",
-        "reads what may be code from a file (marshal)",
+        "reads data that may be code from a file (marshal)",
     ),
     "code that an importer of its own reads": (
         "from importlib.machinery import SourceFileLoader as Loader",
         "type('Own', (Loader,), dict(get_data=lambda *_: b''))('x', '<probes.x>').get_code('x')",
-        "makes code that claims to come from another file",
+        "makes code under the name of another file",
     ),
     "compiled code that claims to be numpy's": (
         "import marshal, numpy, sys, importlib.util as u",
         "open('x.pyc', 'wb').write(u.MAGIC_NUMBER + bytes(12) + marshal.dumps(compile('', '~' * "
         "len(numpy.__file__), 'exec')).replace(b'~' * len(numpy.__file__), numpy.__file__.encode"
         "())); sys.path.insert(0, ''); import x",
-        "makes code that claims to come from another file",
+        "makes code under the name of another file",
     ),
     "a spawned program": (
         "import sys",
         "comm.Spawn(sys.executable, ['-c', ''], maxprocs=1)",
-        "calls Comm_spawn, which brings in other programs",
+        "calls Comm_spawn, which starts or connects other programs",
     ),
     "a window": (
         "import numpy as np; from mpi4py import MPI",
         "MPI.Win.Create(np.zeros(1), comm=comm)",
-        "calls Win_create, which shares memory in place of messages",
+        "calls Win_create, which shares memory instead of sending messages",
     ),
     "a port": (
         "from mpi4py import MPI",
         "MPI.Open_port()",
-        "calls Open_port, which brings in other programs",
+        "calls Open_port, which starts or connects other programs",
     ),
 }
 
@@ -277,7 +281,7 @@ def test_nobody_makes_code_of_ours_also_not_a_probe_that_calls_into_c(server, fi
     """
     launched = run(source, ranks=1, server=server)
     assert launched.failure is not None
-    assert "makes code that claims to come from another file" in launched.refusals[0]
+    assert "makes code under the name of another file" in launched.refusals[0]
 
 
 def test_a_roundabout_name_of_a_file_makes_it_nobody_elses(server):

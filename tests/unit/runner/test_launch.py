@@ -11,6 +11,7 @@ from launching import case, observe, run, values
 from grader.judge.explanation import explain
 from grader.model import MessageFault, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import Limits
+from grader.runner import watch
 from grader.runner.users import run_uids
 from grader.trace.call_record import RECORD
 
@@ -289,7 +290,7 @@ def test_the_lowest_raising_rank_speaks():
         ("def go(comm)\n    pass", r"work.py:1 is not valid Python 3.\d+: expected ':'"),
         ("if 1:\n\tx = 1\n        y = 2\n", r"work.py:3 is not valid Python 3.\d+: .*tabs"),
         (b"def go(comm): return '\xff'", r"work.py:\d+ is not valid Python 3.\d+: .*utf-8"),
-        ("def went(comm): pass", r"work.py defines no go; it defines went; .* asks for go\(comm\)"),
+        ("def went(comm): pass", r"work.py does not define go; it defines went; .* for go\(comm\)"),
         ("def go(): pass", r"rank 0 raised TypeError: go\(\) takes 0 .* asks for go\(comm\)"),
         ("x = t'{1}'", r"work.py:1 uses syntax of Python 3.14 or newer \(a t-string\); the gr"),
         ("__import__('nowhere')", r"rank 0 raised ModuleNotFoundError: .*'nowhere' at work.py:1"),
@@ -413,6 +414,27 @@ def test_an_endless_computation_is_a_time_limit_not_a_deadlock():
     )
     assert failure.verdict is Verdict.TIME_LIMIT_EXCEEDED
     assert "rank 1 is still computing at work.py:" in failure.message
+
+
+def test_a_rank_that_computes_for_long_is_told_of_while_it_does(monkeypatch):
+    """Once a case and with its line, which is not taken for the one where the rank ends later."""
+    monkeypatch.setattr(watch, "_SILENT_S", 0.3)
+    told = []
+    failure = diagnose(
+        """
+        import os, time
+        def go(comm):
+            until_s = time.monotonic() + 3
+            while comm.rank == 1 and time.monotonic() < until_s: pass
+            if comm.rank == 1:
+                os._exit(3)
+            comm.Barrier()
+        """,
+        on_silent=lambda rank, place: told.append((rank, place)),
+    )
+    assert told == [(1, ("work.py", 5))]
+    assert failure.verdict is Verdict.RUN_TIME_ERROR
+    assert "work.py" not in failure.message
 
 
 def test_endless_polling_is_a_deadlock():

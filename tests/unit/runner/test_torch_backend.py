@@ -423,15 +423,15 @@ def test_a_real_group_over_a_free_port(server):
             "dist.init_process_group('gloo', rank=0, world_size=4)",
             "world_size=4.*expected world_size=2",
         ),
-        ("dist.init_process_group('gloo', rank=0, world_size=2)", "rank=0.* in process 1 of 2"),
+        ("dist.init_process_group('gloo', rank=0, world_size=2)", "rank=0.* on rank 1 of 2"),
         ("mp.spawn(print, nprocs=5)", "nprocs=5.*this run has 2 processes"),
         (
             "dist.init_process_group('gloo', (FILE, TCP)[RANK], rank=RANK, world_size=2)",
-            "rank 1 raised .*rank 0 waits by a file, but init_.* looks for rank 0 at port 29500 at",
+            "rank 1 raised .*rank 0 waits through a file, but init_.* for rank 0 at port 29500 at",
         ),
         (
             "dist.init_process_group('gloo', (TCP, FILE)[RANK], rank=RANK, world_size=2)",
-            "rank 1 raised .*rank 0 waits at port 29500, but init_.* looks for rank 0 by a file at",
+            "rank 1 raised .*rank 0 waits at port 29500, but init_.* for rank 0 through a file at",
         ),
     ],
 )
@@ -577,7 +577,7 @@ def test_a_store_of_its_own_is_compared_with_nothing(server, own):
         ),
         (
             "dist.init_process_group('gloo', f'file://{os.getcwd()}/meet', **given)",
-            "looks for rank 0 by a file, not at 127.0.0.2:PORT at",
+            "looks for rank 0 through a file, not at 127.0.0.2:PORT at",
         ),
         (
             "dist.init_process_group('gloo')",

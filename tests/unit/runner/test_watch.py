@@ -22,17 +22,26 @@ class Clock:
         """Return the time."""
         return self.now_s
 
+    def sleep(self, duration_s):
+        """Let time pass."""
+        self.now_s += duration_s
+
 
 class StandingMemory:
     """A rank that is in its first call and stays there."""
 
     def __init__(self):
         self.progress = 1
+        self.inside = 0
 
     def snapshot(self):
         """Return what the watch looks at."""
         return SimpleNamespace(
-            head=1, progress=self.progress, inside=0, polling=False, num_failed_polls=0
+            head=1,
+            progress=self.progress,
+            inside=self.inside,
+            polling=False,
+            num_failed_polls=0,
         )
 
     def read(self, first):
@@ -54,11 +63,29 @@ def standing(monkeypatch):
 
     monkeypatch.setattr(watch, "time", clock)
     monkeypatch.setattr(watch, "stalled_run", find)
-    files = SimpleNamespace(trace=memory, output_num_bytes=lambda: 0)
-    sandbox = SimpleNamespace(submission=Path(), excess=lambda: None)
-    looking = watch.Watch([files], sandbox, Limits(), makes_progress=True)
+    files = SimpleNamespace(
+        trace=memory,
+        output_num_bytes=lambda: 0,
+        stacks_num_bytes=lambda: len(dumped),
+        place=lambda folder: ("work.py", 29),
+        forget_stacks=lambda: None,
+    )
+    dumped, told = [], []
+    sandbox = SimpleNamespace(submission=Path(), excess=lambda: None, dump_stacks=dumped.append)
+    looking = watch.Watch(
+        [files],
+        sandbox,
+        Limits(),
+        makes_progress=True,
+        on_silent=lambda rank, place: told.append((round(clock.now_s - 100, 2), rank, place)),
+    )
     return SimpleNamespace(
-        watch=looking, clock=clock, examined_s=examined_s, lasts_s=lasts_s, memory=memory
+        watch=looking,
+        clock=clock,
+        examined_s=examined_s,
+        lasts_s=lasts_s,
+        memory=memory,
+        told=told,
     )
 
 
@@ -98,3 +125,22 @@ def test_the_next_case_is_examined_without_a_pause(standing):
     look_for(standing, 1.0)
     assert len(standing.examined_s) == 2
     assert standing.examined_s[1] == pytest.approx(began_s + 0.5, abs=2 * TICK_S)
+
+
+def test_a_rank_that_computes_for_five_seconds_is_told_of_once_a_case(standing):
+    """With its line; one that waits in MPI, or moves on, does not compute for long."""
+    standing.watch.begin_case()
+    look_for(standing, 20)
+    assert not standing.told
+    standing.memory.inside = -1
+    for _ in range(10):
+        standing.memory.progress += 1
+        look_for(standing, 2)
+    assert not standing.told
+    look_for(standing, 30)
+    assert standing.told == [(pytest.approx(43.1, abs=0.3), 0, ("work.py", 29))]
+    standing.watch.begin_case()
+    look_for(standing, 4)
+    assert len(standing.told) == 1
+    look_for(standing, 4)
+    assert len(standing.told) == 2

@@ -1,5 +1,8 @@
 """The student's lines beside what was found in them."""
 
+import pytest
+
+from grader.finding import found
 from grader.suite.source_excerpts import source_excerpts
 
 SOURCES = {
@@ -58,3 +61,17 @@ def test_lines_end_where_pythons_do():
     source = "one\n\fdef two():\r\n# \x85 \u2028\nfour\n".encode()
     (excerpt,) = source_excerpts({"ring.py": source}, "it stands at ring.py:4", "")
     assert [line.text for line in excerpt.lines] == ["one", "\fdef two():", "# \x85 \u2028", "four"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "marked"),
+    [((16, 3), "sze"), ((0, 0), "range"), ((16, "3"), "range"), ((), "range")],
+)
+def test_what_raised_is_marked_where_that_is_known(columns, marked):
+    """Else the first call of the line."""
+    sources = {"ring.py": b"for i in range(sze - 1):\n"}
+    facts = dict(zip(("column", "num_columns"), columns, strict=False))
+    raised = found("crash.name_error", "x at ring.py:1", place="ring.py:1", **facts)
+    (excerpt,) = source_excerpts(sources, "x at ring.py:1", "", found=[raised])
+    (line,) = excerpt.lines
+    assert line.text[line.column - 1 :][: line.num_columns] == marked

@@ -129,7 +129,7 @@ def test_a_cache_that_cannot_be_written(monkeypatch, tmp_path, no_library_named)
     """The message names the folder and the variable that changes it."""
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(GraderError, match="set XDG_CACHE_HOME to a folder that can be written"):
+    with pytest.raises(GraderError, match="set XDG_CACHE_HOME to a writable folder"):
         build.library()
 
 

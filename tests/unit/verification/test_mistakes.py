@@ -205,7 +205,7 @@ def test_an_assignment_without_wrong_submissions_shows_nothing(root):
             "run(3, CASES + UNBUFFERED)",
             "reference, sum: .* a test loops over cases with and without buffering",
         ),
-        (PROBES, '"my_sum.py", "sum_', '"my_sum.py", "summ_', "reference, sum: .* defines no summ"),
+        (PROBES, '"my_sum.py", "sum_', '"my_sum.py", "summ_', "reference, sum: .* not define summ"),
         (
             f"{BUG}/expected.toml",
             "fair_share = 0.4",

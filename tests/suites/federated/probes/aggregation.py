@@ -4,7 +4,7 @@ import numpy as np
 
 
 def aggregate(student, comm, *, file, keys, num_samples, counts=None, **entries):
-    """Have the student's Aggregator average state dicts, take the mean in, and give it out."""
+    """Have the student's Aggregator average state dicts, load the mean, and return it."""
     import torch
 
     aggregator_class = student.function(file, "Aggregator")

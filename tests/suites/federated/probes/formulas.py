@@ -1,4 +1,4 @@
-"""Calls of the student's formulas, and the communication that they are about."""
+"""Calls of the student's formulas, and the communication that they describe."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from grader.rank.toolbox import error_text
 def closed_forms(student, comm, *, file, names, arguments):
     """Call each of the student's functions on each of its tuples of arguments.
 
-    One that raises is told by its own `problem`, so that it does not cost the others.
+    A function that raises is reported in its own `problem`; the others are called all the same.
     """
     module = student.module(file)
     results, raised = {}, []
@@ -30,9 +30,9 @@ def closed_forms(student, comm, *, file, names, arguments):
 
 
 def measure(student, comm, *, file, function, way, num_parameters, num_times):
-    """Do the communication that a formula is about, and call the student's formula.
+    """Communicate as a formula describes, and call the student's formula.
 
-    Here, num_times arrays of num_parameters numbers really travel: the judge counts them.
+    num_times arrays of num_parameters numbers are really sent: the judge counts them.
     """
     formula = student.function(file, function)
     module = student.module(file)
@@ -49,7 +49,7 @@ def measure(student, comm, *, file, function, way, num_parameters, num_times):
 
 
 def _naive(comm, array):
-    """Everybody sends everybody the whole array."""
+    """Every rank sends every other rank the whole array."""
     others = [rank for rank in range(comm.Get_size()) if rank != comm.Get_rank()]
     sent = [comm.Isend(array, dest=other) for other in others]
     for other in others:
@@ -59,7 +59,7 @@ def _naive(comm, array):
 
 
 def _ring(comm, array):
-    """2 (n - 1) times, everybody passes a chunk of the array to the right."""
+    """Every rank passes a chunk of the array to the right, 2 (n - 1) times."""
     rank, size = comm.Get_rank(), comm.Get_size()
     chunks = np.array_split(array, size)
     for step in range(2 * (size - 1)):
@@ -84,7 +84,7 @@ def _tree(comm, array):
 
 
 def _star(comm, array):
-    """Everybody sends rank 0 the array, and gets one back."""
+    """Every other rank sends rank 0 the array, and gets one back."""
     for sends in (True, False):
         if comm.Get_rank() > 0:
             _pass(comm, array, 0, sends=sends)

@@ -1,4 +1,4 @@
-"""What the networks and Aggregators of a script do, as it is noted while it runs."""
+"""Notes what the networks and Aggregators of a script do while it runs."""
 
 import builtins
 import contextlib
@@ -73,7 +73,7 @@ class Log:
 
 @contextlib.contextmanager
 def watched_aggregation(log):
-    """Keep what a class Aggregator, defined meanwhile, returns from its last aggregate()."""
+    """Keep what the last aggregate() of the script's class Aggregator returns."""
     build_class = builtins.__build_class__
 
     def build_and_watch(body, name, *bases, **options):
@@ -84,7 +84,7 @@ def watched_aggregation(log):
             @functools.wraps(aggregate)
             def watched(*args, **kwargs):
                 result = aggregate(*args, **kwargs)
-                with contextlib.suppress(Exception):  # of a form that another test asks about
+                with contextlib.suppress(Exception):  # another test checks its form
                     log.aggregate = packed_entries(result)
                 return result
 

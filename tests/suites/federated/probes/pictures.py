@@ -12,7 +12,7 @@ _PICTURES_BEGIN = {
 
 
 def pictures():
-    """Return the names of the pictures below figures/, one a line; `!` marks what is none."""
+    """Return the names of the pictures below figures/, one a line; `!` marks other files."""
     files = sorted(path for path in Path("figures").rglob("*") if path.is_file())
     return "\n".join(("" if _is_picture(path) else "!") + path.as_posix() for path in files[:20])
 

@@ -19,8 +19,8 @@ def train(
     """Run the student's script on given examples; return what it trained on, and its model.
 
     client_of: the client of each training example, or nothing where there are no clients.
-    most_gradients: end the script after so many, or by what it raises: what it did until then
-    comes back all the same. For scripts that have not come to their end before.
+    most_gradients: stop the script after this many, or where it raises, and return what it did
+    until then. For scripts that did not finish in an earlier case.
     """
     rank = _rank(comm)
     given = Given(images, labels, num_training, client_of)
@@ -72,18 +72,18 @@ def serial_training(student, comm, *, images, labels, num_training, plan, seed):
 
 
 def _rank(comm):
-    """Return the rank; in a standalone run MPI is the script's to ask."""
+    """Return the rank; in a standalone run only the script calls MPI."""
     return comm.Get_rank() if comm is not None else int(os.environ["OMPI_COMM_WORLD_RANK"])
 
 
 def _begin_anew(comm, rank, seed):
-    """Let every rank draw other numbers, until the script seeds; make an empty figures/."""
+    """Give each rank other random numbers, until the script seeds; make an empty figures/."""
     import torch
 
     torch.set_num_threads(1)
     torch.set_grad_enabled(True)
     seed_everything(seed % (1 << 30) + 1000 * rank)
-    # A standalone run is the only one in its folder, and its ranks have that in common.
+    # A standalone run is the only one in its folder, which its ranks share.
     if comm is not None:
         shutil.rmtree("figures", ignore_errors=True)
     Path("figures").mkdir(exist_ok=True)
@@ -106,7 +106,9 @@ def _model_of(names):
     if isinstance(model, dict):
         return packed_entries(model), nothing, ""
     if not isinstance(model, torch.nn.Module):
-        found = "nothing of that name" if model is None else f"a {type(model).__name__}"
+        found = (
+            "nothing of that name" if model is None else f"an object of type {type(model).__name__}"
+        )
         return nothing, nothing, found
     gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
     is_there = all(torch.is_tensor(gradient) for gradient in gradients.values())

@@ -18,8 +18,8 @@ def run_dataflow(student, comm, *, file, ifmap, kernel):
     """Call row_stationary; return the ofmap, and the schedule as numbers: one row an operation.
 
     Columns: cycle, pe_row, pe_col, op (0 multiply, 1 add, 2 psum), out_col, the two of kernel, the
-    two of ifmap, tap, the two of psum_from; -1 where a field is not given. What has not the form
-    that the handout asks for is told in ofmap_problem, schedule_problem and operands_problem.
+    two of ifmap, tap, the two of psum_from; -1 where a field is not given. What does not have the
+    form of the handout is reported in ofmap_problem, schedule_problem and operands_problem.
     """
     row_stationary = student.function(file, "row_stationary")
     ofmap, schedule, values = np.zeros((0, 0)), [], []
@@ -30,8 +30,8 @@ def run_dataflow(student, comm, *, file, ifmap, kernel):
     except NotImplementedError as error:
         if not _is_counting_written(student, file):
             raise
-        # Said in a result, so that what is missing here does not end the part.
-        told = str(error)[:1000] or "row_stationary is still to be written"
+        # Reported in a result, because an exception would end the whole part.
+        told = str(error)[:1000] or "row_stationary is not written yet"
         return {**tables(ofmap, [], []), **dict.fromkeys(problems, told)}
     try:
         ofmap_given, schedule_given = pair_of(answer)
@@ -63,9 +63,9 @@ def count_sequential_cycles(student, comm, *, file, shapes):
             with student.phase():
                 returned = sequential_cycles((height, width), (num_rows, num_taps))
             number = whole_number(returned, "sequential_cycles returns")
-        # Said in a result, so that what is missing here does not end the part.
+        # Reported in a result, because an exception would end the whole part.
         except (NotImplementedError, MalformedError) as error:
-            problem = problem or str(error)[:1000] or "sequential_cycles is still to be written"
+            problem = problem or str(error)[:1000] or "sequential_cycles is not written yet"
         numbers.append(number)
     return {"cycles": np.array(numbers, dtype=np.int64), "problem": problem}
 

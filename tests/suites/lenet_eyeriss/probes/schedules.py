@@ -1,4 +1,4 @@
-"""What a student returns for a schedule, as numbers, or as a sentence that says what it is not."""
+"""Turns what a student returns for a schedule into numbers, or into a sentence on what is wrong."""
 
 from itertools import islice
 
@@ -13,7 +13,7 @@ NONE = -1
 
 
 class MalformedError(Exception):
-    """What the student returned has not the form that the handout asks for."""
+    """What the student returned does not have the form that the handout requires."""
 
 
 def tables(ofmap, schedule, values):
@@ -26,10 +26,10 @@ def tables(ofmap, schedule, values):
 
 
 def pair_of(answer):
-    """Return the two things that row_stationary is to return."""
+    """Return the two things that row_stationary must return."""
     if not isinstance(answer, (tuple, list)) or len(answer) != 2:
         raise MalformedError(
-            f"row_stationary returns {_told(answer)}, expected the pair (ofmap, schedule)"
+            f"row_stationary returns {_told(answer)}; expected the pair (ofmap, schedule)."
         )
     return answer
 
@@ -38,13 +38,12 @@ def records_of(schedule):
     """Return the operations of a schedule, as they were given."""
     if isinstance(schedule, (str, dict)) or not hasattr(schedule, "__iter__"):
         raise MalformedError(
-            f"the schedule is {_told(schedule)}, expected a list of Operation (see dataflow.py)"
+            f"The schedule is {_told(schedule)}; expected a list of Operation (see dataflow.py)."
         )
     records = list(islice(schedule, _MAX_NUM_OPERATIONS + 1))
     if len(records) > _MAX_NUM_OPERATIONS:
         raise MalformedError(
-            f"the schedule has more than {_MAX_NUM_OPERATIONS} operations; no case here needs as "
-            "many"
+            f"The schedule has more than {_MAX_NUM_OPERATIONS} operations; no case needs that many."
         )
     return records
 
@@ -57,17 +56,17 @@ def matrix_of(ofmap):
         matrix = None
     if matrix is None or matrix.ndim != 2 or matrix.size > _MAX_NUM_OPERATIONS:
         shape = f" of shape {matrix.shape}" if matrix is not None else ""
-        raise MalformedError(f"the ofmap is {_told(ofmap)}{shape}, expected a matrix of numbers")
+        raise MalformedError(f"The ofmap is {_told(ofmap)}{shape}; expected a matrix of numbers.")
     return matrix
 
 
 def row_of(where, record):
-    """Return the numbers of one record, its value, and which operand is not as asked, if any."""
+    """Return the numbers of one record, its value, and what is wrong with an operand, if any."""
     fields = _fields(where, record)
     op = fields["op"]
     if not isinstance(op, str) or op not in _OPERATIONS:
         told = ", ".join(f'"{name}"' for name in _OPERATIONS)
-        raise MalformedError(f"{where}: op is {_told(op)}, expected one of {told}")
+        raise MalformedError(f"{where}: op is {_told(op)}; expected one of {told}.")
     row = [
         whole_number(fields["cycle"], f"{where}: cycle is"),
         whole_number(fields["pe_row"], f"{where}: pe_row is"),
@@ -79,7 +78,7 @@ def row_of(where, record):
     for name, length in (("kernel", 2), ("ifmap", 2), ("tap", 1), ("psum_from", 2)):
         numbers = [NONE] * length
         if name in _OPERANDS[op]:
-            words = f'{where}: an operation "{op}" needs {name}, which is'
+            words = f'{where}: "{op}" needs {name}, but {name} is'
             given = fields.get(name)
             try:
                 numbers = [whole_number(given, words)] if length == 1 else _pair(given, words)
@@ -90,7 +89,7 @@ def row_of(where, record):
     try:
         return row, float(value), missing
     except (TypeError, ValueError):
-        raise MalformedError(f"{where}: value is {_told(value)}, expected a number") from None
+        raise MalformedError(f"{where}: value is {_told(value)}; expected a number.") from None
 
 
 def _fields(where, record):
@@ -103,10 +102,12 @@ def _fields(where, record):
     elif isinstance(record, (tuple, list)):
         fields = dict(zip(names, record, strict=False))
     else:
-        raise MalformedError(f"{where} is {_told(record)}, expected an Operation (see dataflow.py)")
+        raise MalformedError(
+            f"{where} is {_told(record)}; expected an Operation (see dataflow.py)."
+        )
     missing = [name for name in _FIELDS if name not in fields]
     if missing:
-        raise MalformedError(f"{where} is {_told(record)}; it lacks {', '.join(missing)}")
+        raise MalformedError(f"{where} is {_told(record)}; it lacks {', '.join(missing)}.")
     return fields
 
 
@@ -114,7 +115,7 @@ def _pair(given, words):
     if isinstance(given, np.ndarray):
         given = given.tolist()
     if not isinstance(given, (tuple, list)) or len(given) != 2:
-        raise MalformedError(f"{words} {_told(given)}, expected a pair (row, column)")
+        raise MalformedError(f"{words} {_told(given)}; expected a pair (row, column).")
     return [whole_number(each, words) for each in given]
 
 
@@ -126,7 +127,7 @@ def whole_number(given, words):
     except (TypeError, ValueError, OverflowError):
         fits = False
     if not fits or isinstance(given, str):
-        raise MalformedError(f"{words} {_told(given)}, expected a whole number")
+        raise MalformedError(f"{words} {_told(given)}; expected a whole number.")
     return number
 
 

@@ -52,7 +52,7 @@ def train_epochs(
 
 @contextlib.contextmanager
 def _buffered(student, is_wanted):
-    """Let dist.send return before its message is received, as a send that is buffered does."""
+    """Let dist.send return before its message is received, as a buffered send does."""
     from torch.distributed import distributed_c10d
 
     if not is_wanted:
@@ -64,7 +64,7 @@ def _buffered(student, is_wanted):
         under_way.append(real(tensor.clone(), *args, **kwargs))
         return SimpleNamespace(wait=lambda: None)
 
-    # dist.send calls this name; who calls dist.isend has the real one.
+    # dist.send looks this name up; a caller of dist.isend has the real one.
     with replaced(distributed_c10d, "isend", isend):
         yield
         with student.outside():
@@ -86,8 +86,8 @@ def _unusable_gradients(model):
     for name, parameter in model.named_parameters():
         gradient, form = parameter.grad, tuple(parameter.shape)
         if gradient is None:
-            return f"{name}.grad is None after the call; it has to hold the mean gradient"
+            return f"{name}.grad is None after the call; it must hold the mean gradient"
         if tuple(gradient.shape) != form:
             found = tuple(gradient.shape)
-            return f"{name}.grad has shape {found} after the call, expected {form}"
+            return f"{name}.grad has shape {found} after the call; expected {form}"
     return ""

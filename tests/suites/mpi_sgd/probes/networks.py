@@ -68,18 +68,18 @@ def scripted(base, case):
 
 
 def _assert_mpi_is_up():
-    """Raise RuntimeError in a fit that goes on training after MPI.Finalize, as MPI itself would."""
+    """Raise RuntimeError if fit continues training after MPI.Finalize, as MPI itself would."""
     from mpi4py import MPI
 
     if MPI.Is_finalized():
         raise RuntimeError(
-            "fit goes on training after MPI.Finalize(), which has to come once, after all epochs: "
-            "put it behind the loop"
+            "fit continued training after MPI.Finalize(), which must come once, after the last "
+            "epoch"
         )
 
 
 def fit_network(network, case):
-    """Train the network; a TypeError for want of an array says which list holds none, and why."""
+    """Train the network; add to a TypeError about None which list contains it, and why."""
     try:
         network.fit((case["data"], case["labels"]), (case["unseen"], case["unseen_labels"]))
     except TypeError as error:
@@ -89,14 +89,14 @@ def fit_network(network, case):
 
 
 def _why_none(trace):
-    """Return why a local list of a function on the way holds None; empty if that is not known."""
+    """Return which local list on the way to an error contains None, and why; empty for none."""
     while trace is not None:
         frame = trace.tb_frame
         for name, value in frame.f_locals.items():
             if isinstance(value, list) and any(item is None for item in value):
-                told = f"; {name} holds None"
+                told = f"; {name} contains None"
                 if "ringallreduce" in frame.f_globals:
-                    told += ": ringallreduce returns None, its result is in recv"
+                    told += ", because ringallreduce returns None and writes its result to recv"
                 return told
         trace = trace.tb_next
     return ""

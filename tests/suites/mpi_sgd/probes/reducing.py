@@ -16,10 +16,10 @@ def reduce_once(student, comm, *, file, function, send, fill, op):
 
 
 def reduce_watched(student, comm, *, file, function, send, fill, op):
-    """Call the student's all-reduce once; beside recv, look for a result that is not written there.
+    """Call the student's all-reduce once; also look for a result that is not in recv.
 
-    `meant` is what the call returned, else what its `recv` has become a name for; without either it
-    is empty.
+    `meant` is what the call returned, else what its name `recv` stands for in the end. It is empty
+    if there is neither.
     """
     all_reduce = student.function(file, function)
     recv = np.full_like(send, fill)
@@ -47,7 +47,7 @@ def reduce_watched(student, comm, *, file, function, send, fill, op):
 
 
 def reduce_in_groups(student, comm, *, file, function, send, fill, op):
-    """Call the student's all-reduce on a communicator of half of the ranks, the last one first."""
+    """Call the student's all-reduce on a communicator of every second rank, in reverse order."""
     all_reduce = student.function(file, function)
     recv = np.full_like(send, fill)
     rank = comm.Get_rank()
@@ -80,7 +80,7 @@ _LATE_S = 0.003
 
 
 def _late_communicator(comm):
-    """Return the communicator with sends of which one, `sends_until_late` before it, waits."""
+    """Return the communicator with one late send: the one after `sends_until_late` others."""
     from mpi4py import MPI
 
     class LateIntracomm(MPI.Intracomm):
@@ -121,17 +121,17 @@ def mpi_reduces_long(student, comm, *, seed, length):
 
 
 def long_array(seed, length):
-    """Return what one rank contributes: drawn here, for to be sent it would take too long.
+    """Return what one rank contributes: drawn here, because sending it would take too long.
 
-    No two parts of it are alike, so that no part of the work can stand for another. Of such numbers
-    every sum is exact, and none is a whole one.
+    No two parts of it are alike, so no part of the work can stand for another. Every sum of these
+    numbers is exact, and none of them is a whole number.
     """
     halves = np.random.default_rng(seed).integers(-(2**31), 2**31, length, dtype=np.int32)
     return (halves + 0.5) / 2**10
 
 
 def _operations():
-    """Return what a student may get as `op`; MPI is only touched where the harness has begun it."""
+    """Return what a student may get as `op`; imports MPI only after the harness has started it."""
     from mpi4py import MPI
 
     return {

@@ -18,8 +18,8 @@ def fit(student, comm, **case):
 def serial_fit(student, comm, **case):
     """Train the support file's own serial network on the same batches: the yardstick.
 
-    The ranks meet as often as they do to sum array by array. That takes next to no time, but where
-    other programs have the cores: then it takes as long here as it does for the student.
+    The ranks meet as often as if they summed array by array. That takes almost no time, unless
+    other programs use the cores: then it takes as long here as it does for the student.
     """
     serial = student.function("network.py", "NeuralNetwork")
     network, log = scripted(serial, case)

@@ -30,7 +30,7 @@ def processes_reported(record):
 
 
 def child_failure(record, error):
-    """Return what tells of a process that failed, instead of its exit code alone."""
+    """Return an exception that says what a failed process raised, not only its exit code."""
     events = record.events("raised")
     told = error_text(error, most_chars=None).strip()
     if events:

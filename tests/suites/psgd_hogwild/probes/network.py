@@ -77,5 +77,5 @@ def _operations_of(network, images):
     with operations:
         output = network(images)
     if not isinstance(output, torch.Tensor):
-        raise TypeError(f"Net()(images) returned {type(output).__name__}; it is to return a tensor")
+        raise TypeError(f"Net()(images) returned {type(output).__name__}; it must return a tensor")
     return operations.seen, output.detach().numpy()

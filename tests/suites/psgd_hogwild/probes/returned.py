@@ -9,13 +9,13 @@ from grader.rank.toolbox import flattened, stacked
 def trained_and_seen(model, returned, function):
     """Return the trained parameters, and every batch whose gradient was computed.
 
-    What is returned counts; of who returns nothing, the model that was given.
+    The returned model counts; if nothing is returned, the given one does.
     """
     kind = {id(None): "nothing", id(model): "the given model"}.get(id(returned), "another model")
     trained = model if returned is None else module_of(returned, function)
     parameters = dict(trained.named_parameters())
     if not {"weight", "bias"} <= parameters.keys():
-        raise TypeError(f"{function} returned another model than the one it was given")
+        raise TypeError(f"{function} returned a different model from the one it was given")
     batches = model.record.events("batch")
     num_parameters = model.weight.numel() + model.bias.numel()
     rows, rows_per_batch = flattened(event["rows"] for event in batches)
@@ -38,7 +38,7 @@ def trained_and_seen(model, returned, function):
 def module_of(made, function):
     """Return what a function has made; raise TypeError where it is no network."""
     if not isinstance(made, nn.Module):
-        raise TypeError(f"{function} returned {type(made).__name__}; it is to return the model")
+        raise TypeError(f"{function} returned {type(made).__name__}; it must return the model")
     return made
 
 
@@ -51,10 +51,10 @@ def numbered(events, key):
 
 
 def stays_of(record):
-    """Return who was kept in the middle of a step, from when to when, and who had stopped by then.
+    """Return which processes were kept in a step, from when to when, and which had stopped by then.
 
-    A stay in which several had stopped is there for each of them, one in which none had once, with
-    -1. All are numbered as in `processes`.
+    A stay has a row for each process that had stopped, or one row with -1 if none had. Processes
+    are numbered as in `processes`.
     """
     numbers = {}
     for event in record.events("batch"):

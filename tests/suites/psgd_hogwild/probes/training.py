@@ -87,7 +87,7 @@ def train_hogwild(
         for event in record.events("raised"):
             raise ChildFailed(f"{told_of(event)}; hogwild returned as if it had finished")
     wrote = record.events("wrote")
-    # At the first meeting: who does not come to another one makes somebody give it up.
+    # At the first meeting only: when one misses a later meeting, others give up on it.
     arrived = {event["thread"] for event in record.events("arrived") if event.get("meeting") == 0}
     gave_up = record.events("gave up")
     started = [
@@ -100,7 +100,7 @@ def train_hogwild(
     imports = imports + [event["place"] for event in record.events("imported")]
     return {
         **told,
-        # As numbered in `processes`, then whoever wrote without having computed a gradient.
+        # Numbered as in `processes`; then those that wrote without having computed a gradient.
         "writers": numbered(record.events("batch") + wrote, "process")[len(told["processes"]) :],
         "written": np.array([places.get(event["memory"], -1) for event in wrote], dtype=np.int64),
         "written_is_shared": np.array([event["memory"] != "" for event in wrote], dtype=np.int64),

@@ -1,4 +1,4 @@
-"""What a training does, step by step, as it is noted while the script runs."""
+"""Notes what a training does, step by step, while the script runs."""
 
 from types import SimpleNamespace
 
@@ -8,7 +8,7 @@ from grader.rank.toolbox import Enough, flattened, packed, packed_gradients, sta
 
 _SHARES = (0.5, 0.75, 0.95)
 _MAY_BE_NEW = {"__init__", "__getattr__", "__doc__", "__repr__", "extra_repr"}
-"""What a class made of DistributedDataParallel may have instead of its own."""
+"""What a subclass of DistributedDataParallel may define anew."""
 
 
 class Log:
@@ -19,19 +19,19 @@ class Log:
         self.networks = []
         self.wrappers = []
         self.inside = None
-        """The DistributedDataParallel whose forward is at work."""
+        """The DistributedDataParallel whose forward is running."""
         self.is_backward = False
         self.read = []
         self.index_of = {}
         self.network = self.start = None
         self.pending = self.current = None
-        """The batch that is not stepped with yet; the one whose gradients there are."""
+        """The batch whose step is still to come; the batch whose gradients are there."""
         self.steps = []
         self.counts = {"forward": 0, "backward": 0, "step": 0}
         self.old_names = ""
 
     def note_read(self, index, image):
-        """Note that a training example was read, and what became of it by its transforms."""
+        """Note that a training example was read, and what its transforms made of it."""
         self.read.append(index)
         if hasattr(image, "numpy"):
             pixels = hash(image.numpy().tobytes())
@@ -63,7 +63,7 @@ class Log:
         )
 
     def _examples_of(self, pixels):
-        """Return the numbers of the images; as they were read, where they were changed since."""
+        """Return the numbers of the images; of images changed since, the numbers read last."""
         count = len(pixels)
         in_order = (self.read[-count:] + [-1] * count)[:count]
         told = [self.index_of.get(hash(image.tobytes())) for image in pixels]
@@ -76,7 +76,7 @@ class Log:
         self.is_backward = True
 
     def end_backward(self, loss):
-        """Note the gradients before anybody has touched them."""
+        """Note the gradients before anything changes them."""
         self.is_backward = False
         self.counts["backward"] += 1
         if self.pending is not None:
@@ -92,7 +92,7 @@ class Log:
             return
         if self.is_backward and step.is_synchronous and name.startswith("all_reduce"):
             step.num_reduced += sum(each.numel() for each in tensors)
-        # What comes after the step is of interest where nothing has come before it.
+        # What comes after the step counts only if nothing came before it.
         is_of_wrapper = self.is_backward and step.through_ddp
         if name == self.exchange and not is_of_wrapper and not step.was_given:
             for tensor in tensors:
@@ -109,7 +109,7 @@ class Log:
         )
 
     def end_step(self):
-        """Note the gradients that the step has used, and where it has led."""
+        """Note the gradients that the step has used, and the parameters after it."""
         self.counts["step"] += 1
         step, self.pending = self.pending, None
         if step is None:
@@ -133,7 +133,7 @@ class Log:
         return packed_gradients(self.network)
 
     def results(self):
-        """Return the steps of the training as arrays, as far as the case is about them."""
+        """Return the steps of the training as arrays, as far as the case needs them."""
         steps, start = self.steps, np.zeros(0) if self.start is None else self.start
         if self.extent == "first batch" and self.pending is not None:
             steps = [self.pending]

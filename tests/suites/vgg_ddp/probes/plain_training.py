@@ -1,4 +1,4 @@
-"""The training that is asked for, in a plain loop of ours."""
+"""The training that the parts require, in a plain loop of ours."""
 
 import contextlib
 
@@ -9,10 +9,10 @@ from .watching import watched
 
 
 def train_plainly(student, comm, *, how, num_steps, phase, seed, first_channels, **data):
-    """Do what the student's script is to do, in a plain loop of ours: the yardstick.
+    """Do what the student's script must do, in a plain loop of ours: the yardstick.
 
     how: what averages the gradients, `nothing`, `all_reduce`, `gather_scatter` or `ddp`.
-    It is watched just as the student's script is, for watching takes time as well.
+    It is watched like the student's script, because watching takes time, too.
     """
     log = Log("epoch", num_steps, how)
     comm.on_operation(log.operation)

@@ -1,4 +1,4 @@
-"""Runs of the student's scripts, from start to as far as a case is about."""
+"""Runs of the student's scripts, as far as a case needs them."""
 
 import contextlib
 
@@ -19,9 +19,9 @@ def train(
     """Run the student's script once, as a node of its own, and return what its training did.
 
     extent: `first batch` ends it before the first backward, `epoch` after `num_steps` steps, and
-    `program` lets it come to its own end. phase: where calls count, `all` of the script or
-    `between` the begin of backward and the step, but for what DistributedDataParallel sends in
-    backward, or `backward` alone. exchange: the operation whose contents are looked at.
+    `program` lets it come to its own end. phase: where calls count: in `all` of the script,
+    `between` the start of backward and the step (without what DistributedDataParallel sends in
+    backward), or in `backward` alone. exchange: the operation whose contents are looked at.
     """
     flags = []
     if takes_flags:
@@ -39,7 +39,7 @@ def print_losses(student, comm, *, file, seed, num_examples, **data):
     """Run the student's script on one node to its end; return its losses and what it printed."""
     images, labels = data["train_images"], data["train_labels"]
     data["train_images"] = np.resize(images, (num_examples, *images.shape[1:]))
-    # Its number in two pixels that no transform cuts off: so no two examples are equal.
+    # No two are equal: each has its number in two pixels that no transform cuts off.
     data["train_images"][:, 0, 15, 15:17] = (
         np.arange(num_examples, dtype="<u2").view(np.uint8).reshape(-1, 2)
     )

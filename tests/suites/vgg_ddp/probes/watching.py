@@ -15,7 +15,7 @@ from grader.rank.toolbox import replaced, seed_everything
 def watched(student, log, data, phase, seed, first_channels):
     """Give the script the judge's images and a narrow network, and note what it does with them.
 
-    seed: of this rank alone, so that a program which seeds nothing gets what it would get anywhere.
+    seed: this rank's own, so a program that seeds nothing draws other numbers on each rank.
     """
     import model
     import torch
@@ -25,7 +25,7 @@ def watched(student, log, data, phase, seed, first_channels):
     with contextlib.ExitStack() as stack:
         stack.enter_context(replaced(model, "FIRST_CHANNELS", first_channels))
         stack.enter_context(replaced(torchvision.datasets, "given", SimpleNamespace(**data)))
-        # What basicConfig sets up belongs to this run: the next one may have a stream of its own.
+        # What basicConfig sets up belongs to this run: the next one may have its own stream.
         stack.enter_context(replaced(logging.root, "handlers", []))
         stack.enter_context(replaced(logging.root, "level", logging.WARNING))
         _put_small_machine_in_place(stack, torch)
@@ -55,7 +55,7 @@ def _put_small_machine_in_place(stack, torch):
 
 
 def _watch_data(stack, torch, dataset, log):
-    """Note the training examples that are read, and names of an old torch."""
+    """Note the training examples that are read, and uses of names from an old torch."""
     read = dataset.__getitem__
 
     @functools.wraps(read)
@@ -100,7 +100,7 @@ def _watch_training(stack, torch, vgg, log):
             log.inside = outer
 
     def convolved(image, weight, *arguments, **options):
-        # A look at some scores without gradients is no training, and leaves no trace.
+        # A forward pass without gradients is not training, and is not noted.
         if torch.is_grad_enabled():
             log.begin_forward(weight, image)
         return convolve(image, weight, *arguments, **options)
@@ -116,7 +116,7 @@ def _watch_training(stack, torch, vgg, log):
 
 
 def _watch_steps(stack, torch, student, phase, log):
-    """Note each backward and step; let the calls count that the rules of the part are about."""
+    """Note each backward and step; count the calls that the rules of the part are about."""
     from torch.optim.optimizer import (
         register_optimizer_step_post_hook,
         register_optimizer_step_pre_hook,
