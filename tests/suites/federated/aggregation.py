@@ -18,6 +18,8 @@ from grader.api import (
     found,
 )
 
+from .training_cases import counted
+
 FILE = "fed_avg.py"
 
 ENTRIES: Mapping[str, tuple[int, ...]] = {
@@ -95,42 +97,29 @@ def entries_of(case: Aggregation, outcome: Outcome, word: str) -> dict[str, np.n
     """Return the entries of a state dict that came back; raises WrongAnswer for another form."""
     told, subject = outcome[f"{word} keys"][0], _WORDS[word]
     if told.startswith("!"):
-        raise WrongAnswer(
-            found(
-                "aggregate.not_a_dict",
-                f"{subject} is a {told[1:61]}; it must be a dict of tensors.",
-                type=told[1:61],
-            )
-        )
+        kind = told[1:61]
+        text = f"{subject} is a {kind}; it must be a dict of tensors."
+        raise WrongAnswer(found("aggregate.not_a_dict", text, type=kind))
     keys = [line.rpartition(" ")[0] for line in told.split("\n") if line]
     numbers, lengths = outcome[f"{word} numbers"][0], outcome[f"{word} lengths"][0]
     if len(lengths) != len(keys) or (lengths < 0).any() or lengths.sum() != len(numbers):
         raise WrongAnswer(found("aggregate.inconsistent", f"{subject} contradicts itself."))
     missing = [key for key in case.keys if key not in keys]
     if missing:
-        raise WrongAnswer(
-            found(
-                "aggregate.keys_missing",
-                f"{subject} has no {missing[0]!r}; {len(missing)} of {len(case.keys)} keys are "
-                "missing.",
-                help="compare its keys with those of the clients' state dicts",
-                missing=missing,
-            )
-        )
+        lacks = f"it lacks {len(missing)} of {len(case.keys)} keys"
+        text = f"{subject} has no {missing[0]!r}; {lacks}."
+        helps = "compare its keys with those of the clients' state dicts"
+        raise WrongAnswer(found("aggregate.keys_missing", text, help=helps, missing=missing))
     ends = np.cumsum(lengths)
     pieces = [numbers[end - length : end] for end, length in zip(ends, lengths, strict=True)]
     entries = dict(zip(keys, pieces, strict=True))
     for key in case.keys:
-        expected = int(np.prod(ENTRIES[key]))
-        if len(entries[key]) != expected:
+        length, expected = len(entries[key]), int(np.prod(ENTRIES[key]))
+        if length != expected:
+            has = f"{subject} has {counted(length, 'number', 'numbers')} for {key!r}"
+            text = f"{has}, expected {expected}."
             raise WrongAnswer(
-                found(
-                    "aggregate.wrong_length",
-                    f"{subject} has {len(entries[key])} numbers for {key!r}, expected {expected}.",
-                    name=key,
-                    length=len(entries[key]),
-                    expected=expected,
-                )
+                found("aggregate.wrong_length", text, name=key, length=length, expected=expected)
             )
     return entries
 
@@ -163,12 +152,9 @@ def assert_weighted_means(case: Aggregation, outcome: Outcome, keys: Sequence[st
         means = {key: weights @ rows for key, rows in given.items()}
         for key in keys:
             if not np.allclose(entries[key], means[key], rtol=_RTOL, atol=0):
-                differs = found(
-                    "aggregate.differs",
-                    f"aggregate(...)[{key!r}] is {_few(entries[key])}, expected "
-                    f"{_few(means[key])}.",
-                    name=key,
-                )
+                got, wanted = _few(entries[key]), _few(means[key])
+                text = f"aggregate(...)[{key!r}] is {got}, expected {wanted}."
+                differs = found("aggregate.differs", text, name=key)
                 reason = _reason(key, entries[key], means, given, weights)
                 raise WrongAnswer(*([reason] if reason else []), differs)
 
@@ -206,26 +192,17 @@ def assert_model_kept(case: Aggregation, outcome: Outcome) -> None:
 
 def _not_set(word: str, key: str, entry: np.ndarray, aggregated: np.ndarray) -> list[Finding]:
     """Return which method does not do its work, and what differs."""
-    reason = (
-        found(
-            "aggregator.model_not_set",
-            "set_model_params(...) does not change the model given to Aggregator(model).",
-            help="which object does set_model_params change?",
-        )
-        if word == "held"
-        else found(
-            "aggregator.other_params_returned",
-            "get_model_params() does not return what set_model_params(...) was given.",
-            help="which object does get_model_params read?",
-        )
-    )
-    differs = found(
-        "aggregator.differs",
-        f"{key!r} is {_few(entry)} after set_model_params(...); aggregate(...) had returned "
-        f"{_few(aggregated)}.",
-        name=key,
-    )
-    return [reason, differs]
+    if word == "held":
+        text = "set_model_params(...) does not set the model given to Aggregator(model)."
+        helps = "which object does set_model_params change?"
+        reason = found("aggregator.model_not_set", text, help=helps)
+    else:
+        text = "get_model_params() does not return what set_model_params(...) was given."
+        helps = "which object does get_model_params read?"
+        reason = found("aggregator.other_params_returned", text, help=helps)
+    text = f"{key!r} is {_few(entry)} after set_model_params(...)"
+    text += f"; aggregate(...) had returned {_few(aggregated)}."
+    return [reason, found("aggregator.differs", text, name=key)]
 
 
 def _reason(
@@ -250,10 +227,7 @@ def _reason(
         "aggregate.first_client_only": (rows[0], "the first client's entry, not a mean"),
         "aggregate.last_client_only": (rows[-1], "the last client's entry, not a mean"),
         "aggregate.unweighted": (rows.mean(axis=0), "the unweighted mean of the clients' entries"),
-        "aggregate.sum_not_mean": (
-            rows.sum(axis=0),
-            "the sum of the clients' entries, not their mean",
-        ),
+        "aggregate.sum_not_mean": (rows.sum(axis=0), "the sum of the clients' entries, not a mean"),
     }
     for reason, (known_entry, words) in known.items():
         if is_(known_entry):

@@ -49,7 +49,7 @@ def whole(runs: Runs) -> Runs:
     """
     for case, outcome in runs:
         if case.most_gradients is not None:
-            not_run("the script did not finish on any number of ranks")
+            not_run("needs a script that finishes on some number of ranks")
         yield case, outcome
 
 
@@ -90,9 +90,8 @@ def _has_given(case: Training, outcome: Outcome) -> None:
     """Check that some rank gave others half a model's bytes or more. Raises WrongAnswer."""
     given = [given_num_bytes(outcome.trace, rank) for rank in range(outcome.ranks)]
     if max(given) < lenet.MODEL_NUM_BYTES // 2:
-        raise WrongAnswer(
-            found("traffic.less_than_half_a_model", "No rank sent as much as half a model.")
-        )
+        text = "No rank sent as much as half a model."
+        raise WrongAnswer(found("traffic.less_than_half_a_model", text))
 
 
 def _anything(case: Training, outcome: Outcome) -> None:

@@ -8,6 +8,7 @@ from . import lenet
 from .rounds import BATCH_SIZE, NUM_ROUNDS, RIGHT, Rounds
 from .training_cases import Rows, counted, shared_example, some_text
 
+_PART = "compare the number of parts with that of clients, and a client's part with its batches"
 _SPLIT = "compare the number of parts with the number of clients, and which client gets which part"
 
 
@@ -25,55 +26,31 @@ def assert_own_examples(rounds: Rounds) -> None:
             rows = np.concatenate([batches[batch] for batch in epoch])
             _assert_own(rank, number, rows, mine)
     together = {rank: np.unique(np.concatenate(trained.batches(rank))) for rank in rounds.clients}
+    # Each has all of one client's part and nothing else: what two share is a whole part.
     if shared := shared_example(together):
+        told = f"{ranks_text(shared.ranks).capitalize()} both trained on the same part of the data."
         facts = {"ranks": shared.ranks, "example": shared.example}
-        who = ranks_text(shared.ranks).capitalize()
-        if shared.is_all:
-            told = f"{who} both trained on the same part of the data."
-            raise WrongAnswer(found("split.same_part", told, help=_SPLIT, **facts))
-        told = f"{who} both trained on the same example, number {shared.example}."
-        raise WrongAnswer(found("split.shared_example", told, help=_SPLIT, **facts))
+        raise WrongAnswer(found("split.same_part", told, help=_SPLIT, **facts))
     everything = np.arange(trained.case.num_training)
     left_out = np.setdiff1d(everything, np.concatenate(list(together.values())))
-    if len(left_out):
-        raise WrongAnswer(
-            found(
-                "split.examples_left_out",
-                f"No client trained on {some_text(left_out, len(everything))}.",
-                help=_SPLIT,
-                number=len(left_out),
-            )
-        )
+    if number := len(left_out):
+        told = f"No client trained on {some_text(left_out, len(everything))}."
+        raise WrongAnswer(found("split.examples_left_out", told, help=_SPLIT, number=number))
 
 
 def _assert_own(rank: int, epoch: int, rows: Rows, mine: Rows) -> None:
     """Assert that what a client trained on in an epoch is its own part, and all of it."""
     when = f"In epoch {epoch}, rank {rank}"
     left_out = np.setdiff1d(mine, rows)
-    if len(left_out):
-        raise WrongAnswer(
-            found(
-                "client.examples_left_out",
-                f"{when} did not train on {some_text(left_out, len(mine))} of its part.",
-                help="compare the number of parts with the number of clients, and a client's part "
-                "with the batches it trains on",
-                rank=rank,
-                epoch=epoch,
-                number=len(left_out),
-            )
-        )
-    others = np.setdiff1d(rows, mine)
-    if len(others):
-        raise WrongAnswer(
-            found(
-                "client.foreign_examples",
-                f"{when} trained on {counted(len(others), 'example', 'examples')} of another "
-                "client's part.",
-                help=_SPLIT,
-                rank=rank,
-                epoch=epoch,
-            )
-        )
+    if number := len(left_out):
+        some = some_text(left_out, len(mine), "examples of its part")
+        facts = {"rank": rank, "epoch": epoch, "number": number}
+        text = f"{when} did not train on {some}."
+        raise WrongAnswer(found("client.examples_left_out", text, help=_PART, **facts))
+    if number := len(np.setdiff1d(rows, mine)):
+        text = f"{when} trained on {counted(number, 'example', 'examples')} of other clients."
+        facts = {"rank": rank, "epoch": epoch, "number": number}
+        raise WrongAnswer(found("client.foreign_examples", text, help=_SPLIT, **facts))
 
 
 def assert_five_rounds(rounds: Rounds) -> None:
@@ -83,29 +60,16 @@ def assert_five_rounds(rounds: Rounds) -> None:
     """
     for rank, epochs in rounds.epochs.items():
         batches = rounds.trained.batches(rank)
-        if len(epochs) != NUM_ROUNDS:
-            raise WrongAnswer(
-                found(
-                    "rounds.wrong_number",
-                    f"Rank {rank} went through its examples "
-                    f"{counted(len(epochs), 'time', 'times')}; {NUM_ROUNDS} rounds of 1 epoch are "
-                    f"{NUM_ROUNDS} times.",
-                    rank=rank,
-                    number=len(epochs),
-                )
-            )
+        if (number := len(epochs)) != NUM_ROUNDS:
+            trained = f"Rank {rank} trained {counted(number, 'time', 'times')} on its examples"
+            text = f"{trained}; {NUM_ROUNDS} rounds of 1 epoch are {NUM_ROUNDS} times."
+            raise WrongAnswer(found("rounds.wrong_number", text, rank=rank, number=number))
         for epoch in epochs:
             sizes = [len(batches[number]) for number in epoch]
             if max(sizes) > BATCH_SIZE or any(size != BATCH_SIZE for size in sizes[:-1]):
-                raise WrongAnswer(
-                    found(
-                        "client.batch_size",
-                        f"Rank {rank} trained on batches of {', '.join(map(str, sizes))} examples; "
-                        f"all but the last must have {BATCH_SIZE}.",
-                        rank=rank,
-                        sizes=sizes,
-                    )
-                )
+                had = f"Rank {rank} trained on batches of {', '.join(map(str, sizes))} examples"
+                text = f"{had}; each must have {BATCH_SIZE}, and only the last may have fewer."
+                raise WrongAnswer(found("client.batch_size", text, rank=rank, sizes=sizes))
 
 
 def assert_local_sgd(rounds: Rounds) -> None:
@@ -118,22 +82,16 @@ def assert_local_sgd(rounds: Rounds) -> None:
         return
     wrong = rounds.wrong_transition(RIGHT[0]) or rounds.wrong_transition(RIGHT[1])
     where = f"After batch {wrong[1]}, rank {wrong[0]}" if wrong else "A client"
+    facts: dict[str, float] = {"rank": wrong[0], "batch": wrong[1]} if wrong else {}
     asked = f"compare with SGD, learning rate {lenet.LEARNING_RATE}, momentum {lenet.MOMENTUM}"
     if local is None:
-        told = f"{where} is not where a step of SGD leads."
-        raise WrongAnswer(found("client.other_step", told, help=asked))
+        told = f"{where} does not have the model that a step of SGD leads to."
+        raise WrongAnswer(found("client.other_step", told, help=asked, **facts))
     if not local.clears:
         told = f"{where} took a step that still contains the gradient of the batch before."
         cleared = "where are the gradients set to zero?"
-        raise WrongAnswer(found("client.gradient_not_cleared", told, help=cleared))
+        raise WrongAnswer(found("client.gradient_not_cleared", told, help=cleared, **facts))
     rate = f"{local.scale * lenet.LEARNING_RATE:.3g}"
     told = f"{where} took a step with learning rate {rate} and momentum {local.momentum:g}."
-    raise WrongAnswer(
-        found(
-            "client.other_rate_or_momentum",
-            told,
-            help=asked,
-            learning_rate=float(rate),
-            momentum=local.momentum,
-        )
-    )
+    facts |= {"learning_rate": float(rate), "momentum": local.momentum}
+    raise WrongAnswer(found("client.other_rate_or_momentum", told, help=asked, **facts))

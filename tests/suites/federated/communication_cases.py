@@ -138,11 +138,6 @@ def assert_measured(case: Transfer, outcome: Outcome) -> None:
     said = outcome["formula"][0][0]
     if abs(said - measured) > 1e-9 * measured:
         with case_context(case, outcome):
-            raise WrongAnswer(
-                found(
-                    "volume.not_as_measured",
-                    f"{case.function} returned {said:.12g} elements; a run with {outcome.ranks} "
-                    f"processes sent {measured:.12g}.",
-                    name=case.function,
-                )
-            )
+            did = f"{case.function} returned {said:.12g} elements"
+            text = f"{did}; a run with {outcome.ranks} processes sent {measured:.12g}."
+            raise WrongAnswer(found("volume.not_as_measured", text, name=case.function))

@@ -19,7 +19,7 @@ from .round_checks import (
     ranks_in_global_models,
 )
 from .rounds import Rounds
-from .training_cases import Trained, Training
+from .training_cases import Trained, Training, counted
 
 Check = Callable[[Training, Outcome], None]
 
@@ -95,14 +95,14 @@ class RoundChecks:
             examples = {
                 rank: len(np.unique(outcome["rows"][rank])) for rank in range(1, outcome.ranks)
             }
-            assert_server_gives(outcome.trace, examples, number, when="rounds")
+            assert_server_gives(outcome.trace, examples, number, when=_rounds(number))
 
     def models_exchanged(self, case: Training, outcome: Outcome) -> None:
         """Assert that clients give the server a model a round, and talk with nobody else."""
         number = self.num_rounds(case, outcome)
         with case_context(case, outcome):
             clients = range(1, outcome.ranks)
-            assert_gives(outcome.trace, clients, number, what=f"models of {number} rounds")
+            assert_gives(outcome.trace, clients, number, what=f"models of {_rounds(number)}")
             assert_star(outcome.trace)
 
     def sent_once(self, case: Training, outcome: Outcome) -> None:
@@ -110,7 +110,7 @@ class RoundChecks:
         number = self.num_rounds(case, outcome)
         with case_context(case, outcome):
             clients = range(1, outcome.ranks)
-            assert_gives_once(outcome.trace, clients, number, what=f"models of {number} rounds")
+            assert_gives_once(outcome.trace, clients, number, what=f"models of {_rounds(number)}")
 
     def _rounds_of(self, case: Training, outcome: Outcome) -> Rounds:
         if id(outcome) not in self._rounds:
@@ -136,3 +136,7 @@ def assert_figure(case: Training, outcome: Outcome) -> None:
             raise WrongAnswer(found("figure.not_an_image", told, help=_FIGURE, name=name))
         told = "There is no file under figures/ after the run."
         raise WrongAnswer(found("figure.missing", told, help=_FIGURE))
+
+
+def _rounds(number: int) -> str:
+    return counted(number, "round", "rounds")

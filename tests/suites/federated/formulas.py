@@ -60,9 +60,9 @@ _SLIPS = (
     ),
     _Slip(
         "volume.one_way",
-        "counts one direction only",
+        "counts half of what is transmitted",
         lambda p, n, s: (n - 1) * p * s,
-        help="which arrays travel the other way?",
+        help="how does the result get to every process?",
     ),
     _Slip(
         "volume.of_one_process",
@@ -193,7 +193,7 @@ def _assert_formula(
     differs = found(
         "formula.differs",
         f"{called} returned {values[first]:.12g}, expected {expected[first]:.12g}; "
-        f"{len(wrong)} of {len(arguments)} values are wrong.",
+        f"{len(wrong)} of {len(arguments)} calls returned a wrong value.",
         help=_N_IS if name in WITH_A_SERVER else "",
         name=name,
     )

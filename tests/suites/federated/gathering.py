@@ -10,6 +10,7 @@ from grader.api import (
     assert_not_truncated,
     bytes_sent,
     call_name,
+    call_place,
     call_site,
     found,
     functions,
@@ -21,6 +22,9 @@ from . import lenet
 
 SERVER = 0
 _SLACK = 1.5
+_FROM_SERVER = (
+    "where does each rank get its data and the model from? Only the server loads and splits data"
+)
 _ONLY_TELL = {"Barrier", "Ibarrier", "Barrier_init"}
 _ONLY_ROOT_GIVES = {
     *("Bcast", "Scatter", "Scatterv"),
@@ -45,17 +49,11 @@ def assert_gives(trace: Trace, ranks: Collection[int], num_times: int, *, what: 
     for rank in ranks:
         given = given_num_bytes(trace, rank)
         if given < needed:
-            raise RuleViolation(
-                found(
-                    "traffic.too_few_bytes",
-                    f"Rank {rank} gave the other ranks less than the {what}.",
-                    help="how many numbers does it send each time, and of which type?",
-                    rank=rank,
-                    given=given,
-                    needed=needed,
-                ),
-                _num_bytes(given, num_times),
-            )
+            text = f"Rank {rank} gave the other ranks less than the {what}."
+            helps = "how many numbers does it send each time, and of which type?"
+            facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": needed}
+            reason = found("traffic.too_few_bytes", text, help=helps, **facts)
+            raise RuleViolation(reason, _num_bytes(given, num_times))
 
 
 def assert_gives_once(trace: Trace, ranks: Collection[int], num_times: int, *, what: str) -> None:
@@ -71,17 +69,11 @@ def assert_gives_once(trace: Trace, ranks: Collection[int], num_times: int, *, w
     for rank in ranks:
         given = given_num_bytes(trace, rank) - _relayed_num_bytes(trace, rank)
         if given > _SLACK * needed:
-            raise RuleViolation(
-                found(
-                    "traffic.too_many_bytes",
-                    f"Rank {rank} gave the other ranks more than the {what}.",
-                    help="each must travel once, as float32: look at what else is sent",
-                    rank=rank,
-                    given=given,
-                    needed=needed,
-                ),
-                _num_bytes(given, num_times),
-            )
+            text = f"Rank {rank} gave the other ranks more than the {what}."
+            helps = "each must be sent once, as float32: what else is sent?"
+            facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": needed}
+            reason = found("traffic.too_many_bytes", text, help=helps, **facts)
+            raise RuleViolation(reason, _num_bytes(given, num_times))
 
 
 def _num_bytes(given: int, num_models: int) -> Finding:
@@ -97,7 +89,7 @@ def assert_server_gives(
 ) -> None:
     """Assert that each of these ranks gets its images and num_models models from the server.
 
-    num_examples: the images that each rank is to get. when: `steps` or `rounds`, one model in each.
+    num_examples: the images that each rank is to get. when: `3 steps`, with one model in each.
     Raises RuleViolation with the numbers of the first rank that gets less, NotProven.
     """
     assert_not_truncated(trace)
@@ -106,22 +98,16 @@ def assert_server_gives(
         images = number * lenet.IMAGE_NUM_BYTES
         given = _num_bytes_from_server(trace, rank)
         if given < models + images:
+            gave = f"The server, rank {SERVER}, gave rank {rank}"
+            text = f"{gave} less than its images and the model in {when}."
+            facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": models + images}
+            numbers = (
+                f"It gave {given:,} bytes; the models have {models:,}, and the {number} images "
+                f"that rank {rank} trains on have {images:,}."
+            )
             raise RuleViolation(
-                found(
-                    "server.gives_too_little",
-                    f"The server, rank {SERVER}, gave rank {rank} less than its images and the "
-                    f"model in {num_models} {when}.",
-                    help=f"look at where rank {rank} gets its data and the model from; only the "
-                    "server loads and splits the training data",
-                    rank=rank,
-                    given=given,
-                    needed=models + images,
-                ),
-                found(
-                    "server.num_bytes",
-                    f"It gave {given:,} bytes; the models have {models:,}, and the {number} images "
-                    f"that rank {rank} trains on have {images:,}.",
-                ),
+                found("server.gives_too_little", text, help=_FROM_SERVER, **facts),
+                found("server.num_bytes", numbers),
             )
 
 
@@ -147,7 +133,7 @@ def assert_star(trace: Trace) -> None:
                             rank=rank,
                             other=other,
                             call=call_name(call),
-                            place=_place(call),
+                            place=call_place(call),
                         )
                     )
         for call in seen.calls:
@@ -167,7 +153,7 @@ def assert_star(trace: Trace) -> None:
                         help="workers and clients must exchange data with the server only",
                         rank=rank,
                         call=call_name(call),
-                        place=_place(call),
+                        place=call_place(call),
                     )
                 )
 
@@ -193,10 +179,6 @@ def reaching_num_bytes(call: Call, rank: int) -> int:
     if call.function in _ONLY_ROOT_GIVES:
         return call.num_bytes * (call.communicator_size - 1) if is_root else 0
     return 0 if is_root and call.function in _ONLY_ROOT_TAKES else call.num_bytes
-
-
-def _place(call: Call) -> str:
-    return call_site(call).removeprefix(" at ")
 
 
 def _num_bytes_from_server(trace: Trace, rank: int) -> int:

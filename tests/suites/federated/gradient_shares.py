@@ -30,7 +30,7 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
         1.0: ("gradient.summed_not_divided", "a sum of gradients that is not divided"),
         BATCH_SIZE / num_ranks: (
             "gradient.not_divided_by_examples",
-            "gradients times numbers of examples, whose sum is not divided",
+            "the sum of each gradient times its number of examples, without dividing it",
         ),
         1 / BATCH_SIZE: (
             "gradient.not_times_examples",
@@ -58,5 +58,5 @@ def division_slip(step: Step, made: Mixture, rank: int, steps: Steps) -> Finding
     ]
     key, words = next(iter(fitting), otherwise)
     told = f"In step {step.number}, rank {rank} used {words}."
-    compare = "compare what the sum counts with what it is divided by"
-    return found(key, told, help=compare, rank=rank)
+    compare = "compare what each gradient is multiplied by with what their sum is divided by"
+    return found(key, told, help=compare, rank=rank, step=step.number)

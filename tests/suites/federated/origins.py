@@ -73,15 +73,13 @@ class Faults:
             given = {rank: given_num_bytes(trace, rank) for rank in givers}
             silent = [rank for rank in givers if given[rank] < lenet.MODEL_NUM_BYTES // 2]
             if len(givers) - len(silent) < least:
+                rank, num_bytes = silent[0], given[silent[0]]
+                text = (
+                    f"Rank {rank} gave the other ranks {num_bytes:,} bytes in the whole training. "
+                    f"Its gradients, or its model, have {lenet.MODEL_NUM_BYTES:,} bytes each time."
+                )
                 raise RuleViolation(
-                    found(
-                        "traffic.gives_nothing",
-                        f"Rank {silent[0]} gave the other ranks {given[silent[0]]:,} bytes in the "
-                        "whole training. Its gradients, or its model, have "
-                        f"{lenet.MODEL_NUM_BYTES:,} bytes each time.",
-                        rank=silent[0],
-                        num_bytes=given[silent[0]],
-                    )
+                    found("traffic.gives_nothing", text, rank=rank, num_bytes=num_bytes)
                 )
             by_givers = []
             for effect in self.effects():
@@ -91,13 +89,11 @@ class Faults:
                     by_givers.append(effect)
             assert_messages_matter(trace, by_givers) if by_givers else None
             if not others():
-                raise NotProven(
-                    found(
-                        "training.no_effect_on_others",
-                        "Nothing shows that what a rank computes changes the model of another "
-                        "rank. Your instructor reviews this part.",
-                    )
+                text = (
+                    "Nothing shows that what a rank computes changes the model of another rank. "
+                    "Your instructor reviews this part."
                 )
+                raise NotProven(found("training.no_effect_on_others", text))
 
     def holds_without(self, check: Check) -> bool:
         """Return whether a check holds for the run without alterations."""
@@ -166,13 +162,8 @@ def assert_same_run(before: Outcome, outcome: Outcome) -> None:
             if one.shape != other.shape or not np.allclose(
                 one, other, rtol=1e-6, atol=1e-8, equal_nan=True
             ):
-                raise WrongAnswer(
-                    found(
-                        "training.not_repeated",
-                        f"Rank {rank} trained another model than it did before.",
-                        rank=rank,
-                    )
-                )
+                text = f"Rank {rank} trained another model than it did before."
+                raise WrongAnswer(found("training.not_repeated", text, rank=rank))
 
 
 def _faults(outcome: Outcome) -> Iterable[MessageFault]:

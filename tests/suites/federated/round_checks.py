@@ -10,6 +10,11 @@ from .differences import difference, fits
 from .explaining import Mixture, near
 from .rounds import Average, Rounds
 
+_RECEIVE = (
+    "compare when the server sends the global model with when each client receives and loads it"
+)
+_START = "what does the sum hold before the first client's model is added?"
+
 
 def assert_common_starts(rounds: Rounds) -> None:
     """Assert that all clients begin each round with one model.
@@ -20,17 +25,9 @@ def assert_common_starts(rounds: Rounds) -> None:
         (first, start), *others = rounds.starts(number).items()
         for rank, other in others:
             if not np.array_equal(start, other):
-                raise WrongAnswer(
-                    found(
-                        "round.starts_differ",
-                        f"Rank {rank} begins round {number} with another model than rank {first}.",
-                        help="compare when the server sends the global model with when each "
-                        "client receives and loads it",
-                        rank=rank,
-                        round=number,
-                    ),
-                    difference(other, start, ranks=(rank, first)),
-                )
+                text = f"Rank {rank} began round {number} with another model than rank {first}."
+                reason = found("round.starts_differ", text, help=_RECEIVE, rank=rank, round=number)
+                raise WrongAnswer(reason, difference(other, start, ranks=(rank, first)))
 
 
 def assert_means(rounds: Rounds) -> None:
@@ -45,17 +42,16 @@ def assert_means(rounds: Rounds) -> None:
         if not near(total, 1.0) or not near(made.others[0], 0.0):
             told = f"takes the clients' models with weights that add up to {total:.3g}, not to 1"
             reason = _told("global.weights_not_1", average, told)
+            kept = 1 - total + made.others[0]
+            if near(total, 1.0) and not near(kept, 0.0):
+                told = f"is a mean of the clients' models plus {kept:.3g} x the model before it"
+                reason = _told("global.model_before_added", average, told, help=_START)
+                raise WrongAnswer(reason, _differs(average))
             raise WrongAnswer(reason, _weights(made, rounds), _differs(average))
-        if made.misfits:
-            told = f"is a mean of the clients' models, except for {', '.join(made.misfits)}"
-            compare = "which entries of the state dicts are averaged?"
-            reason = _told(
-                "global.parameters_not_averaged",
-                average,
-                told,
-                help=compare,
-                parameters=made.misfits,
-            )
+        if names := made.misfits:
+            told = f"is a mean of the clients' models, except for {', '.join(names)}"
+            key, entries = "global.parameters_not_averaged", "which entries are averaged?"
+            reason = _told(key, average, told, help=entries, parameters=names)
             raise WrongAnswer(reason, _differs(average))
 
 
@@ -94,13 +90,9 @@ def assert_model_kept(rounds: Rounds) -> None:
         return  # what made it grow beyond all bounds is asked about elsewhere
     rounds.trained.model(0)
     if rounds.has_other_model:
-        raise WrongAnswer(
-            found(
-                "global.not_kept",
-                "Rank 0's global variable `model` is not the global model of the last round.",
-                help="which network gets the last result of aggregate(...)?",
-            )
-        )
+        text = "Rank 0's global variable `model` is not the global model of the last round."
+        helps = "which network gets the last result of aggregate(...)?"
+        raise WrongAnswer(found("global.not_kept", text, help=helps))
 
 
 def ranks_in_global_models(rounds: Rounds) -> frozenset[int]:
@@ -138,9 +130,9 @@ def _made(average: Average, rounds: Rounds) -> Mixture:
 def _assert_all_present(average: Average, made: Mixture, rounds: Rounds) -> None:
     missing = set(rounds.clients) - made.present
     if not made.present:
-        compare = "what becomes of the result of aggregate(...), and which model is sent?"
+        helps = "what becomes of the result of aggregate(...), and which model is sent?"
         told = "is still the one that the round began with"
-        reason = _told("global.unchanged", average, told, help=compare)
+        reason = _told("global.unchanged", average, told, help=helps)
         raise WrongAnswer(reason, _differs(average))
     if missing:
         told = f"lacks the model of {ranks_text(missing)}"

@@ -62,14 +62,8 @@ class Rounds:
         for rank in self.clients:
             batches = trained.batches(rank)
             if not any(map(len, batches)):
-                raise WrongAnswer(
-                    found(
-                        "client.no_gradient",
-                        f"Rank {rank}, a client, computed no gradient of Net; all ranks but "
-                        "rank 0 must train.",
-                        rank=rank,
-                    )
-                )
+                text = f"Client rank {rank} computed no gradient of Net; all clients must train."
+                raise WrongAnswer(found("client.no_gradient", text, rank=rank))
             self.epochs[rank] = _epochs(batches)
         self._rounds = {rank: _rounds(epochs) for rank, epochs in self.epochs.items()}
         self.number = min(map(len, self._rounds.values()))

@@ -30,18 +30,17 @@ def assert_sgd(steps: Steps, holders: Sequence[int]) -> None:
                 told = f"{when} took a step of Adam, not of SGD."
                 raise WrongAnswer(found("sgd.is_adam", told, help=_ASKED, rank=rank))
             if made is None and left is not None and is_complete(left, steps):
-                told = f"{when} has the correct gradient, but does not take a step of SGD."
+                told = f"{when} had the correct gradient, but did not take a step of SGD."
                 reason = found("sgd.other_optimizer", told, help=_ASKED, rank=rank)
                 raise WrongAnswer(reason, difference_of(step))
             made = mixture_of(step, rank)
-            if made.misfits and left is not None and not left.misfits:
-                names = ", ".join(made.misfits)
+            if (names := made.misfits) and left is not None and not left.misfits:
                 reason = found(
                     "sgd.parameters_not_in_optimizer",
-                    f"{when} has the correct gradients, but the step is wrong for {names}.",
+                    f"{when} had the correct gradients, but a wrong step of {', '.join(names)}.",
                     help="which parameters does the optimizer get?",
                     rank=rank,
-                    parameters=made.misfits,
+                    parameters=names,
                 )
                 raise WrongAnswer(reason, difference_of(step))
             _assert_momentum(made, rank, step)
@@ -83,15 +82,8 @@ def _assert_learning_rate(steps: Steps, rank: int) -> None:
     first = steps.computing[0]
     ratio = made.shares[first] / left.shares[first]
     if abs(ratio - 1) > 0.03:
-        rate = f"{ratio * lenet.LEARNING_RATE:.3g}"
-        raise WrongAnswer(
-            found(
-                "sgd.other_learning_rate",
-                f"In step {last.number}, rank {rank} has the correct gradient, but steps with a "
-                f"learning rate of {rate}.",
-                help=_ASKED,
-                rank=rank,
-                learning_rate=float(rate),
-                factor=float(f"{ratio:.3g}"),
-            )
-        )
+        rate, factor = f"{ratio * lenet.LEARNING_RATE:.3g}", f"{ratio:.3g}"
+        had = f"In step {last.number}, rank {rank} had the correct gradient"
+        text = f"{had}, but stepped with learning rate {rate}."
+        facts = {"rank": rank, "learning_rate": float(rate), "factor": float(factor)}
+        raise WrongAnswer(found("sgd.other_learning_rate", text, help=_ASKED, **facts))

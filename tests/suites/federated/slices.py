@@ -37,7 +37,7 @@ def _size_reasons(
         found(
             "slice.wrong_size",
             f"{when} computed a gradient of {counted(size, 'example', 'examples')}. Its slice of a "
-            f"batch of {BATCH_SIZE} on {counted(number, noun, f'{noun}s')} has "
+            f"batch of {BATCH_SIZE} on {counted(number, noun, f'{noun}s')} must have "
             f"int({BATCH_SIZE} / {number}) = {BATCH_SIZE // number}.",
             help=f"compare how many slices you cut with the number of {noun}s",
             rank=rank,
@@ -70,17 +70,10 @@ def assert_whole_batches(trained: Trained, computing: Sequence[int]) -> None:
         of_epoch = steps[epoch * per_epoch : (epoch + 1) * per_epoch]
         rows = np.concatenate([rows for parts in of_epoch for rows in parts.values()])
         left_out = np.setdiff1d(everything, rows)
-        if len(left_out):
-            told = some_text(left_out, len(everything))
-            raise WrongAnswer(
-                found(
-                    "slice.examples_left_out",
-                    f"In epoch {epoch}, no rank trained on {told}.",
-                    help=_COMPARE,
-                    epoch=epoch,
-                    number=len(left_out),
-                )
-            )
+        if number := len(left_out):
+            told = f"In epoch {epoch}, no rank trained on {some_text(left_out, len(everything))}."
+            facts = {"epoch": epoch, "number": number}
+            raise WrongAnswer(found("slice.examples_left_out", told, help=_COMPARE, **facts))
 
 
 def _shared(step: int, shared: Shared) -> Finding:
@@ -101,21 +94,16 @@ def assert_epochs(trained: Trained, computing: Sequence[int]) -> None:
 
     Raises WrongAnswer with the numbers of the first rank that did not.
     """
-    num_training = trained.case.num_training
-    num_steps = NUM_EPOCHS * num_training // BATCH_SIZE
+    examples = trained.case.num_training
+    asked = NUM_EPOCHS * examples // BATCH_SIZE
     for rank in computing:
-        num_batches = len(trained.batches(rank))
-        if num_batches != num_steps:
+        number = len(trained.batches(rank))
+        if number != asked:
+            epochs = f"{NUM_EPOCHS} epochs of {examples} examples in batches of {BATCH_SIZE}"
+            did = f"Rank {rank} trained on {counted(number, 'batch', 'batches')}"
+            text = f"{did}; {epochs} are {asked}."
             raise WrongAnswer(
-                found(
-                    "epochs.wrong_number",
-                    f"Rank {rank} trained on {counted(num_batches, 'batch', 'batches')}; "
-                    f"{NUM_EPOCHS} epochs of {num_training} examples in batches of {BATCH_SIZE} "
-                    f"are {num_steps}.",
-                    rank=rank,
-                    num_batches=num_batches,
-                    expected=num_steps,
-                )
+                found("epochs.wrong_number", text, rank=rank, num_batches=number, expected=asked)
             )
 
 
@@ -124,15 +112,9 @@ def assert_only(trained: Trained, computing: Sequence[int]) -> None:
     for rank in range(trained.outcome.ranks):
         number = len(trained.batches(rank))
         if rank not in computing and number:
-            raise WrongAnswer(
-                found(
-                    "server.computes_gradients",
-                    f"Rank {rank}, the server, computed {counted(number, 'gradient', 'gradients')} "
-                    "itself; it must leave that to its workers.",
-                    rank=rank,
-                    number=number,
-                )
-            )
+            did = f"Rank {rank}, the server, computed {counted(number, 'gradient', 'gradients')}"
+            text = f"{did} itself; it must leave that to its workers."
+            raise WrongAnswer(found("server.computes_gradients", text, rank=rank, number=number))
 
 
 def slices_of(trained: Trained, computing: Sequence[int]) -> list[Mapping[int, Rows]]:

@@ -23,6 +23,9 @@ _ONE_START = (
     "compare where each rank calls set_random_seed(42) with where it makes Net(), or where its "
     "first model comes from"
 )
+_FOLLOW = (
+    "compare when the server steps and sends with when the worker receives and loads the model"
+)
 
 
 def assert_one_start(steps: Steps) -> None:
@@ -35,24 +38,13 @@ def assert_one_start(steps: Steps) -> None:
     for rank in others:
         other = steps.trained.seen(rank, 0)
         if not np.array_equal(other, start):
-            raise WrongAnswer(
-                found(
-                    "start.ranks_differ",
-                    f"Rank {rank} starts with another model than rank {first}.",
-                    help=_ONE_START,
-                    rank=rank,
-                ),
-                difference(other, start, ranks=(rank, first)),
-            )
+            text = f"Rank {rank} started with another model than rank {first}."
+            reason = found("start.ranks_differ", text, help=_ONE_START, rank=rank)
+            raise WrongAnswer(reason, difference(other, start, ranks=(rank, first)))
     known = steps.of(0) if steps.has_server else []
     if known and known[0].number > 0 and known[0].num_steps == 1:
-        raise WrongAnswer(
-            found(
-                "start.not_the_servers",
-                "The workers computed the first gradient with another model than the server's.",
-                help=_ONE_START,
-            )
-        )
+        text = "The workers computed the first gradient with another model than the server's."
+        raise WrongAnswer(found("start.not_the_servers", text, help=_ONE_START))
 
 
 def assert_summed(steps: Steps, holders: Sequence[int]) -> None:
@@ -70,16 +62,15 @@ def assert_summed(steps: Steps, holders: Sequence[int]) -> None:
                 continue
             if not holds_others(made, rank, steps):
                 raise not_of_others(step, made, rank, steps)
-            when, missing = (
-                f"In step {step.number}, rank {rank}",
-                set(steps.computing) - made.present,
-            )
+            when, number = f"In step {step.number}, rank {rank}", step.number
+            missing = set(steps.computing) - made.present
+            told = f"{when} used more of one rank's gradient than of another's."
+            reason = found("gradient.uneven", told, rank=rank, step=number)
             if missing:
                 told = f"{when} did not use the gradient of {ranks_text(missing)}."
-                reason = found("gradient.rank_missing", told, rank=rank, missing=missing)
-            else:
-                told = f"{when} used more of one rank's gradient than of another's."
-                reason = found("gradient.uneven", told, rank=rank)
+                reason = found(
+                    "gradient.rank_missing", told, rank=rank, step=number, missing=missing
+                )
             raise WrongAnswer(reason, shares_used(made), difference_of(step))
 
 
@@ -142,14 +133,14 @@ def assert_every_parameter(steps: Steps, holders: Sequence[int]) -> None:
             if not holds_others(made, rank, steps):
                 continue
             is_known = True
-            if made.misfits:
+            if names := made.misfits:
+                used = f"In step {step.number}, rank {rank} used the reduced gradient"
                 reason = found(
                     "gradient.parameters_not_reduced",
-                    f"In step {step.number}, rank {rank} used the reduced gradient, except for "
-                    f"{', '.join(made.misfits)}.",
+                    f"{used}, except for {', '.join(names)}.",
                     help="which parameters' gradients are reduced?",
                     rank=rank,
-                    parameters=made.misfits,
+                    parameters=names,
                 )
                 raise WrongAnswer(reason, difference_of(step))
     if not is_known:
@@ -166,17 +157,11 @@ def assert_one_model(steps: Steps) -> None:
         after = {rank: own[number] for rank, own in models.items()}
         other = one_model(after, models[steps.computing[0]][number - 1])
         if other is not None:
-            first = steps.computing[0]
-            raise WrongAnswer(
-                found(
-                    "model.ranks_differ",
-                    f"After step {number - 1}, rank {other} has another model than rank {first}.",
-                    help="all ranks must start with one model and take the same steps",
-                    rank=other,
-                    step=number - 1,
-                ),
-                difference(after[other], after[first], ranks=(other, first)),
-            )
+            first, step = steps.computing[0], number - 1
+            text = f"After step {step}, rank {other} had another model than rank {first}."
+            helps = "all ranks must start with one model and take the same steps"
+            reason = found("model.ranks_differ", text, help=helps, rank=other, step=step)
+            raise WrongAnswer(reason, difference(after[other], after[first], ranks=(other, first)))
 
 
 def assert_workers_follow(steps: Steps) -> None:
@@ -191,31 +176,19 @@ def assert_workers_follow(steps: Steps) -> None:
         before = steps.trained.seen(first, number - 1)
         expected = servers[number] if servers is not None else seen[first]
         for rank, model in seen.items():
+            when = f"In step {number}, rank {rank} computed with"
             previous = steps.trained.seen(rank, number - 1)
             if np.array_equal(model, previous):
+                old = f"its model of step {number - 1}"
+                text = f"{when} {old}: the server's new model did not reach it."
                 raise WrongAnswer(
-                    found(
-                        "worker.old_model",
-                        f"In step {number}, rank {rank} computed with its model of step "
-                        f"{number - 1}: the server's new model did not reach it.",
-                        help="compare when the server steps and sends with when the worker "
-                        "receives and loads the model",
-                        rank=rank,
-                        step=number,
-                    )
+                    found("worker.old_model", text, help=_FOLLOW, rank=rank, step=number)
                 )
             if not fits(model, expected, servers[number - 1] if servers is not None else before):
-                raise WrongAnswer(
-                    found(
-                        "worker.other_model",
-                        f"In step {number}, rank {rank} computed with another model than the "
-                        "server's new one.",
-                        help="compare what the server sends with what the worker loads",
-                        rank=rank,
-                        step=number,
-                    ),
-                    difference(model, expected),
-                )
+                text = f"{when} another model than the server's new one."
+                helps = "compare what the server sends with what the worker loads"
+                reason = found("worker.other_model", text, help=helps, rank=rank, step=number)
+                raise WrongAnswer(reason, difference(model, expected))
 
 
 def assert_model_kept(steps: Steps, holders: Sequence[int]) -> None:
@@ -226,15 +199,9 @@ def assert_model_kept(steps: Steps, holders: Sequence[int]) -> None:
         model = steps.trained.model(rank)
         start = steps.trained.seen(steps.computing[0], 0)
         if steps.has_other_model(rank) or np.array_equal(model, start):
-            raise WrongAnswer(
-                found(
-                    "model.not_trained",
-                    f"Rank {rank}'s global variable `model` is not the network after the last "
-                    "step.",
-                    help="which network do the steps change, and which one is `model`?",
-                    rank=rank,
-                )
-            )
+            text = f"Rank {rank}'s global variable `model` is not the network after the last step."
+            helps = "which network do the steps change, and which one is `model`?"
+            raise WrongAnswer(found("model.not_trained", text, help=helps, rank=rank))
 
 
 def ranks_used_by_others(steps: Steps, holders: Sequence[int]) -> frozenset[int]:

@@ -16,26 +16,21 @@ def known_steps(steps: Steps, rank: int) -> Sequence[Step]:
     known = steps.of(rank)
     if not known:
         steps.trained.model(rank)
-        raise WrongAnswer(
-            found("step.none_seen", f"No step of rank {rank}'s model can be seen.", rank=rank)
-        )
+        text = f"No step of rank {rank}'s model can be seen."
+        raise WrongAnswer(found("step.none_seen", text, rank=rank))
     return known
 
 
 def mixture_of(step: Step, rank: int) -> Mixture:
     """Return of which gradients a step was made; raises WrongAnswer where it is of none."""
     if step.made_of is None:
-        raise WrongAnswer(
-            found(
-                "step.of_no_gradients",
-                f"After step {step.number}, rank {rank}'s model differs from serial training, and "
-                "no sum of the ranks' gradients explains it.",
-                help="does each parameter get its own gradient, and only that?",
-                rank=rank,
-                step=step.number,
-            ),
-            difference_of(step),
+        text = (
+            f"After step {step.number}, rank {rank}'s model differs from serial training, and no "
+            "sum of the ranks' gradients explains it."
         )
+        helps = "does each parameter get its own gradient, and only that?"
+        reason = found("step.of_no_gradients", text, help=helps, rank=rank, step=step.number)
+        raise WrongAnswer(reason, difference_of(step))
     return step.made_of
 
 
@@ -47,33 +42,25 @@ def difference_of(step: Step) -> Finding:
 def not_of_others(step: Step, made: Mixture, rank: int, steps: Steps) -> WrongAnswer:
     """Return the failure of a step that does not use the gradient of any other rank."""
     left = steps.gradient_left(rank)
+    used = "its own gradient alone" if rank in made.present else "no rank's gradient"
+    text = f"In step {step.number}, rank {rank} used {used}"
+    facts = {"rank": rank, "step": step.number}
     if left is not None and holds_others(left, rank, steps):
-        reason = found(
-            "step.before_reduction",
-            f"In step {step.number}, rank {rank} used its own gradient alone; the gradients were "
-            "reduced after the step.",
-            help="compare the order of optimizer.step() and the reduction",
-            rank=rank,
-        )
+        text += "; the gradients were reduced after the step."
+        helps = "compare the order of optimizer.step() and the reduction"
+        reason = found("step.before_reduction", text, help=helps, **facts)
     elif rank in made.present:
-        reason = found(
-            "step.of_own_gradient",
-            f"In step {step.number}, rank {rank} used its own gradient alone, not the one reduced "
-            "over all ranks.",
-            help="which ranks get the result of the reduction, and where is it written?",
-            rank=rank,
-        )
+        text += ", not the one reduced over all ranks."
+        helps = "which ranks get the result of the reduction, and where is it written?"
+        reason = found("step.of_own_gradient", text, help=helps, **facts)
     else:
-        reason = found(
-            "step.without_gradient",
-            f"Step {step.number} of rank {rank}'s model uses no rank's gradient.",
-            help="does optimizer.step() follow the reduction, for the parameters of this model?",
-            rank=rank,
-        )
+        helps = "does optimizer.step() follow the reduction, for the parameters of this model?"
+        reason = found("step.without_gradient", f"{text}.", help=helps, **facts)
     return WrongAnswer(reason, difference_of(step))
 
 
 def is_complete(made: Mixture, steps: Steps) -> bool:
+    """Return whether the gradients of all ranks are in it, in equal parts."""
     return made.present == set(steps.computing) and made.is_even
 
 

@@ -53,14 +53,8 @@ class Steps:
         self.computing = tuple(computing)
         for rank in computing:
             if not trained.batches(rank):
-                raise WrongAnswer(
-                    found(
-                        "gradient.none_computed",
-                        f"Rank {rank} computed no gradient of Net; it must compute one in each "
-                        "step.",
-                        rank=rank,
-                    )
-                )
+                text = f"Rank {rank} computed no gradient of Net; it must compute one in each step."
+                raise WrongAnswer(found("gradient.none_computed", text, rank=rank))
         self.number = min(len(trained.batches(rank)) for rank in computing)
         self._of: dict[int, list[Step]] = {}
         self._left: dict[int, Mixture | None] = {}

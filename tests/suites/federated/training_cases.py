@@ -157,28 +157,15 @@ class Trained:
         """Return the packed `model` of a rank, whatever has become of its numbers."""
         problem = self.outcome["problem"][rank]
         if problem:
-            raise WrongAnswer(
-                found(
-                    "model.missing",
-                    f"Rank {rank} has no network as `model` after the script: there is "
-                    f"{problem[:60]}.",
-                    help="the trained network must be in the global variable `model`, outside of "
-                    "any function",
-                    rank=rank,
-                    problem=problem[:60],
-                )
-            )
+            there_is = problem[:60]
+            text = f"Rank {rank} has no network as `model` after the script: there is {there_is}."
+            helps = "the trained network must be the global variable `model`, outside of functions"
+            raise WrongAnswer(found("model.missing", text, help=helps, rank=rank, problem=there_is))
         model = self.outcome["model"][rank]
         if model.shape != (lenet.NUM_PARAMETERS,):
-            raise WrongAnswer(
-                found(
-                    "model.wrong_size",
-                    f"Rank {rank}'s `model` has {len(model)} parameters; Net of utils.py has "
-                    f"{lenet.NUM_PARAMETERS}.",
-                    rank=rank,
-                    num_parameters=len(model),
-                )
-            )
+            has = f"Rank {rank}'s `model` has {len(model)} parameters"
+            text = f"{has}; Net of utils.py has {lenet.NUM_PARAMETERS}."
+            raise WrongAnswer(found("model.wrong_size", text, rank=rank, num_parameters=len(model)))
         return np.asarray(model, dtype=np.float64)
 
     def gradient_left(self, rank: int) -> lenet.Vector | None:
@@ -195,22 +182,12 @@ class Trained:
         rows = self.outcome["rows"][rank]
         lengths = self.outcome["rows_per_batch"][rank]
         if (lengths < 0).any() or lengths.sum() != len(rows):
-            raise WrongAnswer(
-                found(
-                    "batches.inconsistent",
-                    f"The record of rank {rank}'s batches contradicts itself.",
-                    rank=rank,
-                )
-            )
+            text = f"The record of rank {rank}'s batches contradicts itself."
+            raise WrongAnswer(found("batches.inconsistent", text, rank=rank))
         if (rows < 0).any() or (rows >= self.case.num_training).any():
-            raise WrongAnswer(
-                found(
-                    "batches.unknown_images",
-                    f"Rank {rank} trained on images that are not training examples of load_data().",
-                    help="compare what the network gets with what the data loader gives you",
-                    rank=rank,
-                )
-            )
+            text = f"Rank {rank} trained on images that are not training examples of load_data()."
+            helps = "compare what the network gets with what the data loader gives you"
+            raise WrongAnswer(found("batches.unknown_images", text, help=helps, rank=rank))
         ends = np.cumsum(lengths)
         return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
@@ -223,14 +200,9 @@ class Trained:
         """Return the packed parameters with which a rank computed gradient `number`."""
         seen = self.outcome["seen"][rank]
         if seen.shape != (len(self.outcome["rows_per_batch"][rank]), lenet.NUM_PARAMETERS):
-            raise WrongAnswer(
-                found(
-                    "model.other_network",
-                    f"Rank {rank} trained a network of another size than Net of utils.py, which "
-                    f"has {lenet.NUM_PARAMETERS} parameters.",
-                    rank=rank,
-                )
-            )
+            net = f"Net of utils.py, which has {lenet.NUM_PARAMETERS} parameters"
+            text = f"Rank {rank} trained a network of another size than {net}."
+            raise WrongAnswer(found("model.other_network", text, rank=rank))
         return _finite(seen[number], rank, f"at batch {number}")
 
 
@@ -241,13 +213,8 @@ def counted(number: int, singular: str, plural: str) -> str:
 
 def _finite(parameters: Any, rank: int, when: str) -> lenet.Vector:
     if not np.isfinite(parameters).all():
-        raise WrongAnswer(
-            found(
-                "model.not_finite",
-                f"Rank {rank}'s model has values that are not finite numbers {when}.",
-                rank=rank,
-            )
-        )
+        text = f"Rank {rank}'s model has values that are not finite numbers {when}."
+        raise WrongAnswer(found("model.not_finite", text, rank=rank))
     return np.asarray(parameters, dtype=np.float64)
 
 
@@ -275,8 +242,8 @@ def shared_example(rows_by_rank: Mapping[int, Rows]) -> Shared | None:
     return None
 
 
-def some_text(some: Rows, num_all: int) -> str:
+def some_text(some: Rows, num_all: int, what: str = "examples") -> str:
     """Return `2 of 50 examples (numbers 3, 8)`."""
     noun = "number" if len(some) == 1 else "numbers"
     numbers = ", ".join([*map(str, some[:3]), *(["..."] if len(some) > 3 else [])])
-    return f"{len(some)} of {num_all} examples ({noun} {numbers})"
+    return f"{len(some)} of {num_all} {what} ({noun} {numbers})"

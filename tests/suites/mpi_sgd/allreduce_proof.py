@@ -23,8 +23,6 @@ from grader.api import (
     assert_only_point_to_point,
     assert_some_message_matters,
     bytes_sent,
-    call_name,
-    call_site,
     case_context,
     found,
     inject_faults,
@@ -35,7 +33,7 @@ from grader.api import (
 
 from .allreduce_cases import Reduction
 from .allreduce_values import assert_reduced, assert_right, other_way_of
-from .findings import led_by, place_of
+from .findings import call_facts, call_text, led_by
 
 Run = Callable[..., Launch]
 Cases = Mapping[int, Sequence[Reduction]]
@@ -81,11 +79,9 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
             raise RuleViolation(
                 found(
                     "messages.beside_a_collective",
-                    f"Rank {rank} called {call_name(call)}{call_site(call)}, and the messages "
-                    "beside it do not bring the result.",
-                    rank=rank,
-                    call=call_name(call),
-                    place=place_of(call),
+                    f"Rank {rank} called {call_text(call)}, and the messages beside it do not "
+                    "bring the result.",
+                    **call_facts(rank, call),
                 ),
                 why_not,
             )
@@ -122,8 +118,8 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
                 raise RuleViolation(
                     found(
                         "ring.whole_arrays_sent",
-                        f"Rank {rank} sent whole arrays: {num_elements} elements of an array of "
-                        f"{proof.case.num_elements} in {messages}.",
+                        f"Rank {rank} sent whole arrays: {num_elements} elements in {messages}; "
+                        f"an array has {proof.case.num_elements}.",
                         help=f"cut the array into n = {n} chunks, and send one chunk in each step",
                         rank=rank,
                         num_elements=num_elements,
@@ -131,14 +127,12 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
                     )
                 )
         if not any(effect.influenced - {_receiver(trace, effect)} for effect in proof.effects):
-            raise WrongAnswer(
-                found(
-                    "ring.not_passed_on",
-                    "No rank passes on what it receives: each message that was altered changed "
-                    "at most its receiver's result.",
-                    help="in a ring, a rank sends in one step what it received in the step before",
-                )
+            text = (
+                "No rank passed on what it received: each message that was altered changed at "
+                "most its receiver's result."
             )
+            helps = "in a ring, a rank sends in one step what it received in the step before"
+            raise WrongAnswer(found("ring.not_passed_on", text, help=helps))
 
 
 def prove(run: Run, cases: Cases) -> Proof:
@@ -172,10 +166,10 @@ def plainest_sum(run: Run, cases: Cases) -> tuple[Reduction, Outcome, bool]:
     """Return the plainest sum and whether it is correct: on three ranks or more if there is one."""
     wrong: list[Judged] = []
     for ranks in _RANKS_FOR_FAULTS:
-        found = plain_outcomes(run, cases, ranks)
-        if found and plain_is_right(run, cases, ranks) and not (ranks == 2 and wrong):
-            return *found[0], True
-        wrong += found
+        judged = plain_outcomes(run, cases, ranks)
+        if judged and plain_is_right(run, cases, ranks) and not (ranks == 2 and wrong):
+            return *judged[0], True
+        wrong += judged
     if wrong:
         return *wrong[0], False
     ranks = _RANKS_FOR_FAULTS[-1]
@@ -234,23 +228,18 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
     n = proof.outcome.ranks
     share = min(bytes_sent(proof.outcome.trace))
     if share * n < (n - 1) * proof.num_bytes:
-        num_elements = share // proof.case.item_num_bytes
-        return found(
-            "messages.too_little_sent",
-            f"A rank sent only {num_elements} elements of an array of {proof.case.num_elements}, "
-            "too few for what the others need of it.",
-            num_elements=num_elements,
-        )
+        number, length = share // proof.case.item_num_bytes, proof.case.num_elements
+        text = f"A rank sent only {number} elements; the others need more of its array of {length}."
+        return found("messages.too_little_sent", text, num_elements=number)
     happened = [effect for effect in proof.effects if effect.happened]
     changing = [effect for effect in happened if effect.influenced]
     if not changing or 3 * len(changing) < len(happened):
-        return found(
-            "messages.hardly_used",
-            f"What the ranks receive is hardly used: {len(happened)} messages were altered, each "
-            f"in its own run, and {len(changing)} of them changed a result.",
-            altered=len(happened),
-            changing=len(changing),
+        altered, changed = len(happened), len(changing)
+        text = (
+            f"The ranks hardly use what they receive: of {altered} messages, each altered in its "
+            f"own run, {changed} changed a result."
         )
+        return found("messages.hardly_used", text, altered=altered, changing=changed)
     return None
 
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -11,8 +10,6 @@ from grader.api import (
     Finding,
     Outcome,
     arrival_text,
-    call_name,
-    call_site,
     calls_by_rank,
     factor_text,
     found,
@@ -21,14 +18,14 @@ from grader.api import (
 
 from .allreduce_cases import GARBAGE, Reduction
 from .allreduce_numbers import SERIAL, Values
-from .findings import place_of
+from .findings import call_facts, call_text
 
 _SUMS = frozenset(name for name, op in SERIAL.items() if op is np.add)
 
 
 def reasons(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> list[Finding]:
     """Return what can be said of one rank's wrong recv, the likeliest cause first."""
-    held = contents(case, outcome, rank, expected)
+    _, held = contents(case, outcome, rank, expected) or ("", None)
     told: list[Finding | None] = [held]
     if case.op in _SUMS:
         got, own = outcome["recv"][rank], outcome.inputs[rank]["send"]
@@ -38,34 +35,44 @@ def reasons(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> l
         else:
             guess = arrival_text(outcome.trace, rank, uses_nothing=np.array_equal(got, own))
             told = [tail, held, changed, _read_early(guess)]
-    unknown = found(
-        "allreduce.other_result",
-        f"Rank {rank}'s recv is not the result of {case.op} over all ranks' arrays.",
-        rank=rank,
-        op=case.op,
-    )
+    text = f"Rank {rank}'s recv is not the result of {case.op} over all ranks' arrays."
+    unknown = found("allreduce.other_result", text, rank=rank, op=case.op)
     return [each for each in told if each is not None] or [unknown]
 
 
-def contents(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> Finding | None:
-    """Return whose numbers are in one rank's wrong recv: in a clause, the fact `made_of`."""
+def contents(
+    case: Reduction, outcome: Outcome, rank: int, expected: Values
+) -> tuple[str, Finding] | None:
+    """Return whose numbers are in one rank's wrong recv, in a clause, and as what was found."""
     sends = [given["send"] for given in outcome.inputs]
     got = outcome["recv"][rank]
     if case.op not in _SUMS:
         return _of_other_op(got, sends, rank, case.op)
-    return _of_sum(got, sends, rank, expected)
+    if made_of := factor_text(got, expected, len(sends)):
+        return made_of, _of_factor(got, expected, rank, made_of)
+    if made_of := sum_text(got, sends, own=rank, strangers=_old_recv(got)):
+        return made_of, _of_sum(got, sends, rank, expected, made_of)
+    return None
+
+
+def old_recv_reduced(rank: int) -> Finding:
+    """Return that what recv held before the call is in the result."""
+    return found(
+        "allreduce.old_recv_reduced",
+        f"Rank {rank} reduced what recv held before the call, {GARBAGE} everywhere, into the "
+        "result.",
+        help="recv may hold anything before the call: overwrite it first",
+        rank=rank,
+    )
 
 
 def changed_send(outcome: Outcome) -> Finding | None:
     """Return the first rank whose send is not what it was before the call."""
     for rank, given in enumerate(outcome.inputs):
         if not np.array_equal(outcome["send"][rank], given["send"]):
-            return found(
-                "allreduce.send_overwritten",
-                f"The call overwrote rank {rank}'s send, which must stay as it is.",
-                help="is one of the chunks a view of send?",
-                rank=rank,
-            )
+            text = f"The call overwrote rank {rank}'s send, which must stay as it is."
+            helps = "is one of the chunks a view of send?"
+            return found("allreduce.send_overwritten", text, help=helps, rank=rank)
     return None
 
 
@@ -76,48 +83,48 @@ def any_source(outcome: Outcome) -> Finding | None:
         if is_wild and (call.is_receive or "robe" in call.function):
             return found(
                 "calls.any_source",
-                f"Rank {rank}'s {call_name(call)}{call_site(call)} takes a message from any "
-                "source, which may be one of a later call.",
+                f"Rank {rank}'s {call_text(call)} takes a message from any source, which may be "
+                "one of a later call.",
                 help="name the source: a rank's messages then come in the order of its calls",
-                rank=rank,
-                call=call_name(call),
-                place=place_of(call),
+                **call_facts(rank, call),
             )
     return None
 
 
-def _of_sum(got: Values, sends: Sequence[Values], rank: int, expected: Values) -> Finding | None:
-    factor = factor_text(got, expected, len(sends))
-    made_of = factor or sum_text(got, sends, own=rank, strangers=_old_recv(got))
-    if not made_of:
-        return None
+def _of_factor(got: Values, expected: Values, rank: int, made_of: str) -> Finding:
+    largest = int(np.abs(expected).argmax())
+    factor = got.flat[largest].item() / expected.flat[largest].item()
+    text = f"Rank {rank}'s recv is wrong: {made_of}."
+    if abs(factor) < 1:
+        helps = "do not divide: the sum is required"
+        return found("allreduce.mean", text, help=helps, rank=rank)
+    return found("allreduce.multiple_of_sum", text, rank=rank, factor=factor)
+
+
+def _of_sum(
+    got: Values, sends: Sequence[Values], rank: int, expected: Values, made_of: str
+) -> Finding:
     first = int(np.flatnonzero(got != expected)[0])
     held, terms = got.flat[first].item(), [send.flat[first].item() for send in sends]
     some = _sums_of_some(terms)
     text = f"Rank {rank}'s recv is wrong: {made_of}."
-    facts: dict[str, Any] = {"rank": rank, "made_of": made_of}
-    if factor and abs(held) < abs(sum(terms)):
-        helps = "do not divide: the sum is required"
-        return found("allreduce.mean", text, help=helps, **facts)
-    if factor:
-        return found("allreduce.multiple_of_sum", text, factor=held / sum(terms), **facts)
     if held == terms[rank]:
         return _only_own(rank)
     if held in expected:
         helps = "compare the index of each chunk with its place in recv"
-        belongs_to = np.flatnonzero(expected == held)[0]
-        return found("allreduce.chunk_elsewhere", text, help=helps, belongs_to=belongs_to, **facts)
+        to = np.flatnonzero(expected == held)[0]
+        return found("allreduce.chunk_elsewhere", text, help=helps, rank=rank, belongs_to=to)
     if held in some:
         helps = "follow the numbers of a missing rank: in which step do they arrive here?"
         missing = set(range(len(terms))) - some[held]
-        return found("allreduce.numbers_missing", text, help=helps, missing=missing, **facts)
+        return found("allreduce.numbers_missing", text, help=helps, rank=rank, missing=missing)
     if held - GARBAGE in some:
-        return found("allreduce.old_recv_in_sum", text, **facts)
+        return old_recv_reduced(rank)
     for other, term in enumerate(terms):
         if held - term in some or held - 2 * term in some:
             helps = "follow the numbers of that rank: in which steps are they added?"
-            return found("allreduce.counted_twice", text, help=helps, counted=other, **facts)
-    return found("allreduce.other_numbers", text, **facts)
+            return found("allreduce.counted_twice", text, help=helps, rank=rank, counted=other)
+    return found("allreduce.other_numbers", text, rank=rank)
 
 
 def _sums_of_some(terms: Sequence[float]) -> dict[float, frozenset[int]]:
@@ -129,40 +136,28 @@ def _sums_of_some(terms: Sequence[float]) -> dict[float, frozenset[int]]:
 
 
 def _only_own(rank: int) -> Finding:
-    made_of = f"only rank {rank}'s own numbers are in it"
-    return found(
-        "allreduce.only_own_numbers",
-        f"Rank {rank}'s recv is wrong: {made_of}.",
-        help="which line puts what was received into recv?",
-        rank=rank,
-        made_of=made_of,
-    )
+    text = f"Rank {rank}'s recv is wrong: only rank {rank}'s own numbers are in it."
+    helps = "which line puts what was received into recv?"
+    return found("allreduce.only_own_numbers", text, help=helps, rank=rank)
 
 
-def _of_other_op(got: Values, sends: Sequence[Values], rank: int, op: str) -> Finding | None:
+def _of_other_op(
+    got: Values, sends: Sequence[Values], rank: int, op: str
+) -> tuple[str, Finding] | None:
     if np.array_equal(got, np.sum(sends, axis=0)):
-        return found(
-            "op.sum_instead",
-            f"Rank {rank}'s recv holds the sum, but op is {op}.",
-            help="where does the code add instead of calling op?",
-            rank=rank,
-            op=op,
-            made_of="it is the sum",
-        )
+        text = f"Rank {rank}'s recv holds the sum, but op is {op}."
+        helps = "where does the code add instead of calling op?"
+        return "it is the sum", found("op.sum_instead", text, help=helps, rank=rank, op=op)
     if np.array_equal(got, sends[rank]):
-        return _only_own(rank)
+        return f"only rank {rank}'s own numbers are in it", _only_own(rank)
     with_zero = SERIAL[op](sends[0], np.zeros_like(sends[0]))
     for send in sends[1:]:
         with_zero = SERIAL[op](with_zero, send)
     if np.array_equal(got, with_zero):
-        return found(
-            "op.zero_reduced",
-            f"A 0 was reduced into rank {rank}'s recv too, and {op} does not ignore a 0.",
-            help="what does the result hold before the first op?",
-            rank=rank,
-            op=op,
-            made_of="a 0 was reduced into it",
-        )
+        text = f"A 0 was reduced into rank {rank}'s recv too, and {op} does not ignore a 0."
+        helps = "what does the result hold before the first op?"
+        reason = found("op.zero_reduced", text, help=helps, rank=rank, op=op)
+        return "a 0 was reduced into it", reason
     return None
 
 

@@ -92,7 +92,7 @@ def assert_rule(
     collective brought part of it. any_way: take what a collective brought for as good as messages.
     """
     judged = right_outcomes(run, cases, any_way=any_way)
-    if not any(case.subject == "plain" and found.ranks >= FEWEST_RANKS for case, found in judged):
+    if not any(case.subject == "plain" and seen.ranks >= FEWEST_RANKS for case, seen in judged):
         case, outcome, _ = plainest_sum(run, cases)
         gate = unless_wrong
         if not any_way and other_way_of(outcome) is not None:

@@ -12,8 +12,6 @@ from grader.api import (
     WrongAnswer,
     assert_every_rank,
     assert_unchanged,
-    call_name,
-    call_site,
     calls_by_rank,
     case_context,
     found,
@@ -29,10 +27,11 @@ from .allreduce_cases import (
     ReductionsInARow,
 )
 from .allreduce_numbers import SERIAL, Values
-from .allreduce_reasons import any_source, changed_send, contents, reasons
-from .findings import led_by, place_of
+from .allreduce_reasons import any_source, changed_send, contents, old_recv_reduced, reasons
+from .findings import call_facts, call_text, led_by
 
 _OTHER_WAYS = functions.BY_OTHER_THAN_MESSAGES
+_USE_COMM = "take rank, size and neighbours from comm, and send over comm, not MPI.COMM_WORLD"
 
 
 def assert_reduced(case: Reduction, outcome: Outcome) -> None:
@@ -68,11 +67,9 @@ def assert_reduced_by_messages(case: Reduction, outcome: Outcome) -> None:
             raise RuleViolation(
                 found(
                     "allreduce.result_by_collective",
-                    f"Rank {rank} called {call_name(call)}{call_site(call)}. Here the result must "
-                    "come by point-to-point messages (Isend, Irecv, ...).",
-                    rank=rank,
-                    call=call_name(call),
-                    place=place_of(call),
+                    f"Rank {rank} called {call_text(call)}. Here the result must come by "
+                    "point-to-point messages (Isend, Irecv, ...).",
+                    **call_facts(rank, call),
                 )
             )
 
@@ -109,7 +106,7 @@ def _assert_equal(case: Reduction, outcome: Outcome, expected: Values) -> None:
 
 def _made_of(case: Reduction, outcome: Outcome, rank: int, expected: Values) -> str:
     held = contents(case, outcome, rank, expected)
-    return str(held.facts["made_of"]) if held else ""
+    return held[0] if held else ""
 
 
 def _assert_recv_overwritten(case: Reduction, outcome: Outcome) -> None:
@@ -119,25 +116,12 @@ def _assert_recv_overwritten(case: Reduction, outcome: Outcome) -> None:
         with_garbage = np.asarray(SERIAL[case.op](expected, garbage))
     for rank, recv in enumerate(outcome["recv"]):
         if recv.size and np.array_equal(recv, garbage) and not np.array_equal(expected, garbage):
-            raise WrongAnswer(
-                found(
-                    "allreduce.recv_untouched",
-                    f"Rank {rank} wrote nothing into recv: it still holds {GARBAGE} everywhere, "
-                    "as before the call.",
-                    help="recv[...] = result writes into recv; recv = result only rebinds the name",
-                    rank=rank,
-                )
-            )
+            before = f"{GARBAGE} everywhere, as before the call"
+            text = f"Rank {rank} wrote nothing into recv: it still holds {before}."
+            helps = "recv[...] = result writes into recv; recv = result only rebinds the name"
+            raise WrongAnswer(found("allreduce.recv_untouched", text, help=helps, rank=rank))
         if np.array_equal(recv, with_garbage) and not np.array_equal(expected, with_garbage):
-            raise WrongAnswer(
-                found(
-                    "allreduce.old_recv_reduced",
-                    f"Rank {rank} reduced what recv held before the call, {GARBAGE} everywhere, "
-                    "into the result.",
-                    help="recv may hold anything before the call: overwrite it first",
-                    rank=rank,
-                )
-            )
+            raise WrongAnswer(old_recv_reduced(rank))
 
 
 def _assert_groups_reduced(case: GroupReduction, outcome: Outcome) -> None:
@@ -151,17 +135,12 @@ def _assert_groups_reduced(case: GroupReduction, outcome: Outcome) -> None:
     except WrongAnswer as error:
         text = "The result is wrong where comm holds only some of the ranks, in another order."
         reason = found("comm.wrong_on_some_ranks", text, help=_USE_COMM)
-        for rank, recv in enumerate(outcome["recv"]):
-            if np.array_equal(recv, everybody):
-                text = (
-                    f"Rank {rank}'s recv is the result of all ranks, including those not on comm."
-                )
-                reason = found("comm.reduced_over_all", text, help=_USE_COMM, rank=rank)
-                break
+        over_all = [r for r, recv in enumerate(outcome["recv"]) if np.array_equal(recv, everybody)]
+        if over_all:
+            rank = over_all[0]
+            text = f"Rank {rank}'s recv is the result of all ranks, including those not on comm."
+            reason = found("comm.reduced_over_all", text, help=_USE_COMM, rank=rank)
         raise led_by(error, reason) from None
-
-
-_USE_COMM = "take rank, size and neighbours from comm, and send over comm, not MPI.COMM_WORLD"
 
 
 def _assert_row_reduced(case: ReductionsInARow, outcome: Outcome) -> None:
@@ -175,13 +154,9 @@ def _assert_row_reduced(case: ReductionsInARow, outcome: Outcome) -> None:
             rank = _first_wrong(recvs, expected)
             strangers = _neighbouring_calls(outcome, number)
             made_of = sum_text(recvs[rank], sends, own=rank, strangers=strangers)
-            wrong = found(
-                "calls.wrong_in_a_row",
-                f"Rank {rank}'s recv is wrong in call {number + 1} of {NUM_CALLS_IN_A_ROW} in a "
-                f"row{': ' if made_of else ''}{made_of}.",
-                rank=rank,
-                number=number + 1,
-            )
+            text = f"Rank {rank}'s recv is wrong in {label} of {NUM_CALLS_IN_A_ROW} in a row"
+            text += f": {made_of}." if made_of else "."
+            wrong = found("calls.wrong_in_a_row", text, rank=rank, number=number + 1)
             raise led_by(error, any_source(outcome), wrong) from None
 
 

@@ -22,6 +22,7 @@ from .fit_cases import (
     RTOL,
     Fit,
     assert_batch_size,
+    counted,
     dropped_request,
     examples,
     trained_batches,
@@ -60,15 +61,9 @@ def assert_new_values_reach_the_workers(case: Fit, outcome: Outcome) -> None:
             update.rank for update, factor in zip(updates, factors, strict=False) if factor
         } - {slow}
         if not others:
-            raise WrongAnswer(
-                found(
-                    "async.worker_without_new_values",
-                    f"Worker rank {slow} ends with weights that contain no gradients of another "
-                    "worker.",
-                    help="after each batch a worker must go on with the masters' new values",
-                    rank=slow,
-                )
-            )
+            text = f"Worker rank {slow} ends with weights that hold no other worker's gradients."
+            helps = "after each batch a worker must go on with the masters' new values"
+            raise WrongAnswer(found("async.worker_without_new_values", text, help=helps, rank=slow))
 
 
 def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
@@ -85,7 +80,7 @@ def assert_no_gradient_is_lost(case: Fit, outcome: Outcome) -> None:
             if any(same(begin - np.sum(steps, axis=0), array, RTOL) for array in held):
                 continue
             _replayed(case, outcome)  # tells why, if it can
-            text = f"No master ends with the start of {name} minus the steps of all gradients."
+            text = f"No master's {name} ends as the start value minus the steps of all gradients."
             raise WrongAnswer(found("async.last_value_missing", text, name=name))
 
 
@@ -136,7 +131,8 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             if rank >= case.num_masters:
                 numbers[rank] = len(batches)
             elif batches:
-                text = f"Rank {rank} is a master, but trained on {len(batches)} batches itself."
+                number = counted(len(batches), "batch", "batches")
+                text = f"Rank {rank} is a master, but trained on {number} itself."
                 raise WrongAnswer(found("async.master_trains", text, rank=rank))
             assert_batch_size(case, outcome, rank, case.mini_batch_size, "mini_batch_size")
         trained, asked = sum(numbers.values()), case.num_steps
@@ -145,9 +141,9 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             raise WrongAnswer(
                 found(
                     "async.batches_left_out" if trained < asked else "async.batches_more_than_once",
-                    f"The workers trained on {trained} batches ({told}), expected "
-                    f"number_of_batches x epochs = {case.number_of_batches} x {case.epochs} = "
-                    f"{asked}.",
+                    f"The workers trained on {counted(trained, 'batch', 'batches')} ({told}), "
+                    f"expected number_of_batches x epochs = {case.number_of_batches} x "
+                    f"{case.epochs} = {asked}.",
                     help="the workers share number_of_batches; what is left over after an even "
                     "division goes to some of them",
                     trained=trained,
@@ -171,9 +167,10 @@ def uneven_trainings(launch: Launch) -> list[tuple[Fit, Outcome]]:
         share, rest = divmod(case.number_of_batches, num_workers)
         hint = found(
             "async.uneven_batches",
-            f"{case.number_of_batches} batches do not divide by {num_workers} workers: {rest} of "
-            f"them must do {share + 1} batches per epoch, the others {share}.",
-            help="do the masters expect as many batches of each worker as it does?",
+            f"{case.number_of_batches} batches do not divide evenly by {num_workers} workers: "
+            f"{counted(rest, 'worker', 'workers')} must do {share + 1} per epoch, the others "
+            f"{share}.",
+            help="does each master expect as many batches from a worker as that worker does?",
             batches=case.number_of_batches,
             workers=num_workers,
         )
@@ -197,9 +194,7 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
             try:
                 assert_every_rank(on_rank_0, equals=array, name=name, rtol=RTOL, atol=RTOL)
             except WrongAnswer as error:
-                text = (
-                    f"Rank 0 does not end with the {name} of serial training on the same batches."
-                )
+                text = f"Rank 0 does not end with the {name} of serial training on its batches."
                 wrong = found("async.unlike_serial_training", text, name=name)
                 raise led_by(error, dropped_request(outcome), wrong) from None
 
@@ -237,11 +232,11 @@ def _updates(case: Fit, outcome: Outcome) -> list[Update]:
     for rank in range(case.num_masters, outcome.ranks):
         batches, seen = trained_batches(case, outcome, rank), outcome["seen"][rank]
         if len(updates) + len(batches) > _MOST_BATCHES * case.num_steps:
+            asked = case.num_steps
             text = (
-                f"The workers trained on more than {_MOST_BATCHES} times the {case.num_steps} "
-                "batches of number_of_batches x epochs."
+                f"The workers trained on over {_MOST_BATCHES} times the {asked} batches required."
             )
-            raise WrongAnswer(found("async.far_too_many_batches", text))
+            raise WrongAnswer(found("async.far_too_many_batches", text, expected=asked))
         if len(seen) != len(batches):
             text = f"Rank {rank}'s record of the weights it trained with contradicts itself."
             raise WrongAnswer(found("async.record_of_weights_broken", text, rank=rank))

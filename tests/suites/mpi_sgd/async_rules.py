@@ -63,13 +63,13 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
     Raises RuleViolation.
     """
     slow = case.num_masters
-    masters = "the master" if case.num_masters == 1 else "one of the masters"
+    masters = "the master" if case.num_masters == 1 else "a master"
     with case_context(case, outcome):
         if outcome["others_went_on"][slow][0] != 1:
             raise RuleViolation(
                 found(
                     "async.fixed_order",
-                    f"While rank {slow} computed, {masters} served no other worker.",
+                    f"While rank {slow} computed, {masters} stopped serving the other workers.",
                     help="does a master wait for the workers in a fixed order? It must take the "
                     "gradients of any worker, as with MPI.ANY_SOURCE",
                     rank=slow,
@@ -79,12 +79,13 @@ def assert_others_went_on(case: Fit, outcome: Outcome) -> None:
                     "async.others_held_up",
                     f"While rank {slow} was held in its first forward_prop, no other worker "
                     "finished three batches.",
+                    rank=slow,
                 ),
             )
 
 
-def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
-    """Return the trainings by which a rule is judged: those whose gradients reach a master.
+def assert_rule(run: Run, cases: Cases, rule: Callable[[Fit, Outcome], None]) -> None:
+    """Assert a rule on each training whose gradients reach a master.
 
     Steps and replies in a wrong order count; a rule is not about these. Ends the test as not run
     where there is no such training.
@@ -98,4 +99,6 @@ def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
     ]
     if not judged:
         not_run("needs a training whose gradients reach a master")
-    return judged
+    for case, outcome in judged:
+        with case_context(case, outcome):
+            rule(case, outcome)

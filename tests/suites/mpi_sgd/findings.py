@@ -1,8 +1,9 @@
 """Puts a known reason before what a check has found, and a hint after why a run ended."""
 
 from dataclasses import replace
+from typing import Any
 
-from grader.api import Call, Finding, RunFailed, WrongAnswer, call_site
+from grader.api import Call, Finding, RunFailed, WrongAnswer, call_name, call_place, call_site
 
 
 def led_by(error: WrongAnswer, *reasons: Finding | None) -> WrongAnswer:
@@ -21,6 +22,11 @@ def hinted(error: RunFailed, hint: Finding | None) -> RunFailed:
     return RunFailed(replace(failure, message=message, findings=(*findings, hint)))
 
 
-def place_of(call: Call) -> str:
-    """Return `ring.py:31`, or nothing when the line is not known."""
-    return call_site(call).removeprefix(" at ")
+def call_text(call: Call) -> str:
+    """Return `Isend at ring.py:31`."""
+    return f"{call_name(call)}{call_site(call)}"
+
+
+def call_facts(rank: int, call: Call) -> dict[str, Any]:
+    """Return the facts that tell which call of which rank a finding is about."""
+    return {"rank": rank, "call": call_name(call), "place": call_place(call)}

@@ -16,14 +16,14 @@ from grader.api import (
     Outcome,
     WrongAnswer,
     call_name,
-    call_site,
+    call_place,
     found,
     listed,
     ranks_text,
 )
 
 from . import serial
-from .findings import place_of
+from .findings import call_text
 from .fit_cases import Fit, examples, trained_batches
 
 _RTOL = 1e-6
@@ -62,7 +62,7 @@ def assert_gradients_come_together(case: Fit, outcome: Outcome) -> None:
     changes = _changes(case, outcome)
     if not any(each.are_equal for arrays in changes for each in arrays.values()):
         told = _told(case, outcome, changes, 0, next(iter(case.shapes)))
-        text = "No rank takes a step by the gradients of all ranks."
+        text = "No rank's first step used the gradients of all ranks in equal parts."
         raise WrongAnswer(*told, found("step.gradients_not_combined", text))
 
 
@@ -90,15 +90,8 @@ def same_contributions_as(case: Fit, outcome: Outcome) -> Callable[[Fit, Outcome
             now = _contributions(case, outcome, rank)
             for name, before in arrays.items():
                 if before.is_explained and not now[name].resembles(before):
-                    raise WrongAnswer(
-                        found(
-                            "step.not_as_before",
-                            f"In the first step, rank {rank}'s {name} changed otherwise than "
-                            "before.",
-                            rank=rank,
-                            name=name,
-                        )
-                    )
+                    text = f"In the first step, rank {rank}'s {name} changed in another way."
+                    raise WrongAnswer(found("step.not_as_before", text, rank=rank, name=name))
 
     return check
 
@@ -174,7 +167,7 @@ def _told(
         if contributions.are_equal:
             factor = f"{contributions.factors[0]:.6g}"
             text = f"{place} changed by {factor} times the sum over all ranks."
-            return [found("step.multiple_of_sum", text, factor=factor, **facts)]
+            return [found("step.multiple_of_sum", text, factor=float(factor), **facts)]
     if not np.isfinite(outcome[name][rank]).all():
         wrong = found("step.not_finite", f"{place} became a number that is not finite.", **facts)
     elif not contributions.is_explained:
@@ -182,7 +175,7 @@ def _told(
     elif contributions.are(0):
         wrong = found("step.no_change", f"{place} did not change.", **facts)
     else:
-        text = f"{place} contains {_listed(contributions.factors)}; the sum takes each once."
+        text = f"{place} changed by {_listed(contributions.factors)}. The sum takes each once."
         wrong = found("step.other_sum", text, **facts)
     reduced = _reduced_to_one(outcome) if rank > 0 and changes[0][name].are_equal else None
     return [reduced, wrong] if reduced else [wrong]
@@ -210,14 +203,9 @@ def _other_change(case: Fit, outcome: Outcome, rank: int, name: str) -> Finding:
     if change.ndim == 2 and np.allclose(change, change[0], rtol=0, atol=_RTOL):
         gradients = [_gradient(case, outcome, other)[biases] for other in range(outcome.ranks)]
         if _explained(change[0], gradients).is_explained:
-            return found(
-                "step.biases_for_weights",
-                f"{place} the gradients of {biases}, the same in every row.",
-                help="back_prop returns the gradients of the biases first, then those of the "
-                "weights",
-                rank=rank,
-                name=name,
-            )
+            text = f"{place} the gradients of {biases}, the same in every row."
+            helps = "back_prop returns the gradients of the biases first, then those of the weights"
+            return found("step.biases_for_weights", text, help=helps, rank=rank, name=name)
     text = f"{place} numbers that are no sum of the ranks' gradients."
     return found("step.no_sum_of_gradients", text, rank=rank, name=name)
 
@@ -235,10 +223,10 @@ def _reduced_to_one(outcome: Outcome) -> Finding | None:
     first = reduced[0]
     return found(
         "step.reduced_to_one_rank",
-        f"{call_name(first)}{call_site(first)} gives the sum to rank {first.peer} only; the other "
-        "ranks' arrays keep what was in them before.",
+        f"{call_text(first)} gives the sum to rank {first.peer} only; the other ranks' arrays keep "
+        "what was in them before.",
         help="which collective gives the sum to every rank?",
         call=call_name(first),
         root=first.peer,
-        place=place_of(first),
+        place=call_place(first),
     )

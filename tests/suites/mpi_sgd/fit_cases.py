@@ -69,12 +69,12 @@ class Fit(Case):
     @property
     def label(self) -> str:
         """Return the network, the number of batches, and what is special."""
-        masters = _counted(self.num_masters, "master", "masters")
+        masters = counted(self.num_masters, "master", "masters")
         return (
             (f"{masters}, " if self.is_asynchronous else "")
             + f"layers {'-'.join(map(str, self.sizes))}, "
-            + f"{_counted(self.epochs, 'epoch', 'epochs')} of "
-            + _counted(self.number_of_batches, "batch", "batches")
+            + f"{counted(self.epochs, 'epoch', 'epochs')} of "
+            + counted(self.number_of_batches, "batch", "batches")
             + {"values": "", "slow worker": ", a slow worker"}.get(
                 self.purpose, f", {self.purpose} {self.number}"
             )
@@ -151,28 +151,18 @@ def trained_batches(case: Fit, outcome: Outcome, rank: int) -> list[Rows]:
     """
     rows, lengths = outcome["rows"][rank], outcome["rows_per_batch"][rank]
     if len(lengths) > 4 * case.num_steps:
+        trained, asked = len(lengths), case.num_steps
+        text = f"Rank {rank} trained on {trained} batches; number_of_batches x epochs is {asked}."
         raise WrongAnswer(
-            found(
-                "fit.too_many_batches",
-                f"Rank {rank} trained on {len(lengths)} batches; number_of_batches x epochs is "
-                f"{case.num_steps}.",
-                rank=rank,
-                trained=len(lengths),
-                expected=case.num_steps,
-            )
+            found("fit.too_many_batches", text, rank=rank, trained=trained, expected=asked)
         )
     if (lengths < 0).any() or lengths.sum() != len(rows):
         text = f"Rank {rank}'s record of the batches it trained on contradicts itself."
         raise WrongAnswer(found("fit.record_of_batches_broken", text, rank=rank))
     if (rows < 0).any() or (rows >= _NUM_ROWS).any():
-        raise WrongAnswer(
-            found(
-                "fit.inputs_not_of_training_data",
-                f"Rank {rank} trained on inputs that are no examples of training_data.",
-                help="give forward_prop the inputs of a batch as create_batches made it",
-                rank=rank,
-            )
-        )
+        text = f"Rank {rank} trained on inputs that are not examples of training_data."
+        helps = "give forward_prop the inputs of a batch as create_batches made it"
+        raise WrongAnswer(found("fit.inputs_not_of_training_data", text, help=helps, rank=rank))
     ends = np.cumsum(lengths)
     return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 
@@ -182,17 +172,13 @@ def assert_batch_size(case: Fit, outcome: Outcome, rank: int, expected: int, for
 
     Raises WrongAnswer, naming the formula.
     """
-    for number, batch in enumerate(trained_batches(case, outcome, rank)):
-        if len(batch) != expected:
+    for batch, rows in enumerate(trained_batches(case, outcome, rank)):
+        if (size := len(rows)) != expected:
+            has = f"Rank {rank}'s batch {batch} has {counted(size, 'example', 'examples')}"
+            text = f"{has}, expected {expected} ({formula})."
             raise WrongAnswer(
                 found(
-                    "fit.batch_size",
-                    f"Rank {rank}'s batch {number} has {len(batch)} examples, expected {expected} "
-                    f"({formula}).",
-                    rank=rank,
-                    number=number,
-                    examples=len(batch),
-                    expected=expected,
+                    "fit.batch_size", text, rank=rank, batch=batch, examples=size, expected=expected
                 )
             )
 
@@ -213,7 +199,7 @@ def dropped_request(outcome: Outcome) -> Finding | None:
         return found(
             "fit.request_dropped",
             f"Rank {facts['rank']} never waited for its {facts['call']}{place}.",
-            help="what a send still reads may be overwritten before it leaves",
+            help="until a request is waited for, MPI may still read or write its array",
             **facts,
         )
     return None
@@ -241,7 +227,8 @@ def timed(
     ]
 
 
-def _counted(number: int, singular: str, plural: str) -> str:
+def counted(number: int, singular: str, plural: str) -> str:
+    """Return `1 batch`, `2 batches`."""
     return f"{number} {singular if number == 1 else plural}"
 
 

@@ -8,9 +8,9 @@ message, in two per layer, or pickled.
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
-from grader.api import RuleViolation, Trace, found, messages
+from grader.api import RuleViolation, Trace, found, listed, messages
 
-from .fit_cases import FLOAT64_NUM_BYTES
+from .fit_cases import FLOAT64_NUM_BYTES, counted
 
 Layers = frozenset[int]
 
@@ -59,14 +59,10 @@ def assert_one_owner_per_layer(
             there = num_bytes_sent(trace, worker, master)
             layers = _layers_per_batch(there, batches, sizes, worker, master)
             if owned.setdefault(master, layers) != layers:
+                sent = f"Rank {worker} sent rank {master} the gradients of {_told(layers)}"
+                text = f"{sent}; another worker sent it those of {_told(owned[master])}."
                 raise RuleViolation(
-                    found(
-                        "layers.workers_disagree",
-                        f"Rank {worker} sent rank {master} the gradients of {_told(layers)}; "
-                        f"another worker sent it those of {_told(owned[master])}.",
-                        rank=worker,
-                        master=master,
-                    )
+                    found("layers.workers_disagree", text, rank=worker, master=master)
                 )
             _assert_replied(trace, sizes, worker, master, layers, batches)
     _assert_cover(owned, sizes)
@@ -78,18 +74,23 @@ def _layers_per_batch(
 ) -> Layers:
     layers = layers_of_size(num_bytes / num_batches, sizes)
     if layers is None:
-        told = ", ".join(f"layer {i}: {n:,}" for i, n in layer_num_bytes(sizes).items())
+        by_layer = layer_num_bytes(sizes)
+        told = ", ".join(f"layer {i}: {n:,}" for i, n in by_layer.items())
         raise RuleViolation(
             found(
                 "layers.not_whole",
                 f"Rank {worker} sent rank {master} {num_bytes / num_batches:,.0f} bytes a batch "
-                f"({num_bytes:,} in {num_batches} batches), which is no set of whole layers.",
+                f"({num_bytes:,} in {_batches(num_batches)}), which is no set of whole layers.",
                 help="weights and biases of a layer go together",
                 rank=worker,
                 master=master,
                 num_bytes=num_bytes,
             ),
-            found("layers.sizes", f"Weights and biases have these bytes: {told}."),
+            found(
+                "layers.sizes",
+                f"Weights and biases together have these bytes: {told}.",
+                num_bytes=list(by_layer.values()),
+            ),
         )
     return layers
 
@@ -107,13 +108,13 @@ def _assert_replied(
     raise RuleViolation(
         found(
             "layers.reply_differs",
-            f"Master rank {master} sent rank {worker} {back:,} bytes in {num_batches} batches; "
+            f"Master rank {master} sent rank {worker} {back:,} bytes in {_batches(num_batches)}; "
             f"{_told(layers)}, sent back once a batch, would be {num_batches * one:,}.",
             help="a reply holds the weights and biases of the layers whose gradients came",
             rank=master,
             worker=worker,
             num_bytes=back,
-            expected=num_batches * one,
+            expected_num_bytes=num_batches * one,
         )
     )
 
@@ -122,16 +123,14 @@ def _assert_cover(owned: Mapping[int, Layers], sizes: Sequence[int]) -> None:
     for layer in range(1, len(sizes)):
         owners = [master for master, layers in owned.items() if layer in layers]
         if owned and len(owners) != 1:
-            told = " and ".join(map(str, owners)) if owners else "no master"
-            raise RuleViolation(
-                found(
-                    "layers.not_one_master",
-                    f"The gradients of layer {layer} were sent to {'masters ' * bool(owners)}"
-                    f"{told}; every layer must belong to exactly one master.",
-                    layer=layer,
-                    masters=owners,
-                )
-            )
+            told = f"masters {listed(map(str, owners))}" if owners else "no master"
+            sent = f"The gradients of layer {layer} were sent to {told}"
+            text = f"{sent}; every layer must belong to exactly one master."
+            raise RuleViolation(found("layers.not_one_master", text, layer=layer, masters=owners))
+
+
+def _batches(number: int) -> str:
+    return counted(number, "batch", "batches")
 
 
 def _told(layers: Layers) -> str:

@@ -52,12 +52,8 @@ def replay(
             steps = [learning_rate * update.gradient[name] for update in updates]
             reason = reason_of_break(name, chain, left_over, learning_rate, rtol)
             in_all = told_by_the_sum(start[name], steps, final[name], rtol) if final else None
-            place = found(
-                "async.seen_at_update",
-                f"Seen at update {len(chain)} of {len(updates)} of {name}.",
-                number=len(chain),
-                name=name,
-            )
+            text = f"Seen at update {len(chain)} of {len(updates)} of {name}."
+            place = found("async.seen_at_update", text, number=len(chain), name=name)
             raise WrongAnswer(reason, *([in_all] if in_all else []), place)
         values[name] = chain
     return Replay(values)
@@ -74,30 +70,17 @@ def assert_final(replayed: Replay, final: Arrays, *, rtol: float) -> None:
             continue
         earlier = next((i for i, value in enumerate(chain) if same(held, value, rtol)), None)
         if earlier == 0:
-            raise WrongAnswer(
-                found(
-                    "async.final_values_missing",
-                    f"Rank 0 ends with the start values of {name}, though the workers saw it go "
-                    f"through {num_updates} updates.",
-                    help=_GATHER,
-                    name=name,
-                )
-            )
+            text = f"Rank 0 ends with the start values of {name}, as before {num_updates} updates."
+            raise WrongAnswer(found("async.final_values_missing", text, help=_GATHER, name=name))
         if earlier is not None:
-            raise WrongAnswer(
-                found(
-                    "async.final_values_outdated",
-                    f"Rank 0 ends with the {name} that followed update {earlier} of {num_updates}.",
-                    help=_GATHER,
-                    name=name,
-                    number=earlier,
-                )
-            )
+            text = f"Rank 0 ends with the {name} that followed update {earlier} of {num_updates}."
+            facts = {"name": name, "number": earlier}
+            raise WrongAnswer(found("async.final_values_outdated", text, help=_GATHER, **facts))
         try:
             assert_every_rank([held], equals=chain[-1], name=name, rtol=rtol, atol=rtol)
         except WrongAnswer as error:
             text = f"Rank 0 does not end with the {name} that followed the last update."
-            reason = found("async.final_values_wrong", text, name=name)
+            reason = found("async.final_values_wrong", text, help=_GATHER, name=name)
             raise led_by(error, reason) from None
 
 
@@ -106,16 +89,10 @@ def _assert_first_batches_saw(
 ) -> None:
     for update in updates:
         if update.batch == 0 and not same(update.before[name], start, rtol):
-            raise WrongAnswer(
-                found(
-                    "async.other_start",
-                    f"Rank {update.rank} computed its batch {update.batch} with a {name} that is "
-                    "not the start value.",
-                    help="a worker begins with the weights the network was built with",
-                    rank=update.rank,
-                    name=name,
-                )
-            )
+            rank = update.rank
+            text = f"Rank {rank} computed its first batch with a {name} other than the start value."
+            helps = "a worker begins with the weights the network was built with"
+            raise WrongAnswer(found("async.other_start", text, help=helps, rank=rank, name=name))
 
 
 def _chain(

@@ -44,7 +44,7 @@ def reason_of_break(
             return found(
                 "async.gradients_mixed_up",
                 f"The {name} that came back for {update} was stepped by the gradients of {other}.",
-                help="after the first message of a worker, which source do the others have?",
+                help="from which source does the master receive the rest of a worker's messages?",
                 **_facts(update, name),
                 other=other.rank,
             )
@@ -61,10 +61,10 @@ def reason_of_break(
     for update in left_over:
         for number, stale in enumerate(chain[:-1]):
             if same(update.after[name] + steps[id(update)], stale, rtol):
-                since = "the start value" if number == 0 else f"the value of update {number}"
+                since = "the start value" if number == 0 else f"the value after update {number}"
                 return found(
                     "async.step_from_old_value",
-                    f"For {update}, the master stepped {name} from {since}, not from its latest.",
+                    f"For {update}, the master stepped {name} from {since}, not from the latest.",
                     help="every step must go on from the one before",
                     **_facts(update, name),
                     number=number,
@@ -72,13 +72,14 @@ def reason_of_break(
     for update in left_over:
         factor = _factor(value - update.after[name], steps[id(update)], rtol)
         if factor is not None:
+            told = f"{-factor:.6g}"
             return found(
                 "async.scaled_step",
-                f"For {update}, {name} changed by {-factor:.6g} times learning_rate times the "
-                "gradient, expected -1 times.",
+                f"For {update}, {name} changed by {told} times learning_rate times the gradient, "
+                "expected -1 times.",
                 help="does the master divide or scale the gradients?",
                 **_facts(update, name),
-                factor=f"{-factor:.6g}",
+                factor=float(told),
             )
     return found(
         "async.no_such_step",
@@ -111,13 +112,11 @@ def told_by_the_sum(
             return found("async.one_batch_twice", text)
     factor = _factor(start - final, total, rtol)
     if factor is not None:
-        text = f"In all, rank 0 changed by {factor:.6g} times the steps of all gradients."
-        return found("async.all_scaled", text, factor=f"{factor:.6g}")
-    return found(
-        "async.gradients_lost",
-        "In all, rank 0 does not hold the start minus learning_rate times all gradients: some "
-        "were lost, changed, or applied twice.",
-    )
+        told = f"{factor:.6g}"
+        text = f"In all, rank 0 changed by {told} times the steps of all gradients."
+        return found("async.all_scaled", text, factor=float(told))
+    text = "In all, gradients were lost, changed, or applied twice on rank 0."
+    return found("async.gradients_lost", text)
 
 
 def _facts(update: Update, name: str) -> dict[str, Any]:

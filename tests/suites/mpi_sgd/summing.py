@@ -10,16 +10,15 @@ from grader.api import (
     assert_buffers_not_pickles,
     assert_not_truncated,
     bytes_sent,
-    call_name,
-    call_site,
+    call_place,
     found,
     messages,
     ranks_text,
     reduction_communicators,
 )
 
-from .findings import place_of
-from .fit_cases import FLOAT64_NUM_BYTES, Fit
+from .findings import call_facts, call_text
+from .fit_cases import FLOAT64_NUM_BYTES, Fit, counted
 
 _BRINGS_TOGETHER = (
     *("Allreduce", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"),
@@ -50,23 +49,17 @@ def assert_collectives_carry_gradients(case: Fit, outcome: Outcome) -> None:
     evidence = [
         found(
             "sync.message_by_hand",
-            f"Rank {rank} called {_told(call)}.",
-            rank=rank,
-            call=call_name(call),
-            place=place_of(call),
+            f"Rank {rank} called {call_text(call)}.",
+            **call_facts(rank, call),
         )
         for rank, call in by_hand[:1]
     ]
     if without:
-        raise RuleViolation(
-            found(
-                "sync.no_collective",
-                "No MPI collective that could sum the gradients, such as Allreduce, was called by "
-                f"{ranks_text(without)}.",
-                ranks=without,
-            ),
-            *evidence,
+        text = (
+            f"{ranks_text(without).capitalize()} called no MPI collective that could sum the "
+            "gradients, such as Allreduce."
         )
+        raise RuleViolation(found("sync.no_collective", text, ranks=without), *evidence)
     sent_num_bytes = sum(call.num_bytes for _, call in by_hand)
     needed_num_bytes = (outcome.ranks - 1) * case.num_steps * gradient_num_bytes(case)
     if sent_num_bytes >= needed_num_bytes / 2:
@@ -104,13 +97,14 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
                     help="the gradients of a step must be summed once",
                     rank=rank,
                     num_bytes=num_bytes,
-                    expected=once,
+                    expected_num_bytes=once,
                 ),
                 found(
                     "sync.calls_of_collectives",
-                    f"It made {len(given)} such calls, the first is {_told(given[0])}.",
+                    f"It made {counted(len(given), 'such call', 'such calls')}, beginning with "
+                    f"{call_text(given[0])}.",
                     number=len(given),
-                    place=place_of(given[0]),
+                    place=call_place(given[0]),
                 ),
             )
 
@@ -136,25 +130,21 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
             raise RuleViolation(
                 found(
                     "sync_ring.collective_carries_gradients",
-                    f"Rank {rank} called {_told(given[0])}, a collective that carries the "
+                    f"Rank {rank} called {call_text(given[0])}, a collective that carries the "
                     "gradients.",
                     help="this part requires your own ringallreduce, in point-to-point messages",
-                    rank=rank,
-                    call=call_name(given[0]),
-                    place=place_of(given[0]),
+                    **call_facts(rank, given[0]),
                 )
             )
     sent = sum(call.num_bytes for _, call in _sent_by_hand(trace))
     least = case.num_steps * (outcome.ranks - 1) * step
     if sent < least:
+        text = (
+            f"All ranks together sent {sent:,} bytes in messages; bringing their gradients "
+            f"together takes at least {least:,}."
+        )
         raise RuleViolation(
-            found(
-                "sync_ring.too_little_sent",
-                f"All ranks together sent {sent:,} bytes in messages; bringing their gradients "
-                f"together takes at least {least:,}.",
-                num_bytes=sent,
-                least=least,
-            )
+            found("sync_ring.too_little_sent", text, num_bytes=sent, least_num_bytes=least)
         )
 
 
@@ -192,8 +182,8 @@ def assert_ring_traffic(case: Fit, outcome: Outcome) -> None:
                 f"all-reduces of the gradients send {least:,} to {most:,}.",
                 help=f"a ring sends 2(n - 1) times the size of the gradients per step, n = {n}",
                 num_bytes=sent,
-                least=least,
-                most=most,
+                least_num_bytes=least,
+                most_num_bytes=most,
             )
         )
 
@@ -216,7 +206,3 @@ def _sent_by_hand(trace: Trace) -> list[tuple[int, Call]]:
 
 def _forms_of(*names: str) -> set[str]:
     return {form for name in names for form in (name, f"I{name.lower()}", f"{name}_init")}
-
-
-def _told(call: Call) -> str:
-    return f"{call_name(call)}{call_site(call)}"

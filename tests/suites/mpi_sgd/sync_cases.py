@@ -25,6 +25,7 @@ from .fit_cases import (
     RTOL,
     Fit,
     assert_batch_size,
+    counted,
     dropped_request,
     timed,
     trained_batches,
@@ -111,23 +112,20 @@ def assert_every_rank_gets_all_gradients(case: Fit, outcome: Outcome) -> None:
 
 
 def assert_batches(case: Fit, outcome: Outcome) -> None:
-    """Assert that each rank trained on number_of_batches batches of mini_batch_size // size.
+    """Assert that each rank trained on number_of_batches batches of its share of the examples.
 
     Raises WrongAnswer with what a rank did instead.
     """
     share = case.mini_batch_size // outcome.ranks
     with case_context(case, outcome):
         for rank in range(outcome.ranks):
-            num_batches = len(trained_batches(case, outcome, rank))
-            if num_batches != case.num_steps:
+            trained, asked = len(trained_batches(case, outcome, rank)), case.num_steps
+            if trained != asked:
+                did = f"Rank {rank} trained on {counted(trained, 'batch', 'batches')}"
+                text = f"{did}, expected number_of_batches x epochs = {asked}."
                 raise WrongAnswer(
                     found(
-                        "sync.number_of_batches",
-                        f"Rank {rank} trained on {num_batches} batches, expected "
-                        f"number_of_batches x epochs = {case.num_steps}.",
-                        rank=rank,
-                        trained=num_batches,
-                        expected=case.num_steps,
+                        "sync.number_of_batches", text, rank=rank, trained=trained, expected=asked
                     )
                 )
             formula = f"mini_batch_size // size = {case.mini_batch_size} // {outcome.ranks}"
@@ -157,8 +155,8 @@ def assert_batches_wherever_trained(launch: Launch) -> None:
         assert_batches(case, outcome)
 
 
-def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
-    """Return the trainings on several ranks by which a rule is judged: those that use gradients.
+def assert_rule(run: Run, cases: Cases, rule: Callable[[Fit, Outcome], None]) -> None:
+    """Assert a rule on each training on several ranks that uses gradients.
 
     A step with wrong factors counts; a rule is not about these. Ends the test as not run where no
     such training is on three ranks or more.
@@ -172,41 +170,32 @@ def trainings(run: Run, cases: Cases) -> list[tuple[Fit, Outcome]]:
     ]
     if not any(outcome.ranks >= 3 for _, outcome in judged):
         not_run("needs a training on 3 or more ranks that brings their gradients together")
-    return judged
+    for case, outcome in judged:
+        with case_context(case, outcome):
+            rule(case, outcome)
 
 
 def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:
     batches = [trained_batches(case, outcome, rank) for rank in range(outcome.ranks)]
     numbers = [len(own) for own in batches]
     if not any(numbers):
-        raise WrongAnswer(
-            found(
-                "sync.no_training",
-                "No rank called forward_prop and back_prop on a batch of training_data.",
-                help="fit must train with these two methods of network.py",
-            )
-        )
+        text = "No rank called forward_prop and back_prop on a batch of training_data."
+        helps = "fit must train with these two methods of network.py"
+        raise WrongAnswer(found("sync.no_training", text, help=helps))
     if len(set(numbers)) > 1:
         told = ", ".join(f"rank {rank}: {number}" for rank, number in enumerate(numbers))
+        text = f"The ranks trained on different numbers of batches ({told})."
+        helps = "every rank needs number_of_batches batches in every epoch"
         raise WrongAnswer(
-            found(
-                "sync.unequal_numbers_of_batches",
-                f"The ranks trained on different numbers of batches ({told}).",
-                help="every rank needs number_of_batches batches in every epoch",
-                numbers=numbers,
-            )
+            found("sync.unequal_numbers_of_batches", text, help=helps, numbers=numbers)
         )
     return batches
 
 
 def _unlike_serial(error: WrongAnswer, name: str) -> Finding:
     rank = error.differences[0].rank
-    return found(
-        "sync.unlike_serial_training",
-        f"Rank {rank} does not end with the {name} of serial training on the same batches.",
-        rank=rank,
-        name=name,
-    )
+    text = f"Rank {rank} does not end with the {name} of serial training on the same batches."
+    return found("sync.unlike_serial_training", text, rank=rank, name=name)
 
 
 def _cases(ranks: int, file: str, *, has_messages: bool) -> tuple[Fit, ...]:

@@ -10,7 +10,6 @@ from grader.api import (
     assert_only_nonblocking,
     assert_requests_completed,
     assert_time_ratio,
-    case_context,
     part,
     points,
     same_failures_as,
@@ -40,8 +39,8 @@ from .async_checks import (
 from .async_rules import (
     assert_messages,
     assert_others_went_on,
+    assert_rule,
     assert_training_comes_from_messages,
-    trainings,
 )
 from .fit_cases import TIME_FACTOR
 from .summing import assert_arrays_not_pickled
@@ -168,26 +167,24 @@ def test_every_master_serves_any_worker(run):
 @points(4, requires=test_gradients_reach_the_masters)
 def test_nonblocking_calls(run):
     """sends and receives with non-blocking calls only"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            # Many a starter lets fit end with a barrier; it carries no data.
-            assert_only_nonblocking(outcome.trace, also={"Barrier"})
+
+    def rule(case, outcome):
+        # Many a starter lets fit end with a barrier; it carries no data.
+        assert_only_nonblocking(outcome.trace, also={"Barrier"})
+
+    assert_rule(run, CASES, rule)
 
 
 @points(3.5, requires=test_gradients_reach_the_masters)
 def test_buffers_not_pickles(run):
     """sends arrays as buffers, not pickled"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_arrays_not_pickled(outcome.trace)
+    assert_rule(run, CASES, lambda case, outcome: assert_arrays_not_pickled(outcome.trace))
 
 
 @points(2.5, requires=test_gradients_reach_the_masters)
 def test_every_request_is_completed(run):
     """completes every request"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_requests_completed(outcome.trace)
+    assert_rule(run, CASES, lambda case, outcome: assert_requests_completed(outcome.trace))
 
 
 @points(0.5, requires=NO_GRADIENT_IS_LOST)

@@ -5,7 +5,6 @@ import pytest
 from grader.api import (
     assert_requests_completed,
     assert_time_ratio,
-    case_context,
     part,
     points,
     same_failures_as,
@@ -28,11 +27,11 @@ from .sync_cases import (
     assert_batches_wherever_trained,
     assert_every_rank_gets_all_gradients,
     assert_gradients_come_together_somewhere,
+    assert_rule,
     assert_trained_as_one_process,
     cases_by_ranks,
     standalone_cases,
     timing_cases,
-    trainings,
 )
 from .sync_proof import assert_gradients_come_from_collectives
 
@@ -116,34 +115,30 @@ def test_batches_are_shared_out(run, ranks):
 @points(3, requires=test_gradients_of_all_processes_come_together)
 def test_a_collective_brings_the_gradients_together(run):
     """brings the gradients together with an MPI collective"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_collectives_carry_gradients(case, outcome)
+    assert_rule(run, CASES, assert_collectives_carry_gradients)
     assert_gradients_come_from_collectives(run, CASES)
 
 
 @points(0.5, requires=test_a_collective_brings_the_gradients_together)
 def test_a_step_sends_the_gradients_once(run):
     """gives the gradients to a collective once per step"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_gradients_given_once(case, outcome)
+    assert_rule(run, CASES, assert_gradients_given_once)
 
 
 @points(0.75, requires=test_gradients_of_all_processes_come_together)
 def test_buffers_not_pickles(run):
     """sends arrays as buffers, not pickled"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_arrays_not_pickled(outcome.trace)
+    assert_rule(run, CASES, lambda case, outcome: assert_arrays_not_pickled(outcome.trace))
 
 
 @points(0.25, requires=test_gradients_of_all_processes_come_together)
 def test_every_request_is_completed(run):
     """completes every request"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_requests_completed(outcome.trace, may_be_silent=True)
+
+    def rule(case, outcome):
+        assert_requests_completed(outcome.trace, may_be_silent=True)
+
+    assert_rule(run, CASES, rule)
 
 
 @points(1, requires=test_every_process_takes_the_summed_step)

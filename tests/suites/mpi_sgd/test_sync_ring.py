@@ -7,7 +7,6 @@ from grader.api import (
     assert_only_point_to_point,
     assert_requests_completed,
     assert_time_ratio,
-    case_context,
     part,
     points,
     same_failures_as,
@@ -31,11 +30,11 @@ from .sync_cases import (
     assert_batches_wherever_trained,
     assert_every_rank_gets_all_gradients,
     assert_gradients_come_together_somewhere,
+    assert_rule,
     assert_trained_as_one_process,
     cases_by_ranks,
     standalone_cases,
     timing_cases,
-    trainings,
 )
 from .sync_proof import assert_gradients_come_from_messages
 
@@ -49,9 +48,7 @@ CASES = cases_by_ranks(FILE, has_messages=True)
 def test_gradients_travel_point_to_point(run):
     """sends the gradients in point-to-point messages"""
     assert_gradients_come_together_somewhere(run, CASES)
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_messages_carry_gradients(case, outcome)
+    assert_rule(run, CASES, assert_messages_carry_gradients)
     assert_gradients_come_from_messages(run, CASES)
 
 
@@ -137,34 +134,30 @@ def test_works_when_no_message_is_buffered(run, ranks):
 @points(0.5, requires=test_gradients_travel_point_to_point)
 def test_nothing_but_point_to_point_calls(run):
     """uses point-to-point calls only"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_only_point_to_point(outcome.trace)
+    assert_rule(run, CASES, lambda case, outcome: assert_only_point_to_point(outcome.trace))
 
 
 @points(1.5, requires=test_gradients_travel_point_to_point, own="ring_allreduce")
 def test_gradients_travel_around_a_ring(run):
     """sends the gradients around a ring"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_one_neighbour(outcome.trace)
-            assert_ring_traffic(case, outcome)
+
+    def rule(case, outcome):
+        assert_one_neighbour(outcome.trace)
+        assert_ring_traffic(case, outcome)
+
+    assert_rule(run, CASES, rule)
 
 
 @points(0.5, requires=test_gradients_travel_point_to_point)
 def test_buffers_not_pickles(run):
     """sends arrays as buffers, not pickled"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_arrays_not_pickled(outcome.trace)
+    assert_rule(run, CASES, lambda case, outcome: assert_arrays_not_pickled(outcome.trace))
 
 
 @points(0.5, requires=test_gradients_travel_point_to_point)
 def test_every_request_is_completed(run):
     """completes every request"""
-    for case, outcome in trainings(run, CASES):
-        with case_context(case, outcome):
-            assert_requests_completed(outcome.trace)
+    assert_rule(run, CASES, lambda case, outcome: assert_requests_completed(outcome.trace))
 
 
 @points(1, requires=test_every_process_takes_the_summed_step)

@@ -64,7 +64,9 @@ def test_a_slip_is_named(name, formula, key):
 
 def test_values_are_told_with_what_is_expected():
     values = np.array([float("nan")] * len(ARGUMENTS))
-    with raises("formula.differs", match=r"fed_avg\(10, 1, 7\) returned nan, expected 0; 7 of 7"):
+    with raises(
+        "formula.differs", match=r"fed_avg\(10, 1, 7\) returned nan, expected 0; 7 of 7 calls"
+    ):
         assert_volume("fed_avg", ARGUMENTS, values, counts_server=True)
 
 

@@ -98,16 +98,18 @@ def test_of_a_reduce_scatter_all_pieces_are_given():
 def test_too_little_is_told_with_both_numbers():
     trace = trace_of([], [MODEL_TO_SERVER])
     assert_gives(trace, [1], 1, what="models of the rounds")
-    facts = {"rank": 1, "given": MODEL_NUM_BYTES, "needed": 2 * MODEL_NUM_BYTES}
-    with raises("traffic.too_few_bytes", "248,024 bytes; 2 x", RuleViolation, **facts):
+    facts = {"num_bytes": MODEL_NUM_BYTES, "needed_num_bytes": 2 * MODEL_NUM_BYTES}
+    with raises("traffic.too_few_bytes", "248,024 bytes; 2 x", RuleViolation, rank=1, **facts):
         assert_gives(trace, [1], 2, what="models of the rounds")
 
 
 def test_too_much_is_told_apart_from_what_is_needed():
     trace = trace_of([], [MODEL_TO_SERVER, MODEL_TO_SERVER])
     assert_gives_once(trace, [1], 2, what="models of the rounds")
-    facts = {"rank": 1, "given": 2 * MODEL_NUM_BYTES, "needed": MODEL_NUM_BYTES}
-    with raises("traffic.too_many_bytes", "496,048 bytes; .* 248,024", RuleViolation, **facts):
+    facts = {"num_bytes": 2 * MODEL_NUM_BYTES, "needed_num_bytes": MODEL_NUM_BYTES}
+    with raises(
+        "traffic.too_many_bytes", "496,048 bytes; .* 248,024", RuleViolation, rank=1, **facts
+    ):
         assert_gives_once(trace, [1], 1, what="models of the rounds")
 
 
@@ -136,7 +138,7 @@ def test_sums_passed_on_by_a_lower_case_reduce_are_not_given_twice():
     ],
 )
 def test_data_and_model_of_the_server_count_however_they_come(server, worker):
-    assert_server_gives(trace_of(server, worker), {1: 2}, 1, when="steps")
+    assert_server_gives(trace_of(server, worker), {1: 2}, 1, when="1 step")
 
 
 @pytest.mark.parametrize(
@@ -150,10 +152,10 @@ def test_data_and_model_of_the_server_count_however_they_come(server, worker):
     ],
 )
 def test_a_server_that_keeps_data_or_model_back_is_told_with_both_numbers(server, worker):
-    needed = MODEL_NUM_BYTES + 2 * IMAGE_NUM_BYTES
+    facts = {"rank": 1, "needed_num_bytes": MODEL_NUM_BYTES + 2 * IMAGE_NUM_BYTES}
     words = r"have 248,024, and the 2 images .* have 24,576"
-    with raises("server.gives_too_little", words, RuleViolation, rank=1, needed=needed):
-        assert_server_gives(trace_of(server, worker, []), {1: 2}, 1, when="steps")
+    with raises("server.gives_too_little", words, RuleViolation, **facts):
+        assert_server_gives(trace_of(server, worker, []), {1: 2}, 1, when="1 step")
 
 
 def test_everything_by_way_of_the_server_holds():

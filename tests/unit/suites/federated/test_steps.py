@@ -15,6 +15,7 @@ from .runs import START, data_parallel, raises
 CASE = Training("train", file="x.py", num_training=200)
 RANKS = 2
 ALL = range(RANKS)
+SIZES, WHOLE = assert_slice_sizes, assert_whole_batches
 QUESTIONS = (
     "slice_sizes",
     "whole_batches",
@@ -104,11 +105,17 @@ def test_own_gradients_cost_what_reducing_pays():
         raise failed["steps_use_all"]
 
 
-def test_a_reduction_after_the_step_keeps_what_it_did():
-    run = data_parallel(CASE, RANKS, lambda rank, g: g[rank], left=lambda rank, g: total(g) / 2)
-    failed = failures(run)
-    assert set(failed) == {"steps_use_all", "one_model"}
-    with raises("step.before_reduction"):
+@pytest.mark.parametrize(
+    ("used", "lost", "words"),
+    [
+        (lambda rank, g: g[rank], {"steps_use_all", "one_model"}, "used its own gradient alone; "),
+        (lambda rank, g: 0 * g[rank], {"steps_use_all", "model_kept"}, "used no rank's gradient; "),
+    ],
+)
+def test_a_reduction_after_the_step_keeps_what_it_did(used, lost, words):
+    failed = failures(data_parallel(CASE, RANKS, used, left=lambda rank, g: total(g) / 2))
+    assert set(failed) == lost
+    with raises("step.before_reduction", words):
         raise failed["steps_use_all"]
 
 
@@ -196,37 +203,12 @@ def test_another_model_than_the_trained_one_costs_one_question():
 @pytest.mark.parametrize(
     ("check", "rows", "key", "facts"),
     [
-        (
-            assert_slice_sizes,
-            lambda rank, batch: batch[:40],
-            "wrong_size",
-            {"rank": 0, "num_examples": 40, "expected": 50},
-        ),
-        (assert_slice_sizes, lambda rank, batch: batch, "whole_batch", {"rank": 0}),
-        (
-            assert_whole_batches,
-            lambda rank, batch: batch[:50],
-            "same_on_two_ranks",
-            {"ranks": (0, 1)},
-        ),
-        (
-            assert_whole_batches,
-            lambda rank, batch: batch[rank : rank + 50],
-            "shared_example",
-            {"ranks": (0, 1)},
-        ),
-        (
-            assert_whole_batches,
-            lambda rank, batch: np.repeat(batch[rank::4], 2),
-            "example_twice",
-            {"ranks": (0,)},
-        ),
-        (
-            assert_whole_batches,
-            lambda rank, batch: np.arange(rank * 50, rank * 50 + 50),
-            "examples_left_out",
-            {"epoch": 0, "number": 100},
-        ),
+        (SIZES, lambda rank, batch: batch[:40], "wrong_size", {"num_examples": 40, "expected": 50}),
+        (SIZES, lambda rank, batch: batch, "whole_batch", {"rank": 0}),
+        (WHOLE, lambda rank, batch: batch[:50], "same_on_two_ranks", {"ranks": (0, 1)}),
+        (WHOLE, lambda rank, batch: batch[rank : rank + 50], "shared_example", {"ranks": (0, 1)}),
+        (WHOLE, lambda rank, batch: np.repeat(batch[rank::4], 2), "example_twice", {"ranks": (0,)}),
+        (WHOLE, lambda rank, _: np.arange(50) + rank * 50, "examples_left_out", {"number": 100}),
     ],
 )
 def test_a_wrong_share_is_told(check, rows, key, facts):

@@ -134,7 +134,7 @@ def test_wrong_results_that_owe_nothing_to_messages_are_wrong_answers():
     little = AllReduce(wrong, share=1 / 240)
     with raising(WrongAnswer, "messages.too_little_sent", num_elements=3) as error:
         assert_results_come_from_messages(little.run, CASES)
-    assert "an array of 240" in error.value.findings[0].text
+    assert "its array of 240" in error.value.findings[0].text
 
 
 def test_what_wrong_results_hold_is_told_after_why_messages_do_not_matter():
@@ -195,10 +195,10 @@ def test_a_ring_passes_chunks_on():
     whole = "ring.whole_arrays_sent"
     with raising(RuleViolation, whole, num_elements=720, num_messages=3) as error:
         assert_chunks_are_passed_on(AllReduce(honest).run, CASES)
-    assert "an array of 240 in 3 messages" in error.value.findings[0].text
+    assert "720 elements in 3 messages; an array has 240." in error.value.findings[0].text
     with raising(RuleViolation, whole, num_messages=1) as error:
         assert_chunks_are_passed_on(AllReduce(honest, chunks=True).run, CASES)
-    assert "in 1 message." in error.value.findings[0].text
+    assert "in 1 message;" in error.value.findings[0].text
     with raising(WrongAnswer, "ring.not_passed_on"):
         assert_chunks_are_passed_on(AllReduce(honest, share=1 / 2).run, CASES)
     with pytest.raises(Skipped):

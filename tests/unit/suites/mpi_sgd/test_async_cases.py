@@ -160,7 +160,7 @@ def test_a_request_that_was_dropped_comes_before_what_it_led_to() -> None:
 
 def test_averaging_over_the_workers_is_told_by_its_factor() -> None:
     case = uneven()
-    with raising(WrongAnswer, "async.scaled_step", factor="-0.333333"):
+    with raising(WrongAnswer, "async.scaled_step", factor=-0.333333):
         assert_replays(case, serve(case, 4, step_factor=1 / 3))
 
 

@@ -165,7 +165,7 @@ def test_training_after_finalize_is_refused_and_validation_is_not(probes, networ
     shared.Finalize()
     with (
         mock.patch.object(mpi4py, "MPI", shared),
-        pytest.raises(RuntimeError, match=r"goes on training after MPI.Finalize\(\)"),
+        pytest.raises(RuntimeError, match=r"continued training after MPI.Finalize\(\)"),
     ):
         probes.fit(FakeStudent(Late), None, **given)
 
@@ -180,11 +180,11 @@ def test_a_list_of_nones_is_named_with_the_ring_that_returned_them(probes, netwo
         """Write into recv, as a ring does."""
 
     (given,) = inputs_of(first_case(), ranks=1)
-    with pytest.raises(TypeError, match=r"NoneType'; sums holds None$"):
+    with pytest.raises(TypeError, match=r"NoneType'; sums contains None$"):
         probes.fit(FakeStudent(Adding), None, **given)
     Adding.fit.__globals__["ringallreduce"] = ringallreduce
     try:
-        with pytest.raises(TypeError, match="sums holds None: ringallreduce returns None"):
+        with pytest.raises(TypeError, match="sums contains None, because ringallreduce returns"):
             probes.fit(FakeStudent(Adding), None, **given)
     finally:
         del Adding.fit.__globals__["ringallreduce"]

@@ -149,7 +149,7 @@ def test_other_traffic_than_that_of_rings_is_told_in_bytes(factor: int) -> None:
 def test_messages_that_could_carry_the_gradients_are_told_from_too_few() -> None:
     assert_messages_carry_gradients(CASE, done(ring_step(STEP_NUM_BYTES)))
     least = CASE.num_steps * (RANKS - 1) * STEP_NUM_BYTES
-    with raising(RuleViolation, "sync_ring.too_little_sent", least=least):
+    with raising(RuleViolation, "sync_ring.too_little_sent", least_num_bytes=least):
         assert_messages_carry_gradients(CASE, done(ring_step(STEP_NUM_BYTES // 2)))
 
 

@@ -149,12 +149,7 @@ def test_a_request_that_was_dropped_comes_before_a_mistake() -> None:
         (mean, "step.mean", {"name": "weights[1]"}, True),
         (lambda r, i: stepped(scripted(i), i, RANKS), "step.summed_twice", {}, True),
         (lambda r, i: stepped(scripted(i), i, -1), "step.wrong_direction", {}, True),
-        (
-            lambda r, i: stepped(scripted(i), i, 0.5),
-            "step.multiple_of_sum",
-            {"factor": "0.5"},
-            True,
-        ),
+        (lambda r, i: stepped(scripted(i), i, 0.5), "step.multiple_of_sum", {"factor": 0.5}, True),
         (own, "step.own_gradients_only", {}, False),
         (without_rank_1, "step.other_sum", {}, False),
         (only_rank_0, "step.no_change", {"rank": 1, "name": "weights[1]"}, True),
@@ -252,7 +247,7 @@ def test_different_numbers_of_batches_have_their_own_message() -> None:
 
 def test_whole_batches_on_every_rank_are_told() -> None:
     case, found = trained(batch_size=16)
-    facts = {"rank": 0, "number": 0, "examples": 16, "expected": 5}
+    facts = {"rank": 0, "batch": 0, "examples": 16, "expected": 5}
     with raising(WrongAnswer, "fit.batch_size", **facts) as error:
         assert_batches(case, found)
     assert "(mini_batch_size // size = 16 // 3)" in error.value.findings[0].text
