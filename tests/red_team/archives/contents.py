@@ -12,9 +12,8 @@ FILE = "my_naive_allreduce.py"
 STOLEN = f"/opt/course/reference/mpi_sgd/{FILE}"
 WRONG = b"def allreduce(send, recv, comm, op):\n    recv[...] = 0\n"
 
-SEEN = b"def allreduce(send, recv, comm, op):\n    comm.Allreduce(send, recv, op)\n"
-"""What a person who unpacks an archive is to see, in place of what is graded."""
-NAME, OTHER_NAME = FILE.encode(), b"my_other_allreduce.py"
+SEEN = b"def allreduce(send, recv, comm, op):\n    recv[...] = 1\n"
+"""What another program shows in place of what is graded, or the reverse."""
 LISTED, END = b"PK\1\2", b"PK\5\6"
 END_NUM_BYTES = 22
 """Without its comment."""

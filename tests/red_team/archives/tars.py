@@ -95,13 +95,6 @@ def tar_before_a_zip(place: Path, canary: Path) -> Path:
     return place
 
 
-def tar_whose_last_block_is_a_zip(place: Path, canary: Path) -> Path:
-    """Hide the zip in a tar, gzipped whole, in the blocks that end it."""
-    tar = tar_bytes((FILE, WRONG))
-    place.write_bytes(gzip.compress(tar + zip_bytes((FILE, SEEN))))
-    return place
-
-
 def tar_whose_last_file_is_a_zip_to_its_end(place: Path, canary: Path) -> Path:
     """Let the comment of a zip, the last file of a tar, reach to the end of the tar."""
     shown = zip_bytes((FILE, SEEN))
@@ -124,19 +117,6 @@ def tar_that_ends_with_a_zip(place: Path, canary: Path) -> Path:
 def tar_packed_before_a_zip(place: Path, canary: Path) -> Path:
     """Put a zip behind the packed bytes of a tar, where unpackers end."""
     place.write_bytes(lzma.compress(tar_bytes((FILE, WRONG))) + zip_bytes((FILE, SEEN)))
-    return place
-
-
-def tar_with_bytes_after_its_end(place: Path, canary: Path) -> Path:
-    """Append another tar, which some programs are told to read on into."""
-    place.write_bytes(tar_bytes((FILE, SEEN)) + tar_bytes((FILE, WRONG)))
-    return place
-
-
-def gzip_of_two_tars(place: Path, canary: Path) -> Path:
-    """Pack two tars in a member each: what one program sees as one, another reads half of."""
-    tars = (tar_bytes((FILE, SEEN)), tar_bytes((FILE, WRONG)))
-    place.write_bytes(b"".join(map(gzip.compress, tars)))
     return place
 
 

@@ -1,6 +1,5 @@
 """Zips in which one program shows other files than another: before, behind and within them."""
 
-import gzip
 import itertools
 import struct
 import zipfile
@@ -11,25 +10,11 @@ from red_team.archives.contents import (
     END,
     FILE,
     LISTED,
-    NAME,
-    OTHER_NAME,
     SEEN,
     WRONG,
     tar_bytes,
     zip_bytes,
 )
-
-
-def zip_before_a_tar(place: Path, canary: Path) -> Path:
-    """Begin as a zip and go on as a tar."""
-    place.write_bytes(zip_bytes((FILE, SEEN)) + tar_bytes((FILE, WRONG)))
-    return place
-
-
-def zip_before_a_packed_tar(place: Path, canary: Path) -> Path:
-    """Begin as a zip and go on as a gzip of a tar."""
-    place.write_bytes(zip_bytes((FILE, SEEN)) + gzip.compress(tar_bytes((FILE, WRONG))))
-    return place
 
 
 def zip_that_holds_a_tar_before_its_list(place: Path, canary: Path) -> Path:
@@ -53,18 +38,6 @@ def zip_that_begins_as_an_old_tar(place: Path, canary: Path) -> Path:
     raise AssertionError("no such zip was found")
 
 
-def zip_with_bytes_after_its_end(place: Path, canary: Path) -> Path:
-    """Append a script."""
-    place.write_bytes(zip_bytes((FILE, WRONG)) + b"\nexec(open('/etc/passwd').read())\n")
-    return place
-
-
-def zip_with_zeros_after_its_end(place: Path, canary: Path) -> Path:
-    """Append what looks like padding."""
-    place.write_bytes(zip_bytes((FILE, WRONG)) + bytes(512))
-    return place
-
-
 def zip_with_two_ends(place: Path, canary: Path) -> Path:
     """Hold a second zip behind the first, each with an end record of its own."""
     place.write_bytes(zip_bytes((FILE, SEEN)) + zip_bytes((FILE, WRONG)))
@@ -78,13 +51,6 @@ def zip_with_an_end_in_its_comment(place: Path, canary: Path) -> Path:
     return place
 
 
-def zip_with_an_end_in_a_file(place: Path, canary: Path) -> Path:
-    """Hold a whole zip, not packed, as the last file, and its end once more after the end."""
-    inner = zip_bytes((FILE, SEEN))
-    place.write_bytes(zip_bytes((FILE, WRONG), ("z", inner)) + inner[inner.index(END) :])
-    return place
-
-
 def zip_whose_comment_breaks_off(place: Path, canary: Path) -> Path:
     """Hold a second end in the last file; only its comment ends where the zip does."""
     seen = zip_bytes((FILE, SEEN))
@@ -92,17 +58,6 @@ def zip_whose_comment_breaks_off(place: Path, canary: Path) -> Path:
     num_bytes_behind = len(inner) - inner.index(seen) - len(seen)
     told = seen[:-2] + struct.pack("<H", num_bytes_behind)
     place.write_bytes(zip_bytes((FILE, WRONG), ("z", told))[:-2] + b"\xff\0")
-    return place
-
-
-def zip_with_a_list_in_its_comment(place: Path, canary: Path) -> Path:
-    """Hold, as comment of one list, another list of the same files' contents."""
-    data = zip_bytes((FILE, SEEN), (FILE, WRONG))
-    at, end = data.index(LISTED), data.index(END)
-    second = data.index(LISTED, at + 4)
-    shown, graded = data[at:second], data[second:end]
-    behind = graded + _end(1, len(graded), at + len(shown) + 22)
-    place.write_bytes(data[:at] + shown + _end(1, len(shown), at, len(behind)) + behind)
     return place
 
 
@@ -123,45 +78,6 @@ def zip_with_two_lists_by_two_ends(place: Path, canary: Path) -> Path:
     locator = struct.pack("<4sLQL", b"PK\6\7", 0, end, 1)
     place.write_bytes(data[:end] + large + locator + _end(2, end - at, at))
     return place
-
-
-def zip_with_two_sizes_of_a_file(place: Path, canary: Path) -> Path:
-    """Have what stands before a content end it where the list does not."""
-    data = zip_bytes((FILE, SEEN + WRONG))
-    place.write_bytes(data[:18] + struct.pack("<L", len(SEEN)) + data[22:])
-    return place
-
-
-def zip_whose_local_name_is_another(place: Path, canary: Path) -> Path:
-    """Call the file one thing before its content and another in the list."""
-    place.write_bytes(zip_bytes((FILE, WRONG)).replace(NAME, OTHER_NAME, 1))
-    return place
-
-
-def zip_whose_listed_name_is_another(place: Path, canary: Path) -> Path:
-    """Have the list, and not what stands before the content, name the file that is asked for."""
-    data = zip_bytes((OTHER_NAME.decode(), WRONG), ("seen.py", SEEN))
-    at = data.rindex(OTHER_NAME)
-    place.write_bytes(data[:at] + NAME + data[at + len(NAME) :])
-    return place
-
-
-def zip_whose_unwanted_file_has_a_wanted_name(place: Path, canary: Path) -> Path:
-    """Have a file that nobody asks for bear the wanted name before its content."""
-    data = zip_bytes((FILE, WRONG), (OTHER_NAME.decode(), SEEN))
-    at = data.index(OTHER_NAME)
-    place.write_bytes(data[:at] + NAME + data[at + len(NAME) :])
-    return place
-
-
-def zip_with_a_unicode_path(place: Path, canary: Path) -> Path:
-    """Name the file that is asked for otherwise in a field that some programs prefer."""
-    return _zip_with_unicode_names(place, [(FILE, WRONG, "shown.py"), ("other.py", SEEN, FILE)])
-
-
-def zip_with_a_unicode_path_on_another(place: Path, canary: Path) -> Path:
-    """Leave the file alone and give another its name by that field."""
-    return _zip_with_unicode_names(place, [(FILE, WRONG, FILE), ("other.py", SEEN, FILE)])
 
 
 def zip_with_a_unicode_path_that_leads_out(place: Path, canary: Path) -> Path:

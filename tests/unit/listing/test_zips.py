@@ -3,9 +3,9 @@
 import io
 import stat
 import struct
+import tracemalloc
 import warnings
 import zipfile
-import zlib
 from pathlib import Path
 
 import pytest
@@ -97,18 +97,6 @@ def test_of_two_files_of_one_name_the_last_counts_and_is_named(read):
     assert found.notes == ("ring.py is in the archive 2 times; the last one was read",)
 
 
-def test_files_that_share_bytes_are_refused(read):
-    """One run of packed bytes that is many files unpacks to any size."""
-    data = bytearray(zip_of(("ring.py", b"1" * 100), ("sync.py", b"2" * 100)))
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        first, second = (each.header_offset for each in archive.infolist())
-    place = data.rindex(b"PK\x01\x02") + 42
-    assert struct.unpack_from("<I", data, place) == (second,)
-    struct.pack_into("<I", data, place, first)
-    with pytest.raises(UsageError, match="shares its bytes with another file, which only a damag"):
-        read(bytes(data))
-
-
 def test_an_encrypted_file_is_one_sentence(read):
     """With the way out."""
     data = bytearray(zip_of(("ring.py", b"1")))
@@ -118,20 +106,25 @@ def test_an_encrypted_file_is_one_sentence(read):
         read(bytes(data))
 
 
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        *((said, r"says two things of the size of ring\.py, so another") for said in (0, 1, 99)),
-        *((said, r"ring\.py in it cannot be unpacked") for said in (101, 1 << 20)),
-    ],
-)
-def test_a_file_that_is_not_as_long_as_it_says_is_one_sentence(read, said, told):
-    """Neither more nor less is taken for the file; of what is longer, another program shows all."""
+@pytest.mark.parametrize("said", [0, 1, 99, 101, 1 << 20])
+def test_a_file_that_is_not_as_long_as_it_says_is_one_sentence(read, said):
+    """Neither more nor less is taken for the file."""
     data = bytearray(zip_of(("ring.py", b"1" * 100)))
     for magic, offset in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
         struct.pack_into("<I", data, data.index(magic) + offset, said)
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=r"ring\.py in it cannot be unpacked"):
         read(bytes(data))
+
+
+def test_a_bomb_that_says_it_is_small_is_not_unpacked(read):
+    """No more of it than it says."""
+    data = bytearray(zip_of(("ring.py", bytes(200 << 20))))
+    struct.pack_into("<I", data, data.index(b"PK\x01\x02") + 24, 10)
+    tracemalloc.start()
+    with pytest.raises(UsageError, match=r"ring\.py in it cannot be unpacked"):
+        read(bytes(data))
+    assert tracemalloc.get_traced_memory()[1] < 10 << 20
+    tracemalloc.stop()
 
 
 def test_a_lie_about_a_huge_size_is_told(read):
@@ -178,94 +171,32 @@ def test_too_large_an_archive_is_one_sentence(read, monkeypatch):
         read(zip_of(("ring.py", bytes(range(256)))))
 
 
-def inner() -> bytes:
-    return zip_of(("ring.py", b"what a person sees"))
-
-
 @pytest.mark.parametrize(
     "content",
     [
-        b"\0" * 64 + zip_of(HONEST),
-        inner() + zip_of(HONEST),
-        zip_of(HONEST) + b"\0",
-        zip_of(HONEST) + b"\n# a script",
-        zip_of(HONEST) + inner(),
-        zip_of(HONEST)[:-2] + struct.pack("<H", len(inner())) + inner(),
+        b"MZ".ljust(64, b"\0") + zip_of(HONEST),
+        zip_of(HONEST) + bytes(512),
+        zip_of(HONEST) + b"\n",
+        zip_of(("sync.py", b"1")) + zip_of(HONEST),
+        zip_of(HONEST)[:-2] + b"\xff\xff" + b"cut off",
     ],
-    ids=["before it", "a zip before it", "a byte", "text behind it", "a zip", "a zip as comment"],
+    ids=["a program before it", "zeros", "a line", "another zip before it", "half a comment"],
 )
-def test_a_zip_that_reads_two_ways_is_refused(read, content):
-    """A person who unpacks it is to see what is graded."""
-    with pytest.raises(
-        UsageError, match=r"it\.zip .*; make the (zip|archive) again|is a file, not"
-    ):
-        read(content)
+def test_bytes_around_a_zip_are_nothing_to_it(read, content):
+    """Some programs and platforms add them; what is read is what everybody is shown."""
+    assert dict(read(content).files) == {"sync.py": b"2"}
 
 
-def test_bytes_between_two_files_are_refused(read):
-    """A file that the list at the end leaves out, which some programs show."""
-    content = zip_of(("ring.py", b"hidden"), HONEST)
-    at = content.index(b"PK\x01\x02")
-    listed = content[at:]
-    second = listed.index(b"PK\x01\x02", 4)
-    end = listed.index(b"PK\x05\x06")
-    kept = listed[second:end]
-    tail = listed[end:]
-    tail = tail[:8] + struct.pack("<HHLL", 1, 1, len(kept), at) + tail[20:]
-    with pytest.raises(UsageError, match="holds bytes that belong to none of its files"):
-        read(content[:at] + kept + tail)
-
-
-def with_unicode_name(name: str, other: str, *, flag_bits: int = 0) -> zipfile.ZipInfo:
-    """Return a member that has a second name in a field of its own."""
-    text = b"\1" + struct.pack("<L", zlib.crc32(name.encode())) + other.encode()
-    info = zipfile.ZipInfo(name)
-    info.flag_bits |= flag_bits
-    info.extra = struct.pack("<HH", 0x7075, len(text)) + text
-    return info
-
-
-def zip_of_members(*members: zipfile.ZipInfo) -> bytes:
+@pytest.mark.parametrize("force", [False, True])
+def test_a_file_whose_size_needs_a_field_of_its_own_is_read(read, force):
+    """As a program writes it that does not know beforehand how large it will be."""
     made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        for info in members:
-            archive.writestr(info, info.filename)
-    return made.getvalue()
-
-
-@pytest.mark.parametrize(
-    ("name", "other"),
-    [("ring.py", "shown.py"), ("shown.py", "ring.py"), ("sch\u00f6n.py", "ring.py")],
-)
-@pytest.mark.parametrize("where", ["both", "before the content", "in the list"])
-def test_a_second_name_of_a_file_is_refused(read, name, other, where):
-    """A person may see the one where the other is graded."""
-    content = zip_of_members(with_unicode_name(name, other), zipfile.ZipInfo("sync.py"))
-    mark, nothing = struct.pack("<H", 0x7075), struct.pack("<H", 0x7076)
-    at = content.rindex(mark) if where == "before the content" else content.index(mark)
-    if where != "both":
-        content = content[:at] + nothing + content[at + 2 :]
-    with pytest.raises(UsageError, match=r"has a second name for .*; make the zip again"):
-        read(content)
-
-
-@pytest.mark.parametrize("index", [0, 1])
-def test_a_name_before_the_content_unlike_the_one_in_the_list_is_refused(read, index):
-    """Whether the file is one that is graded or not: some programs read from the beginning."""
-    content = zip_of(("ring.py", b"1"), ("seen.py", b"2"))
-    name = (b"ring.py", b"seen.py")[index]
-    at = content.index(name)
-    with pytest.raises(UsageError, match=r"has a second name for .*; make the zip again"):
-        read(content[:at] + b"sync.py" + content[at + len(name) :])
-
-
-@pytest.mark.parametrize("other", ["sch\u00f6n.py", "sch\u0151n.py"])
-def test_a_name_that_is_written_twice_in_two_encodings_is_read(read, other):
-    """As common programs write what is not ASCII."""
-    found = read(
-        zip_of_members(with_unicode_name("sch\u00f6n.py", other), zipfile.ZipInfo("sync.py"))
-    )
-    assert "sync.py" in found.files
+    with (
+        zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("ring.py", "w", force_zip64=force) as member,
+    ):
+        member.write(b"1" * 1000)
+    assert dict(read(made.getvalue()).files) == {"ring.py": b"1" * 1000}
 
 
 def test_a_zip_written_as_a_stream_is_read(read):

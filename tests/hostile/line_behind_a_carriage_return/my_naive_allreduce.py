@@ -1,0 +1,3 @@
+def allreduce(send, recv, comm, op):
+    recv[...] = 0
+    # the sums of all ranks come here    comm.Allreduce(send, recv)

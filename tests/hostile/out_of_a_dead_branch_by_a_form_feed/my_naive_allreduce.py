@@ -1,0 +1,5 @@
+def allreduce(send, recv, comm, op):
+    recv[...] = 0
+    if send is None:
+        return
+        comm.Allreduce(send, recv)
