@@ -31,10 +31,12 @@ assignment = "{ASSIGNMENT}"
 deadline = 2026-11-20T12:00:00
 roster = "roster.csv"
 times = "times.csv"
+platform = "moodle"
 counts = "last"
 [late]
 per_day = {PER_DAY}
 """
+EARLIER = "2026-11-19T11:00"
 IN_TIME = "2026-11-20T11:00"
 LATE = "2026-11-21T11:00"
 
@@ -67,12 +69,17 @@ def make(folder: Path) -> list[Sample]:
         (folder / label).write_bytes(content)
         samples.append(Sample(label, _id(number), "", False, True, False))
     for number in range(NUM_TWICE):
-        label = f"HW 3_s{number:02}_attempt_2026-11-19-11-00-00_hw.zip"
+        by_id = number % 3 == 0  # which _hand_in calls as Moodle does
+        label = f"{_id(number)}.zip" if by_id else f"Stu Dent_{number}_assignsubmission_file_hw.zip"
         (folder / label).write_bytes(_zipped(sources[-1 - number]))
         samples.append(Sample(label, _id(number), "", False, False, True))
     (folder / "class.toml").write_text(CLASS_TOML)
     (folder / "roster.csv").write_text(_roster(samples))
-    times = [(each.label, LATE if each.is_late else IN_TIME) for each in samples if each.counts]
+    times = [
+        (each.label, LATE if each.is_late else IN_TIME if each.counts else EARLIER)
+        for each in samples
+        if each.counts or each.can_be_read
+    ]
     (folder / "times.csv").write_text(_csv(("hand_in", "submitted_at"), times))
     return samples
 

@@ -31,7 +31,7 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 import one_node_slurm
 
 from grader.classroom.cores import blocks, cores_here
-from grader.classroom.hand_in_names import parse
+from grader.classroom.hand_in_names import Naming
 
 PKILL = "/usr/bin/pkill"
 KILLED_AFTER = 15
@@ -164,7 +164,7 @@ def _differences(work: Path, samples: Sequence[Sample]) -> list[str]:
         if not each.counts:
             continue
         row = rows[each.student]
-        if row["hand_in"] != parse(each.label).label:
+        if row["hand_in"] != Naming("moodle").parse(each.label).label:
             found.append(f"{each.label}: {row['hand_in'] or 'nothing'} counts instead")
             continue
         alone = _alone(work / "in" / each.label)

@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import observing, pipeline
+from grader import pipeline
 from grader.courses import bundled
 from grader.intake import process as intake
 from grader.judge.explanation import LaunchResult
 from grader.model import RunFailure, Verdict
-from grader.runner.fork_server import ForkServer
 from grader.settings import Settings
 from grader.verification.labels import read_label
 
@@ -57,21 +56,20 @@ def test_an_example_is_a_labelled_submission(verdict):
 
 
 @pytest.fixture(scope="module")
-def graded():
+def graded(ranks):
     """Return what grades a part of a submission of mpi_sgd; each is graded once."""
     results = {}
-    with ForkServer(bundled().load("mpi_sgd").needs) as server:
-        settings = Settings(launch=observing.launcher(server), grades_hidden=False)
+    settings = Settings(launch=ranks.launcher("mpi_sgd"), grades_hidden=False)
 
-        def grade(path, part):
-            if path not in results:
-                report = pipeline.grade(
-                    SUBMISSIONS / path, assignment="mpi_sgd", parts=[part], settings=settings
-                )
-                results[path] = report.parts[0]
-            return results[path]
+    def grade(path, part):
+        if path not in results:
+            report = pipeline.grade(
+                SUBMISSIONS / path, assignment="mpi_sgd", parts=[part], settings=settings
+            )
+            results[path] = report.parts[0]
+        return results[path]
 
-        yield grade
+    return grade
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import hashlib
 import os
 import shutil
 import stat
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, tzinfo
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from grader.classroom import gradescope
 from grader.classroom.hand_in import HandIn, Unreadable
-from grader.classroom.hand_in_names import Named, is_archive, parse
+from grader.classroom.hand_in_names import Named, Naming, is_archive
 from grader.errors import UsageError
 from grader.listing.names import is_skipped
 
@@ -26,12 +25,13 @@ _OURS = (".csv", ".toml", ".yml", ".yaml", ".md", ".pdf", ".html")
 
 
 def read_folder(
-    folder: Path, assembled: Path, zone: tzinfo
+    folder: Path, assembled: Path, zone: tzinfo, naming: Naming
 ) -> tuple[list[HandIn], list[Unreadable]]:
     """Return what was handed in, and what is no hand-in, each in the order of its name.
 
     assembled: where loose files of one submission are put together, each in a folder of its own.
-    zone: of times that a platform writes without one. Raises UsageError without such a folder.
+    zone: of times that a platform writes without one. Raises UsageError without such a folder, and
+    for names of a platform that class.toml does not declare.
     """
     if not folder.is_dir():
         raise UsageError(
@@ -40,15 +40,18 @@ def read_folder(
         )
     found: list[HandIn] = []
     unreadable: list[Unreadable] = []
-    facts = gradescope.read(folder, zone)
+    facts = gradescope.read(folder, zone) if naming.platform == "gradescope" else {}
     try:
-        by_label = _by_label(folder)
+        by_label = _by_label(folder, naming)
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be read: {error.strerror}; give yourself the right to read it"
         ) from None
     for label, entries in sorted(by_label.items()):
         bare = gradescope.with_facts(_without_files(label, entries, zone), facts.get(label))
+        if problem := entries[0][0].problem:
+            unreadable.append(Unreadable(bare, problem))
+            continue
         try:
             path = _path(entries, assembled / label)
             found.append(replace(bare, path=path, digest=digest_of(path)))
@@ -60,15 +63,20 @@ def read_folder(
     return found, unreadable
 
 
-def _by_label(folder: Path) -> Mapping[str, Sequence[tuple[Named, Path]]]:
+def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named, Path]]]:
     groups: dict[str, list[tuple[Named, Path]]] = {}
     for path in sorted(folder.iterdir()):
         if path.name.startswith(_NOT_HANDED_IN):
             continue
-        named = parse(path.name)
+        named = naming.parse(path.name)
         is_loose = path.is_file() and not named.file and not named.is_about
         if is_loose and path.suffix.lower() in _OURS:
             continue
+        if platform := naming.undeclared(path.name):
+            raise UsageError(
+                f"{path} is named as {platform.capitalize()} names hand-ins. Write platform = "
+                f'"{platform}" in class.toml, or call it by an id'
+            )
         groups.setdefault(named.label, []).append((named, path))
     return groups
 
@@ -184,7 +192,10 @@ def _add(digest: "hashlib._Hash", name: bytes, content: bytes) -> None:
 
 
 def with_times(
-    hand_ins: Sequence[HandIn], others: Sequence[HandIn], times: Mapping[str, datetime]
+    hand_ins: Sequence[HandIn],
+    others: Sequence[HandIn],
+    times: Mapping[str, datetime],
+    naming: Naming,
 ) -> tuple[list[HandIn], list[str]]:
     """Return the hand-ins with the times of a table, and the names in it that nothing has.
 
@@ -194,24 +205,18 @@ def with_times(
     by_key: dict[str, datetime] = {}
     labels: dict[str, str] = {}
     for name, at in times.items():
-        named = parse(name)
-        key = _key(named.label, named.who)
+        named = naming.parse(name)
+        key = _key(named)
         # Of several files of one submission it is the last that makes it whole.
         by_key[key] = max(at, by_key.get(key, at), key=datetime.timestamp)
-        labels[key] = _composed(named.label)
+        labels[key] = named.label
     timed = [
-        replace(each, submitted_at=by_key.get(_key(each.label, each.who), each.submitted_at))
-        for each in hand_ins
+        replace(each, submitted_at=by_key.get(_key(each), each.submitted_at)) for each in hand_ins
     ]
-    known = {_key(each.label, each.who) for each in (*hand_ins, *others)}
+    known = {_key(each) for each in (*hand_ins, *others)}
     return timed, sorted(label for key, label in labels.items() if key not in known)
 
 
-def _key(label: str, who: Mapping[str, str]) -> str:
+def _key(each: HandIn | Named) -> str:
     """Return what tells a hand-in from others: of Moodle its number, for it may change the name."""
-    return f"moodle {who['moodle']}" if "moodle" in who else _composed(label)
-
-
-def _composed(label: str) -> str:
-    """Return a name as most systems write it: some unpack an accent as a letter of its own."""
-    return unicodedata.normalize("NFC", label)
+    return f"moodle {each.who['moodle']}" if "moodle" in each.who else each.label

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from msgspec import Meta, Struct, field
 
 from grader import strict_toml
+from grader.classroom.hand_in_names import BEGIN_WITH_ASSIGNMENT, PLATFORMS
 from grader.classroom.policy import Policy
 from grader.errors import GraderError, UsageError
 
@@ -21,6 +22,9 @@ Share = Annotated[float, Meta(ge=0, le=1, description="a share from 0 to 1")]
 Minutes = Annotated[int, Meta(ge=0, le=1440, description="a number of minutes from 0 to 1440")]
 Days = Annotated[int, Meta(ge=1, le=366, description="a number of days from 1 to 366")]
 Which = Annotated[str, Meta(pattern="^(last|best)$", description="last or best")]
+Platform = Annotated[
+    str, Meta(pattern=rf"\A({'|'.join(PLATFORMS)})\Z", description=f"one of {', '.join(PLATFORMS)}")
+]
 
 
 class LateTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -35,6 +39,10 @@ class ClassFile(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """All that `class.toml` may say; each key may be left out."""
 
     assignment: Text | None = None
+    platform: Platform = ""
+    """That has delivered the hand-ins; empty where each is called by an id on the roster."""
+    platform_assignment: Text = ""
+    """What the assignment is called there, where names of hand-ins begin with that."""
     deadline: Time | None = None
     timezone: Text = "UTC"
     """Of times that a platform writes without one, and of a deadline without one."""
@@ -84,6 +92,15 @@ def _mistakes(table: strict_toml.Table) -> Iterator[str]:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError):
             yield f"timezone: found {name!r:.40}; expected a name such as Europe/Zurich"
+    platform, title = table.get("platform"), table.get("platform_assignment")
+    if platform in BEGIN_WITH_ASSIGNMENT and not title:
+        yield (
+            f"platform_assignment: is missing. Names on {platform} begin with the assignment's "
+            "name there; write that name here"
+        )
+    if title and platform not in BEGIN_WITH_ASSIGNMENT:
+        expected = " or ".join(BEGIN_WITH_ASSIGNMENT)
+        yield f"platform_assignment: has a meaning only with platform = {expected}; remove it"
     for key in ("late", "extensions"):
         if table.get(key) and not table.get("deadline"):
             yield f"{key}: has no meaning without a deadline; add one, or leave this out"

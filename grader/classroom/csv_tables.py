@@ -1,13 +1,29 @@
-"""Tables that people keep beside the hand-ins: CSV as spreadsheets of any country write it."""
+"""CSV: tables that people keep beside the hand-ins, as any spreadsheet writes them, and ours."""
 
 import csv
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from grader.errors import UsageError
+from grader.report.safe_text import visible
 
 _MAX_NUM_BYTES = 16 << 20
+_FORMULA = re.compile("(^|;)( *)([=+@\uff1d\uff0b\uff0d\uff20-])")
+"""How a cell begins that is calculated; behind a semicolon, where that ends a cell."""
+
+
+def inert(cell: str) -> str:
+    """Return a text as a cell: all of it visible, in one line, and no spreadsheet calculates it."""
+    return _FORMULA.sub(r"\1\2'\3", visible(cell))
+
+
+def table_text(rows: Iterable[Sequence[str]]) -> str:
+    """Return a CSV of rows, the head first: every cell is inert, and there is a line for each."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([inert(cell) for cell in row] for row in rows)
+    return text.getvalue()
 
 
 def read_table(

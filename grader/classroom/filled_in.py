@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from grader.classroom.csv_tables import delimiter_of
+from grader.classroom.csv_tables import delimiter_of, inert
 from grader.classroom.gradings import write_atomically
 
 
@@ -33,7 +33,8 @@ def _filled(text: str) -> Iterator[tuple[str, ...]]:
     for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text)):
         cells = [(row.get(name) or "").strip() for name in ("id", "row", "points", "comment")]
         if cells[2] or cells[3]:
-            yield (cells[0], cells[1], _number(cells[2]), cells[3].removeprefix("'"))
+            # As it is written again: a comment may have had lines, or begun as a formula does.
+            yield (cells[0], cells[1], _number(cells[2]), inert(cells[3].removeprefix("'")))
 
 
 def _number(points: str) -> str:

@@ -1,16 +1,14 @@
 """The gradebook: a CSV with a line for each student, raw and final score, and the reasons."""
 
-import csv
-import io
 from collections.abc import Sequence
 
+from grader.classroom.csv_tables import table_text
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.standing import Standing
 from grader.model import Report
 from grader.points import written
 
 _MAX_PATHS = 5
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _HEAD = (
     *("id", "name", "group", "pseudonym", "status", "score", "final", "max", "pending"),
     *("tests", "tests_max", "by_people", "reasons", "hand_in", "submitted_at", "num_hand_ins"),
@@ -32,18 +30,9 @@ def render(standings: Sequence[Standing], pseudonyms: Pseudonyms) -> str:
             for part in each.counted.grading.report.parts
         )
     )
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_HEAD, *(f"{part}{what}" for part in parts for what in ("", " verdict"))])
-    for each in standings:
-        row = [*_row(each, pseudonyms), *_of_parts(each, parts)]
-        writer.writerow([inert(cell) for cell in row])
-    return text.getvalue()
-
-
-def inert(cell: str) -> str:
-    """Return a cell that a spreadsheet shows, and does not calculate."""
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell
+    head = [*_HEAD, *(f"{part}{what}" for part in parts for what in ("", " verdict"))]
+    rows = [[*_row(each, pseudonyms), *_of_parts(each, parts)] for each in standings]
+    return table_text([head, *rows])
 
 
 def _row(each: Standing, pseudonyms: Pseudonyms) -> list[str]:

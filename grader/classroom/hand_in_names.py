@@ -1,30 +1,49 @@
-"""Who handed in what, by the names that platforms give to the files they deliver."""
+"""Whose a file in the folder of a class is: by the platform's part of its name, and by the roster.
+
+A student chooses the rest of a name, and may write there what a platform writes. So a name is read
+as one declared platform writes it, and counts for nobody where the roster allows two readings.
+"""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+
+from grader.classroom.roster import Roster
 
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _OTHER_ARCHIVES = (".rar", ".7z")
 """Of which the grading says that they cannot be opened."""
 
-_MOODLE = re.compile(
-    r"(?P<name>.+)_(?P<moodle>\d+)_assignsubmission_(?P<plugin>file|onlinetext)(?:_(?P<file>.*))?"
-)
-_BLACKBOARD = re.compile(
-    r"(?P<blackboard>.+_[^_]+)_attempt_(?P<at>\d{4}(?:-\d\d){5})(?:_(?P<file>.+)|\.txt)?"
-)
-_CANVAS = re.compile(
-    r"(?P<canvas_name>.+?)_(?P<late>LATE_)?(?P<canvas>\d+)_"
-    r"(?:(?P<number>\d+)_(?P<file>.+)|(?:text|link)\.html)"
-)
-"""The second number is that of a file: two of one submission have the first in common."""
+PLATFORMS = ("moodle", "canvas", "blackboard", "gradescope", "github")
+BEGIN_WITH_ASSIGNMENT = ("blackboard", "github")
+"""Platforms whose names begin with what the assignment is called there."""
+
+_TAILS = {
+    "moodle": re.compile(
+        r"_(?P<moodle>[0-9]+)_assignsubmission_(?P<plugin>file|onlinetext)(?:_(?P<file>.*))?", re.S
+    ),
+    "canvas": re.compile(
+        r"_(?P<late>LATE_)?(?P<canvas>[0-9]+)_"
+        r"(?:(?P<number>[0-9]+)_(?P<file>.+)|(?:text|link)\.html)",
+        re.S,
+    ),
+    "blackboard": re.compile(
+        r"_attempt_(?P<at>[0-9]{4}(?:-[0-9]{2}){5})(?:_(?P<file>.+)|\.txt)?", re.S
+    ),
+}
+"""What platforms write behind the name or username of a student, and the student's name of a file.
+
+The second number of Canvas is that of a file: two of one submission have the first in common.
+"""
 _CANVAS_ANONYMOUS = re.compile(
-    r"(?P<late>LATE_)?(?P<canvas>anon_[^_]+)_(?:(?P<number>\d+)_(?P<file>.+)|(?:text|link)\.html)"
+    r"(?P<late>LATE_)?(?P<canvas>anon_[^_]+)_"
+    r"(?:(?P<number>[0-9]+)_(?P<file>.+)|(?:text|link)\.html)",
+    re.S,
 )
-_GRADESCOPE = re.compile(r"submission_(?P<gradescope>\d+)")
-_CANVAS_ATTEMPT = re.compile(r"-\d+(?=\.[^.]+$)")
+_GRADESCOPE = re.compile(r"submission_[0-9]+")
+_CANVAS_ATTEMPT = re.compile(r"-[0-9]+(?=\.[^.]+$)")
 """Canvas calls the second file of a name `ring-1.py`."""
 
 
@@ -35,6 +54,7 @@ class Named:
     label: str
     """The same for all files of one submission."""
     who: Mapping[str, str]
+    """What the platform says of the author, by column of the roster; empty where there is none."""
     file: str = ""
     """What the student had called the file; empty for a folder, or where the name does not say."""
     file_before: str = ""
@@ -45,47 +65,120 @@ class Named:
     is_about: bool = False
     """It is no file of a submission: what was typed in, or the text that Blackboard adds."""
     sent_as: str = ""
-    """How the name of feedback begins, where the platform needs more than the label."""
+    """How the name of feedback begins, where that is not the label."""
+    problem: str = ""
+    """Why the name says nobody's: a text for a person; empty where it does not."""
 
 
-def parse(name: str) -> Named:
-    """Return what the name of a folder or file says, of Moodle, Canvas, Gradescope or Blackboard.
+@dataclass(frozen=True)
+class Naming:
+    """How the files of a class are called."""
 
-    Any other name is the student's id, such as `anna`, or `anna.zip`.
-    """
-    if found := _MOODLE.fullmatch(name):
-        label = f"{found['name']}_{found['moodle']}_assignsubmission_file"
-        who = {"name": found["name"], "moodle": found["moodle"]}
-        return Named(label, who, found["file"] or "", is_about=found["plugin"] == "onlinetext")
-    if found := _BLACKBOARD.fullmatch(name):
-        label = name[: found.end("at")]
-        at = datetime.strptime(found["at"], "%Y-%m-%d-%H-%M-%S")
-        # With the assignment before it: either may have underlines, and the roster tells.
-        who = {"blackboard": found["blackboard"]}
-        is_about = name.endswith(f"{found['at']}.txt")
-        return Named(label, who, found["file"] or "", local_time=at, is_about=is_about)
-    if found := _CANVAS_ANONYMOUS.fullmatch(name) or _CANVAS.fullmatch(name):
-        return _of_canvas(name, found)
-    if found := _GRADESCOPE.fullmatch(name):
-        return Named(name, {"gradescope": found["gradescope"]})
-    stem = without_suffix(name)
-    return Named(stem, {"id": stem}, name if stem != name else "")
+    platform: str = ""
+    """Of PLATFORMS; empty where each is called by an id on the roster."""
+    assignment: str = ""
+    """What the platform calls the assignment, where names begin with that."""
+    roster: Roster = field(default_factory=Roster)
+
+    def parse(self, name: str) -> Named:
+        """Return what the name of a file or folder says, as the declared platform writes it.
+
+        Any other name is an id, such as `anna` or `anna.zip`; beside a platform's names, one on the
+        roster.
+        """
+        # Some systems unpack an accent as a letter of its own.
+        name = unicodedata.normalize("NFC", name)
+        stem = without_suffix(name)
+        found = list(self._readings(name))
+        if len(found) > 1 and [each for each in found if self._is_possible(each)] != found[:1]:
+            ways = " and as ".join(f"{self.platform} {each.who[self.platform]}" for each in found)
+            problem = (
+                f"{name} reads as {ways}, and the roster does not decide it. Find its author, and "
+                "move it into a folder that is called by the author's id"
+            )
+            return Named(name, {}, name, problem=problem)
+        # Moodle writes no underline into a student's name: before this one stands another's.
+        if found and "_" not in found[0].who.get("name", ""):
+            return found[0]
+        file = name if stem != name else ""
+        if self.platform and not self.roster.is_called("id", stem):
+            where = f" of {self.assignment!r}" if self.assignment else ""
+            problem = (
+                f"{name} is not named as {self.platform} names hand-ins{where}, so it counts for "
+                "no student. Call it by its author's id on the roster that class.toml names"
+            )
+            return Named(stem, {}, file, problem=problem)
+        return Named(stem, {"id": stem}, file)
+
+    def undeclared(self, name: str) -> str:
+        """Return whose pattern a name has, where no platform is declared; empty for an id."""
+        if self.platform or self.roster.is_called("id", without_suffix(name)):
+            return ""
+        platforms = ("moodle", "canvas", "blackboard", "gradescope")
+        return next((each for each in platforms if any(Naming(each)._readings(name))), "")
+
+    def _readings(self, name: str) -> Iterator[Named]:
+        """Yield all that a name can say on the platform, the first place in it first."""
+        title = unicodedata.normalize("NFC", self.assignment)
+        stem = without_suffix(name)
+        if self.platform == "gradescope" and _GRADESCOPE.fullmatch(name):
+            yield Named(name, {"gradescope": name.partition("_")[2]})
+        elif self.platform == "github" and (user := _behind(f"{title}-", stem)):
+            yield Named(stem, {"github": user}, name if stem != name else "")
+        elif self.platform == "canvas" and (found := _CANVAS_ANONYMOUS.fullmatch(name)):
+            yield from _of_canvas("", found, title)
+        elif tail := _TAILS.get(self.platform):
+            for at in (at for at, char in enumerate(name) if char == "_"):
+                if found := tail.fullmatch(name, at):
+                    yield from _READERS[self.platform](name[:at], found, title)
+
+    def _is_possible(self, reading: Named) -> bool:
+        """Return whether the roster may have this author: it has not where it has all others."""
+        return self.roster.may_have(self.platform, reading.who[self.platform])
 
 
-def _of_canvas(name: str, found: re.Match[str]) -> Named:
-    label, file = name[: found.end("canvas")], found["file"] or ""
-    who = {"canvas": found["canvas"]}
-    if "canvas_name" in found.groupdict():
-        who["canvas_name"] = found["canvas_name"]
-    return Named(
-        label,
-        who,
+def _behind(beginning: str, name: str) -> str:
+    """Return the rest of a name that begins so; empty where it does not."""
+    return name[len(beginning) :] if name.startswith(beginning) else ""
+
+
+def _of_moodle(before: str, found: re.Match[str], _: str) -> Iterator[Named]:
+    label = f"{before}_{found['moodle']}_assignsubmission_file"
+    who = {"name": before, "moodle": found["moodle"]}
+    is_about = found["plugin"] == "onlinetext"
+    yield Named(label, who, found["file"] or "", is_about=is_about, sent_as=f"{label}_/")
+
+
+def _of_canvas(before: str, found: re.Match[str], _: str) -> Iterator[Named]:
+    if before.endswith("_LATE"):  # which is the platform's, and no end of a student's name
+        return
+    file = found["file"] or ""
+    # Canvas takes the first two numbers between underlines, and a student chooses the own name.
+    name = re.sub(r"[\d_]", "", before) or "student" if before else ""
+    yield Named(
+        found.string[: found.end("canvas")],
+        {"canvas": found["canvas"], **({"canvas_name": before} if before else {})},
         file,
         _CANVAS_ATTEMPT.sub("", file),
         is_called_late=found["late"] is not None,
         is_about=not file,
-        sent_as=name[: found.end("number")] if file else label,
+        sent_as=f"{name}{found.string[found.start() : found.end('number')]}_" if file else "",
     )
+
+
+def _of_blackboard(before: str, found: re.Match[str], title: str) -> Iterator[Named]:
+    user = _behind(title and f"{title}_", before)
+    try:
+        at = datetime.strptime(found["at"], "%Y-%m-%d-%H-%M-%S")
+    except ValueError:  # a student has written what looks like a time
+        return
+    label, is_about = found.string[: found.end("at")], found[0].endswith(f"{found['at']}.txt")
+    if user:
+        who = {"blackboard": user}
+        yield Named(label, who, found["file"] or "", local_time=at, is_about=is_about)
+
+
+_READERS = {"moodle": _of_moodle, "canvas": _of_canvas, "blackboard": _of_blackboard}
 
 
 def without_suffix(name: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grader.classroom.gradebook import inert
+from grader.classroom.csv_tables import inert
 from grader.classroom.gradings import write_atomically
 from grader.classroom.manual_marks import COLUMNS, short_digest
 from grader.classroom.marking import Mark

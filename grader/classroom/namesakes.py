@@ -7,7 +7,7 @@ from dataclasses import replace
 from grader.classroom.hand_in import HandIn
 from grader.classroom.roster import comparable
 
-_NUMBER_OF = {"name": "moodle", "canvas_name": "canvas"}
+_NUMBERS_OF = {"name": ("moodle", "email", "id"), "canvas_name": ("canvas",)}
 """What is one's own in what a platform says beside each kind of name."""
 
 
@@ -15,9 +15,10 @@ def shared(hand_ins: Iterable[HandIn]) -> set[tuple[str, str]]:
     """Return the names under which several have handed in, each with its column."""
     numbers = defaultdict(set)
     for each in hand_ins:
-        for column, number in _NUMBER_OF.items():
-            if column in each.who and number in each.who:
-                numbers[column, comparable(each.who[column], column)].add(each.who[number])
+        for column, own in _NUMBERS_OF.items():
+            number = tuple(each.who.get(one) for one in own)
+            if column in each.who and any(number):
+                numbers[column, comparable(each.who[column], column)].add(number)
     return {name for name, found in numbers.items() if len(found) > 1}
 
 
@@ -29,6 +30,6 @@ def by_number(hand_in: HandIn, names: set[tuple[str, str]]) -> HandIn:
     left = {
         column: value
         for column, value in hand_in.who.items()
-        if column not in _NUMBER_OF or (column, comparable(value, column)) not in names
+        if column not in _NUMBERS_OF or (column, comparable(value, column)) not in names
     }
     return replace(hand_in, who=left, is_of_namesakes=left != dict(hand_in.who))

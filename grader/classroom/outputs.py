@@ -8,7 +8,6 @@ from grader.classroom import class_page, gradebook, student_reports
 from grader.classroom.batch import Ended, Progress
 from grader.classroom.facts import reports_of
 from grader.classroom.gradings import write_atomically
-from grader.classroom.hand_in import Unreadable
 from grader.classroom.pseudonyms import Pseudonyms
 from grader.classroom.similarity import Pair
 from grader.classroom.standing import Standing, Strays, Work
@@ -85,16 +84,19 @@ def _shared_notes(standings: Sequence[Standing]) -> list[str]:
 
 
 def _stray(work: Work) -> str:
-    why = ""
     if work.hand_in.is_of_namesakes:
-        why = ": others of that name have handed in too; add the number in its name to the roster"
-    return f"{work.hand_in.label} is of nobody on the roster{why}"
+        return (
+            f"{work.hand_in.label} has a name under which others have handed in too. Add the "
+            "author's number or email to the roster"
+        )
+    said = f"{work.hand_in.label} names no student on the roster. Add its author there"
+    is_id = set(work.hand_in.who) == {"id"}
+    return f"{said}, call it by an id, or set platform in class.toml" if is_id else said
 
 
 def summary(
     standings: Sequence[Standing],
     strays: Strays,
-    unreadable: Sequence[Unreadable],
     unknown_times: Sequence[str],
     out: Path,
 ) -> Iterator[str]:
@@ -110,7 +112,7 @@ def summary(
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
     problems = [
         *(f"{each.student.id}: {each.problem}" for each in standings if each.problem),
-        *(each.reason for each in unreadable),
+        *(each.reason for each in strays.unreadable),
         *(_stray(work) for work in strays.works),
         *strays.authors,
         *(f"marks are given to {key}, which is nobody's id or group" for key in strays.marks),
@@ -125,5 +127,7 @@ def summary(
         yield from (f"  {problem}" for problem in problems[:_MOST_SHOWN])
         if len(problems) > _MOST_SHOWN:
             yield f"  and {len(problems) - _MOST_SHOWN} more, which {GRADEBOOK} has"
+    if missing := counts["no hand-in found"]:
+        yield f"{missing} without a hand-in get no mark until every hand-in has an author"
     yield f"{out / GRADEBOOK} has the marks, {out / STUDENTS} a folder for each student,"
     yield f"{out / CLASS_PAGE} what the class as a whole shows"

@@ -2,20 +2,25 @@
 
 import csv
 import io
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from grader.classroom.gradebook import inert
+from grader.classroom.csv_tables import inert
 from grader.classroom.platform_table import PlatformTable
 from grader.classroom.roster import comparable
 from grader.classroom.standing import Standing, Work
 from grader.classroom.student_reports import FORMATS, MARK, files_of
 from grader.errors import UsageError
 from grader.points import written
+from grader.report.safe_text import visible
 
 _WHEN = (1980, 1, 1, 0, 0, 0)
 """Of the files in a zip: the same marks make the same zip."""
+_NAMED = ("Student", "Full name")
+"""Columns of a platform's table that a student may have filled in."""
+_NO_FILE_NAME = re.compile(r'[\\:*?"<>|]')
 
 
 @dataclass(frozen=True)
@@ -31,20 +36,21 @@ class Filled:
     """Why lines were left as they were: a sentence each."""
 
 
-def fill(
-    table: PlatformTable, standings: Sequence[Standing], *, has_strays: bool = False
-) -> Filled:
+def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
     """Return a platform's table with the final marks; pending ones are left as they are.
 
-    has_strays: some hand-ins are nobody's, so nobody knows who has handed in nothing. Raises
-    UsageError where the platform counts to another number of points than we do.
+    Its other cells are as they were, but for names of students, which a spreadsheet must not
+    calculate. Raises UsageError where the platform counts to another number of points than we do.
     """
     for worth in table.worths:
         _require_same(worth, standings, table)
     known = _by_key(standings, set(table.keys.values()))
     head = table.head
     num_filled, num_unknown, left = 0, 0, []
-    rows = [list(row) for row in table.rows]
+    named = [at for at, cell in enumerate(head) if cell in _NAMED]
+    rows = [
+        [inert(cell) if at in named else cell for at, cell in enumerate(row)] for row in table.rows
+    ]
     for row in rows[1:]:
         if not table.is_somebodys(row):
             continue
@@ -57,8 +63,6 @@ def fill(
             left.append(f"{row[0]} is nobody who was graded")
         elif found.final is None:
             left.append(f"{found.student.id} has no final mark: {found.status}")
-        elif has_strays and found.counted is None:
-            left.append(f"{found.student.id} has no hand-in, unless one that is nobody's is it")
         else:
             row[table.at] = written(round(found.final, 6))
             if table.feedback is not None:
@@ -122,17 +126,22 @@ def feedback_zip(standings: Sequence[Standing]) -> bytes:
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for label, (work, each) in sorted(_once(standings).items()):
             texts = files_of(each)
-            sent_as = work.hand_in.sent_as or label
-            is_moodle = label.endswith("_assignsubmission_file")
             for file in (FORMATS["html"], MARK):
                 if file in texts:
-                    name = f"{label}_/{file}" if is_moodle else f"{sent_as}_{file}"
-                    # Zips have no names in no encoding.
-                    shown = name.encode(errors="replace").decode()
+                    name = entry_name(f"{work.hand_in.sent_as or f'{label}_'}{file}")
                     archive.writestr(
-                        zipfile.ZipInfo(shown, _WHEN), texts[file].encode(errors="replace")
+                        zipfile.ZipInfo(name, _WHEN), texts[file].encode(errors="replace")
                     )
     return made.getvalue()
+
+
+def entry_name(name: str) -> str:
+    """Return the name of a file in a zip: visible, and one that any system unpacks where it says.
+
+    `/` stands between folders.
+    """
+    parts = [_NO_FILE_NAME.sub("-", visible(part)).strip(" .") for part in name.split("/")]
+    return "/".join(part or "-" for part in parts)
 
 
 def _once(standings: Sequence[Standing]) -> Mapping[str, tuple[Work, Standing]]:

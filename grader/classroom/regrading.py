@@ -1,11 +1,9 @@
 """What a regrade changes: whose mark, by which test, and why, before anybody is told."""
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
-from grader.classroom.gradebook import inert
+from grader.classroom.csv_tables import table_text
 from grader.classroom.gradings import Grading
 from grader.model import Report, TestResult
 from grader.points import written
@@ -129,15 +127,13 @@ def why(before: Report, now: Report) -> list[str]:
 
 def render(regrades: Sequence[Regrade]) -> str:
     """Return a CSV with a line for each change, those that change a mark first."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_HEAD)
-    for each in sorted(regrades, key=lambda each: not each.changes_mark):
-        for line in each.lines:
-            cells = [each.label, " ".join(each.students), *each.scores]
-            cells += [line.test, line.before, line.now, line.why]
-            writer.writerow([inert(cell) for cell in cells])
-    return text.getvalue()
+    first = sorted(regrades, key=lambda each: not each.changes_mark)
+    rows = [
+        (each.label, " ".join(each.students), *each.scores, *astuple(line))
+        for each in first
+        for line in each.lines
+    ]
+    return table_text([_HEAD, *rows])
 
 
 def summary(regrades: Sequence[Regrade]) -> Iterator[str]:

@@ -12,8 +12,10 @@ from grader.classroom.hand_in import HandIn, Student
 from grader.errors import UsageError
 
 COLUMNS = ("id", "name", "email", "group", "moodle", "canvas", "blackboard", "gradescope", "github")
-_ORDER = (*("id", "moodle", "canvas", "blackboard", "email", "gradescope", "name", "canvas_name"),)
-"""What tells best who somebody is comes first: two may have the same name."""
+_NUMBERS = ("id", "moodle", "canvas", "blackboard", "github", "email", "gradescope")
+"""What a platform calls one student alone, what tells best first."""
+_NAMES = ("name", "canvas_name")
+"""What two may have in common."""
 
 
 def _nobody(_: Student) -> bool:
@@ -70,40 +72,38 @@ class Roster:
             return []
         return [_unlisted(who).name for who in tables if self._of(who) is None]
 
-    def _of(self, who: Mapping[str, str]) -> Student | None:
-        """Return the one student of whom a number or name of a platform is, numbers first."""
-        if not self.listed:
-            return _unlisted(who)
-        for column in sorted(who, key=_ORDER.index):
-            found = self._called(column, who[column])
-            if len(found) == 1 and not _is_another(found[0], who, column):
-                return found[0]
-        return self._of_checkout(who["id"]) if set(who) == {"id"} else None
+    def is_called(self, column: str, value: str) -> bool:
+        """Return whether a student on it is called so, in full."""
+        return bool(self._called(column, value))
 
-    def _of_checkout(self, name: str) -> Student | None:
-        """Return whose checkout has such a name: GitHub Classroom puts the assignment before it."""
-        pieces = comparable(name).split("-")
-        ends = ("-".join(pieces[first:]) for first in range(1, len(pieces)))
-        known = (self._by_name.get(("github", end), ()) for end in ends)
-        found = next((each for each in known if each), ())
-        return found[0] if len(found) == 1 else None
+    def may_have(self, column: str, value: str) -> bool:
+        """Return whether one can be called so: also who is on it without a name in a column."""
+        has_all = self.listed and all(_names(each, column) - {""} for each in self.listed)
+        return not has_all or self.is_called(column, value)
+
+    def _of(self, who: Mapping[str, str]) -> Student | None:
+        """Return the one student whom a platform's numbers mean, or without any of them its names.
+
+        None where they mean nobody, or several.
+        """
+        if not self.listed:
+            return _unlisted(who) if who else None
+        numbered = [self._called(each, who[each]) for each in _NUMBERS if each in who]
+        named = [self._called(each, who[each]) for each in _NAMES if each in who]
+        tables = numbered if any(numbered) else named
+        found = {student.id: student for table in tables for student in table}
+        only = next(iter(found.values())) if len(found) == 1 else None
+        return None if only and tables is named and _is_another(only, who) else only
 
     def _called(self, column: str, value: str) -> Sequence[Student]:
-        """Return who is called so in a column; of ends of a name, who has the longest."""
-        wanted = comparable(value, column)
-        if column != "blackboard":
-            return self._by_name.get((column, wanted), ())
-        pieces = wanted.split("_")
-        ends = ("_".join(pieces[first:]) for first in range(len(pieces)))
-        known = (self._by_name.get((column, end), ()) for end in ends)
-        return next((found for found in known if found), ())
+        return self._by_name.get((column, comparable(value, column)), ())
 
     @cached_property
     def _by_name(self) -> Mapping[tuple[str, str], Sequence[Student]]:
         """Return who is called so, by column and comparable name."""
         found: dict[tuple[str, str], list[Student]] = {}
         for each in self.listed:
-            for column in (*_ORDER, "github"):
+            for column in (*_NUMBERS, *_NAMES):
                 for name in _names(each, column) - {""}:
                     found.setdefault((column, name), []).append(each)
         return found
@@ -145,13 +145,12 @@ def comparable(text: str, column: str = "") -> str:
     return " ".join(folded.split())
 
 
-def _is_another(student: Student, who: Mapping[str, str], column: str) -> bool:
-    """Return whether the student found in a column is known by something else that is one's own.
+def _is_another(student: Student, who: Mapping[str, str]) -> bool:
+    """Return whether the student of a name is known by something else that is one's own.
 
     The numbers of Canvas are for ever; who is found by the name may be a namesake of whom it is.
     """
-    own = ("canvas", "email") if column in ("name", "canvas_name") else ("canvas",)
-    both = ((student.known_as.get(each), who.get(each)) for each in own)
+    both = ((student.known_as.get(each), who.get(each)) for each in ("canvas", "email"))
     return any(known and told and comparable(known) != comparable(told) for known, told in both)
 
 
@@ -172,9 +171,5 @@ def _names(student: Student, column: str) -> set[str]:
 
 def _unlisted(who: Mapping[str, str]) -> Student:
     """Return a student whom only the platform names: by its number, or else by the name."""
-    column = next(column for column in _ORDER if column in who)
-    identity = who[column]
-    # More underlines may be part of it, and two with the same end are not to become one.
-    if column == "blackboard" and identity.count("_") == 1:
-        identity = identity.partition("_")[2]
-    return Student(identity, dict(who))
+    column = next(column for column in (*_NUMBERS, *_NAMES) if column in who)
+    return Student(who[column], dict(who))

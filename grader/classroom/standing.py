@@ -56,7 +56,7 @@ class Standing:
     def status(self) -> str:
         """Return in a few words whether there is a mark, and if not, why."""
         if self.counted is None:
-            return "nothing handed in"
+            return "no hand-in found" if self.decision.final is None else "nothing handed in"
         if self.counted.grading is None:
             return "not graded"
         if self.mark is not None and self.mark.problem:
@@ -87,10 +87,17 @@ class Strays:
     """Hand-ins of somebody who is not on the roster."""
     marks: tuple[str, ...]
     """Ids in the file of marks that nobody has."""
+    unreadable: tuple[Unreadable, ...] = ()
+    """What could not become a hand-in, and has no author."""
     extensions: tuple[str, ...] = ()
     """Likewise of extensions."""
     authors: tuple[str, ...] = ()
     """Whom a platform names beside somebody on the roster: a sentence each."""
+
+    @property
+    def has_hand_ins(self) -> bool:
+        """Return whether something handed in has no author, and may be anybody's."""
+        return bool(self.works or self.unreadable)
 
 
 @dataclass(frozen=True)
@@ -105,11 +112,17 @@ class Rules:
     names: Pseudonyms
 
 
-def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Strays]:
+def standings(
+    works: Sequence[Work], rules: Rules, unreadable: Sequence[Unreadable] = ()
+) -> tuple[list[Standing], Strays]:
     """Return where each student stands, those of the roster first, and what is nobody's.
 
-    Raises UsageError for marks that cannot be right.
+    unreadable: what could not become a hand-in. While something is nobody's, no student is known to
+    have handed in nothing. Raises UsageError for marks that cannot be right.
     """
+    unread = [each for each in unreadable if _is_somebodys(each, rules.roster)]
+    # It has no grading, and is no zero.
+    works = [*works, *(Work(each.hand_in, None, each.reason) for each in unread)]
     students = {student.id: student for student in rules.roster.students}
     by_student: dict[str, list[Work]] = {identity: [] for identity in students}
     strays = []
@@ -130,12 +143,18 @@ def standings(works: Sequence[Work], rules: Rules) -> tuple[list[Standing], Stra
         for author in authors:
             students.setdefault(author.id, author)
             by_student.setdefault(author.id, []).append(work)
-    found = [_standing(students[identity], own, rules) for identity, own in by_student.items()]
+    others = tuple(each for each in unreadable if each not in unread)
+    is_clear = not strays and not others
+    found = [
+        _standing(students[identity], own, rules, is_clear=is_clear)
+        for identity, own in by_student.items()
+    ]
     known = {key for student in students.values() for key in keys_of(student, rules.names)}
     sheets = {name for work in works for name in (work.hand_in.label, *_sheets(work, rules))}
     return found, Strays(
         works=tuple(strays),
         marks=tuple(sorted(set(rules.marks) - known - sheets)),
+        unreadable=others,
         extensions=tuple(sorted(set(rules.policy.extensions) - known)),
         authors=tuple(unknown),
     )
@@ -147,7 +166,10 @@ def keys_of(student: Student, names: Pseudonyms) -> list[str]:
     return [key for key in keys if key]
 
 
-def _standing(student: Student, works: Sequence[Work], rules: Rules) -> Standing:
+def _standing(student: Student, works: Sequence[Work], rules: Rules, *, is_clear: bool) -> Standing:
+    if not works and not is_clear:
+        why = "no hand-in was found, and some hand-ins have no author yet"
+        return Standing(student, (), None, None, Decision("", None, None, (why,)))
     keys = keys_of(student, rules.names)
     marked = {
         work.hand_in.label: mark(work.grading, _given(work, keys, rules), rules.rubrics)
@@ -206,13 +228,10 @@ def _sheets(work: Work, rules: Rules) -> list[str]:
     return [rules.names.of(author.id) for author in rules.roster.authors_ever(work.hand_in)]
 
 
-def works_of(unreadable: Sequence[Unreadable], roster: Roster) -> list[Work]:
-    """Return what could not be read and is yet somebody's: it has no grading, and is no zero.
+def _is_somebodys(each: Unreadable, roster: Roster) -> bool:
+    """Return whether what could not be read has an author.
 
     Without a roster any name of a file might be an id, so only a platform's names are believed.
     """
-    return [
-        Work(each.hand_in, None, each.reason)
-        for each in unreadable
-        if roster.authors(each.hand_in) and (roster.listed or set(each.hand_in.who) != {"id"})
-    ]
+    is_believed = roster.listed or set(each.hand_in.who) != {"id"}
+    return bool(is_believed and roster.authors(each.hand_in))

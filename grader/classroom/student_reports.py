@@ -67,13 +67,13 @@ def mark_text(standing: Standing) -> str:
             comment = "" if row.given is None else row.given.comment
             lines.append(_line(row.title, f"{points} of {written(row.max_points)}", comment))
         if mark.problem:
-            lines.append(f"- {one_line(mark.problem)}")
+            lines.append(f"- {mark.problem}")
     work = standing.counted
     if work is not None and work.grading is None and not work.hand_in.digest:
-        lines.append(f"- {one_line(work.problem)}")  # nothing that can be graded was handed in
+        lines.append(f"- {work.problem}")  # nothing that can be graded was handed in
     problem = (decision.problem,) if decision.problem else ()
-    lines += [f"- {one_line(reason)}" for reason in (*problem, *decision.reasons)]
-    return "\n".join(lines) + "\n"
+    lines += [f"- {reason}" for reason in (*problem, *decision.reasons)]
+    return "".join(f"{one_line(line)}\n" for line in lines)
 
 
 def _is_sealed(standing: Standing) -> bool:
@@ -82,5 +82,4 @@ def _is_sealed(standing: Standing) -> bool:
 
 
 def _line(title: str, points: str, comment: str) -> str:
-    said = f" ({one_line(comment)})" if comment else ""
-    return f"- {one_line(title)}: {points}{said}"
+    return f"- {title}: {points}{f' ({comment})' if comment else ''}"

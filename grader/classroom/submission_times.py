@@ -63,7 +63,8 @@ def _of_worksheet(
                 f"{file}, line {number}: found the identifier {row[_IDENTIFIER]!r:.60}; expected "
                 "one as Moodle writes it in English, such as Participant 4711"
             )
-        name = row.get("full name") or "Participant"
+        # As Moodle does: what a student is called has no part in whose the number is.
+        name = (row.get("full name") or "Participant").replace("_", " ")
         yield f"{name}_{participant}_assignsubmission_file_", at.replace(tzinfo=zone)
 
 

@@ -17,6 +17,7 @@ from grader.classroom import (
 from grader.classroom.class_file import ClassFile
 from grader.classroom.gradings import Circumstances
 from grader.classroom.hand_in import HandIn, Unreadable
+from grader.classroom.hand_in_names import Naming
 from grader.classroom.manual_marks import Marks
 from grader.classroom.marking import Rubrics
 from grader.classroom.roster import Roster
@@ -58,7 +59,11 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     is_given = options.config is not None or file.exists()
     said = class_file.read(file) if is_given else ClassFile()
     beside = file.parent
-    hand_ins, unreadable = arrivals.read_folder(options.folder, out / "assembled", said.zone)
+    students = roster.read(beside / said.roster) if said.roster is not None else Roster()
+    naming = Naming(said.platform, said.platform_assignment, students)
+    hand_ins, unreadable = arrivals.read_folder(
+        options.folder, out / "assembled", said.zone, naming
+    )
     if not hand_ins and not unreadable:
         raise UsageError(
             f"{options.folder} holds no hand-in; expected a folder or an archive for each"
@@ -67,7 +72,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     if said.times is not None:
         times = submission_times.read(beside / said.times, said.zone)
         others = [each.hand_in for each in unreadable]
-        hand_ins, unknown = arrivals.with_times(hand_ins, others, times)
+        hand_ins, unknown = arrivals.with_times(hand_ins, others, times, naming)
     if said.roster is not None:
         names = namesakes.shared([*hand_ins, *(each.hand_in for each in unreadable)])
         hand_ins = [namesakes.by_number(each, names) for each in hand_ins]
@@ -80,7 +85,7 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
         hand_ins,
         unreadable,
         said,
-        roster.read(beside / said.roster) if said.roster is not None else Roster(),
+        students,
         manual_marks.read(beside / said.marks) if said.marks is not None else {},
         unknown,
         courses,

@@ -29,9 +29,14 @@ from grader.errors import GraderError, UsageError
 from grader.intake import process as intake
 from grader.model import Report
 from grader.placement.table import place
-from grader.report.safe_text import visible
+from grader.report.safe_text import disarm, visible
 
 _MOST_SHOWN = 20
+
+
+def show(line: str) -> None:
+    """Print a line that may repeat a name: all of it visible, and no command to a CI runner."""
+    print(disarm(visible(line)))
 
 
 def write(
@@ -53,11 +58,9 @@ def write(
         marks = [(each.student, each.digest, each.mark) for each in handed_in]
         file = out / marking_sheets.TO_FILL
         if kept := filled_in.replace_unread(file, marking_sheets.to_fill(marks)):
-            print(f"{kept} is what {file.name} was: class.toml does not have all that is in it")
-        print(
-            f"{out / outputs.MARKING} has a sheet for each, {out / marking_sheets.TO_FILL} a line"
-        )
-        print("  for each question: fill it in, and name it as `marks` in class.toml")
+            show(f"{kept} is what {file.name} was: class.toml does not have all that is in it")
+        show(f"{out / outputs.MARKING} has a sheet for each, {out / marking_sheets.TO_FILL} a line")
+        show("  for each question: fill it in, and name it as `marks` in class.toml")
 
 
 @dataclass(frozen=True)
@@ -137,17 +140,15 @@ def table_to_fill(options: argparse.Namespace) -> PlatformTable | None:
     return platform_table.read(text, str(options.fill), options.column)
 
 
-def give_back(
-    table: PlatformTable, found: Sequence[Standing], out: Path, *, has_strays: bool
-) -> None:
+def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> None:
     """Write the platform's table, filled in, and the feedback; say what was left as it was."""
-    filled = platform_return.fill(table, found, has_strays=has_strays)
+    filled = platform_return.fill(table, found)
     grades = out / f"{filled.platform}-grades.csv"
     feedback = out / f"{filled.platform}-feedback.zip"
     write_atomically(grades, filled.text)
     write_atomically(feedback, platform_return.feedback_zip(found))
-    print(f"{grades} has {filled.num_filled} grades for {filled.platform}, {feedback} the feedback")
+    show(f"{grades} has {filled.num_filled} grades for {filled.platform}, {feedback} the feedback")
     for reason in filled.left[:_MOST_SHOWN]:
-        print(visible(f"  left as it was: {reason}"))
+        show(f"  left as it was: {reason}")
     if len(filled.left) > _MOST_SHOWN:
-        print(f"  and {len(filled.left) - _MOST_SHOWN} more lines, left as they were")
+        show(f"  and {len(filled.left) - _MOST_SHOWN} more lines, left as they were")

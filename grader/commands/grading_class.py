@@ -22,13 +22,13 @@ from grader.classroom.gradings import Gradings, remove_unfinished, write_atomica
 from grader.classroom.hand_in import HandIn
 from grader.classroom.output_lock import alone_in
 from grader.classroom.pseudonyms import Pseudonyms, kept_in
-from grader.classroom.standing import Rules, Work, standings, works_of
+from grader.classroom.standing import Rules, Work, standings
 from grader.classroom.task import Task
 from grader.commands import class_inputs, class_results
 from grader.commands.class_inputs import ClassInputs, circumstances, grading_options
+from grader.commands.class_results import show
 from grader.commands.context import is_sealed, say_visibly
 from grader.errors import GraderError, UsageError
-from grader.report.safe_text import visible
 
 _REGRADE = "regrade.csv"
 
@@ -111,17 +111,14 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     kept = {digest: key for digest, key in published.items() if digest in left}
     publication.write(out / publication.NAME, {**kept, **graded})
     rules = Rules(inputs.roster, inputs.marks, inputs.said.policy, inputs.rubrics, names)
-    unread = works_of(inputs.unreadable, inputs.roster)
-    found, strays = standings([*works, *unread], rules)
+    found, strays = standings(works, rules, inputs.unreadable)
     class_results.write(options, inputs, found, names, out)
-    told = {work.hand_in.label for work in unread}
-    others = [each for each in inputs.unreadable if each.label not in told]
-    for line in outputs.summary(found, strays, others, inputs.unknown_times, out):
-        print(visible(line))
+    for line in outputs.summary(found, strays, inputs.unknown_times, out):
+        show(line)
     if table is not None:
-        class_results.give_back(table, found, out, has_strays=bool(strays.works or others))
+        class_results.give_back(table, found, out)
     is_whole = all(each.final is not None for each in found)
-    return 0 if is_whole and not (strays.works or strays.authors or others) else 3
+    return 0 if is_whole and not (strays.has_hand_ins or strays.authors) else 3
 
 
 def _remembered(
@@ -144,9 +141,9 @@ def _remembered(
     if options.forget is not None:
         theirs = [each for each in there if each not in left]
         number = forgetting.remove(out, gradings, names.of(student.id), theirs, left)
-        print(f"{visible(student.id)} is forgotten: {number} gradings and all reports are removed")
+        show(f"{student.id} is forgotten: {number} gradings and all reports are removed")
         for each in theirs:
-            print(visible(f"  what the platform delivered is yours to remove: {each.path}"))
+            show(f"  what the platform delivered is yours to remove: {each.path}")
     before = owners.read(out)
     if not owners.is_known(before, left, roster, names):
         raise UsageError(
@@ -281,10 +278,10 @@ def _show_regrade(
             regrades.append(regrading.Regrade(each.label, students, before, now))
     write_atomically(out / _REGRADE, regrading.render(regrades))
     for line in regrading.summary(regrades):
-        print(visible(line))
+        show(line)
     for problem in failed:
-        print(visible(f"  not graded again: {problem}"))
-    print(f"{out / _REGRADE} has each test; nothing is published before --regrade --publish")
+        show(f"  not graded again: {problem}")
+    show(f"{out / _REGRADE} has each test; nothing is published before --regrade --publish")
     return 3 if failed else 0
 
 

@@ -13,10 +13,10 @@ from grader.judge.counting import (
 from grader.judge.wording import at, listed, name_of, place_of, ranks_text
 from grader.mpi.functions import (
     ALL,
+    BLOCKING_EXCHANGES,
     BLOCKING_POINT_TO_POINT,
     COMMUNICATORS_BY_CHOICE,
     COMPLETION,
-    EXCHANGES,
     NEUTRAL,
     NONBLOCKING_POINT_TO_POINT,
     TORCH_BARRIERS,
@@ -25,6 +25,8 @@ from grader.trace.calls import ANY_SOURCE, NO_PEER, PROC_NULL, Call, Calls, Mask
 
 _NONBLOCKING = NONBLOCKING_POINT_TO_POINT | COMPLETION | NEUTRAL
 _POINT_TO_POINT = _NONBLOCKING | BLOCKING_POINT_TO_POINT
+_EXCHANGES = BLOCKING_EXCHANGES | {"Isendrecv", "Isendrecv_replace"}
+"""A send and a receive in one call, which are two records."""
 _MAX_COMMUNICATORS = 16
 _MAX_COMMUNICATORS_PER_MESSAGE = 2
 """More than all of these are not made to send anything over them."""
@@ -210,7 +212,7 @@ def _found(trace: Trace, are_meant: Callable[[Calls], Mask]) -> tuple[list[tuple
 
 def _are_made(calls: Calls, functions: Collection[str]) -> Mask:
     """Return which calls are of these functions; of an exchange, which is two records, the send."""
-    is_second = calls.flag("is_receive") & calls.function_is(EXCHANGES.__contains__)
+    is_second = calls.flag("is_receive") & calls.function_is(_EXCHANGES.__contains__)
     return calls.function_is(functions.__contains__) & ~is_second
 
 

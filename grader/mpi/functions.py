@@ -12,8 +12,6 @@ def _names(text: str) -> frozenset[str]:
 BLOCKING_SENDS = _names("Send Ssend Rsend Bsend send")
 BLOCKING_RECEIVES = _names("Recv Mrecv Probe Mprobe recv")
 BLOCKING_EXCHANGES = _names("Sendrecv Sendrecv_replace")
-EXCHANGES = BLOCKING_EXCHANGES | _names("Isendrecv Isendrecv_replace")
-"""A send and a receive in one call, which a trace has as two."""
 BLOCKING_POINT_TO_POINT = BLOCKING_SENDS | BLOCKING_RECEIVES | BLOCKING_EXCHANGES
 
 PARTITIONED = _names("Psend_init Precv_init Pready Pready_list Pready_range Parrived")

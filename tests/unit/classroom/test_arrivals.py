@@ -8,11 +8,18 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from grader.classroom import arrivals
+from grader.classroom.hand_in import Student
+from grader.classroom.hand_in_names import Naming
+from grader.classroom.roster import Roster
 from grader.errors import UsageError
 
+MOODLE, CANVAS, BLACKBOARD = Naming("moodle"), Naming("canvas"), Naming("blackboard", "HW 3")
 
-def read(tmp_path):
-    found, unreadable = arrivals.read_folder(tmp_path / "in", tmp_path / "assembled", UTC)
+
+def read(tmp_path, naming=None):
+    found, unreadable = arrivals.read_folder(
+        tmp_path / "in", tmp_path / "assembled", UTC, naming or Naming()
+    )
     return {each.label: each for each in found}, unreadable
 
 
@@ -28,9 +35,9 @@ def test_loose_files_of_one_student_are_one_hand_in(folder, tmp_path):
     (folder / "doejane_1_7_ring-1.py").write_text("a")
     (folder / "doejane_1_8_naive.py").write_text("b")
     (folder / "doejane_1_7_sync.py").write_text("c")
-    found, unreadable = read(tmp_path)
+    found, unreadable = read(tmp_path, CANVAS)
     assert (list(found), unreadable) == (["doejane_1"], [])
-    assert found["doejane_1"].sent_as == "doejane_1_7"
+    assert found["doejane_1"].sent_as == "doejane_1_7_"
     kept = found["doejane_1"].path
     assert {path.name: path.read_text() for path in kept.iterdir()} == {
         "naive.py": "b",
@@ -42,7 +49,7 @@ def test_loose_files_of_one_student_are_one_hand_in(folder, tmp_path):
 def test_two_files_that_canvas_has_numbered_apart_stay_two(folder, tmp_path):
     (folder / "doejane_1_7_ring-1.py").write_text("a")
     (folder / "doejane_1_8_ring.py").write_text("b")
-    found, _ = read(tmp_path)
+    found, _ = read(tmp_path, CANVAS)
     kept = found["doejane_1"].path
     assert sorted(path.name for path in kept.iterdir()) == ["ring-1.py", "ring.py"]
 
@@ -50,7 +57,7 @@ def test_two_files_that_canvas_has_numbered_apart_stay_two(folder, tmp_path):
 def test_two_files_of_one_name_are_told_and_neither_is_lost(folder, tmp_path):
     (folder / "doejane_1_7_ring.py").write_text("a")
     (folder / "doejane_1_8_ring.py").write_text("b")
-    found, (told,) = read(tmp_path)
+    found, (told,) = read(tmp_path, CANVAS)
     assert not found and "two of its files are called ring.py" in told.reason
 
 
@@ -63,7 +70,7 @@ def test_a_folder_with_one_archive_is_that_archive(folder, tmp_path):
         (folder / name).mkdir()
     (folder / "Ann_1_assignsubmission_file_" / "hw.zip").write_bytes(outside.read_bytes())
     (folder / "Bo_2_assignsubmission_file_" / "hw.zip").symlink_to(outside)
-    found, _ = read(tmp_path)
+    found, _ = read(tmp_path, MOODLE)
     assert found["Ann_1_assignsubmission_file"].path.name == "hw.zip"
     assert found["Bo_2_assignsubmission_file"].path.is_dir()
 
@@ -98,17 +105,17 @@ def test_a_folder_beside_an_archive_of_one_name_is_told(folder, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("naming", "name"),
     [
-        "Ann_1_assignsubmission_onlinetext_",
-        "doejane_1_text.html",
-        "HW 3_jd42_attempt_2026-11-20-23-58-00.txt",
+        (MOODLE, "Ann_1_assignsubmission_onlinetext_"),
+        (CANVAS, "doejane_1_text.html"),
+        (BLACKBOARD, "HW 3_jd42_attempt_2026-11-20-23-58-00.txt"),
     ],
 )
-def test_what_was_only_typed_in_is_told(folder, tmp_path, name):
+def test_what_was_only_typed_in_is_told(folder, tmp_path, naming, name):
     """Else somebody who has pasted the code into the platform would have handed in nothing."""
     (folder / name).write_text("import mpi4py")
-    found, (told,) = read(tmp_path)
+    found, (told,) = read(tmp_path, naming)
     assert not found and "only what was typed in" in told.reason
 
 
@@ -139,24 +146,26 @@ def test_what_gradescope_tells(folder, tmp_path):
         "  :created_at: 2026-11-20 22:00:00.5 Z\n"
         "  :score: 1.0\n"
     )
-    hand_in = read(tmp_path)[0]["submission_5"]
+    hand_in = read(tmp_path, Naming("gradescope"))[0]["submission_5"]
     assert (hand_in.who["name"], hand_in.who["id"]) == ("Ann Ahn", "007")
     assert [each["name"] for each in hand_in.other_authors] == ["Bo Bo"]
     assert hand_in.submitted_at == datetime(2026, 11, 20, 22, 0, 0, 500_000, UTC)
     text = table.read_text().replace("2026-11-20 22:00:00.5 Z", "2026-11-20 22:00:00")
     table.write_text(text)
     zone = ZoneInfo("Asia/Tokyo")  # of the class, whatever the clock of this machine
-    (found,), _ = arrivals.read_folder(folder, tmp_path / "assembled", zone)
+    (found,), _ = arrivals.read_folder(folder, tmp_path / "assembled", zone, Naming("gradescope"))
     assert found.submitted_at == datetime(2026, 11, 20, 22, tzinfo=zone)
     table.write_text("- not\n- a table\n")
     with pytest.raises(UsageError, match="not what Gradescope exports"):
-        read(tmp_path)
+        read(tmp_path, Naming("gradescope"))
 
 
 def test_times_of_a_table_are_those_of_the_labels(folder, tmp_path):
     (folder / "anna").mkdir()
     at = datetime(2026, 11, 20, tzinfo=UTC)
-    found, unknown = arrivals.with_times([read(tmp_path)[0]["anna"]], [], {"anna": at, "bert": at})
+    found, unknown = arrivals.with_times(
+        [read(tmp_path)[0]["anna"]], [], {"anna": at, "bert": at}, Naming()
+    )
     assert (found[0].submitted_at, unknown) == (at, ["bert"])
 
 
@@ -175,7 +184,9 @@ def test_times_name_the_archive_the_folder_or_the_file(folder, tmp_path, name, c
     else:
         (folder / name).mkdir()
     at = datetime(2026, 11, 20, tzinfo=UTC)
-    found, unknown = arrivals.with_times(list(read(tmp_path)[0].values()), [], {called: at})
+    naming = Naming() if name == "anna.zip" else MOODLE
+    hand_ins = list(read(tmp_path, naming)[0].values())
+    found, unknown = arrivals.with_times(hand_ins, [], {called: at}, naming)
     assert ([each.submitted_at for each in found], unknown) == ([at], [])
 
 
@@ -185,7 +196,8 @@ def test_times_of_the_files_of_a_submission_are_that_of_the_last(folder, tmp_pat
         (folder / name).write_text("x")
     early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (20, 21))
     times = {"\xe4hnann_1_8_naive.py": late, "\xe4hnann_1_7_ring.py": early}
-    found, unknown = arrivals.with_times(list(read(tmp_path)[0].values()), [], times)
+    hand_ins = list(read(tmp_path, CANVAS)[0].values())
+    found, unknown = arrivals.with_times(hand_ins, [], times, CANVAS)
     assert ([each.submitted_at for each in found], unknown) == ([late], [])
 
 
@@ -217,12 +229,46 @@ def test_a_folder_that_cannot_be_listed_is_one_sentence(folder, tmp_path, monkey
 def test_times_of_what_cannot_be_graded_are_nothing_to_tell(folder, tmp_path):
     (folder / "Ann_1_assignsubmission_onlinetext_").mkdir()
     (folder / "Bo\u0308_2_assignsubmission_file_").mkdir()
-    found, unreadable = read(tmp_path)
+    found, unreadable = read(tmp_path, MOODLE)
     others = [each.hand_in for each in unreadable]
     at = datetime(2026, 11, 20, tzinfo=UTC)
     times = {f"{name}_assignsubmission_file_": at for name in ("Ann_1", "B\u00f6_2", "Cy_3")}
-    timed, unknown = arrivals.with_times(list(found.values()), others, times)
+    timed, unknown = arrivals.with_times(list(found.values()), others, times, MOODLE)
     assert ([each.submitted_at for each in timed], unknown) == (
         [at],
         ["Cy_3_assignsubmission_file"],
     )
+
+
+def test_a_name_that_reads_two_ways_is_told_and_mixed_with_none(folder, tmp_path):
+    """Neither files nor times of it come to Ann, who has handed in as well."""
+    ann = "Ann Lee_101_assignsubmission_file"
+    eve = "Eve Evil_7_assignsubmission_file"
+    names = (f"{ann}_ring.py", f"{eve}_ring.py", f"{eve}_x_101_assignsubmission_file_b.pdf")
+    for name in names:
+        (folder / name).write_text("x")
+    students = [("ann", "101"), ("eve", "7")]
+    roster = Roster(tuple(Student(each, {"id": each, "moodle": at}) for each, at in students))
+    naming = Naming("moodle", roster=roster)
+    found, (told,) = read(tmp_path, naming)
+    assert [each.name for label in (ann, eve) for each in found[label].path.iterdir()] == [
+        "ring.py",
+        "ring.py",
+    ]
+    assert told.label == names[2] and not roster.authors(told.hand_in)
+    assert told.reason.startswith(f"{names[2]} reads as moodle 7 and as moodle 101, and the")
+    early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (20, 25))
+    times = {f"{ann}_": early, f"{eve}_x_101_assignsubmission_file_b.pdf": late}
+    timed, unknown = arrivals.with_times(list(found.values()), [told.hand_in], times, naming)
+    assert ([each.submitted_at for each in timed], unknown) == ([early, None], [])
+
+
+def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
+    """Before anything is graded: else each file would be a student, or nobody's."""
+    name = "Ann_1_assignsubmission_file_"
+    (folder / name).mkdir()
+    said = 'is named as Moodle names hand-ins. Write platform = "moodle" in class.toml'
+    with pytest.raises(UsageError, match=said):
+        read(tmp_path)
+    roster = Roster((Student(name, {"id": name}),))
+    assert list(read(tmp_path, Naming(roster=roster))[0]) == [name]

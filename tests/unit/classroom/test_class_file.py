@@ -44,6 +44,9 @@ def test_an_empty_file_has_no_rules(tmp_path):
             "deadline = 2026-11-20T23:59:00\n[extensions]\nanna = 2026-11-02T23:59:00",
             "extensions.anna: found 2026-11-02 23:59:00, which is before the deadline",
         ),
+        ("platform = 'mooodle'", 'platform: found "mooodle"; expected one of moodle, canvas, bl'),
+        ("platform = 'github'", "platform_assignment: is missing. Names on github begin with"),
+        ("platform_assignment = 'hw3'", "platform_assignment: has a meaning only with platform = "),
         ("counts = 'first'", 'counts: found "first"; expected last or best'),
     ],
 )

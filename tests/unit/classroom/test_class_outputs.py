@@ -47,10 +47,20 @@ def test_the_gradebook_keeps_raw_and_final_and_the_reasons():
     assert row["pseudonym"] == NAMES.of("anna")
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=1"])
-def test_no_cell_is_a_formula(name):
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        *((name, f"'{name}") for name in ("=1+1", "+1", "-1", "@x", "\uff1d1+1")),
+        (" =1+1", " '=1+1"),
+        ("\t=1", "\\x09=1"),
+        ("x;=1+1", "x;'=1+1"),  # of a spreadsheet that separates cells so
+        ("a\nb,c,d", "a\\x0ab,c,d"),
+        ("\x1b[2J\u202ea", "\\x1b[2J\\u202ea"),
+    ],
+)
+def test_a_cell_is_one_line_and_no_formula(name, cell):
     (row,) = table([standing(label=name)])
-    assert row["id"] == f"'{name}"
+    assert row["id"] == cell
 
 
 def test_nothing_without_a_mark_is_a_zero():
@@ -111,7 +121,7 @@ def test_two_hand_ins_of_which_nobody_knows_the_last_need_a_person():
     (row,) = table([found])
     assert why in row["reasons"] and row["final"] == ""
     assert why in student_reports.mark_text(found)
-    assert any(why in line for line in outputs.summary([found], strays, [], [], Path("out")))
+    assert any(why in line for line in outputs.summary([found], strays, [], Path("out")))
     page = class_page.render("sums", [found], NAMES, [])
     assert why in page and "secret" not in page
 
@@ -129,7 +139,7 @@ def test_what_is_noted_on_every_grading_is_told_once():
         replace(report(), notes=("the image is older", f"ignored {name}")) for name in ("a", "b")
     ]
     found = [standing(grading(each), label=f"s{n}") for n, each in enumerate(both)]
-    told = list(outputs.summary(found, Strays((), ()), [], [], Path("out")))
+    told = list(outputs.summary(found, Strays((), ()), [], Path("out")))
     assert [line for line in told if "note" in line] == ["note on all gradings: the image is older"]
 
 
@@ -140,7 +150,7 @@ def test_nobody_has_a_final_mark_while_something_is_pending():
     (row,) = table([waiting])
     assert (row["score"], row["final"], row["pending"]) == ("5", "", "3")
     assert student_reports.mark_text(waiting).startswith("no mark yet: 3 of 8 points pending\n")
-    told = list(outputs.summary([waiting], Strays((), ()), [], [], Path("out")))
+    told = list(outputs.summary([waiting], Strays((), ()), [], Path("out")))
     assert any(line.startswith("pending: a person has points to give") for line in told)
 
 
@@ -151,7 +161,7 @@ def test_an_extension_of_nobody_is_told():
         [Work(hand_in("anna"), grading())], Rules(Roster(), {}, policy, {}, NAMES)
     )
     assert strays.extensions == ("ana",)
-    told = list(outputs.summary(found, strays, [], [], Path("out")))
+    told = list(outputs.summary(found, strays, [], Path("out")))
     assert "  an extension is given to ana, which is nobody's id or group" in told
 
 

@@ -35,3 +35,14 @@ def test_who_hands_in_twice_is_no_namesake():
     others = ({"name": "Bo Bo", "moodle": "3"}, {"id": "ann"})
     for who, each in zip((*twice, *others), told_apart((*twice, *others)), strict=True):
         assert (each.who, each.is_of_namesakes) == (who, False)
+
+
+def test_who_takes_anothers_name_on_gradescope_takes_no_mark():
+    """Of a roster with names alone, both hand-ins are a person's to tell apart."""
+    tables = [
+        {"gradescope": number, "name": "Ann Lee", "email": f"{who}@example.org"}
+        for number, who in (("1", "ann"), ("2", "eve"), ("3", "ann"))
+    ]
+    roster = Roster((Student("ann", {"id": "ann", "name": "Ann Lee"}), Student("eve", {})))
+    assert [roster.authors(each) for each in told_apart(tables)] == [[], [], []]
+    assert [len(roster.authors(each)) for each in told_apart(tables[::2])] == [1, 1]

@@ -141,12 +141,13 @@ def test_a_table_of_another_class_is_one_sentence():
 
 def test_who_may_have_handed_in_gets_no_zero():
     """As long as a hand-in is nobody's, for it may be theirs."""
-    found, _ = standings([], Rules(ROSTER, {}, Policy(), {}, NAMES))
-    table = platform_table.read(CANVAS, "g.csv", "HW3")
-    assert rows(platform_return.fill(table, found))[2][5] == "0"
-    filled = platform_return.fill(table, found, has_strays=True)
+    rules = Rules(ROSTER, {}, Policy(), {}, NAMES)
+    found, _ = standings([], rules)
+    assert rows(fill(CANVAS, "g.csv", found, "HW3"))[2][5] == "0"
+    found, _ = standings([Work(hand_in("zoe"), grading())], rules)
+    filled = fill(CANVAS, "g.csv", found, "HW3")
     assert rows(filled)[2][5] == ""
-    assert filled.left[0] == "aa has no hand-in, unless one that is nobody's is it"
+    assert filled.left[0] == "aa has no final mark: no hand-in found"
 
 
 def test_a_line_that_is_cut_is_told_and_an_empty_one_is_nothing():
@@ -172,23 +173,34 @@ def test_a_table_that_cannot_be_filled_is_one_sentence(table, column, problem):
 
 
 @pytest.mark.parametrize(
-    ("label", "name"),
+    ("sent_as", "name"),
     [
-        ("Ann Ahn_101_assignsubmission_file", "Ann Ahn_101_assignsubmission_file_/report.html"),
-        ("ahnann_201_7", "ahnann_201_7_report.html"),
+        ("Ann Ahn_101_assignsubmission_file_/", "Ann Ahn_101_assignsubmission_file_/report.html"),
+        ("ahnann_201_7_", "ahnann_201_7_report.html"),
+        ("", "ahn_report.html"),
     ],
 )
-def test_feedback_is_called_as_the_platform_had_called_the_hand_in(label, name):
+def test_feedback_is_called_as_the_platform_had_called_the_hand_in(sent_as, name):
     """And the same marks make the same file."""
-    made = platform_return.feedback_zip([standing(label=label)])
+    work = Work(hand_in("ahn", sent_as=sent_as), grading())
+    found, _ = standings([work], Rules(Roster(), {}, Policy(), {}, NAMES))
+    made = platform_return.feedback_zip(found)
     with zipfile.ZipFile(io.BytesIO(made)) as archive:
         assert name in archive.namelist()
         assert b"/home/prof" not in archive.read(name)
-    assert made == platform_return.feedback_zip([standing(label=label)])
+    assert made == platform_return.feedback_zip(found)
 
 
-def test_feedback_can_be_given_for_a_name_in_another_encoding():
-    with zipfile.ZipFile(
-        io.BytesIO(platform_return.feedback_zip([standing(label="J\udce9")]))
-    ) as made:
-        assert "J?_mark.txt" in made.namelist()
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [
+        ("J\udce9", "J-udce9_mark.txt"),
+        ("..\\..\\x\n\u202e", "-..-x-x0a-u202e_mark.txt"),
+        ("C:x", "C-x_mark.txt"),
+    ],
+)
+def test_feedback_for_any_name_is_unpacked_where_it_says(label, name):
+    """On any system, and without what a listing of the zip does not show."""
+    made = platform_return.feedback_zip([standing(label=label)])
+    with zipfile.ZipFile(io.BytesIO(made)) as archive:
+        assert archive.namelist() == [name.replace("mark.txt", "report.html"), name]

@@ -15,7 +15,7 @@ from grader.classroom.hand_in import Unreadable
 from grader.classroom.manual_marks import Given
 from grader.classroom.policy import Policy
 from grader.classroom.roster import Roster, Student
-from grader.classroom.standing import Rules, Work, standings, works_of
+from grader.classroom.standing import Rules, Work, standings
 
 
 def table(standings):
@@ -32,7 +32,7 @@ def test_who_has_handed_in_twice_without_times_is_for_a_person():
     assert (row["final"], row["status"]) == ("", "a person should look")
     page = class_page.render("sums", found, NAMES, [])
     assert "which is the last" in page and "anna" not in page
-    said = "\n".join(outputs.summary(found, strays, [], [], Path("out")))
+    said = "\n".join(outputs.summary(found, strays, [], Path("out")))
     assert "anna: 2 hand-ins, and nobody says which is the last" in said
 
 
@@ -41,7 +41,7 @@ def test_a_deadline_without_times_is_told():
     work = Work(hand_in("anna", at=None), grading())
     for policy, is_told in ((Policy(AT), True), (Policy(), False)):
         found, strays = standings([work], Rules(Roster(), {}, policy, {}, NAMES))
-        said = "\n".join(outputs.summary(found, strays, [], [], Path("out")))
+        said = "\n".join(outputs.summary(found, strays, [], Path("out")))
         assert ("without a time, and so in time for the deadline: 1;" in said) == is_told
 
 
@@ -54,10 +54,10 @@ def test_what_could_not_be_read_is_not_nothing_handed_in():
         Unreadable(hand_in("notes.txt"), "notes.txt cannot be read"),
     ]
     for each in (roster, Roster()):
-        works = works_of(unread, each)
-        assert [work.hand_in for work in works] == [moodle]
-        found, _ = standings(works, Rules(each, {}, Policy(), {}, NAMES))
+        found, strays = standings([], Rules(each, {}, Policy(), {}, NAMES), unread)
+        assert strays.unreadable == (unread[1],)
         (row,) = table(found)
+        assert [work.hand_in for work in found[0].works] == [moodle]
         assert (row["final"], row["status"]) == ("", "not graded")
         assert "Ann" not in class_page.render("sums", found, NAMES, [])
 
@@ -143,3 +143,23 @@ def test_what_a_group_was_delivered_for_each_of_it_is_one_hand_in():
     other = [works[0], replace(works[1], hand_in=replace(works[1].hand_in, digest="e"))]
     found, _ = standings(other, Rules(pair, {}, Policy(), {}, NAMES))
     assert [each.final for each in found] == [None, None]
+
+
+def test_nobody_has_a_zero_while_a_hand_in_has_no_author():
+    """It may be theirs; who has handed in keeps the mark."""
+    roster = Roster(tuple(Student(name, {"id": name}) for name in ("anna", "ben")))
+    work = Work(hand_in("anna"), grading())
+    stray = Work(hand_in("zoe"), grading())
+    lost = Unreadable(hand_in("x"), "x reads as moodle 1 and as moodle 2")
+    rules = Rules(roster, {}, Policy(), {}, NAMES)
+    for works, unread, final, status in (
+        ([work], (), "0", "nothing handed in"),
+        ([work, stray], (), "", "no hand-in found"),
+        ([work], (lost,), "", "no hand-in found"),
+    ):
+        found, strays = standings(works, rules, unread)
+        anna, ben = table(found)
+        assert (anna["final"], ben["final"], ben["status"]) == ("5", final, status)
+        said = "\n".join(outputs.summary(found, strays, [], Path("out")))
+        is_open = "1 without a hand-in get no mark until every hand-in has an author" in said
+        assert is_open == (final == "")

@@ -166,8 +166,8 @@ def test_what_the_probe_says_costs_what_it_is_about(what: str, key: str, checks)
 @pytest.mark.parametrize(
     "told, key",
     [
-        ("row_stationary returns None, expected the pair (ofmap, schedule)", "dataflow.no_pair"),
-        ("row_stationary is still to be written", "dataflow.not_written"),
+        ("row_stationary returns None; expected the pair (ofmap, schedule).", "dataflow.no_pair"),
+        ("row_stationary is not written yet", "dataflow.not_written"),
     ],
 )
 def test_an_answer_that_is_none_has_one_cause(told: str, key: str) -> None:
@@ -202,8 +202,8 @@ def test_sequential_cycles_counts_every_operation() -> None:
 @pytest.mark.parametrize(
     "told, key",
     [
-        ("sequential_cycles returns None, expected a whole number", "sequential.no_whole_number"),
-        ("sequential_cycles is still to be written", "sequential.not_written"),
+        ("sequential_cycles returns None; expected a whole number.", "sequential.no_whole_number"),
+        ("sequential_cycles is not written yet", "sequential.not_written"),
     ],
 )
 def test_a_count_that_is_none_is_told(told: str, key: str) -> None:
@@ -212,3 +212,18 @@ def test_a_count_that_is_none_is_told(told: str, key: str) -> None:
     found = outcome(case, inputs, [{"cycles": np.array([-1]), "problem": told}])
     with failing(WrongAnswer, key):
         assert_sequential_cycles(case, found)
+
+
+@pytest.mark.parametrize(
+    "told, end",
+    [
+        ("sequential_cycles is not written yet", "it raises NotImplementedError."),
+        ("comes last", 'it raises NotImplementedError("comes last").'),
+    ],
+)
+def test_only_the_students_own_message_is_quoted(told: str, end: str) -> None:
+    case = COUNTS[0]
+    inputs = case.inputs(np.random.default_rng(2), 1, None)
+    with pytest.raises(WrongAnswer) as caught:
+        assert_sequential_cycles(case, outcome(case, inputs, [{"cycles": [], "problem": told}]))
+    assert caught.value.findings[0].text == f"sequential_cycles is not written yet: {end}"

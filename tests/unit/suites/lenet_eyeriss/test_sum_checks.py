@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from lenet_eyeriss.mistakes import known_mistake
 from lenet_eyeriss.sum_checks import (
     NEARLY_ALL,
     assert_chunk_complete,
@@ -19,7 +20,7 @@ from lenet_eyeriss.training_checks import (
 
 from grader.api import WrongAnswer
 
-from .building import failing
+from .building import failing, outcome
 from .test_training_checks import CASE, NUM_RANKS, NUMBERS, mean, trained
 
 
@@ -98,6 +99,16 @@ def test_chunks_that_stay_where_they_are_complete_are_told() -> None:
         assert_trained_as_one(CASE, trained(one_chunk_each))
     with failing(WrongAnswer, "mean.chunks_not_passed_on"):
         assert_nearly_all_in_every_epoch(CASE, trained(one_chunk_each))
+
+
+def test_one_rank_has_no_other_to_pass_a_chunk_on_to() -> None:
+    found = trained(mean)
+    result = found.results[0]
+    result["averaged"] = result["own"].copy()
+    result["averaged"][0, :1000] *= 2
+    alone = outcome(CASE, found.inputs[:1], [result])
+    mistake = known_mistake(alone, 0, epoch=0)
+    assert (mistake.key, mistake.facts["repeated"]) == ("mean.unequal_shares", (0,))
 
 
 def test_who_is_in_a_sum_how_often_is_told() -> None:

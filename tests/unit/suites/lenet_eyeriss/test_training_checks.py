@@ -185,7 +185,7 @@ def without_the_tail(own, rank, epoch):
     ],
 )
 def test_a_few_wrong_gradients_are_named(key: str, synchronise) -> None:
-    told = r"of 61706 .* from output\.bias\[[0-9]\] to output\.bias\[9\]"
+    told = r"of 61706 .*\(first output\.bias\[[0-9]\], last output\.bias\[9\]\)"
     with pytest.raises(WrongAnswer, match=told) as caught:
         assert_trained_as_one(CASE, trained(synchronise))
     assert [each.key for each in caught.value.findings] == [key, NUMBERS]

@@ -230,7 +230,7 @@ def test_which_model_is_returned_is_told(probes, returned, told) -> None:
 
 def test_what_is_no_model_is_refused(probes) -> None:
     (given,) = inputs_of(psgd_cases.cases_of(1)[0])
-    with pytest.raises(TypeError, match="returned list; it is to return the model"):
+    with pytest.raises(TypeError, match="returned list; it must return the model"):
         probes.train_psgd(FakeStudent(lambda *all, **named: [1]), Alone(), **given)
 
 

@@ -280,23 +280,24 @@ def test_batches_of_another_size_are_told():
     outcome = run_of(replace(CASE, batch_size=8))
     with pytest.raises(WrongAnswer, match=r"Batch 0 of rank 0 has 8 examples; expected 4") as error:
         assert_parts_complete(CASE, outcome)
-    told = {"who": "rank 0", "num_batches": 2, "expected": 4, "batch": 0}
+    told = {"who": "rank 0", "batch": 0, "size": 8, "expected": 4}
     assert facts_of(error, "data.batch_sizes") == told
 
 
 @pytest.mark.parametrize(
-    ("sizes", "words"),
+    ("sizes", "words", "facts"),
     [
-        ([4, 4], "Rank 0 took 2 batches; expected 4"),
-        ([4, 4, 4, 4, 0], "Rank 0 took 5 batches; expected 4"),
-        ([4, 4, 3, 5], "Batch 2 of rank 0 has 3 examples; expected 4"),
+        ([4, 4], "Rank 0 took 2 batches; expected 4", {"num_batches": 2}),
+        ([4, 4, 4, 4, 0], "Rank 0 took 5 batches; expected 4", {"num_batches": 5}),
+        ([4, 4, 3, 5], "Batch 2 of rank 0 has 3 examples; expected 4", {"batch": 2, "size": 3}),
     ],
 )
-def test_batches_too_few_or_too_many_are_told(sizes, words):
+def test_batches_too_few_or_too_many_are_told(sizes, words, facts):
     """By their number where all sizes are those expected as far as they go."""
     case, batches = replace(CASE, epochs=1), [np.arange(size) for size in sizes]
-    with pytest.raises(WrongAnswer, match=words):
+    with pytest.raises(WrongAnswer, match=words) as error:
         assert_batch_sizes(case, "rank 0", batches, part_size=16)
+    assert facts_of(error, "data.batch_sizes") == {"who": "rank 0", "expected": 4, **facts}
     assert_batch_sizes(case, "rank 0", [np.arange(4)] * 4, part_size=16)
 
 
@@ -351,7 +352,7 @@ def test_another_model_than_the_given_one_is_told(returned, key):
     found = run_of()
     assert_given_model(CASE, found, "psgd")
     found.results[1]["returned"] = returned
-    with pytest.raises(WrongAnswer, match="on rank 1") as error:
+    with pytest.raises(WrongAnswer, match="On rank 1, psgd returned") as error:
         assert_given_model(CASE, found, "psgd")
     assert facts_of(error, key) == {"function": "psgd", "rank": 1}
 

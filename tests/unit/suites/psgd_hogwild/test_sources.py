@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from psgd_hogwild.sources import SOLVERS, RankHost, Sources, assert_no_solver, first_named, places
+from psgd_hogwild.sources import SOLVERS, Mention, Sources, assert_no_solver, first_named, places
 
 from grader.api import Outcome, RuleViolation, Trace
 
@@ -25,7 +25,7 @@ def test_what_a_rank_sent_otherwise_than_asked_is_left_out(text):
 
 def test_a_place_is_a_file_a_line_and_a_name():
     """Others beside it do not matter."""
-    assert places('[["a.py", 3, "sklearn"], 7]') == [RankHost("a.py", 3, "sklearn")]
+    assert places('[["a.py", 3, "sklearn"], 7]') == [Mention("a.py", 3, "sklearn")]
 
 
 def test_a_solver_is_told_wherever_it_was_seen():

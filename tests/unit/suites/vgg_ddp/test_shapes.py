@@ -83,7 +83,7 @@ def test_the_message_names_both_shapes(name, change, shapes):
     error = refused(
         checks.assert_steps_with_mean, changed(name, change), "training.shapes_do_not_fit", **facts
     )
-    assert f"has shape {shapes[1]}, expected {shapes[2]}" in error.findings[0].text
+    assert f"has shape {shapes[1]}; expected {shapes[2]}" in error.findings[0].text
     assert "2 steps of 2453 parameters" in error.findings[0].text
 
 
