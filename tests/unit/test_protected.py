@@ -26,7 +26,7 @@ def grade(monkeypatch: pytest.MonkeyPatch):
             examined.append(launch)
             return protections
 
-        monkeypatch.setattr(pipeline, "examine", examine)
+        monkeypatch.setattr("grader.selftest.examine.examine", examine)
         mpi_sgd = bundled().load("mpi_sgd")
         if not has_solution:
             mpi_sgd = replace(mpi_sgd, reference=mpi_sgd.folder / "none")
