@@ -35,17 +35,12 @@ def assert_ofmap(case: Convolution, outcome: Outcome) -> None:
 def _known_ofmap(held: Matrix, flipped: Matrix, transposed: Matrix) -> Iterator[Finding]:
     """Yield the mistake that would give this ofmap, if it is a usual one."""
     if np.array_equal(held, flipped):
-        yield found(
-            "ofmap.kernel_turned",
-            "The ofmap is the convolution with the kernel turned by 180 degrees.",
-            help="compare your indices of kernel and ifmap with the formula in the handout",
-        )
+        text = "The ofmap is the convolution with the kernel turned by 180 degrees."
+        helps = "compare your indices of kernel and ifmap with the formula in the handout"
+        yield found("ofmap.kernel_turned", text, help=helps)
     elif np.array_equal(held, transposed):
-        yield found(
-            "ofmap.transposed",
-            "The ofmap is transposed: its rows are its columns.",
-            help="what is the first index of the ofmap, e or f?",
-        )
+        text = "The ofmap is transposed: its rows hold what its columns must hold."
+        yield found("ofmap.transposed", text, help="what is the first index of the ofmap, e or f?")
 
 
 def assert_counts(case: Convolution, outcome: Outcome) -> None:
@@ -109,14 +104,8 @@ def _assert_unbroken(rule: Rule, case: Convolution, outcome: Outcome) -> None:
     ]
     if broken:
         times = "once" if len(broken) == 1 else f"{len(broken)} times"
-        raise WrongAnswer(
-            broken[0],
-            found(
-                "dataflow.rule_broken",
-                f"Rule: {rule.value}. The schedule breaks it {times}.",
-                number=len(broken),
-            ),
-        )
+        text = f"Rule: {rule.value}. The schedule breaks it {times}."
+        raise WrongAnswer(broken[0], found("dataflow.rule_broken", text, number=len(broken)))
 
 
 def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
@@ -147,14 +136,9 @@ def assert_outputs_leave_on_time(case: Convolution, outcome: Outcome) -> None:
                     )
         last, makespan = schedule[-1], sizes.leaves_in(sizes.out_cols - 1) + offset
         if last.cycle != makespan:
-            raise WrongAnswer(
-                found(
-                    "latency.work_after_last_output",
-                    f"{last}, but the last output leaves in cycle {makespan}.",
-                    **last.facts,
-                    makespan=makespan,
-                )
-            )
+            text = f"{last}, but the last output leaves in cycle {makespan}."
+            facts = {**last.facts, "makespan": makespan}
+            raise WrongAnswer(found("latency.work_after_last_output", text, **facts))
 
 
 def assert_cycles_count_from_one(case: Convolution, outcome: Outcome) -> None:
@@ -162,13 +146,8 @@ def assert_cycles_count_from_one(case: Convolution, outcome: Outcome) -> None:
     with case_context(case, outcome):
         first = _most_of_a_schedule(case, outcome)[0].cycle
         if first != 1:
-            raise WrongAnswer(
-                found(
-                    "schedule.does_not_begin_in_cycle_1",
-                    f"The first operation is in cycle {first}; cycles count from 1.",
-                    first=first,
-                )
-            )
+            text = f"The first operation is in cycle {first}; cycles count from 1."
+            raise WrongAnswer(found("schedule.does_not_begin_in_cycle_1", text, first=first))
 
 
 def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
@@ -199,20 +178,22 @@ def assert_sequential_cycles(case: SequentialCycles, outcome: Outcome) -> None:
 def _known_count(cycles: int, sizes: Sizes) -> Iterator[Finding]:
     """Yield the mistake that would give this number, if it is a usual one."""
     if cycles == sizes.leaves_in(sizes.out_cols - 1):
-        yield found(
-            "sequential.time_of_the_array",
-            "sequential_cycles returns the time of the whole array, not of one PE alone.",
-        )
+        text = "sequential_cycles returns the time of the whole array, not of one PE alone."
+        yield found("sequential.time_of_the_array", text)
 
 
 def _no_count(problem: str) -> Finding:
     """Return what the probe said of sequential_cycles."""
     if problem.startswith("sequential_cycles returns"):
         return found("sequential.no_whole_number", problem)
-    return found(
-        "sequential.not_written",
-        f'sequential_cycles is not written yet: it raises NotImplementedError("{problem}").',
-    )
+    return found("sequential.not_written", _not_written("sequential_cycles", problem))
+
+
+def _not_written(function: str, problem: str) -> str:
+    """Return that a function raises NotImplementedError, with its message if it has any."""
+    told = f"{function} is not written yet"
+    message = "" if problem == told else f'("{problem}")'
+    return f"{told}: it raises NotImplementedError{message}."
 
 
 def _assert_well_formed(outcome: Outcome, what: str) -> None:
@@ -225,12 +206,7 @@ def _assert_well_formed(outcome: Outcome, what: str) -> None:
         raise WrongAnswer(found(_MALFORMED[what], problem))
     if problem.startswith("row_stationary returns"):
         raise WrongAnswer(found("dataflow.no_pair", problem))
-    raise WrongAnswer(
-        found(
-            "dataflow.not_written",
-            f'row_stationary is not written yet: it raises NotImplementedError("{problem}").',
-        )
-    )
+    raise WrongAnswer(found("dataflow.not_written", _not_written("row_stationary", problem)))
 
 
 def _schedule(outcome: Outcome) -> list[Work]:
@@ -254,7 +230,7 @@ def _most_of_a_schedule(case: Convolution, outcome: Outcome) -> list[Work]:
             found(
                 "schedule.wrong_size",
                 f"The schedule has {len(schedule)} operations, {num_different} of them different; "
-                f"expected {expected}. So its rules are not checked.",
+                f"expected {expected}. Its operations were not compared with the rules.",
                 number=len(schedule),
                 num_different=num_different,
                 expected=expected,
@@ -271,17 +247,9 @@ def _known_time(schedule: list[Work], sizes: Sizes) -> Iterator[Finding]:
     """Yield the model that would give exactly this time, if it is a known one."""
     last = schedule[-1].cycle
     if last == sizes.num_multiplies + sizes.num_adds:
-        yield found(
-            "latency.one_operation_at_a_time",
-            f"The schedule takes {last} cycles, as many as it has operations.",
-            help="the PEs of the array work at the same time",
-            cycles=last,
-        )
+        text = f"The schedule takes {last} cycles, as many as it has operations."
+        helps = "the PEs of the array work at the same time"
+        yield found("latency.one_operation_at_a_time", text, help=helps, cycles=last)
     elif last == sizes.taps * sizes.out_cols + sizes.kernel_rows:
-        yield found(
-            "latency.two_units",
-            f"The schedule takes {last} cycles, as if each PE had a multiplier and an adder that "
-            "work at the same time.",
-            help="a PE has one arithmetic unit",
-            cycles=last,
-        )
+        text = f"The schedule takes {last} cycles, as if each PE had a multiplier and an adder."
+        yield found("latency.two_units", text, help="a PE has one arithmetic unit", cycles=last)

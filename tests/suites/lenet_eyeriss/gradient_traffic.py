@@ -11,6 +11,7 @@ from grader.api import (
     assert_not_truncated,
     bytes_sent,
     call_name,
+    call_place,
     call_site,
     found,
     functions,
@@ -38,25 +39,20 @@ def assert_ring_share(trace: Trace, epochs: int) -> None:
     n = len(trace.ranks)
     hops = 2 * (n - 1) * epochs
     most = hops * padded_chunks(n)
-    sent = [num_bytes / ITEM_NUM_BYTES for num_bytes in bytes_sent(trace)]
-    for rank, number in enumerate(sent):
-        if number > most:
+    for rank, num_bytes in enumerate(bytes_sent(trace)):
+        if num_bytes > most * ITEM_NUM_BYTES:
+            sent = round(num_bytes / ITEM_NUM_BYTES / epochs)
+            text = f"Rank {rank} sent {sent} elements an epoch, more than a ring needs."
+            helps = "what does a rank send in each step: a chunk, or everything?"
+            share = found(
+                "ring.share",
+                f"A ring of n = {n} ranks with L = {NUM_PARAMETERS} gradients sends 2(n-1)/n L = "
+                f"{hops * NUM_PARAMETERS / epochs / n:.0f} an epoch from each rank. Padding each "
+                f"tensor's chunks to equal length makes that {most // epochs}.",
+                most=most // epochs,
+            )
             raise RuleViolation(
-                found(
-                    "ring.sends_too_much",
-                    f"Rank {rank} sent {number / epochs:.0f} elements an epoch, more than a ring "
-                    "needs.",
-                    help="what does a rank send in each step: a chunk, or everything?",
-                    rank=rank,
-                    sent=round(number / epochs),
-                ),
-                found(
-                    "ring.share",
-                    f"A ring sends 2(n-1)/n L = {hops * NUM_PARAMETERS / epochs / n:.0f} from each "
-                    f"rank, with n = {n} ranks and L = {NUM_PARAMETERS} gradients; "
-                    f"{most // epochs} if each tensor's chunks are padded to equal length.",
-                    most=most // epochs,
-                ),
+                found("ring.sends_too_much", text, help=helps, rank=rank, sent=sent), share
             )
     _assert_sent(trace, 2 * (n - 1) * epochs, "2(n-1)L", epochs)
     assert_not_truncated(trace)
@@ -70,15 +66,12 @@ def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> Non
     for rank in sorted(ranks):
         number = given_num_bytes(trace, rank) / ITEM_NUM_BYTES
         if number < _LEAST_SHARE * epochs * NUM_PARAMETERS:
+            given = round(number / epochs)
+            text = f"Rank {rank} put {given} elements an epoch into messages and collectives; "
+            text += f"it has {NUM_PARAMETERS} gradients."
+            helps = "which call of torch.distributed gives them to the other ranks?"
             raise RuleViolation(
-                found(
-                    "traffic.gradients_not_given",
-                    f"Rank {rank} put {number / epochs:.0f} elements an epoch into messages and "
-                    f"collectives; it has {NUM_PARAMETERS} gradients.",
-                    help="how else could the other ranks have them but by torch.distributed?",
-                    rank=rank,
-                    given=round(number / epochs),
-                )
+                found("traffic.gradients_not_given", text, help=helps, rank=rank, given=given)
             )
     assert_not_truncated(trace)
 
@@ -162,10 +155,9 @@ def _collectives_with_data(trace: Trace, rank: int) -> list[Call]:
 def _collective(rank: int, calls: Sequence[Call]) -> Finding:
     """Return that the largest of these calls carries gradients, or adds them up."""
     call = max(calls, key=lambda each: each.num_elements)
-    name, where = call_name(call), call_site(call)
     text = (
-        f"Rank {rank} called {name} with {call.num_elements} elements{where}. "
-        "In this part only point-to-point messages may carry gradients."
+        f"Rank {rank} called {call_name(call)} with {call.num_elements} elements{call_site(call)}. "
+        "In this part, only point-to-point messages may carry gradients."
     )
     key = "ring.collective_adds" if "reduce" in call.function else "ring.collective_carries"
-    return found(key, text, rank=rank, call=name, place=where.removeprefix(" at "))
+    return found(key, text, rank=rank, call=call_name(call), place=call_place(call))

@@ -1,6 +1,7 @@
 """Recognises the usual mistakes of an all-reduce by the gradients that they leave behind."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,22 +33,15 @@ def known_mistake(outcome: Outcome, rank: int, epoch: int | None = None) -> Find
     if epoch is None:
         epoch = next((each for each in range(number) if not _same(held[each], mean[each])), None)
     if epoch is None:
-        return found(
-            "mean.parameters_changed",
-            f"The gradients of rank {rank} are correct, but the call changed the parameters.",
-            help="which lines change anything but parameter.grad?",
-            rank=rank,
-        )
+        text = f"The gradients of rank {rank} are correct, but the call changed the parameters."
+        helps = "which lines change anything but parameter.grad?"
+        return found("mean.parameters_changed", text, help=helps, rank=rank)
     if _same(held[epoch], mean[epoch]):
         return None
     if epoch > 0 and _same(held[epoch], mean[epoch - 1]):
-        return found(
-            "mean.of_epoch_before",
-            f"Rank {rank} ends epoch {epoch + 1} with the mean gradients of epoch {epoch}.",
-            help="when are the values that you send copied from parameter.grad?",
-            rank=rank,
-            epoch=epoch + 1,
-        )
+        text = f"Rank {rank} ends epoch {epoch + 1} with the mean gradients of epoch {epoch}."
+        helps = "when are the values that you send copied from parameter.grad?"
+        return found("mean.of_epoch_before", text, help=helps, rank=rank, epoch=epoch + 1)
     factor = float(held[epoch] @ mean[epoch] / max(mean[epoch] @ mean[epoch], _TINY))
     if factor > _RTOL and _same(held[epoch], factor * mean[epoch]):
         return wrong_divisor(rank, len(own), len(own) / factor)
@@ -72,138 +66,94 @@ def known_mistake(outcome: Outcome, rank: int, epoch: int | None = None) -> Find
 def wrong_divisor(rank: int, num_ranks: int, divisor: float) -> Finding:
     """Return that the sum over all ranks is divided by something else than their number."""
     if abs(divisor - 1) <= _DIVISOR_RTOL:
-        return found(
-            "mean.sum_not_divided",
-            f"Rank {rank} ends with the sum of all ranks' gradients, not with their mean.",
-            help="after the sum is complete, what must it be divided by?",
-            rank=rank,
-        )
+        text = f"Rank {rank} ends with the sum of all ranks' gradients, not with their mean."
+        helps = "after the sum is complete, what must it be divided by?"
+        return found("mean.sum_not_divided", text, help=helps, rank=rank)
     # On 2 ranks a second division looks like a fixed divisor of 4.
     if num_ranks > 2 and abs(divisor / num_ranks**2 - 1) <= _DIVISOR_RTOL:
-        return found(
-            "mean.divided_twice",
-            f"Rank {rank} ends with the mean divided by the number of ranks a second time.",
-            help="how many lines divide?",
-            rank=rank,
-        )
-    return found(
-        "mean.wrong_divisor",
-        f"Rank {rank} ends with the sum over all ranks divided by {divisor:.4g}; "
-        f"expected {num_ranks}.",
-        help="compare the divisor with the number of ranks",
-        rank=rank,
-        divisor=float(f"{divisor:.4g}"),
-    )
+        text = f"Rank {rank} ends with the mean divided by the number of ranks a second time."
+        return found("mean.divided_twice", text, help="how many lines divide?", rank=rank)
+    divisor = float(f"{divisor:.4g}")
+    text = f"Rank {rank} ends with the sum over all ranks divided by {divisor:g}"
+    text += f"; expected {num_ranks}."
+    helps = "compare the divisor with the number of ranks"
+    return found("mean.wrong_divisor", text, help=helps, rank=rank, divisor=divisor)
 
 
 def _kept_own(rank: int, epoch: int, with_mean: Sequence[int]) -> Finding:
-    """with_mean: the ranks that have the mean."""
+    """Return that a rank averaged nothing, or got no mean; with_mean: the ranks that have it."""
     text = f"Rank {rank} ends epoch {epoch + 1} with its own gradients"
-    has = "has" if len(with_mean) == 1 else "have"
     if not with_mean:
-        return found(
-            "mean.not_averaged",
-            f"{text}; they were not averaged.",
-            help="what does your code write into parameter.grad?",
-            rank=rank,
-        )
-    return found(
-        "mean.not_sent_back",
-        f"{text}; only {ranks_text(with_mean)} {has} the mean.",
-        help="how does the mean get to the other ranks?",
-        rank=rank,
-        with_mean=with_mean,
-    )
+        text += "; they were not averaged."
+        helps = "what does your code write into parameter.grad?"
+        return found("mean.not_averaged", text, help=helps, rank=rank)
+    text += f"; only {ranks_text(with_mean)} {'has' if len(with_mean) == 1 else 'have'} the mean."
+    helps = "how does the mean get to the other ranks?"
+    return found("mean.not_sent_back", text, help=helps, rank=rank, with_mean=with_mean)
 
 
 def _likely(own: Gradients, rank: int, epoch: int) -> Iterator[tuple[Gradients, Finding]]:
     """Yield gradients with the mistake that leads to them; own: one row a rank before the call."""
     num_ranks, ends = len(own), f"Rank {rank} ends epoch {epoch + 1} with"
     total = own.sum(axis=0)
-    yield (
-        own[rank] / num_ranks,
-        found(
-            "mean.only_own_divided",
-            f"{ends} its own gradients divided by the number of ranks.",
-            help="which gradients are added before the division?",
-            rank=rank,
-        ),
-    )
+    text = f"{ends} its own gradients divided by the number of ranks."
+    helps = "which gradients are added before the division?"
+    yield own[rank] / num_ranks, found("mean.only_own_divided", text, help=helps, rank=rank)
     for source in range(num_ranks):
-        mistake = found(
-            "mean.of_one_rank",
-            f"{ends} rank {source}'s gradients; those of the other ranks are missing.",
-            help="where are the other ranks' gradients added?",
-            rank=rank,
-            source=source,
-        )
-        yield own[source], mistake
+        text = f"{ends} rank {source}'s gradients; those of the other ranks are missing."
+        helps = "where are the other ranks' gradients added?"
+        yield own[source], found("mean.of_one_rank", text, help=helps, rank=rank, source=source)
     for step, side in ((-1, "left"), (1, "right")):
-        mistake = found(
-            "mean.one_neighbour",
-            f"{ends} its own gradients and those of its {side} neighbour only.",
-            help="after how many steps has a gradient come all the way round?",
-            rank=rank,
-            side=side,
-        )
+        text = f"{ends} its own gradients and those of its {side} neighbour only."
+        helps = "after how many steps has a gradient come all the way round?"
+        mistake = found("mean.one_neighbour", text, help=helps, rank=rank, side=side)
         for divisor in (1, 2, num_ranks):
             yield (own[rank] + own[(rank + step) % num_ranks]) / divisor, mistake
     for source in range(num_ranks if num_ranks > 1 else 0):
-        mistake = found(
-            "mean.rank_missing",
-            f"{ends} a sum that lacks the gradients of rank {source}.",
-            help="follow that rank's gradients from message to message",
-            rank=rank,
-            missing=source,
-        )
+        text = f"{ends} a sum that lacks the gradients of rank {source}."
+        helps = "follow that rank's gradients from message to message"
+        mistake = found("mean.rank_missing", text, help=helps, rank=rank, missing=source)
         for divisor in (1, num_ranks - 1, num_ranks):
             yield (total - own[source]) / divisor, mistake
 
 
 def _not_passed_on(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
-    """Return that each rank has a chunk that is complete, which the others do not get."""
+    """Return that each of several ranks has a chunk that is complete, and keeps it."""
     n = outcome.ranks
+    if n == 1:
+        return None
     complete = np.array([sums_of(outcome, each, epoch).complete for each in range(n)])
     if complete.any(axis=0).mean() < _NEARLY_ALL or complete.mean(axis=1).max() > 1.5 / n:
         return None
-    return found(
-        "mean.chunks_not_passed_on",
-        f"Each rank completes one chunk of the sum; rank {rank} lacks the chunks of the others.",
-        help="what does a rank do with its chunk after it is complete?",
-        rank=rank,
-    )
+    text = f"Each rank completes one chunk of the sum; rank {rank} lacks those of the others."
+    helps = "what does a rank do with its chunk after it is complete?"
+    return found("mean.chunks_not_passed_on", text, help=helps, rank=rank)
 
 
 def _left_out(held: Gradients, own: Gradients, wrong: Indices, rank: int) -> Finding | None:
     """Return that a few elements still hold the rank's own values."""
     if not any(_same(held[wrong], own[rank][wrong] / divisor) for divisor in (1, len(own))):
         return None
-    return found(
-        "mean.some_left_out",
-        f"Rank {rank} left out {wrong.size} of {held.size} gradients, {_extent(wrong)}: "
-        "there it has only its own.",
-        help="compare the number of elements in your messages with the number of gradients",
-        rank=rank,
-        number=wrong.size,
-        first=serial.name_at(int(wrong[0])),
-    )
+    text = f"Rank {rank} left out {wrong.size} of {held.size} gradients ({_extent(wrong)}). "
+    text += "There it has only its own."
+    helps = "compare the number of elements in your messages with the number of gradients"
+    return found("mean.some_left_out", text, help=helps, rank=rank, **_few(wrong))
 
 
 def _some_wrong(wrong: Indices, num_elements: int, rank: int) -> Finding:
-    return found(
-        "mean.some_wrong",
-        f"On rank {rank} {wrong.size} of {num_elements} gradients are not the mean, "
-        f"{_extent(wrong)}.",
-        help="what does your code do with these elements that it does not do with the others?",
-        rank=rank,
-        number=wrong.size,
-        first=serial.name_at(int(wrong[0])),
-    )
+    text = f"On rank {rank}, {wrong.size} of {num_elements} gradients are not the mean "
+    text += f"({_extent(wrong)})."
+    helps = "what does your code do with these elements that it does not do with the others?"
+    return found("mean.some_wrong", text, help=helps, rank=rank, **_few(wrong))
+
+
+def _few(indices: Indices) -> dict[str, Any]:
+    return {"number": indices.size, "first": serial.name_at(int(indices[0]))}
 
 
 def _extent(indices: Indices) -> str:
     first, last = (serial.name_at(int(index)) for index in indices[[0, -1]])
-    return f"from {first} to {last}" if indices.size > 1 else first
+    return f"first {first}, last {last}" if indices.size > 1 else first
 
 
 def _same(one: Gradients, other: Gradients) -> bool:

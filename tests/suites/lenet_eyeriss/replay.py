@@ -16,7 +16,7 @@ class Rule(Enum):
 
     OWN_WORK = "a PE does all the work of its own rows, once"
     ONE_A_CYCLE = "a PE does one operation in a cycle"
-    OPERANDS = "an operand is made in an earlier cycle than it is used"
+    OPERANDS = "an operand must be made in an earlier cycle"
     VALUE = "a value is the product or the sum of its operands"
 
 
@@ -47,13 +47,10 @@ def broken_rules(schedule: Sequence[Work], ifmap: Matrix, kernel: Matrix) -> lis
             broken.append(Broken(Rule.OWN_WORK, again))
         other = busy.setdefault((work.cycle, work.pe), work)
         if other is not work:
-            both = found(
-                "dataflow.two_in_a_cycle",
-                f"In cycle {work.cycle}, PE{work.pe} does two operations: it {other.what} and "
-                f"{work.what}.",
-                help="a PE has one arithmetic unit",
-                **work.facts,
-            )
+            text = f"In cycle {work.cycle}, PE{work.pe} does two operations. "
+            text += f"It {other.what}, and it {work.what}."
+            helps = "a PE has one arithmetic unit"
+            both = found("dataflow.two_in_a_cycle", text, help=helps, **work.facts)
             broken.append(Broken(Rule.ONE_A_CYCLE, both))
         broken += _wrong_operands(work, made, ifmap, kernel)
     return broken + [
@@ -77,99 +74,58 @@ def _never_done(op: str, pe: Element, out_col: int, tap: int) -> Finding:
         "add": f"adds the product of tap {tap}",
         "psum": "adds the psum of the PE below it",
     }[op]
-    return found(
-        "dataflow.never_done",
-        f"PE{pe} never {what} for output column {out_col}.",
-        pe=pe,
-        op=op,
-        out_col=out_col,
-    )
+    text = f"PE{pe} never {what} for output column {out_col}."
+    return found("dataflow.never_done", text, pe=pe, op=op, out_col=out_col, tap=tap)
 
 
 def _foreign(work: Work, sizes: Sizes, expected: set[Key]) -> Iterator[Finding]:
     """Yield what makes an operation another element's, or no element's."""
     (r, e), f = work.pe, work.out_col
+    but, facts = f"{work}, but", work.facts
     if not (0 <= r < sizes.kernel_rows and 0 <= e < sizes.out_rows):
-        yield found(
-            "dataflow.no_such_pe",
-            f"{work}, but the array has {sizes.kernel_rows} rows (of the kernel) and "
-            f"{sizes.out_rows} columns (rows of the ofmap).",
-            **work.facts,
-        )
+        rows, columns = f"{sizes.kernel_rows} rows", f"{sizes.out_rows} columns"
+        text = f"{but} the array has {rows} (of the kernel) and {columns} (rows of the ofmap)."
+        yield found("dataflow.no_such_pe", text, **facts)
     elif not 0 <= f < sizes.out_cols:
-        yield found(
-            "dataflow.no_such_output_column",
-            f"{work}, but the output columns are 0 to {sizes.out_cols - 1}.",
-            **work.facts,
-        )
+        text = f"{but} the output columns are 0 to {sizes.out_cols - 1}."
+        yield found("dataflow.no_such_output_column", text, **facts)
     elif work.op == "psum":
         if r == sizes.kernel_rows - 1:
-            yield found(
-                "dataflow.psum_in_last_row",
-                f"{work}, but PE{work.pe} is in the last row and has no PE below it.",
-                **work.facts,
-            )
+            text = f"{but} PE{work.pe} is in the last row and has no PE below it."
+            yield found("dataflow.psum_in_last_row", text, **facts)
         elif work.psum_from != (r + 1, e):
-            yield found(
-                "dataflow.psum_from_elsewhere",
-                f"{work}, but psums come up the column, from PE({r + 1}, {e}) to PE{work.pe}.",
-                **work.facts,
-                psum_from=work.psum_from,
-            )
+            text = f"{but} psums come up the column, from PE({r + 1}, {e}) to PE{work.pe}."
+            yield found("dataflow.psum_from_elsewhere", text, **facts, psum_from=work.psum_from)
     elif work.op == "multiply":
-        kernel_row, s = work.kernel
+        (kernel_row, s), (ifmap_row, ifmap_column) = work.kernel, work.ifmap
         if kernel_row != r:
-            yield found(
-                "dataflow.other_kernel_row",
-                f"{work}, but PE{work.pe} keeps kernel row {r}.",
-                **work.facts,
-                kernel_row=kernel_row,
-            )
-        elif work.ifmap[0] != r + e:
-            yield found(
-                "dataflow.other_ifmap_row",
-                f"{work}, but PE{work.pe} reads ifmap row {r} + {e} = {r + e}.",
-                **work.facts,
-                ifmap_row=work.ifmap[0],
-            )
+            text = f"{but} PE{work.pe} keeps kernel row {r}."
+            yield found("dataflow.other_kernel_row", text, **facts, kernel_row=kernel_row)
+        elif ifmap_row != r + e:
+            text = f"{but} PE{work.pe} reads ifmap row {r} + {e} = {r + e}."
+            yield found("dataflow.other_ifmap_row", text, **facts, ifmap_row=ifmap_row)
         elif work.key not in expected:
-            yield found(
-                "dataflow.no_such_kernel_column",
-                f"{work}, but the kernel columns are 0 to {sizes.taps - 1}.",
-                **work.facts,
-            )
-        elif work.ifmap[1] != f + s:
-            yield found(
-                "dataflow.other_ifmap_column",
-                f"{work}, but kernel column {s} meets ifmap column {f} + {s} = {f + s} there.",
-                **work.facts,
-                ifmap_column=work.ifmap[1],
-            )
+            text = f"{but} the kernel columns are 0 to {sizes.taps - 1}."
+            yield found("dataflow.no_such_kernel_column", text, **facts)
+        elif ifmap_column != f + s:
+            text = f"{but} kernel column {s} meets ifmap column {f} + {s} = {f + s} there."
+            yield found("dataflow.other_ifmap_column", text, **facts, ifmap_column=ifmap_column)
     elif work.tap == 0:
-        yield found(
-            "dataflow.adds_first_product",
-            f"{work}, but the sum begins with that product.",
-            **work.facts,
-        )
+        text = f"{but} the sum begins with that product."
+        yield found("dataflow.adds_first_product", text, **facts)
     elif work.key not in expected:
-        yield found(
-            "dataflow.no_such_tap",
-            f"{work}, but the taps are 0 to {sizes.taps - 1}.",
-            **work.facts,
-            tap=work.tap,
-        )
+        text = f"{but} the taps are 0 to {sizes.taps - 1}."
+        yield found("dataflow.no_such_tap", text, **facts, tap=work.tap)
 
 
 def _wrong_operands(work: Work, made: ByElement, ifmap: Matrix, kernel: Matrix) -> Iterator[Broken]:
     """Yield operands that are not there or not yet, and a value that is not what they make."""
+    but, facts = f"{work}, but", work.facts
     if work.op == "multiply":
         for name, place, array in (("kernel", work.kernel, kernel), ("ifmap", work.ifmap, ifmap)):
             if not in_array(place, array):
-                outside = found(
-                    "dataflow.operand_outside",
-                    f"{work}, but {name} is {array.shape[0]} x {array.shape[1]}.",
-                    **work.facts,
-                )
+                text = f"{but} the {name} is {array.shape[0]} x {array.shape[1]}."
+                outside = found("dataflow.operand_outside", text, **facts)
                 yield Broken(Rule.OPERANDS, outside)
                 return
         value = float(kernel[work.kernel]) * float(ifmap[work.ifmap])
@@ -179,32 +135,20 @@ def _wrong_operands(work: Work, made: ByElement, ifmap: Matrix, kernel: Matrix) 
         value = 0.0
         for name, operand in _operands(work, made, kernel.shape[1] - 1):
             if operand is None:
-                never = found(
-                    "dataflow.operand_never_made",
-                    f"{work}, but {name} is never made.",
-                    **work.facts,
-                )
+                text = f"{but} {name} is never made."
+                never = found("dataflow.operand_never_made", text, **facts)
                 yield Broken(Rule.OPERANDS, never)
                 return
             cycle, operand_value = operand
             value += operand_value
             if cycle >= work.cycle:
-                early = found(
-                    "dataflow.operand_too_early",
-                    f"{work}, but {name} is made in cycle {cycle}, for use from cycle {cycle + 1}.",
-                    **work.facts,
-                    made_in=cycle,
-                )
+                text = f"{but} {name} is made in cycle {cycle}. It is ready in cycle {cycle + 1}."
+                early = found("dataflow.operand_too_early", text, **facts, made_in=cycle)
                 yield Broken(Rule.OPERANDS, early)
     if work.value != value:
-        wrong = found(
-            "dataflow.wrong_value",
-            f"{work}. That makes {value:g}; the schedule says {work.value:g}.",
-            **work.facts,
-            value=f"{work.value:g}",
-            expected=f"{value:g}",
-        )
-        yield Broken(Rule.VALUE, wrong)
+        text = f"{work}. That makes {value:g}; the schedule says {work.value:g}."
+        facts |= {"value": f"{work.value:g}", "expected": f"{value:g}"}
+        yield Broken(Rule.VALUE, found("dataflow.wrong_value", text, **facts))
 
 
 def _operands(work: Work, made: ByElement, last_tap: int) -> Iterator[tuple[str, Result | None]]:

@@ -113,25 +113,15 @@ def works(schedule: NDArray[np.int64], values: NDArray[np.float64]) -> list[Work
     Raises WrongAnswer for numbers that are no operations: the probe does not report such.
     """
     if len(values) != len(schedule):
-        raise WrongAnswer(
-            found(
-                "schedule.values_do_not_fit",
-                f"The schedule came back with {len(values)} values for {len(schedule)} operations.",
-                num_values=len(values),
-                num_operations=len(schedule),
-            )
-        )
+        num_values, num_operations = len(values), len(schedule)
+        text = f"The schedule came back with {num_values} values for {num_operations} operations."
+        facts: dict[str, Any] = {"num_values": num_values, "num_operations": num_operations}
+        raise WrongAnswer(found("schedule.values_do_not_fit", text, **facts))
     for number, op in enumerate(schedule[:, 3].tolist()):
         if not 0 <= op < len(_OPS):
-            raise WrongAnswer(
-                found(
-                    "schedule.unknown_op",
-                    f"schedule[{number}] came back with op {op}; expected 0 to {len(_OPS) - 1}, "
-                    f"for {', '.join(_OPS)}.",
-                    number=number,
-                    op=op,
-                )
-            )
+            expected = f"expected 0 to {len(_OPS) - 1}, for {', '.join(_OPS)}"
+            text = f"schedule[{number}] came back with op {op}; {expected}."
+            raise WrongAnswer(found("schedule.unknown_op", text, number=number, op=op))
     operations = [
         Work(
             cycle=row[0],

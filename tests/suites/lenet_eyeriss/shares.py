@@ -126,20 +126,20 @@ def unequal_shares(outcome: Outcome, rank: int, epoch: int) -> Finding | None:
             counts = dict(enumerate(times[window].round().astype(int).tolist()))
             first = serial.name_at(window * _WINDOW)
             missing = [source for source, count in counts.items() if not count]
+            repeated = {source: count for source, count in counts.items() if count not in (0, 1)}
             told = [
                 f"has the gradients of rank {source} {_times(count)}"
-                for source, count in counts.items()
-                if count not in (0, 1)
+                for source, count in repeated.items()
             ]
             told += [f"lacks the gradients of {ranks_text(missing)}"] if missing else []
             return found(
                 "mean.unequal_shares",
                 f"From {first} on, the result of rank {rank} {listed(told)}.",
-                help="follow this chunk from step to step: who adds what to it?",
+                help="follow this chunk from step to step: which rank adds what to it?",
                 rank=rank,
                 first=first,
                 missing=missing,
-                repeated=[source for source, count in counts.items() if count not in (0, 1)],
+                repeated=list(repeated),
             )
     return None
 

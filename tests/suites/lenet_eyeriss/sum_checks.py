@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from grader.api import Finding, Outcome, WrongAnswer, case_context, found
+from grader.api import Outcome, WrongAnswer, case_context, found
 
 from .mistakes import known_mistake, wrong_divisor
 from .shares import composition_of, num_epochs, sums_of
@@ -28,14 +28,12 @@ def assert_goes_all_the_way_round(case: Training, outcome: Outcome) -> None:
             composition = composition_of(outcome, rank, epoch=0)
             for source in range(outcome.ranks):
                 if not composition.reached_by(source):
-                    generic = found(
-                        "sum.rank_not_reached",
-                        f"Rank {rank} ends without any gradient of rank {source}.",
-                        help="follow that rank's gradients from message to message",
-                        rank=rank,
-                        source=source,
+                    text = f"Rank {rank} ends without any gradient of rank {source}."
+                    helps = "follow that rank's gradients from message to message"
+                    raise WrongAnswer(
+                        known_mistake(outcome, rank, epoch=0)
+                        or found("sum.rank_not_reached", text, help=helps, rank=rank, source=source)
                     )
-                    raise _wrong(outcome, rank, 0, generic)
 
 
 def assert_complete(
@@ -79,13 +77,9 @@ def assert_divided(case: Training, outcome: Outcome) -> None:
         sums = [sums_of(outcome, rank, epoch=0) for rank in range(n)]
         finished = {rank: each for rank, each in enumerate(sums) if each.share >= A_CHUNK / n}
         if not finished:
-            raise WrongAnswer(
-                found(
-                    "sum.nothing_complete",
-                    "No rank ends with a chunk of gradients that is summed over all ranks.",
-                    help="which ranks' gradients are in the first element of each chunk?",
-                )
-            )
+            text = "No rank ends with a chunk of gradients that is summed over all ranks."
+            helps = "which ranks' gradients are in the first element of each chunk?"
+            raise WrongAnswer(found("sum.nothing_complete", text, help=helps))
         for rank, each in finished.items():
             if abs(each.factor * n - 1) > FACTOR_MARGIN:
                 raise WrongAnswer(wrong_divisor(rank, n, 1 / each.factor))
@@ -104,20 +98,14 @@ def _assert_shares(
 ) -> None:
     rank = int(np.argmin(shares) if on_every_rank else np.argmax(shares))
     if shares[rank] < at_least:
-        generic = found(
-            "sum.incomplete",
-            f"In epoch {epoch + 1} rank {rank} ends with {shares[rank]:.0%} of the gradients "
-            f"summed over all ranks; expected at least {at_least:.0%}.",
-            help="which ranks' gradients are in the others?",
-            rank=rank,
-            epoch=epoch + 1,
+        ends = f"rank {rank} ends with" if on_every_rank else "no rank ends with more than"
+        text = f"In epoch {epoch + 1}, {ends} {shares[rank]:.0%} of the gradients summed over all "
+        text += f"ranks; expected at least {at_least:.0%}."
+        helps = "which ranks' gradients are in the remaining elements?"
+        raise WrongAnswer(
+            known_mistake(outcome, rank, epoch)
+            or found("sum.incomplete", text, help=helps, rank=rank, epoch=epoch + 1)
         )
-        raise _wrong(outcome, rank, epoch, generic)
-
-
-def _wrong(outcome: Outcome, rank: int, epoch: int, generic: Finding) -> WrongAnswer:
-    """Return the failure that names the mistake, or says the generic if it is no usual one."""
-    return WrongAnswer(known_mistake(outcome, rank, epoch) or generic)
 
 
 def assert_any_result(outcome: Outcome) -> None:

@@ -43,7 +43,7 @@ def assert_trained_as_one(case: Training, outcome: Outcome) -> None:
                 index = int(np.argmax(wrong[rank]))
                 numbers = found(
                     "training.parameters_differ",
-                    f"After epoch {epoch + 1} {serial.name_at(index)} on rank {rank} is "
+                    f"After epoch {epoch + 1}, {serial.name_at(index)} on rank {rank} is "
                     f"{_moved(held[rank][index], start[index])}; expected "
                     f"{_moved(expected[epoch, index], start[index])}, as in one process with all "
                     f"examples ({int(wrong[rank].sum())} of {wrong[rank].size} parameters differ).",
@@ -89,8 +89,8 @@ def assert_mean_to_rounding(case: Training, outcome: Outcome) -> None:
                         ),
                         found(
                             "mean.inexact_element",
-                            f"In epoch {epoch + 1} the gradient of {serial.name_at(index)} is "
-                            f"{gradients[epoch, index]:.8g}, expected {mean[epoch, index]:.8g} "
+                            f"In epoch {epoch + 1}, the gradient of {serial.name_at(index)} is "
+                            f"{gradients[epoch, index]:.8g}; expected {mean[epoch, index]:.8g} "
                             f"({int(wrong[epoch].sum())} of {mean.shape[1]} are too far off).",
                         ),
                     ],
@@ -142,29 +142,19 @@ def assert_usable(outcome: Outcome) -> None:
     for name in ("own", "averaged", "parameters"):
         for rank, rows in enumerate(outcome[name]):
             if len(rows) != epochs:
-                raise WrongAnswer(
-                    found(
-                        "training.epochs_missing",
-                        f"Rank {rank} finished {len(rows)} of {epochs} epochs.",
-                        rank=rank,
-                        number=len(rows),
-                        expected=epochs,
-                    )
-                )
+                text = f"Rank {rank} finished {len(rows)} of {epochs} epochs."
+                facts = {"rank": rank, "number": len(rows), "expected": epochs}
+                raise WrongAnswer(found("training.epochs_missing", text, **facts))
 
 
 def _unusable(rank: int, problem: str) -> Finding:
     """Return what the probe said of the form of the gradients."""
     name = problem.partition(".grad")[0]
     if "shape" in problem:
-        return found("gradient.wrong_shape", f"Rank {rank}: {problem}.", rank=rank, name=name)
-    return found(
-        "gradient.missing",
-        f"Rank {rank}: {problem.partition(';')[0]}.",
-        help="the mean must be in parameter.grad; what the function returns is not used",
-        rank=rank,
-        name=name,
-    )
+        return found("gradient.wrong_shape", f"On rank {rank}, {problem}.", rank=rank, name=name)
+    text = f"On rank {rank}, {problem.partition(';')[0]}."
+    helps = "the mean must be in parameter.grad; what the function returns is not used"
+    return found("gradient.missing", text, help=helps, rank=rank, name=name)
 
 
 def _parameter_tolerance(

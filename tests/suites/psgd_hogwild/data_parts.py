@@ -1,6 +1,7 @@
 """Whether what ranks or processes were trained on are parts of the dataset, batch by batch."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -20,26 +21,17 @@ def assert_epochs_of(case: Training, who: str, batches: Sequence[Rows]) -> Rows:
     odd = np.flatnonzero(times != case.epochs)
     if len(odd):
         example, number = part[odd[0]], times[odd[0]]
+        text = f"{who.capitalize()} trained {_times(number)} on example {example}; "
+        text += f"expected {_times(case.epochs)}, once in every epoch."
         raise WrongAnswer(
-            found(
-                "data.not_once_an_epoch",
-                f"{who.capitalize()} was trained on example {example} {_times(number)}; expected "
-                f"{_times(case.epochs)}, once in every epoch.",
-                who=who,
-                example=example,
-                times=number,
-            )
+            found("data.not_once_an_epoch", text, who=who, example=example, times=number)
         )
     for number, epoch in enumerate(np.split(rows, case.epochs)):
         if len(np.unique(epoch)) < len(epoch):
+            text = f"Epoch {number} of {who} has one example twice and lacks another."
+            helps = "an epoch goes through the whole part once"
             raise WrongAnswer(
-                found(
-                    "data.epoch_repeats_example",
-                    f"Epoch {number} of {who} has one example twice and lacks another.",
-                    help="an epoch goes through the whole part once",
-                    who=who,
-                    epoch=number,
-                )
+                found("data.epoch_repeats_example", text, help=helps, who=who, epoch=number)
             )
     return np.asarray(part)
 
@@ -52,24 +44,18 @@ def assert_batch_sizes(case: Training, who: str, batches: Sequence[Rows], part_s
     full, rest = divmod(part_size, case.batch_size)
     expected = ([case.batch_size] * full + [rest] * (rest > 0)) * case.epochs
     sizes = [len(batch) for batch in batches]
-    if sizes != expected:
-        pairs = enumerate(zip(sizes, expected, strict=False))
-        at = next((i for i, (size, wanted) in pairs if size != wanted), len(sizes))
-        text = f"{who.capitalize()} took {len(sizes)} batches; expected {len(expected)}."
-        if at < len(sizes) and at < len(expected):
-            text = f"Batch {at} of {who} has {sizes[at]} examples; expected {expected[at]}."
-        raise WrongAnswer(
-            found(
-                "data.batch_sizes",
-                text,
-                help=f"{part_size} examples in batches of {case.batch_size} make {len(expected)} "
-                f"batches in {case.epochs} epochs",
-                who=who,
-                num_batches=len(sizes),
-                expected=len(expected),
-                batch=at,
-            )
-        )
+    if sizes == expected:
+        return
+    text = f"{who.capitalize()} took {len(sizes)} batches; expected {len(expected)}."
+    facts: dict[str, Any] = {"num_batches": len(sizes), "expected": len(expected)}
+    for batch, (size, wanted) in enumerate(zip(sizes, expected, strict=False)):
+        if size != wanted:
+            text = f"Batch {batch} of {who} has {size} examples; expected {wanted}."
+            facts = {"batch": batch, "size": size, "expected": wanted}
+            break
+    helps = f"{part_size} examples in batches of {case.batch_size} make {len(expected)} batches"
+    helps += f" in {case.epochs} epochs"
+    raise WrongAnswer(found("data.batch_sizes", text, help=helps, who=who, **facts))
 
 
 def assert_disjoint(parts: Mapping[str, Rows]) -> None:
@@ -81,28 +67,17 @@ def assert_disjoint(parts: Mapping[str, Rows]) -> None:
     for who, part in parts.items():
         own = np.unique(part).tolist()
         if not own:
-            raise WrongAnswer(
-                found(
-                    "data.empty_part",
-                    f"{who.capitalize()} was trained on nothing.",
-                    help=f"each {who.split()[0]} must have its own part of the data",
-                    who=who,
-                )
-            )
+            text = f"{who.capitalize()} trained on no example."
+            helps = f"each {who.split()[0]} must have its own part of the data"
+            raise WrongAnswer(found("data.empty_part", text, help=helps, who=who))
         shared = [row for row in own if row in owners]
         if shared:
-            other = owners[shared[0]]
-            raise WrongAnswer(
-                found(
-                    "data.parts_overlap",
-                    f"{other.capitalize()} and {who} were both trained on example {shared[0]}; "
-                    f"{len(shared)} of the {len(own)} examples of {who} belong to others.",
-                    help="compare which examples each takes: the parts must be disjoint",
-                    owners=(other, who),
-                    example=shared[0],
-                    number=len(shared),
-                )
-            )
+            example, number, other = shared[0], len(shared), owners[shared[0]]
+            text = f"{other.capitalize()} and {who} both trained on example {example}. "
+            text += f"Others also trained on {number} of the {len(own)} examples of {who}."
+            helps = "compare which examples each takes: the parts must be disjoint"
+            facts: dict[str, Any] = {"owners": (other, who), "example": example, "number": number}
+            raise WrongAnswer(found("data.parts_overlap", text, help=helps, **facts))
         owners.update(dict.fromkeys(own, who))
 
 
@@ -111,32 +86,23 @@ def assert_none_left_out(case: Training, parts: Mapping[str, Rows]) -> None:
     held = np.unique(np.concatenate([np.zeros(0, np.int64), *parts.values()]))
     missing = sorted(set(range(case.num_examples)) - set(held.tolist()))
     if missing:
-        were = "were" if len(missing) > 1 else "was"
-        left_out = found(
-            "data.examples_left_out",
-            f"{len(missing)} of {case.num_examples} examples {were} never trained on; the first is "
-            f"example {missing[0]}.",
-            help="count the examples of all parts together: they must be the whole dataset",
-            number=len(missing),
-            num_examples=case.num_examples,
-            example=missing[0],
-        )
-        raise WrongAnswer(*_remainder(case, len(parts), len(missing)), left_out)
+        number, num_examples, example = len(missing), case.num_examples, missing[0]
+        text = f"The training left out {number} of {num_examples} examples, such as example "
+        text += f"{example}."
+        helps = "count the examples of all parts together: they must be the whole dataset"
+        facts: dict[str, Any] = {"number": number, "num_examples": num_examples, "example": example}
+        left_out = found("data.examples_left_out", text, help=helps, **facts)
+        raise WrongAnswer(*_remainder(case, len(parts), number), left_out)
 
 
 def _remainder(case: Training, num_parts: int, num_missing: int) -> list[Finding]:
     """Return that as many are missing as remain when the dataset is divided."""
     if num_missing != case.num_examples % num_parts:
         return []
-    return [
-        found(
-            "data.remainder_left_out",
-            f"{case.num_examples} examples do not divide evenly into {num_parts} parts: the "
-            "remainder was left out.",
-            num_examples=case.num_examples,
-            num_parts=num_parts,
-        )
-    ]
+    text = f"{case.num_examples} examples do not divide evenly into {num_parts} parts; "
+    text += "the remainder was left out."
+    facts: dict[str, Any] = {"num_examples": case.num_examples, "num_parts": num_parts}
+    return [found("data.remainder_left_out", text, **facts)]
 
 
 def assert_complete(case: Training, batches: Mapping[str, Sequence[Rows]]) -> None:

@@ -5,6 +5,7 @@ write is lost. So several processes are judged by what holds for every schedule.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -90,18 +91,13 @@ def assert_loss_falls(case: Hogwild, outcome: Outcome) -> None:
             for parameters in (start, serial, trained(outcome, 0))
         )
         if before - here < (1 - LOSS_MARGIN) * (before - there):
-            raise WrongAnswer(
-                *_missing_steps(case, outcome),
-                found(
-                    "hogwild.loss_falls_too_little",
-                    f"The loss over the dataset goes from {before:.3f} to {here:.3f}; plain SGD "
-                    f"takes it to {there:.3f} in as many epochs with this lr.",
-                    help=f"the loss must fall {1 - LOSS_MARGIN:.0%} as far as with plain SGD",
-                    before=f"{before:.3f}",
-                    after=f"{here:.3f}",
-                    expected=f"{there:.3f}",
-                ),
-            )
+            text = f"The loss over the dataset goes from {before:.3f} to {here:.3f}; "
+            text += f"plain SGD takes it to {there:.3f} in as many epochs with this lr."
+            helps = f"the loss must fall at least {1 - LOSS_MARGIN:.0%} as far as with plain SGD"
+            losses = {"before": before, "after": here, "plain_sgd": there}
+            facts: dict[str, Any] = {name: round(loss, 3) for name, loss in losses.items()}
+            falls = found("hogwild.loss_falls_too_little", text, help=helps, **facts)
+            raise WrongAnswer(*_missing_steps(case, outcome), falls)
 
 
 def assert_workers(case: Hogwild, outcome: Outcome) -> None:
@@ -110,16 +106,15 @@ def assert_workers(case: Hogwild, outcome: Outcome) -> None:
     Raises WrongAnswer with how many did.
     """
     with case_context(case, outcome):
-        number = len(batches_by_worker(case, outcome))
+        workers = batches_by_worker(case, outcome)
+        number = len(workers)
         if number != case.num_processes:
+            noun = "process" if number == 1 else next(iter(workers)).split()[0]
+            expected = case.num_processes
+            text = f"{counted(number, noun)} computed gradients; "
+            text += f"expected num_processes = {expected}."
             raise WrongAnswer(
-                found(
-                    "hogwild.number_of_workers",
-                    f"{counted(number, 'process')} computed gradients; expected num_processes = "
-                    f"{case.num_processes}.",
-                    number=number,
-                    expected=case.num_processes,
-                )
+                found("hogwild.number_of_workers", text, number=number, expected=expected)
             )
 
 
@@ -133,14 +128,14 @@ def assert_processes(case: Hogwild, outcome: Outcome) -> None:
         number = len(batches_by_process(case, outcome))
         if number == case.num_processes:
             return
-        num_threads = len(set(outcome["threads"][0].tolist()))
+        facts: dict[str, Any] = {"number": number, "expected": case.num_processes}
+        told = f"{counted(number, 'process')} computed gradients"
         expected = f"expected num_processes = {case.num_processes}"
+        num_threads = len(set(outcome["threads"][0].tolist()))
         if num_threads > number:
-            told = f"{counted(number, 'process')} computed gradients, in {num_threads} threads"
-            threads = found("hogwild.threads", f"{told}; {expected}.", num_threads=num_threads)
-            raise WrongAnswer(threads)
-        text = f"{counted(number, 'process')} computed gradients; {expected}."
-        raise WrongAnswer(found("hogwild.number_of_processes", text, number=number))
+            text = f"{told}, in {num_threads} threads; {expected}."
+            raise WrongAnswer(found("hogwild.threads", text, num_threads=num_threads, **facts))
+        raise WrongAnswer(found("hogwild.number_of_processes", f"{told}; {expected}.", **facts))
 
 
 def assert_parts_disjoint(case: Hogwild, outcome: Outcome) -> None:
@@ -174,29 +169,20 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
             if num_steps >= len(batches):
                 continue
             told = f"Process {number} of {len(by_process)} computed {len(batches)} gradients, but"
+            facts: dict[str, Any] = {"process": number, "num_gradients": len(batches)}
             if own.any() and is_shared[own].any():
-                raise RuleViolation(
-                    found(
-                        "hogwild.few_steps_shared",
-                        f"{told} wrote {counted(num_steps, 'step')} only into the shared memory "
-                        "of the returned model.",
-                        help="every step must be written into the shared weights, in place",
-                        process=number,
-                        num_gradients=len(batches),
-                        num_steps=num_steps,
-                    )
-                )
-            how = "stepped weights in its own memory" if own.any() else "wrote into no parameter"
-            raise RuleViolation(
-                found(
-                    "hogwild.weights_not_shared",
-                    f"{told} {how}.",
-                    help="the parameters must be shared before the processes start, and every "
-                    "step written into them in place",
-                    process=number,
-                    num_gradients=len(batches),
-                )
-            )
+                facts["num_steps"] = num_steps
+                steps = f"only {counted(num_steps, 'step')}"
+                text = f"{told} wrote {steps} into the shared memory of the returned model."
+                helps = "every step must be written into the shared weights, in place"
+                raise RuleViolation(found("hogwild.few_steps_shared", text, help=helps, **facts))
+            if own.any():
+                text = f"{told} stepped weights in its own memory."
+                helps = "the parameters must be shared before the processes start"
+                raise RuleViolation(found("hogwild.weights_not_shared", text, help=helps, **facts))
+            text = f"{told} wrote into no parameter."
+            helps = "is every step taken, and written into the parameters in place?"
+            raise RuleViolation(found("hogwild.no_step_written", text, help=helps, **facts))
 
 
 def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:
@@ -207,16 +193,13 @@ def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         (shared,) = outcome["shared"]
         if shared:
+            name, _, place = shared.partition(", at ")
+            text = "A process stepped with a gradient in shared memory, where the other processes "
+            text += f"write theirs: {shared}."
+            helps = "only the weights may be shared: which gradients exist already at "
+            helps += "share_memory(), and which does zero_grad() keep?"
             raise WrongAnswer(
-                found(
-                    "hogwild.gradients_shared",
-                    "A process stepped by a gradient in shared memory, where the other processes "
-                    f"write theirs: {shared}.",
-                    help="only the weights may be shared: which gradients exist already at "
-                    "share_memory(), and which does zero_grad() keep?",
-                    name=shared.partition(", at ")[0],
-                    place=shared.rpartition(" at ")[2],
-                )
+                found("hogwild.gradients_shared", text, help=helps, name=name, place=place)
             )
 
 
@@ -231,17 +214,12 @@ def assert_all_steps_count(case: Hogwild, outcome: Outcome) -> None:
         distance = float(np.linalg.norm(moved - expected) / np.linalg.norm(expected))
         if distance <= SUM_MARGIN:
             return
-        raise WrongAnswer(
-            *_missing_steps(case, outcome),
-            found(
-                "hogwild.steps_do_not_add_up",
-                f"The returned weights are {distance:.0%} away from the start minus lr times the "
-                f"{len(steps)} gradients that were computed.",
-                help=f"up to {SUM_MARGIN:.0%} may be lost where processes write at one moment",
-                distance=f"{distance:.0%}",
-                num_gradients=len(steps),
-            ),
-        )
+        text = f"The returned weights are {distance:.0%} away from the start minus lr times the "
+        text += f"{len(steps)} gradients that were computed."
+        helps = f"up to {SUM_MARGIN:.0%} may be lost where processes write at the same moment"
+        facts: dict[str, Any] = {"distance": round(distance, 2), "num_gradients": len(steps)}
+        off = found("hogwild.steps_do_not_add_up", text, help=helps, **facts)
+        raise WrongAnswer(*_missing_steps(case, outcome), off)
 
 
 def _moved_and_steps(case: Hogwild, outcome: Outcome) -> tuple[Vector, Vector]:

@@ -25,15 +25,9 @@ def assert_seen(seen: int | None, said: int, what: str) -> None:
     on: on a busy machine all wait a little longer. None where nobody looks, as in open mode.
     """
     if seen is not None and seen < said:
-        raise NotProven(
-            found(
-                "hogwild.processes_not_seen",
-                f"{counted(said, 'process')} are recorded to have {what}; only "
-                f"{counted(seen, 'process')} showed up.",
-                recorded=said,
-                seen=seen,
-            )
-        )
+        text = f"According to the record, {counted(said, 'process')} {what}; "
+        text += f"only {counted(seen, 'process')} showed up."
+        raise NotProven(found("hogwild.processes_not_seen", text, recorded=said, seen=seen))
 
 
 def counted(number: int, noun: str) -> str:
@@ -66,21 +60,12 @@ def all_batches(case: Hogwild, outcome: Outcome) -> list[Rows]:
     """
     batches = trained_batches(case, outcome, 0)
     if not batches:
-        raise WrongAnswer(
-            found(
-                "hogwild.model_not_trained",
-                "No process computed a gradient of the model that hogwild was given.",
-                help="hogwild must train `model`, with model(inputs), a loss and backward()",
-            )
-        )
+        text = "No process computed a gradient of the model that hogwild was given."
+        helps = "hogwild must train `model`, with model(inputs), a loss and backward()"
+        raise WrongAnswer(found("hogwild.model_not_trained", text, help=helps))
     writes: dict[str, Any] = {name: len(outcome[name][0]) for name in FOR_EACH_WRITE}
     if len(set(writes.values())) > 1:
         numbers = ", ".join(f"{number} {name}" for name, number in writes.items())
-        raise WrongAnswer(
-            found(
-                "record.writes_inconsistent",
-                f"The record of the writes into the parameters contradicts itself: {numbers}.",
-                **writes,
-            )
-        )
+        text = f"The record of the writes into the parameters contradicts itself: {numbers}."
+        raise WrongAnswer(found("record.writes_inconsistent", text, **writes))
     return batches

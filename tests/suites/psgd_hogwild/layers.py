@@ -89,16 +89,16 @@ def difference(ran: Sequence[Layer], asked: Sequence[str], num_before: int = 0) 
     )
     number = num_before + at + 1
     ran_here, wanted = (each[at] if at < len(each) else "" for each in (names, asked))
-    facts: dict[str, Any] = {"layer": number, "ran": ran_here, "expected": wanted, "help": _HELP}
+    facts: dict[str, Any] = {"layer": number, "ran": ran_here, "expected": wanted}
     if not wanted:
         text = f"Layer {number} is {ran_here}; no layer may follow {asked[-1]} here."
-        differs = found("network.extra_layer", text, **facts)
+        differs = found("network.extra_layer", text, help=_HELP, **facts)
     elif not ran_here:
         text = f"Layer {number} is missing; expected {wanted}."
-        differs = found("network.layer_missing", text, **facts)
+        differs = found("network.layer_missing", text, help=_HELP, **facts)
     else:
         text = f"Layer {number} is {ran_here}; expected {wanted}."
-        differs = found("network.other_layer", text, **facts)
+        differs = found("network.other_layer", text, help=_HELP, **facts)
     return [differs, layers_told(ran, num_before)]
 
 

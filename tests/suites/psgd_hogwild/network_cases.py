@@ -148,29 +148,16 @@ def _assert_output_follows(outcome: Outcome) -> None:
         expected = output_of(images, ran, _parameters(outcome))
     # Shapes come from a rank: what does not fit together can fail anywhere.
     except (NotRecomputable, ArithmeticError, IndexError, MemoryError, *_UNREADABLE) as error:
-        raise NotProven(
-            found(
-                "network.not_recomputable",
-                f"The output could not be recomputed from layers and parameters: {error}.",
-                error=error,
-            )
-        ) from None
+        text = f"The output could not be recomputed from layers and parameters: {error}."
+        raise NotProven(found("network.not_recomputable", text)) from None
     if not still_drops and not (
         output.shape == expected.shape and np.allclose(output, expected, rtol=1e-3, atol=1e-5)
     ):
-        raise NotProven(
-            found(
-                "network.output_not_of_layers",
-                "The output is not what the layers compute from the images and the parameters.",
-            )
-        )
+        text = "The output is not what the layers compute from the images and the parameters."
+        raise NotProven(found("network.output_not_of_layers", text))
     if dropped.shape == output.shape and np.array_equal(dropped, output):
-        raise NotProven(
-            found(
-                "network.dropout_not_in_output",
-                "A dropout is recorded in training, but the output equals that of evaluation.",
-            )
-        )
+        text = "A dropout is recorded in training, but the output equals that of evaluation."
+        raise NotProven(found("network.dropout_not_in_output", text))
 
 
 def assert_probabilities(case: Network, outcome: Outcome) -> None:
@@ -181,28 +168,18 @@ def assert_probabilities(case: Network, outcome: Outcome) -> None:
     with case_context(case, outcome):
         (output,) = outcome["output"]
         if output.shape != (case.batch_size, NUM_CLASSES):
-            raise WrongAnswer(
-                found(
-                    "network.output_shape",
-                    f"The output has shape {output.shape}; expected "
-                    f"{(case.batch_size, NUM_CLASSES)}.",
-                    help="the output has a row for every image and a column for every class",
-                    shape=output.shape,
-                )
-            )
+            expected = (case.batch_size, NUM_CLASSES)
+            text = f"The output has shape {output.shape}; expected {expected}."
+            helps = "the output has a row for every image and a column for every class"
+            raise WrongAnswer(found("network.output_shape", text, help=helps, shape=output.shape))
         sums = output.sum(axis=1)
         wrong = np.flatnonzero((np.abs(sums - 1) > 1e-5) | (output < 0).any(axis=1))
         if len(wrong):
             row = int(wrong[0])
-            raise WrongAnswer(
-                found(
-                    "network.not_probabilities",
-                    f"The outputs are not probabilities: row {row} adds up to {sums[row]:.4g}, "
-                    f"its smallest number is {output[row].min():.4g}.",
-                    help="probabilities are not negative and add up to 1; look at the last layer",
-                    row=row,
-                )
-            )
+            text = f"The outputs are not probabilities: row {row} adds up to {sums[row]:.4g}, and "
+            text += f"its smallest number is {output[row].min():.4g}."
+            helps = "probabilities are not negative and add up to 1; look at the last layer"
+            raise WrongAnswer(found("network.not_probabilities", text, help=helps, row=row))
 
 
 def assert_one_row(case: Network, outcome: Outcome) -> None:
@@ -210,15 +187,10 @@ def assert_one_row(case: Network, outcome: Outcome) -> None:
     with case_context(case, outcome):
         (output,) = outcome["output"]
         if len(output) != 1 or output.size < 2:
-            raise WrongAnswer(
-                found(
-                    "network.one_image_shape",
-                    f"For one image the output has shape {output.shape}; expected "
-                    f"{(1, NUM_CLASSES)}.",
-                    help="look for a line that drops or mixes the dimension of the batch",
-                    shape=output.shape,
-                )
-            )
+            shape, expected = output.shape, (1, NUM_CLASSES)
+            text = f"For one image, the output has shape {shape}; expected {expected}."
+            helps = "look for a line that drops or mixes the dimension of the batch"
+            raise WrongAnswer(found("network.one_image_shape", text, help=helps, shape=shape))
 
 
 def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
@@ -230,22 +202,13 @@ def assert_dropout_only_in_training(case: Network, outcome: Outcome) -> None:
         if not any(layer.name == DROPOUT for layer in _layers(outcome, "in_training")):
             raise WrongAnswer(found("network.no_dropout", "No dropout runs in training."))
         if any(layer.name == DROPOUT for layer in _layers(outcome, "in_evaluation")):
-            raise WrongAnswer(
-                found(
-                    "network.dropout_after_eval",
-                    "After eval() the network still drops activations.",
-                    help="nn.Dropout ends with eval(); F.dropout does what its argument training "
-                    "says",
-                )
-            )
+            text = "After eval(), the network still drops activations."
+            helps = "nn.Dropout ends with eval(); F.dropout does what its argument training says"
+            raise WrongAnswer(found("network.dropout_after_eval", text, help=helps))
         if not np.array_equal(outcome["output"][0], outcome["output_again"][0]):
-            raise WrongAnswer(
-                found(
-                    "network.output_varies",
-                    "After eval() the same images get different outputs each time.",
-                    help="look for what is still random after eval()",
-                )
-            )
+            text = "After eval(), the same images get different outputs each time."
+            helps = "look for what is still random after eval()"
+            raise WrongAnswer(found("network.output_varies", text, help=helps))
 
 
 def _parameters(outcome: Outcome) -> list[np.ndarray[Any, Any]]:

@@ -14,6 +14,7 @@ from grader.api import (
     assert_every_rank,
     assert_not_truncated,
     call_name,
+    call_place,
     call_site,
     calls_by_rank,
     case_context,
@@ -61,13 +62,10 @@ def assert_sgd(case: Psgd, outcome: Outcome) -> None:
                 expected = softmax_regression.gradient(weights, *examples(outcome, rows))
                 gradient = outcome["gradients"][rank][number].astype(np.float64)
                 if not np.allclose(gradient, expected, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL):
-                    differs = found(
-                        "psgd.gradient_differs",
-                        f"The gradient of batch {number} on rank {rank} is {gradient[0]:.6g} for "
-                        f"weight[0, 0]; plain SGD computes {expected[0]:.6g} there.",
-                        rank=rank,
-                        batch=number,
-                    )
+                    where = f"gradient of batch {number} on rank {rank}"
+                    text = f"The {where} is {gradient[0]:.6g} for weight[0, 0]; "
+                    text += f"plain SGD computes {expected[0]:.6g} there."
+                    differs = found("psgd.gradient_differs", text, rank=rank, batch=number)
                     why = why_not_sgd(case, outcome, rank, number, batches)
                     raise WrongAnswer(*why, differs)
                 weights = weights - case.lr * expected
@@ -100,25 +98,15 @@ def assert_come_together(case: Psgd, outcome: Outcome) -> None:
         for rank, batches in enumerate(_batches_by_rank(case, outcome)):
             _assert_learns(rank, batches)
             if is_same(own[rank], mean):
-                raise WrongAnswer(
-                    found(
-                        "psgd.ranks_learn_the_same",
-                        f"Rank {rank} alone learned what the mean of all ranks is: the ranks "
-                        "learned the same, or nothing.",
-                        help="each rank must learn from its own part of the data",
-                        rank=rank,
-                    )
-                )
+                text = f"What rank {rank} learned alone equals the mean of all ranks: "
+                text += "they all learned the same, or nothing."
+                helps = "each rank must learn from its own part of the data"
+                raise WrongAnswer(found("psgd.ranks_learn_the_same", text, help=helps, rank=rank))
         together = [weights for weights, _, of_all in likely_ends(case, outcome, 0) if of_all]
         held = [trained(outcome, rank) for rank in range(outcome.ranks)]
         if not any(is_same(each, weights) for each in held for weights in together):
-            raise WrongAnswer(
-                *known_mistake(case, outcome),
-                found(
-                    "psgd.never_together",
-                    "No rank ended with the mean of all ranks' weights, nor with their sum.",
-                ),
-            )
+            text = "No rank ended with the mean of all ranks' weights, nor with their sum."
+            raise WrongAnswer(*known_mistake(case, outcome), found("psgd.never_together", text))
 
 
 def assert_mean(case: Psgd, outcome: Outcome) -> None:
@@ -152,7 +140,7 @@ def assert_plain_sgd_bit_for_bit(case: Psgd, outcome: Outcome) -> None:
             for name, array in unpacked(expected).items():
                 assert_every_rank([arrays[name].astype(np.float32)], equals=array, name=name)
         except WrongAnswer as error:
-            text = "On one rank the weights differ from plain SGD's, though by rounding only."
+            text = "On one rank, the weights differ from plain SGD's, by rounding only."
             helps = "what happens to the weights of a single rank after its last step?"
             rounded = [found("psgd.weights_rounded", text, help=helps)]
             reason = rounded if is_same(trained(outcome, 0), expected) else []
@@ -171,17 +159,12 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
             ended = outcome["ended_ns"][rank]
             num_done = int((ended < call.entered_ns).sum())
             if 0 < num_done < len(ended):
-                raise RuleViolation(
-                    found(
-                        "psgd.exchange_between_steps",
-                        f"Rank {rank} called {call_name(call)}{call_site(call)} after {num_done} "
-                        f"of its {len(ended)} batches.",
-                        help="nothing may be exchanged until all ranks have taken their last step",
-                        rank=rank,
-                        call=call_name(call),
-                        place=call_site(call).removeprefix(" at "),
-                    )
-                )
+                name, place = call_name(call), call_place(call)
+                text = f"Rank {rank} called {name}{call_site(call)} after {num_done} of its "
+                text += f"{len(ended)} batches."
+                helps = "nothing may be exchanged until all ranks have taken their last step"
+                facts: dict[str, Any] = {"rank": rank, "call": name, "place": place}
+                raise RuleViolation(found("psgd.exchange_between_steps", text, help=helps, **facts))
 
 
 def assert_as_right_as(
@@ -211,26 +194,16 @@ def _by_words(case: Psgd, outcome: Outcome) -> dict[str, list[Rows]]:
 def _batches_by_rank(case: Psgd, outcome: Outcome) -> list[list[Rows]]:
     batches = [trained_batches(case, outcome, rank) for rank in range(outcome.ranks)]
     if not any(batches):
-        raise WrongAnswer(
-            found(
-                "psgd.model_not_trained",
-                "No rank computed a gradient of the model that it was given.",
-                help="psgd must train `model`, with model(inputs), a loss and backward()",
-            )
-        )
+        text = "No rank computed a gradient of the model that it was given."
+        helps = "psgd must train `model`, with model(inputs), a loss and backward()"
+        raise WrongAnswer(found("psgd.model_not_trained", text, help=helps))
     return batches
 
 
 def _assert_learns(rank: int, batches: Sequence[Rows]) -> None:
     if not batches:
-        raise WrongAnswer(
-            found(
-                "psgd.rank_without_gradient",
-                f"Rank {rank} computed no gradient.",
-                help="every rank must run SGD",
-                rank=rank,
-            )
-        )
+        text, helps = f"Rank {rank} computed no gradient.", "every rank must run SGD"
+        raise WrongAnswer(found("psgd.rank_without_gradient", text, help=helps, rank=rank))
 
 
 def _by_communicator(case: Psgd, outcome: Outcome) -> Iterator[tuple[list[Finding], Outcome]]:
@@ -238,12 +211,9 @@ def _by_communicator(case: Psgd, outcome: Outcome) -> Iterator[tuple[list[Findin
     if not case.groups:
         yield [], outcome
     for group in case.groups:
-        whose = found(
-            "psgd.other_communicator",
-            f"The result is wrong where comm holds {ranks_text(group)} only.",
-            help="ranks and sizes are those of comm: what is taken from MPI.COMM_WORLD?",
-            ranks=group,
-        )
+        text = f"The result is wrong where comm holds {ranks_text(group)} only."
+        helps = "ranks and sizes are those of comm: what is taken from MPI.COMM_WORLD?"
+        whose = found("psgd.other_communicator", text, help=helps, ranks=group)
         part = replace(
             outcome,
             ranks=len(group),

@@ -21,6 +21,7 @@ SOLVERS = frozenset(
 LOCKS = ("Lock", "RLock", "Semaphore", "BoundedSemaphore", "flock", "lockf")
 WAITS = ("Barrier", "Condition", "Event")
 MAX_CHARS = 1 << 14
+_HELP = "write the training with torch, without another solver"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,22 +49,27 @@ class Sources(Case):
 
 
 @dataclass(frozen=True)
-class RankHost:
+class Mention:
     """One place where a package is imported, or a name is used."""
 
     file: str
     line: int
     name: str
 
+    @property
+    def place(self) -> str:
+        """Return `hogwild.py:4`."""
+        return f"{self.file}:{self.line}"
 
-def places(text: str) -> list[RankHost]:
+
+def places(text: str) -> list[Mention]:
     """Return the places that a rank has sent; what it did not send as asked is left out."""
     try:
         sent = json.loads(text)
     # RecursionError: nested deeper than the reader can take.
     except (ValueError, RecursionError):
         return []
-    return [RankHost(*each) for each in sent if _is_place(each)] if isinstance(sent, list) else []
+    return [Mention(*each) for each in sent if _is_place(each)] if isinstance(sent, list) else []
 
 
 def assert_no_solver(*outcomes: Outcome) -> None:
@@ -75,33 +81,15 @@ def assert_no_solver(*outcomes: Outcome) -> None:
     imports = [each for outcome in outcomes for text in outcome["imports"] for each in places(text)]
     if imports:
         first, number = imports[0], len(imports)
-        place = f"{first.file}:{first.line}"
-        more = f" ({number} such imports in all)" if number > 1 else ""
-        raise RuleViolation(
-            found(
-                "solver.imported",
-                f"{place} imports {first.name}{more}.",
-                help=_HELP,
-                place=place,
-                file=first.file,
-                name=first.name,
-                number=number,
-            )
-        )
+        facts: dict[str, Any] = {"file": first.file, "name": first.name, "number": number}
+        text = f"{first.place} imports {first.name}"
+        text += f" ({number} such imports in all)." if number > 1 else "."
+        raise RuleViolation(found("solver.imported", text, help=_HELP, place=first.place, **facts))
     opened = sorted({name for outcome in outcomes for name in outcome.opened_packages})
     if opened:
-        raise RuleViolation(
-            found(
-                "solver.opened",
-                f"The submission reads code of {', '.join(opened)} while it runs, without an "
-                "import that Python knows of.",
-                help=_HELP,
-                names=opened,
-            )
-        )
-
-
-_HELP = "write the training with torch, without another solver"
+        text = f"The submission reads code of {', '.join(opened)} while it runs, "
+        text += "without an import that Python knows of."
+        raise RuleViolation(found("solver.opened", text, help=_HELP, names=opened))
 
 
 def first_named(text: str, wanted: Sequence[str]) -> list[Finding]:
@@ -110,12 +98,7 @@ def first_named(text: str, wanted: Sequence[str]) -> list[Finding]:
     text: the `names` of the sources.
     """
     return [
-        found(
-            "lock.named",
-            f"{each.file}:{each.line} names {each.name}.",
-            place=f"{each.file}:{each.line}",
-            name=each.name,
-        )
+        found("lock.named", f"{each.place} names {each.name}.", place=each.place, name=each.name)
         for each in places(text)
         if each.name in wanted
     ][:1]

@@ -123,13 +123,8 @@ def softmax_twice(gradient: Vector, weights: Vector, given: tuple[Vector, Labels
     double = softmax_regression.gradient_of_double_softmax(weights, *given)
     if not np.allclose(gradient, double, rtol=GRADIENT_ATOL, atol=GRADIENT_ATOL):
         return []
-    return [
-        found(
-            "loss.softmax_twice",
-            "The loss takes a softmax of the probabilities, as CrossEntropyLoss does.",
-            help="use the loss of training.py",
-        )
-    ]
+    text = "The loss takes a softmax of the probabilities, as CrossEntropyLoss does."
+    return [found("loss.softmax_twice", text, help="use the loss of training.py")]
 
 
 def assert_given_model(case: Training, outcome: Outcome, function: str) -> None:
@@ -141,25 +136,14 @@ def assert_given_model(case: Training, outcome: Outcome, function: str) -> None:
         for rank, returned in enumerate(outcome["returned"]):
             if returned == "the given model":
                 continue
-            where = _on_rank(outcome, rank)
+            facts: dict[str, Any] = {"function": function, "rank": rank}
+            who = f"On rank {rank}, {function}" if outcome.ranks > 1 else function
             if returned == "nothing":
-                raise WrongAnswer(
-                    found(
-                        "training.returned_nothing",
-                        f"{function} returned None{where}; it must return the model.",
-                        function=function,
-                        rank=rank,
-                    )
-                )
-            raise WrongAnswer(
-                found(
-                    "training.returned_another_model",
-                    f"{function} returned another model{where} than the one it was given.",
-                    help="train the given model in place and return it",
-                    function=function,
-                    rank=rank,
-                )
-            )
+                text = f"{who} returned None; it must return the model."
+                raise WrongAnswer(found("training.returned_nothing", text, **facts))
+            text = f"{who} returned another model than the one it was given."
+            helps = "train the given model in place and return it"
+            raise WrongAnswer(found("training.returned_another_model", text, help=helps, **facts))
 
 
 def _on_rank(outcome: Outcome, rank: int) -> str:
@@ -189,8 +173,8 @@ def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
         raise WrongAnswer(
             found(
                 "training.too_many_batches",
-                f"The model was trained on {len(lengths)} batches with {len(rows)} examples in "
-                f"all{_on_rank(outcome, rank)}.",
+                f"The model{_on_rank(outcome, rank)} was trained on {len(lengths)} batches with "
+                f"{len(rows)} examples in all.",
                 help=f"{case.num_examples} examples in {case.epochs} epochs make "
                 f"{case.num_examples * case.epochs} in all",
                 num_batches=len(lengths),
@@ -213,15 +197,10 @@ def trained_batches(case: Training, outcome: Outcome, rank: int) -> list[Rows]:
             )
         )
     if (rows < 0).any() or (rows >= case.num_examples).any():
-        raise WrongAnswer(
-            found(
-                "training.other_inputs",
-                "The model was trained on inputs that are not examples of the dataset"
-                f"{_on_rank(outcome, rank)}.",
-                help="give the model the inputs as the dataset has them",
-                rank=rank,
-            )
-        )
+        model = f"The model{_on_rank(outcome, rank)}"
+        text = f"{model} was trained on inputs that are not examples of the dataset."
+        helps = "give the model the inputs as the dataset has them"
+        raise WrongAnswer(found("training.other_inputs", text, help=helps, rank=rank))
     ends = np.cumsum(lengths)
     return [rows[end - length : end] for end, length in zip(ends, lengths, strict=True)]
 

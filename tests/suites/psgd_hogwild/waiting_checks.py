@@ -32,15 +32,11 @@ def assert_same_time(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         _, num_gave_up, num_started = _meeting(outcome)
         if num_gave_up and num_started < case.num_processes:
-            raise RuleViolation(
-                found(
-                    "hogwild.started_one_by_one",
-                    f"Only {counted(num_started, 'process')} had been started while one was in "
-                    "the middle of a step; for 3 s nothing more happened.",
-                    help="start all processes before you join the first",
-                    num_started=num_started,
-                )
-            )
+            text = f"Only {counted(num_started, 'process')} had been started while one was in the "
+            text += "middle of a step; for 3 s, nothing more happened."
+            helps = "start all processes before you join the first"
+            facts: dict[str, Any] = {"num_started": num_started}
+            raise RuleViolation(found("hogwild.started_one_by_one", text, help=helps, **facts))
 
 
 def assert_nobody_waits_in_a_step(names: str) -> Check:
@@ -57,27 +53,15 @@ def assert_nobody_waits_in_a_step(names: str) -> Check:
             lock = first_named(names, (*LOCKS, *WAITS))
             places = [each.facts["place"] for each in lock]
             if num_gave_up or num_arrived < case.num_processes:
-                raise RuleViolation(
-                    found(
-                        "hogwild.waits_in_step",
-                        "While one process was in the middle of a step, the others did not reach "
-                        "theirs. Likely: they wait for it.",
-                        help=_HELP,
-                        places=places,
-                    ),
-                    *lock,
-                )
+                text = "While one process was in the middle of a step, the others did not reach "
+                text += "theirs. Likely: they wait for it."
+                waits = found("hogwild.waits_in_step", text, help=_HELP, places=places)
+                raise RuleViolation(waits, *lock)
             if times_stopped(case, outcome) >= _TIMES_STOPPED:
-                raise RuleViolation(
-                    found(
-                        "hogwild.waits_while_held_up",
-                        "While one process was held up in a step, another took no batch in 0.2 s "
-                        "of its own time, more than once. Likely: it waits.",
-                        help=_HELP,
-                        places=places,
-                    ),
-                    *lock,
-                )
+                text = "While one process was held up in a step, another took no batch in 0.2 s of "
+                text += "its own time, more than once. Likely: it waits."
+                waits = found("hogwild.waits_while_held_up", text, help=_HELP, places=places)
+                raise RuleViolation(waits, *lock)
             assert_seen(outcome.num_processes_at_once, num_arrived, "met in the middle of a step")
 
     return check
@@ -135,28 +119,19 @@ def assert_no_lock_and_no_turns(names: str) -> Check:
             (held,), (waited,) = outcome["held"], outcome["waited"]
             if held:
                 lock = first_named(names, LOCKS)
-                raise RuleViolation(
-                    found(
-                        "hogwild.lock_held",
-                        f"A process held a lock while it ran {held}.",
-                        help="no lock may be held during the forward pass, the backward pass or "
-                        "the step",
-                        places=[held, *(each.facts["place"] for each in lock)],
-                    ),
-                    *lock,
-                )
+                places = [held, *(each.facts["place"] for each in lock)]
+                text = f"A process held a lock while it ran {held}."
+                helps = "no lock may be held during the forward pass, the backward pass or the step"
+                holds = found("hogwild.lock_held", text, help=helps, places=places)
+                raise RuleViolation(holds, *lock)
             if waited:
                 lock = first_named(names, (*WAITS, *LOCKS))
-                raise RuleViolation(
-                    found(
-                        "hogwild.waits_between_batches",
-                        "A process waited for its turn or for the others between two of its "
-                        f"batches, before it ran {waited}.",
-                        help="no process may wait for another from its first batch to its last",
-                        places=[waited, *(each.facts["place"] for each in lock)],
-                    ),
-                    *lock,
-                )
+                places = [waited, *(each.facts["place"] for each in lock)]
+                text = "Between two of its batches, a process waited for its turn or for the "
+                text += f"others, before it ran {waited}."
+                helps = "no process may wait for another from its first batch to its last"
+                waits = found("hogwild.waits_between_batches", text, help=helps, places=places)
+                raise RuleViolation(waits, *lock)
 
     return check
 
@@ -169,21 +144,13 @@ def assert_failure_noticed(case: Hogwild, outcome: Outcome) -> None:
     with case_context(case, outcome):
         (raised,), (num_failed,) = outcome["raised"], outcome["num_failed"][0].tolist()
         if not num_failed:
-            raise NotProven(
-                found(
-                    "hogwild.no_failing_batch",
-                    "No process that was started reached the batch at which it was to fail.",
-                )
-            )
+            text = "No process that was started reached the batch at which it had to fail."
+            raise NotProven(found("hogwild.no_failing_batch", text))
         if not raised:
-            raise WrongAnswer(
-                found(
-                    "hogwild.failure_ignored",
-                    "A process that was started raised an exception, but hogwild returned as if "
-                    "all had finished.",
-                    help="look at the exit codes after join(), or use torch.multiprocessing.spawn",
-                )
-            )
+            text = "A process that was started raised an exception, but hogwild returned as if all "
+            text += "had finished."
+            helps = "look at the exit codes after join(), or use torch.multiprocessing.spawn"
+            raise WrongAnswer(found("hogwild.failure_ignored", text, help=helps))
 
 
 def _meeting(outcome: Outcome) -> tuple[int, int, int]:
@@ -193,11 +160,7 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     """
     num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
     if not num_arrived:
-        raise NotProven(
-            found(
-                "hogwild.no_write_seen",
-                "No operation of torch wrote into the parameters, so it is not known whether the "
-                "processes wait for each other.",
-            )
-        )
+        text = "No operation of torch wrote into the parameters, so it is not known whether the "
+        text += "processes wait for each other."
+        raise NotProven(found("hogwild.no_write_seen", text))
     return num_arrived, num_gave_up, num_started

@@ -50,13 +50,8 @@ def assert_steps_with_mean_of_batches(case: Training, outcome: Outcome) -> None:
 
 
 def _not_of_all_batches(step: int, rank: int) -> Finding:
-    return found(
-        "step.not_of_all_batches",
-        f"In iteration {step}, rank {rank} did not step with the mean gradient of all ranks' "
-        "batches.",
-        rank=rank,
-        iteration=step,
-    )
+    text = f"In iteration {step}, rank {rank} did not step with the mean of all ranks' gradients."
+    return found("step.not_of_all_batches", text, rank=rank, iteration=step)
 
 
 def assert_nothing_left(case: Training, outcome: Outcome) -> None:
@@ -70,14 +65,9 @@ def assert_nothing_left(case: Training, outcome: Outcome) -> None:
 
 
 def _not_zeroed(step: int, rank: int) -> Finding:
-    return found(
-        "gradient.not_zeroed",
-        f"In iteration {step}, the gradient of rank {rank} still contains that of iteration "
-        f"{step - 1}.",
-        help="look where optimizer.zero_grad() is called",
-        rank=rank,
-        iteration=step,
-    )
+    gradient = f"the gradient of rank {rank} still contains that of iteration {step - 1}"
+    text, helps = f"In iteration {step}, {gradient}.", "look where optimizer.zero_grad() is called"
+    return found("gradient.not_zeroed", text, help=helps, rank=rank, iteration=step)
 
 
 def _is_left(got: NDArray[Any], before: NDArray[Any], wanted: NDArray[Any]) -> bool:
@@ -144,41 +134,29 @@ def is_loss_divided(case: Training, outcome: Outcome) -> bool:
 def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray[Any]]) -> Finding:
     """Return why backward may leave another gradient than that of the rank's own batch."""
     local, wanted = outcome["local"][rank][step], of_batches[rank]
-    when, facts = f"In iteration {step}", {"rank": rank, "iteration": step}
+    when = f"In iteration {step}"
+    facts: dict[str, Any] = {"rank": rank, "iteration": step}
     through_ddp = bool(outcome["through_ddp"][rank][step])
     mean = np.mean(of_batches, axis=0)
     if through_ddp or gradients.is_like(local, mean, alike=_GRADIENT_TOLERANCE):
         by = " by DistributedDataParallel" if through_ddp else ""
-        return found(
-            "gradient.averaged_in_backward",
-            f"{when}, the gradients of rank {rank} were averaged within backward{by}.",
-            help="in this part, they must be averaged after backward",
-            **facts,
-        )
+        text = f"{when}, the gradients of rank {rank} were averaged within backward{by}."
+        helps = "in this part, they must be averaged after backward"
+        return found("gradient.averaged_in_backward", text, help=helps, **facts)
     if not outcome["in_training"][rank][step]:
-        return found(
-            "gradient.in_evaluation_mode",
-            f"{when}, the network of rank {rank} was in evaluation mode.",
-            help="look where model.train() and model.eval() are called",
-            **facts,
-        )
+        text = f"{when}, the network of rank {rank} was in evaluation mode."
+        helps = "look where model.train() and model.eval() are called"
+        return found("gradient.in_evaluation_mode", text, help=helps, **facts)
     if step and _is_left(local, outcome["used"][rank][step - 1], wanted):
         return _not_zeroed(step, rank)
     if gradients.is_multiple(local, wanted, alike=_GRADIENT_TOLERANCE):
         factor = float(f"{gradients.factor_of(local, wanted):.3g}")
-        return found(
-            "gradient.scaled",
-            f"{when}, backward left {factor:g} times the gradient of rank {rank}'s own batch.",
-            help="is the loss the mean over the rank's batch?",
-            factor=factor,
-            **facts,
-        )
-    return found(
-        "gradient.not_of_the_batch",
-        f"{when}, backward did not leave the gradient of rank {rank}'s own batch.",
-        help="is the loss CrossEntropyLoss of the network's scores and the labels of this batch?",
-        **facts,
-    )
+        text = f"{when}, backward left {factor:g} times the gradient of rank {rank}'s own batch."
+        helps = "is the loss the mean over the rank's batch?"
+        return found("gradient.scaled", text, help=helps, factor=factor, **facts)
+    text = f"{when}, backward did not leave the gradient of rank {rank}'s own batch."
+    helps = "is the loss CrossEntropyLoss of the network's scores and the labels of this batch?"
+    return found("gradient.not_of_the_batch", text, help=helps, **facts)
 
 
 def _assert_gradient(
@@ -191,16 +169,11 @@ def _assert_gradient(
     """
     if gradients.is_like(got, wanted, alike=_GRADIENT_TOLERANCE):
         return
-    length = float(np.linalg.norm(wanted))
-    times = float(np.linalg.norm(got - wanted)) / length if length else np.inf
-    raise WrongAnswer(
-        reason(),
-        found(
-            "gradient.differs",
-            f"The gradient differs from the correct one by {times:.3g} times its length (lengths "
-            f"{np.linalg.norm(got):.6g} and {length:.6g}).",
-        ),
-    )
+    length, apart = np.linalg.norm(wanted), np.linalg.norm(got - wanted)
+    text = f"The gradient has length {np.linalg.norm(got):.6g}; the correct one has {length:.6g}. "
+    if length:
+        text += f"Their difference is {apart / length:.3g} times as long as the correct one."
+    raise WrongAnswer(reason(), found("gradient.differs", text.strip()))
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ def assert_takes_time_of_training(run: Run, ranks: int, cases: tuple[Training, .
         ),
         check=same_failures_as(launch, *map(naming_case, checks)),
         factor=6,
-        what="the program (2 iterations)",
+        what=f"the program{'' if ranks == 1 else f' on {ranks} ranks'} (2 iterations)",
         yardstick=f"a plain loop that {_YARDSTICKS[timed.how]}",
     )
 
@@ -106,16 +106,13 @@ def assert_starts_equal(case: Training, outcome: Outcome) -> None:
     """Assert that all ranks hold the same parameters before the first step. Raises WrongAnswer."""
     assert_trained(case, outcome)
     assert_network(case, outcome)
-    _assert_equal(
-        case,
-        outcome["start"],
-        lambda rank: found(
-            "replicas.differ_at_start",
-            f"Rank {rank} does not start with the parameters of rank 0.",
-            help="compare how both ranks get their first parameters, such as their seeds",
-            rank=rank,
-        ),
-    )
+    _assert_equal(case, outcome["start"], _differ_at_start)
+
+
+def _differ_at_start(rank: int) -> Finding:
+    text = f"Rank {rank} does not start with the parameters of rank 0."
+    helps = "compare how both ranks get their first parameters, such as their seeds"
+    return found("replicas.differ_at_start", text, help=helps, rank=rank)
 
 
 def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
@@ -126,13 +123,9 @@ def assert_replicas_equal(case: Training, outcome: Outcome) -> None:
 
 
 def _differ_after(step: int, rank: int) -> Finding:
-    return found(
-        "replicas.differ_after_step",
-        f"After iteration {step}, rank {rank} does not hold the parameters of rank 0.",
-        help="compare the gradients that both ranks step with",
-        rank=rank,
-        iteration=step,
-    )
+    text = f"After iteration {step}, rank {rank} does not hold the parameters of rank 0."
+    helps = "compare the gradients that both ranks step with"
+    return found("replicas.differ_after_step", text, help=helps, rank=rank, iteration=step)
 
 
 def _assert_equal(

@@ -27,27 +27,13 @@ def assert_shared_out(case: Training, outcome: Outcome) -> None:
         return
     example = min(repeated)
     times, ranks = len(repeated[example]), sorted(set(repeated[example]))
+    facts: dict[str, Any] = {"example": example, "times": times}
     if outcome.ranks > 1 and all(len(set(each)) == outcome.ranks for each in trained_by.values()):
-        raise WrongAnswer(
-            found(
-                "examples.same_on_all_ranks",
-                f"Every rank trained on the same examples, such as example {example}.",
-                help=_SAMPLER,
-                example=example,
-                times=times,
-                num_ranks=outcome.ranks,
-            )
-        )
-    raise WrongAnswer(
-        found(
-            "examples.trained_twice",
-            f"Example {example} was used {times} times in one epoch, by {ranks_text(ranks)}.",
-            help=_SAMPLER,
-            example=example,
-            times=times,
-            ranks=ranks,
-        )
-    )
+        text = f"Every rank trained on the same examples, such as example {example}."
+        facts["num_ranks"] = outcome.ranks
+        raise WrongAnswer(found("examples.same_on_all_ranks", text, help=_SAMPLER, **facts))
+    text = f"Example {example} was used {times} times in one epoch, by {ranks_text(ranks)}."
+    raise WrongAnswer(found("examples.trained_twice", text, help=_SAMPLER, ranks=ranks, **facts))
 
 
 def assert_one_epoch(case: Training | Printing, outcome: Outcome) -> None:
@@ -55,45 +41,23 @@ def assert_one_epoch(case: Training | Printing, outcome: Outcome) -> None:
     times = Counter(each for examples in examples_of(case, outcome) for each in examples)
     most = max(times.values())
     if len(times) == case.num_examples and set(times.values()) == {most} and most > 1:
-        raise WrongAnswer(
-            found(
-                "epoch.several",
-                f"The program trained for {most} epochs, not for one: it used every example {most} "
-                "times.",
-                epochs=most,
-            )
-        )
+        text = f"The program trained for {most} epochs, not for one; "
+        text += f"it used every example {most} times."
+        raise WrongAnswer(found("epoch.several", text, epochs=most))
     missing = [each for each in range(case.num_examples) if each not in times]
+    left_out = f"left out {len(missing)} of {case.num_examples} examples"
     facts: dict[str, Any] = {"missing": len(missing), "examples": case.num_examples}
     if missing and len(missing) == case.num_examples % BATCH_SIZE:
-        raise WrongAnswer(
-            found(
-                "epoch.last_batch_left_out",
-                f"The last, smaller batch was left out: {len(missing)} of {case.num_examples} "
-                "examples were never trained on.",
-                help="is drop_last=True set?",
-                **facts,
-            )
-        )
+        text = f"The program {left_out}, as many as the last, smaller batch has."
+        helps = "is drop_last=True set?"
+        raise WrongAnswer(found("epoch.last_batch_left_out", text, help=helps, **facts))
     if missing:
-        raise WrongAnswer(
-            found(
-                "epoch.examples_left_out",
-                f"{len(missing)} of {case.num_examples} examples were never trained on, such as "
-                f"example {missing[0]}.",
-                **facts,
-            )
-        )
+        text = f"The program {left_out}, such as example {missing[0]}."
+        raise WrongAnswer(found("epoch.examples_left_out", text, **facts))
     twice = next((each for each, count in sorted(times.items()) if count > 1), None)
     if twice is not None:
-        raise WrongAnswer(
-            found(
-                "epoch.example_repeated",
-                f"Example {twice} was used {times[twice]} times in one epoch.",
-                example=twice,
-                times=times[twice],
-            )
-        )
+        text = f"Example {twice} was used {times[twice]} times in one epoch."
+        raise WrongAnswer(found("epoch.example_repeated", text, example=twice, times=times[twice]))
 
 
 def assert_batch_sizes(case: Training, outcome: Outcome) -> None:
@@ -109,14 +73,10 @@ def assert_batch_sizes(case: Training, outcome: Outcome) -> None:
             trained += size
             is_last = trained % share == 0
             if size != wanted and not (is_last and size < wanted):
-                in_all = f"{BATCH_SIZE} examples over {outcome.ranks} ranks"
+                ranks = outcome.ranks
+                of_all = f" ({BATCH_SIZE} examples over {ranks} ranks)" if ranks > 1 else ""
+                text = f"Rank {rank} trained on a batch of {size} examples; "
+                text += f"expected {wanted}{of_all}."
                 raise WrongAnswer(
-                    found(
-                        "batches.wrong_size",
-                        f"Rank {rank} trained on a batch of {size} examples, expected {wanted}"
-                        f"{f': {in_all}' if outcome.ranks > 1 else ''}.",
-                        rank=rank,
-                        size=size,
-                        expected=wanted,
-                    )
+                    found("batches.wrong_size", text, rank=rank, size=size, expected=wanted)
                 )

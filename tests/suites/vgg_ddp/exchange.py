@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from grader.api import (
-    Call,
     Outcome,
     RuleViolation,
     WrongAnswer,
     assert_not_truncated,
+    call_place,
     call_site,
     calls_by_rank,
     found,
@@ -45,28 +45,18 @@ def assert_gradients_given(
         for step in steps:
             number, *sizes = outcome["given"][rank][step][1:].tolist()
             gave = f"In iteration {step}, rank {rank} gave {number:.0f} numbers to {case.exchange}"
-            facts = {"rank": rank, "iteration": step, "numbers": int(number)}
+            facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
             if not number:
                 _assert_nothing_instead(case, outcome, rank)
             if number < whole:
-                raise WrongAnswer(
-                    found(
-                        "exchange.gradient_incomplete",
-                        f"{gave} after backward; its gradient has {whole}.",
-                        help="is every parameter's gradient exchanged?",
-                        expected=whole,
-                        **facts,
-                    )
-                )
+                facts["expected"] = whole
+                text = f"{gave}; its gradient has {whole}."
+                helps = "is every parameter's gradient exchanged?"
+                raise WrongAnswer(found("exchange.gradient_incomplete", text, help=helps, **facts))
             if not _is_scaled(np.array(sizes), outcome["local"][rank][step]):
-                raise WrongAnswer(
-                    found(
-                        "exchange.not_the_gradient",
-                        f"{gave} after backward, but they are not those of its gradient.",
-                        help="compare what is exchanged with .grad right after backward",
-                        **facts,
-                    )
-                )
+                text = f"{gave}, but they are not those of its gradient."
+                helps = "compare what is exchanged with .grad right after backward"
+                raise WrongAnswer(found("exchange.not_the_gradient", text, help=helps, **facts))
 
 
 def assert_something_given(
@@ -85,30 +75,20 @@ def assert_something_given(
             of_gradients, number, middle, _, large = outcome["given"][rank][step].tolist()
             if not (of_gradients > 0 or (number >= whole and 0 < middle < _VARIED * large)):
                 assert_gradients_given(case, outcome, ranks=[rank])
-                raise WrongAnswer(
-                    found(
-                        "exchange.no_gradient",
-                        f"In iteration {step}, rank {rank} gave {number:.0f} numbers to "
-                        f"{case.exchange}, but no parameter's gradient.",
-                        rank=rank,
-                        iteration=step,
-                        numbers=int(number),
-                    )
-                )
+                gave = f"rank {rank} gave {number:.0f} numbers to {case.exchange}"
+                text = f"In iteration {step}, {gave}, but no parameter's gradient."
+                facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
+                raise WrongAnswer(found("exchange.no_gradient", text, **facts))
 
 
 def _assert_nothing_instead(case: Training, outcome: Outcome, rank: int) -> None:
     for call in outcome.trace.ranks[rank].calls:
         if call.num_elements > 0 and call.function != case.exchange:
+            called, place = call.function, call_place(call)
+            text = f"Rank {rank} called {called}{call_site(call)} and gave nothing to "
+            text += f"{case.exchange}, which must carry the gradients in this part."
             raise RuleViolation(
-                found(
-                    "exchange.by_another_operation",
-                    f"Rank {rank} called {call.function}{call_site(call)} and gave nothing to "
-                    f"{case.exchange}, which must carry the gradients in this part.",
-                    rank=rank,
-                    call=call.function,
-                    place=place_of(call),
-                )
+                found("exchange.by_another_operation", text, rank=rank, call=called, place=place)
             )
 
 
@@ -142,19 +122,8 @@ def assert_num_elements(case: Training, outcome: Outcome, name: str, *, copies: 
         if call.function.removesuffix("_coalesced") == name
     )
     if given < wanted:
-        raise RuleViolation(
-            found(
-                "exchange.too_few_numbers",
-                f"Between backward and step, all ranks together gave {given} numbers to {name}; "
-                f"all gradients of all steps are {wanted}.",
-                help=f"in this part, all gradients must travel by {name}",
-                call=name,
-                numbers=given,
-                expected=wanted,
-            )
-        )
-
-
-def place_of(call: Call) -> str:
-    """Return `main.py:30`, or nothing where the line is not known."""
-    return call_site(call).removeprefix(" at ")
+        text = f"Between backward and step, all ranks together gave {given} numbers to {name}; "
+        text += f"all gradients of all steps are {wanted}."
+        helps = f"in this part, all gradients must travel by {name}"
+        facts: dict[str, Any] = {"call": name, "numbers": given, "expected": wanted}
+        raise RuleViolation(found("exchange.too_few_numbers", text, help=helps, **facts))

@@ -1,6 +1,7 @@
 """What is wrong with the gradients that the ranks step with, in the words of the student."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,14 +47,7 @@ def assert_mean(used: Vectors, local: Vectors, *, first_channels: int, step: int
     tolerance = reduction_tolerance(len(local) + 2, np.float32, np.mean(np.abs(wide), axis=0))
     tolerance = tolerance + float(np.finfo(np.float32).tiny)
     named = [serial.unpacked(vector, first_channels) for vector in used]
-    with explained(
-        lambda rank: found(
-            "step.not_the_mean",
-            f"In iteration {step}, rank {rank} did not step with the mean over the ranks.",
-            rank=rank,
-            iteration=step,
-        )
-    ):
+    with explained(partial(_not_the_mean, step)):
         for name, wanted in serial.unpacked(np.mean(wide, axis=0), first_channels).items():
             assert_every_rank(
                 [arrays[name] for arrays in named],
@@ -61,6 +55,11 @@ def assert_mean(used: Vectors, local: Vectors, *, first_channels: int, step: int
                 name=f"gradient of {name}",
                 atol=serial.unpacked(tolerance, first_channels)[name],
             )
+
+
+def _not_the_mean(step: int, rank: int) -> Finding:
+    text = f"In iteration {step}, rank {rank} did not step with the mean over the ranks."
+    return found("step.not_the_mean", text, rank=rank, iteration=step)
 
 
 def recognised(
@@ -75,21 +74,14 @@ def recognised(
     if not used.any():
         return found("step.zero_gradient", f"{stepped} a gradient that is zero.", **facts)
     if is_like(used, local[rank], alike=alike):
-        return found(
-            "step.own_gradient",
-            f"{stepped} the gradient of its own batch alone.",
-            help=".grad must hold the mean over the ranks when optimizer.step() begins",
-            **facts,
-        )
+        text = f"{stepped} the gradient of its own batch alone."
+        helps = ".grad must hold the mean over the ranks when optimizer.step() begins"
+        return found("step.own_gradient", text, help=helps, **facts)
     for other, vector in enumerate(local):
         if is_like(used, vector, alike=alike):
-            return found(
-                "step.other_ranks_gradient",
-                f"{stepped} the gradient of rank {other} alone.",
-                help=f"follow the gradients of the other ranks: why is only rank {other}'s left?",
-                other=other,
-                **facts,
-            )
+            text = f"{stepped} the gradient of rank {other} alone."
+            helps = f"follow the gradients of the other ranks: why is only rank {other}'s left?"
+            return found("step.other_ranks_gradient", text, help=helps, other=other, **facts)
     matrix = np.array(local, dtype=np.float64).T
     if not (np.isfinite(matrix).all() and np.isfinite(used).all()):
         return None
@@ -98,12 +90,8 @@ def recognised(
         return None
     rounded = [round(float(weight), 2) + 0.0 for weight in weights]
     parts = [f"{part:g} of rank {each}'s" for each, part in enumerate(rounded)]
-    return found(
-        "step.unequal_parts",
-        f"{stepped} {listed(parts)} gradient; the mean takes {1 / len(local):.2g} of each.",
-        parts=rounded,
-        **facts,
-    )
+    text = f"{stepped} {listed(parts)} gradient; the mean takes {1 / len(local):.2g} of each."
+    return found("step.unequal_parts", text, parts=rounded, **facts)
 
 
 def recognised_by_parameter(
@@ -118,14 +106,9 @@ def recognised_by_parameter(
     if not averaged or not left or not all(is_like(got[n], own[n], alike=alike) for n in left):
         return None
     more = [f"{len(left) - _FEW} more"] if len(left) > _FEW else []
-    return found(
-        "step.parameters_left_out",
-        f"In iteration {step}, rank {rank} stepped with the mean in only {len(averaged)} of "
-        f"{len(got)} parameters; the gradients of its own batch remain in "
-        f"{listed([*left[:_FEW], *more])}.",
-        help="compare the parameters that are averaged with those that the optimizer steps",
-        rank=rank,
-        iteration=step,
-        averaged=len(averaged),
-        left_out=left,
-    )
+    only = f"only {len(averaged)} of {len(got)} parameters"
+    text = f"In iteration {step}, rank {rank} stepped with the mean in {only}. "
+    text += f"The gradients of its own batch remain in {listed([*left[:_FEW], *more])}."
+    helps = "compare the parameters that are averaged with those that the optimizer steps"
+    facts: dict[str, Any] = {"rank": rank, "iteration": step, "averaged": len(averaged)}
+    return found("step.parameters_left_out", text, help=helps, left_out=left, **facts)

@@ -39,34 +39,22 @@ def seen_instead(
         return unknown
     moved = before[:-1] - before[1:]
     if not moved.any():
-        return found(
-            "sgd.parameters_unchanged",
-            f"No parameter of rank {rank} changed in a step.",
-            help="compare them with the parameters that the optimizer was made with",
-            rank=rank,
-        )
+        text = f"No step changed a parameter of rank {rank}."
+        helps = "which parameters was the optimizer made with?"
+        return found("sgd.parameters_unchanged", text, help=helps, rank=rank)
     large = np.abs(gradients[0]) > np.median(np.abs(gradients[0]))
     sizes = np.abs(moved[0][large])
     if sizes.size and 0 < sizes.std() <= _ADAM_SPREAD * sizes.mean():
-        return found(
-            "sgd.steps_of_adam",
-            f"Rank {rank} took Adam's steps, not SGD's: every parameter moved by "
-            f"{sizes.mean():.2g}.",
-            help=_ASKED,
-            rank=rank,
-        )
+        steps = f"Adam's steps, not SGD's: every parameter moved by {sizes.mean():.2g}"
+        return found("sgd.steps_of_adam", f"Rank {rank} took {steps}.", help=_ASKED, rank=rank)
     for sgd in (replace(OPTIMIZER, nesterov=True), _fitted(moved, before, gradients)):
         ends = np.array(ends_of_steps(start, reached, gradients, sgd))
         options = _other_options(sgd)
         if options and (np.abs(ends - before[1:]) <= tolerance).all():
             how = "with Nesterov's momentum" if sgd.nesterov else _worded(options)
-            return found(
-                "sgd.other_options",
-                f"Rank {rank} took steps of SGD {how}.",
-                help=_ASKED,
-                rank=rank,
-                options=[f"{name}={value:.2g}" for name, value in options.items()],
-            )
+            text = f"Rank {rank} took steps of SGD {how}."
+            named = [f"{name}={value:.2g}" for name, value in options.items()]
+            return found("sgd.other_options", text, help=_ASKED, rank=rank, options=named)
     return unknown
 
 

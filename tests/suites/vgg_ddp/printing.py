@@ -26,45 +26,28 @@ def assert_loss_printed(case: Printing, outcome: Outcome) -> None:
     """
     losses, printed = outcome["losses"][0], outcome["printed"][0]
     if len(losses) <= _INTERVAL:
-        raise WrongAnswer(
-            found(
-                "printing.too_few_steps",
-                f"The training took only {len(losses)} steps.",
-                steps=len(losses),
-            )
-        )
+        text = f"The training took only {len(losses)} steps."
+        raise WrongAnswer(found("printing.too_few_steps", text, steps=len(losses)))
     rest = 0
     for last in range(_INTERVAL, len(losses), _INTERVAL):
         place = place_of(_accepted(losses, last), printed, rest)
         if place is None:
-            raise WrongAnswer(
-                _stopped(last) if rest else _missing(last),
-                found(
-                    "printing.loss",
-                    f"These losses are {losses[last - 1]:.4f} and {losses[last]:.4f}; the output "
-                    f"was {_shortened(printed)}.",
-                ),
-            )
+            text = f"These losses are {losses[last - 1]:.4f} and {losses[last]:.4f}; "
+            text += f"the output was {_shortened(printed)}."
+            reason = _stopped(last) if rest else _missing(last)
+            raise WrongAnswer(reason, found("printing.loss", text))
         rest = place
 
 
 def _missing(last: int) -> Finding:
-    return found(
-        "printing.no_loss",
-        f"The loss was not printed for iteration {last - 1} or {last}, counted from 0.",
-        help=_ASKED,
-        iteration=last,
-    )
+    text = f"The loss was not printed for iteration {last - 1} or {last}, counted from 0."
+    return found("printing.no_loss", text, help=_ASKED, iteration=last)
 
 
 def _stopped(last: int) -> Finding:
-    return found(
-        "printing.stops_early",
-        f"The loss was printed near iteration {last - _INTERVAL}, but not for iteration {last - 1} "
-        f"or {last}, counted from 0.",
-        help=_ASKED,
-        iteration=last,
-    )
+    text = f"The loss was printed near iteration {last - _INTERVAL}, "
+    text += f"but not for iteration {last - 1} or {last}, counted from 0."
+    return found("printing.stops_early", text, help=_ASKED, iteration=last)
 
 
 def _accepted(losses: NDArray[np.float64], last: int) -> list[float]:

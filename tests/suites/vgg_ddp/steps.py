@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from grader.api import Finding, Outcome, WrongAnswer, found, ranks_text
 
@@ -32,27 +33,25 @@ def assert_trained(case: Training | Printing, outcome: Outcome) -> None:
     """
     for rank, sizes in enumerate(outcome["batch_sizes"]):
         if not len(sizes):
-            forwards, backwards, steps = outcome["counts"][rank].tolist()
             is_first = case.extent == "first batch"
             wanted = "the first backward" if is_first else "optimizer.step()"
+            text = f"On rank {rank}, no training was seen up to {wanted}."
+            helps = "an iteration needs a batch, backward, and a step, in this order"
             raise WrongAnswer(
-                found(
-                    "training.not_seen",
-                    f"On rank {rank}, no training was seen up to {wanted}.",
-                    help="an iteration needs a batch, backward, and a step, in this order",
-                    rank=rank,
-                    up_to=wanted,
-                ),
-                found(
-                    "training.seen_instead",
-                    f"A VGG11 of model.py got {forwards} batches outside torch.no_grad(), backward "
-                    f"ran {backwards} times, and an optimizer of torch.optim stepped {steps} "
-                    "times.",
-                    forwards=forwards,
-                    backwards=backwards,
-                    steps=steps,
-                ),
+                found("training.not_seen", text, help=helps, rank=rank, up_to=wanted),
+                _seen_instead(*outcome["counts"][rank].tolist()),
             )
+
+
+def _seen_instead(forwards: int, backwards: int, steps: int) -> Finding:
+    return found(
+        "training.seen_instead",
+        f"A VGG11 of model.py got {forwards} batches outside torch.no_grad(), backward ran "
+        f"{backwards} times, and an optimizer of torch.optim stepped {steps} times.",
+        forwards=forwards,
+        backwards=backwards,
+        steps=steps,
+    )
 
 
 def assert_network(case: Training, outcome: Outcome) -> None:
@@ -60,17 +59,11 @@ def assert_network(case: Training, outcome: Outcome) -> None:
     wanted = serial.num_parameters(case.first_channels)
     for rank, start in enumerate(outcome["start"]):
         if len(start) != wanted:
-            raise WrongAnswer(
-                found(
-                    "training.other_network",
-                    f"Rank {rank} trains a network of {len(start)} parameters; VGG11() has "
-                    f"{wanted} here.",
-                    help="compare what is trained with what VGG11() of model.py returns",
-                    rank=rank,
-                    parameters=len(start),
-                    expected=wanted,
-                )
-            )
+            text = f"Rank {rank} trains a network of {len(start)} parameters; "
+            text += f"VGG11() has {wanted} here."
+            helps = "compare what is trained with what VGG11() of model.py returns"
+            facts = {"rank": rank, "parameters": len(start), "expected": wanted}
+            raise WrongAnswer(found("training.other_network", text, help=helps, **facts))
 
 
 def num_steps(case: Training, outcome: Outcome) -> int:
@@ -83,14 +76,10 @@ def num_steps(case: Training, outcome: Outcome) -> int:
     counts = [len(sizes) for sizes in outcome["batch_sizes"]]
     if len(set(counts)) > 1:
         other = next(rank for rank, count in enumerate(counts) if count != counts[0])
+        text = f"Rank 0 took {counts[0]} steps, but rank {other} took {counts[other]}."
+        helps = "compare how many batches the loaders of the two ranks give"
         raise WrongAnswer(
-            found(
-                "training.unequal_steps",
-                f"Rank 0 took {counts[0]} steps, but rank {other} took {counts[other]}.",
-                help="compare how many batches the loaders of the two ranks give",
-                rank=other,
-                steps=counts,
-            )
+            found("training.unequal_steps", text, help=helps, rank=other, steps=counts)
         )
     assert_network(case, outcome)
     for rank in range(outcome.ranks):
@@ -106,15 +95,13 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
     assert_trained(case, outcome)
     examples = [each.tolist() for each in outcome["examples"]]
     for rank, sizes in enumerate(outcome["batch_sizes"]):
-        if min(sizes.tolist()) < 1 or sum(sizes.tolist()) != len(examples[rank]):
+        number = len(examples[rank])
+        if min(sizes.tolist()) < 1 or sum(sizes.tolist()) != number:
+            few = ", ".join(map(str, sizes.tolist()[:3]))
+            text = f"Rank {rank} trained on {number} examples; "
+            text += f"its batches of {few}, ... do not fit that."
             raise WrongAnswer(
-                found(
-                    "training.batches_do_not_fit",
-                    f"Rank {rank} trained on {len(examples[rank])} examples, which its batches of "
-                    f"{', '.join(map(str, sizes.tolist()[:3]))}, ... do not fit.",
-                    rank=rank,
-                    examples=len(examples[rank]),
-                )
+                found("training.batches_do_not_fit", text, rank=rank, examples=number)
             )
     strange = [
         rank
@@ -122,49 +109,32 @@ def examples_of(case: Training | Printing, outcome: Outcome) -> list[list[int]]:
         if not all(0 <= number < case.num_examples for number in each)
     ]
     if strange:
-        raise WrongAnswer(
-            found(
-                "training.unknown_images",
-                f"On {ranks_text(strange)}, some images that entered the network were not "
-                "recognised as training images.",
-                help="read them from datasets.CIFAR10(train=True), through a DataLoader or by "
-                "their number",
-                ranks=strange,
-            )
-        )
+        text = f"On {ranks_text(strange)}, some images that entered the network were not "
+        text += "recognised as training images."
+        helps = "read them from datasets.CIFAR10(train=True), by a DataLoader or by their number"
+        raise WrongAnswer(found("training.unknown_images", text, help=helps, ranks=strange))
     return examples
 
 
 def wrong_factor(outcome: Outcome, step: int, rank: int, factor: float) -> Finding:
     """Return what is to be said of a step with a multiple of the mean."""
     ranks, times = outcome.ranks, float(f"{factor:.4g}")
-    facts = {"rank": rank, "iteration": step, "factor": times, "num_ranks": ranks}
+    stepped = f"In iteration {step}, rank {rank} stepped with"
+    facts: dict[str, Any] = {"rank": rank, "iteration": step, "factor": times, "num_ranks": ranks}
     if ranks > 1 and abs(factor / ranks - 1) < _IS_SUM:
-        return found(
-            "step.sum_not_divided",
-            f"In iteration {step}, rank {rank} stepped with the sum over the {ranks} ranks, "
-            f"{times:g} times the mean.",
-            help="where is the sum divided by the number of ranks?",
-            **facts,
-        )
-    return found(
-        "step.wrong_factor",
-        f"In iteration {step}, rank {rank} stepped with {times:g} times the mean over the ranks.",
-        help=f"the sum must be divided once, by the number of ranks, here {ranks}",
-        **facts,
-    )
+        text = f"{stepped} the sum over the {ranks} ranks, {times:g} times the mean."
+        helps = "where is the sum divided by the number of ranks?"
+        return found("step.sum_not_divided", text, help=helps, **facts)
+    text = f"{stepped} {times:g} times the mean over the ranks."
+    helps = f"the sum must be divided once, by the number of ranks, here {ranks}"
+    return found("step.wrong_factor", text, help=helps, **facts)
 
 
 def _assert_fits_together(case: Training, outcome: Outcome, rank: int, steps: int) -> None:
     sizes = outcome["batch_sizes"][rank].tolist()
     if min(sizes) < 1:
-        raise WrongAnswer(
-            found(
-                "training.empty_batch",
-                f"Rank {rank} trained on a batch of {min(sizes)} examples.",
-                rank=rank,
-            )
-        )
+        text = f"Rank {rank} trained on a batch of {min(sizes)} examples."
+        raise WrongAnswer(found("training.empty_batch", text, rank=rank))
     num_parameters, num_examples = serial.num_parameters(case.first_channels), sum(sizes)
     by_step = dict.fromkeys(("local", "used", "parameters"), (steps, num_parameters))
     flags = dict.fromkeys(("through_ddp", "is_wrapped", "in_training", "num_reduced"), (steps,))
@@ -178,14 +148,7 @@ def _assert_fits_together(case: Training, outcome: Outcome, rank: int, steps: in
     for name, shape in shapes.items():
         seen = outcome[name][rank].shape
         if seen != shape:
-            raise WrongAnswer(
-                found(
-                    "training.shapes_do_not_fit",
-                    f"Rank {rank} took {steps} steps of {num_parameters} parameters on "
-                    f"{num_examples} examples, but {name} has shape {seen}, expected {shape}.",
-                    rank=rank,
-                    name=name,
-                    shape=seen,
-                    expected=shape,
-                )
-            )
+            took = f"{steps} steps of {num_parameters} parameters on {num_examples} examples"
+            text = f"Rank {rank} took {took}, but {name} has shape {seen}; expected {shape}."
+            facts = {"rank": rank, "name": name, "shape": seen, "expected": shape}
+            raise WrongAnswer(found("training.shapes_do_not_fit", text, **facts))
