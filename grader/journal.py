@@ -58,6 +58,15 @@ class Finished:
 
 
 @dataclass(frozen=True)
+class Failing:
+    """A test in progress has had ranks that failed; it goes on with what is left of its cases."""
+
+    step: Step
+    result: TestResult
+    """What it comes to where nothing worse is found."""
+
+
+@dataclass(frozen=True)
 class Heartbeat:
     """The judge moves, and says what it begins and by when it will have moved again."""
 
@@ -81,10 +90,10 @@ class Lost:
     why: str
 
 
-Told = Step | Finished | Heartbeat | WholeLimit | Lost
+Told = Step | Finished | Failing | Heartbeat | WholeLimit | Lost
 """What a line of the journal says; a Step has started."""
 _KINDS = {
-    **{"started": Step, "finished": Finished},
+    **{"started": Step, "finished": Finished, "failing": Failing},
     **{"beat": Heartbeat, "whole": WholeLimit, "lost": Lost},
 }
 
@@ -111,12 +120,12 @@ class Journal:
         self,
         resume: Resume | None = None,
         write: Callable[[str], None] = lambda line: None,
-        on_finished: Callable[[Finished], None] = lambda finished: None,
+        on_finished: Callable[[Finished | Failing], None] = lambda told: None,
         on_started: Callable[[Step], None] = lambda step: None,
     ) -> None:
         """write: takes each line, of at most MAX_LINE_NUM_BYTES, ASCII and without its end.
 
-        on_finished, on_started: are told what became of a test, and which one is in progress, for
+        on_finished, on_started: are told what becomes of a test, and which one is in progress, for
         whoever watches here.
         """
         self._resume = resume or Resume()
@@ -135,6 +144,11 @@ class Journal:
         # What was seen of what ended the part is told of the test that it ended.
         ended = finished.ended and replace(finished.ended, evidence=None)
         self._say(replace(finished, ended=ended))
+
+    def failing(self, failing: Failing) -> None:
+        """Say that ranks of the test in progress failed, before it ends."""
+        self._on_finished(failing)
+        self._say(replace(failing, result=replace(failing.result, detail="", evidence=None)))
 
     def beat(self, doing: str, within_s: float = JUDGING_S) -> None:
         """Say what begins, and by when we will have said something again."""
@@ -189,7 +203,8 @@ def parse(line: str, key: str) -> Told | None:
         told: Told = msgspec.convert(data[name], _KINDS[name])
     except (KeyError, RecursionError, StopIteration, TypeError, ValueError):
         return None
-    marks = (told.result.points, told.result.max_points) if isinstance(told, Finished) else ()
+    result = told.result if isinstance(told, Finished | Failing) else None
+    marks = (result.points, result.max_points) if result is not None else ()
     # What JSON calls NaN is not at least 0 either.
     return told if all(0 <= mark < math.inf for mark in marks) else None
 

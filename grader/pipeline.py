@@ -71,7 +71,7 @@ def grade_submission(submission: Submission, assignment: Assignment, settings: S
     placement, progress = place(submission, assignment), Progress(settings.progress)
     if settings.launch is not None:
         return _grade_all(GradingTask(placement, settings, settings.launch), progress)
-    # Who judges a recording starts no ranks, and does without what starts them.
+    # Judging a recording starts no ranks, so it skips this import.
     from grader.observing import LiveObserver
 
     with LiveObserver(assignment.needs, settings, progress.silent_rank) as observer:

@@ -63,6 +63,17 @@ def read_folder(
     return found, unreadable
 
 
+def naming_of(folder: Path, naming: Naming) -> Naming:
+    """Return how the files of a folder are called, where class.toml does not declare it."""
+    try:
+        entries = [each for each in folder.iterdir() if not each.name.startswith(_NOT_HANDED_IN)]
+    except OSError:  # of which read_folder tells
+        return naming
+    return naming.or_inferred(
+        each.name for each in entries if each.is_dir() or each.suffix.lower() not in _OURS
+    )
+
+
 def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named, Path]]]:
     groups: dict[str, list[tuple[Named, Path]]] = {}
     for path in sorted(folder.iterdir()):
@@ -74,8 +85,8 @@ def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named
             continue
         if platform := naming.undeclared(path.name):
             raise UsageError(
-                f"{path} is named as {platform.capitalize()} names hand-ins. Write platform = "
-                f'"{platform}" in class.toml, or call it by an id'
+                f"{path} is named as {platform.capitalize()} names hand-ins, and others are not. "
+                f'Write platform = "{platform}" in class.toml, or call it by an id'
             )
         groups.setdefault(named.label, []).append((named, path))
     return groups

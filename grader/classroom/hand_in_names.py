@@ -6,8 +6,8 @@ as one declared platform writes it, and counts for nobody where the roster allow
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from grader.classroom.roster import Roster
@@ -109,6 +109,18 @@ class Naming:
             )
             return Named(stem, {}, file, problem=problem)
         return Named(stem, {"id": stem}, file)
+
+    def or_inferred(self, names: Iterable[str]) -> "Naming":
+        """Return the naming by the only platform that can have written all names of a folder.
+
+        Itself where a platform is declared, where none or several can have, and for platforms
+        whose names begin with the assignment's.
+        """
+        theirs = [each for each in names if not self.roster.is_called("id", without_suffix(each))]
+        known = [replace(self, platform=each) for each in ("moodle", "canvas", "gradescope")]
+        fitting = [each for each in known if all(any(each._readings(name)) for name in theirs)]
+        is_clear = not self.platform and theirs and len(fitting) == 1
+        return fitting[0] if is_clear else self
 
     def undeclared(self, name: str) -> str:
         """Return whose pattern a name has, where no platform is declared; empty for an id."""

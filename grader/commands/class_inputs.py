@@ -60,7 +60,13 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     said = class_file.read(file) if is_given else ClassFile()
     beside = file.parent
     students = roster.read(beside / said.roster) if said.roster is not None else Roster()
-    naming = Naming(said.platform, said.platform_assignment, students)
+    declared = Naming(said.platform, said.platform_assignment, students)
+    naming = arrivals.naming_of(options.folder, declared)
+    if naming != declared:
+        print(
+            f"All hand-ins are named as {naming.platform.capitalize()} names them, and are read "
+            f'so. Write platform = "{naming.platform}" in class.toml to keep it so.'
+        )
     hand_ins, unreadable = arrivals.read_folder(
         options.folder, out / "assembled", said.zone, naming
     )

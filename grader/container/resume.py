@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from grader.container.watchdog import Watchdog
 from grader.errors import GraderError
-from grader.journal import Finished, Lost, Resume, Step, parse
+from grader.journal import Failing, Finished, Lost, Resume, Step, parse
 
 MAX_CONTAINERS = 4
 """The last of them tries no more tests: it only puts the report together."""
@@ -28,11 +28,11 @@ class Record:
 
     def __init__(
         self,
-        on_finished: Callable[[Finished], None] = lambda finished: None,
+        on_finished: Callable[[Finished | Failing], None] = lambda told: None,
         watchdog: Watchdog | None = None,
         noun: str = "grading container",
     ) -> None:
-        """on_finished: is told what became of a test. watchdog: knows by when the judge moves.
+        """on_finished: is told what becomes of a test. watchdog: knows by when the judge moves.
 
         noun: what it is that dies.
         """
@@ -64,6 +64,8 @@ class Record:
         if isinstance(told, Finished):
             self._resume = replace(self._resume, finished=(*self._resume.finished, told))
             self._in_progress = None
+            self._on_finished(told)
+        elif isinstance(told, Failing):
             self._on_finished(told)
         elif isinstance(told, Step):
             self._in_progress = told

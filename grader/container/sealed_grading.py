@@ -16,7 +16,7 @@ from grader.data import require_known_files
 from grader.errors import INTERRUPTED, GraderError, UsageError
 from grader.intake import process as intake
 from grader.intake import stream as intake_stream
-from grader.journal import Finished
+from grader.journal import Failing, Finished
 from grader.model import NEEDS_REVIEW
 from grader.recording.recording import MAX_NUM_BYTES
 
@@ -33,7 +33,7 @@ def grade_in_container(
     assignment: str | None = None,
     data: Path | None = None,
     on_progress: Callable[[str], None],
-    on_finished: Callable[[Finished], None] = lambda finished: None,
+    on_finished: Callable[[Finished | Failing], None] = lambda told: None,
     secret: bytes = b"",
     limits: ContainerLimits | None = None,
     on_recording: Callable[[bytes], None] | None = None,
@@ -45,7 +45,7 @@ def grade_in_container(
     assignment: its name; found out from the files when left out.
     data: a folder with data files, which the container may read.
     secret: the course's, from which the inputs follow; empty for the public ones.
-    on_progress: gets each line of progress as it comes. on_finished: each test that has ended.
+    on_progress: gets each line of progress as it comes. on_finished: what becomes of tests.
     limits: what the container may use.
     on_recording: gets what was seen of the ranks, as a recording that nobody has signed.
     Raises UsageError when the submission cannot be graded, GraderError when the engine, an image or

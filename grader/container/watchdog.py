@@ -9,7 +9,7 @@ small things says nothing either: what counts is that it gets on, not that it is
 import time
 from collections.abc import Callable
 
-from grader.journal import JUDGING_S, Finished, Heartbeat, Step, Told, WholeLimit
+from grader.journal import JUDGING_S, Failing, Finished, Heartbeat, Step, Told, WholeLimit
 
 FIRST_WORD_S = 300.0
 """What a judge may take to start and to read a submission, before it says anything."""
@@ -42,7 +42,7 @@ class Watchdog:
         """Take note that the judge has moved."""
         if isinstance(told, Heartbeat):
             self._expect(told.doing, told.within_s)
-        elif isinstance(told, Step | Finished):
+        elif isinstance(told, Step | Finished | Failing):
             self._expect("judging", JUDGING_S)
         elif isinstance(told, WholeLimit) and not self._has_whole_limit:
             # A fresh judge says it anew: it goes on from the first.

@@ -109,5 +109,6 @@ def _take_over(output: int, stacks: int, support: Path) -> None:
     os.dup2(output, 2)
     os.close(output)
     sys.stdout = sys.__stdout__ = SubmissionOutput(sys.stdout, support)  # type: ignore[arg-type, misc]
-    faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=True)
+    # Of this thread only: another one may run meanwhile, and its frames be freed as they are read.
+    faulthandler.register(signal.SIGUSR1, file=stacks, all_threads=False)
     faulthandler.enable(file=stacks)

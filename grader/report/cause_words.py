@@ -13,7 +13,7 @@ from grader.report.words import VERDICT_WORDS
 SHOWN_IN_CODE = "deadlock.waits"
 """The key of a finding that notes beside the student's lines say in fewer words."""
 _RANKS = re.compile(r"(\d{1,4}) ranks?\b")
-_IS_A_WORD = re.compile(r"(rank|ranks|the|none|no|all|each|it)\b")
+_IS_A_WORD = re.compile(r"(rank|ranks|the|none|no|all|each|it) ")
 """How a sentence of ours may begin; else it begins with a name, which stays as it is."""
 _WORDS_BY_KEY = {"crash.syntax": "does not start"}
 
@@ -51,8 +51,8 @@ def headline(cause: Cause) -> str:
     """Return what names the cause, as a whole sentence; without the place of lines shown below."""
     first = cause.findings[0]
     text = one_line(first.text)
-    if cause.excerpts and len(first.places) == 1:  # which stands above the line
-        text = text.replace(f" at {one_line(first.places[0])}", "", 1)
+    if len(first.places) == 1 and first.places[0] in _shown_places(cause):
+        text = re.sub(rf" at {re.escape(one_line(first.places[0]))}(?!\d)", "", text, count=1)
     if _IS_A_WORD.match(text):
         text = text[0].upper() + text[1:]
     return text if text.endswith((".", "?", "!")) else f"{text}."
@@ -74,13 +74,21 @@ def seen_text(cause: Cause) -> str:
     numbers = {int(match[1]) for each in cause.tests if (match := _RANKS.match(each.case))}
     own = _RANKS.match(case)
     others = sorted(numbers - {int(own[1])} if own else ())
-    also = f"; also with {', '.join(map(str, others))} ranks" if others else ""
+    noun = "rank" if others == [1] else "ranks"
+    also = f"; also with {', '.join(map(str, others))} {noun}" if others else ""
     return f"Seen with {case}{also}." if case else ""
 
 
 def again(report: Report, part: PartResult, cause: Cause) -> str:
-    """Return the command that shows it again: by one test, where others have other results."""
-    return check_again(report, part, None if is_all(part, cause) else cause.speaker)
+    """Return the command that shows it again: of the part, or of one test where others differ."""
+    is_whole = is_all(part, cause) and NOT_ALL_TESTS not in report.notes
+    return check_again(report, part, None if is_whole else cause.speaker)
+
+
+def _shown_places(cause: Cause) -> set[str]:
+    """Return the lines that the cause marks, as `file.py:12`."""
+    lines = ((each.file, line) for each in cause.excerpts for line in each.lines)
+    return {f"{file}:{line.line}" for file, line in lines if line.finding}
 
 
 def blocked_text(cause: Cause) -> str:

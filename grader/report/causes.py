@@ -32,9 +32,16 @@ class Cause:
 
     @property
     def speaker(self) -> TestResult | None:
-        """Return the test that speaks: the dearest, of those with lines to show if any."""
-        seen = (each for each in self.tests if each.evidence and each.evidence.excerpts)
-        return next(seen, next(iter(self.tests), None))
+        """Return the test that speaks: the dearest with this cause, with lines to show if any."""
+        dearest = next(iter(self.tests), None)
+        seen = (
+            each
+            for each in self.tests
+            if each.evidence
+            and each.evidence.excerpts
+            and _identity(each) == _identity(self.tests[0])
+        )
+        return next(seen, dearest)
 
     @property
     def evidence(self) -> Evidence | None:
@@ -57,7 +64,8 @@ class Cause:
     @property
     def detail(self) -> str:
         """Return the traceback and what was printed."""
-        return next((each.detail for each in self.tests if each.detail), "")
+        speaker = (self.speaker,) if self.speaker is not None else ()
+        return next((each.detail for each in (*speaker, *self.tests) if each.detail), "")
 
 
 def causes(part: PartResult) -> list[Cause]:
@@ -79,7 +87,10 @@ def causes(part: PartResult) -> list[Cause]:
 
 
 def _merged(found: Iterable[Cause]) -> list[Cause]:
-    """Return the causes, the dearest first; what one tells beside its own is no other one."""
+    """Return the causes; one whose finding a dearer cause lists as well joins that cause.
+
+    found: the dearest first.
+    """
     kept: list[Cause] = []
     for cause in found:
         first = cause.findings[0]
@@ -120,7 +131,7 @@ def dearest_first(report: Report) -> list[tuple[PartResult, Cause]]:
 
 
 def is_all(part: PartResult, cause: Cause) -> bool:
-    """Return whether no test of the part has another result than by this cause."""
+    """Return whether this cause explains every test of the part."""
     return len(cause.tests) + len(cause.blocked) == len(part.tests)
 
 

@@ -39,7 +39,7 @@ def _excerpt(page: Page, marked: Sequence[MarkedLine], told: str) -> Iterator[st
         under = f"{INDENT * 2}{' ' * number_num_columns} | "
         width = max(page.width - len(first), _FEWEST_COLUMNS)
         before = each.text[: each.column - 1] if each.column else ""
-        start = len(before.expandtabs(_TAB_NUM_COLUMNS)) - shared if each.column else 0
+        start = max(0, len(before.expandtabs(_TAB_NUM_COLUMNS)) - shared) if each.column else 0
         length = each.num_columns or len(text.strip())
         code, start = _window(text[shared:], start, length, width)
         yield f"{first}{code}".rstrip()

@@ -76,21 +76,25 @@ def _parse(text: str | bytes, oldest_version: int) -> Report:
 
 
 def _as_nouns(data: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the data of a report with what was measured beside the rest, as nouns have it."""
+    """Return the data of a report with what was measured beside the rest, as Report has it."""
     parts = [
         {
             **part,
-            **part["measured"],
+            **_measured(part, "wall_time_s", "num_launches"),
             # They were texts up to version 9.
             "notes": [
                 {"key": "", "text": note} if isinstance(note, str) else note
                 for note in part["notes"]
             ],
-            "tests": [{**test, **test["measured"]} for test in part["tests"]],
+            "tests": [{**test, **_measured(test, "evidence")} for test in part["tests"]],
         }
         for part in data["parts"]
     ]
-    return {**data, **data["measured"], "parts": parts}
+    return {**data, **_measured(data, "started_at", "wall_time_s"), "parts": parts}
+
+
+def _measured(data: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    return {name: data["measured"][name] for name in names if name in data["measured"]}
 
 
 def _report(report: Report) -> dict[str, Any]:
@@ -142,13 +146,21 @@ def _fields(noun: Any, *names: str) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; of what is no number there its text."""
+    """Return a value as JSON has it."""
     if isinstance(value, Finding):
-        return _fields(value, "key", "text", "help", "facts")
+        facts = {name: _fact(each) for name, each in sorted(value.facts.items())}
+        return {**_fields(value, "key", "text", "help"), "facts": facts}
     if dataclasses.is_dataclass(value):
         return _fields(value, *(field.name for field in dataclasses.fields(value)))
     if isinstance(value, Mapping):
         return {name: _plain(each) for name, each in sorted(value.items())}
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
+    return value
+
+
+def _fact(value: Any) -> Any:
+    """Return a fact as JSON has it: `nan` and `inf` as text."""
+    if isinstance(value, tuple):
+        return [_fact(each) for each in value]
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,12 +4,12 @@ import threading
 import time
 from collections.abc import Callable
 
-from grader.journal import Finished
+from grader.journal import Failing, Finished
 from grader.model import TestResult, Verdict
 from grader.report.feedback import result_for_student
 from grader.report.page import INDENT, Page
 from grader.report.safe_text import disarm, one_line, visible
-from grader.report.text_layout import abridged
+from grader.report.text_layout import abridged, fitting
 from grader.report.words import VERDICT_WORDS
 
 STARTING = ": starting"
@@ -32,6 +32,8 @@ class Live:
         self._status = ""
         self._verdicts: list[Verdict] = []
         """Of the checks of the part in progress that pay points."""
+        self._told_parts: set[str] = set()
+        """Those that a failure was shown of."""
         self._began_s = time.monotonic()
         self._lock = threading.Lock()
         self._has_ended = threading.Event()
@@ -48,9 +50,13 @@ class Live:
             self._status = text
             self._show_status()
 
-    def ended(self, finished: Finished) -> None:
-        """Count a check that has ended; show the first of a part that failed."""
-        self.finished(finished.step.part, finished.result, finished.step.replaced)
+    def ended(self, told: Finished | Failing) -> None:
+        """Count a check that has ended; show the first of a part that fails, as soon as it does."""
+        if isinstance(told, Failing):
+            with self._lock:
+                self._tell_failure(told.step.part, told.result, told.step.replaced)
+        else:
+            self.finished(told.step.part, told.result, told.step.replaced)
 
     def finished(self, part: str, result: TestResult, replaced: str = "") -> None:
         """Count a check that has ended; show the first of a part that failed.
@@ -65,10 +71,17 @@ class Live:
                 self._part = part
             if replaced != self._replaced:
                 self._replaced, self._verdicts = replaced, []
-            if result.verdict not in _NO_FAILURE and not self._num_failed and not replaced:
-                self._say(failure_lines(self._page, part, result_for_student(result)))
+            if result.verdict not in _NO_FAILURE:
+                self._tell_failure(part, result, replaced)
             self._verdicts.append(result.verdict)
             self._show_status()
+
+    def _tell_failure(self, part: str, result: TestResult, replaced: str) -> None:
+        if replaced or part in self._told_parts:
+            return
+        self._told_parts.add(part)
+        self._say(failure_lines(self._page, part, result_for_student(result)))
+        self._show_status()
 
     def __enter__(self) -> "Live":
         return self
@@ -107,7 +120,7 @@ class Live:
         failed = f"  [{self._num_failed} failed]" if self._num_failed else ""
         minutes, seconds = divmod(int(time.monotonic() - self._began_s), 60)
         behind = f"{failed}  {minutes}:{seconds:02}"
-        told = visible(self._status)[: self._page.width - 1 - len(behind)]
+        told = fitting(visible(self._status), self._page.width - 1 - len(behind))
         self._write(f"{_CLEARED}{told}{behind}")
 
     def _say(self, lines: list[str]) -> None:

@@ -42,7 +42,7 @@ def launch(
     A run that ends by the clock because others had the machine is repeated when they have less.
     server: has imported what the ranks need. uid: the user the ranks run as; None for the one we
     are. beat: is told of each step that comes next; after the last, the caller has the word.
-    on_silent: is told of a rank that computes for long without a call.
+    on_silent: is called with a rank that has computed for 5 s without a call.
     Raises GraderError when the machine cannot start them twice in a row, GradingLost when nothing
     can be started here any more.
     """

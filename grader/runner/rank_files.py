@@ -55,7 +55,7 @@ class RankFiles:
         """Return file and line of the innermost frame in `folder` of the last stack dump."""
         found = None
         for line in _tail(self.stacks).splitlines():
-            if line.startswith(("Thread ", "Current thread ", _CRASH)):
+            if line.startswith(("Stack ", "Thread ", "Current thread ", _CRASH)):
                 found = None
             path, _, rest = line.strip().removeprefix('File "').partition('", line ')
             number = rest.split(" ", 1)[0]
@@ -66,9 +66,10 @@ class RankFiles:
         return found
 
     def forget_stacks(self) -> None:
-        """Drop the stack dumps so far: the next line of a rank is not one of these."""
-        os.ftruncate(self.stacks, 0)
-        os.lseek(self.stacks, 0, os.SEEK_SET)  # of the rank as well, which shares the descriptor
+        """Drop the stack dumps so far, but those of a crash."""
+        if not self.tells_a_crash():
+            os.lseek(self.stacks, 0, os.SEEK_SET)  # of the rank as well, which shares it
+            os.ftruncate(self.stacks, 0)
 
     def tells_a_crash(self) -> bool:
         """Return whether there is a stack dump of a crash, and not only what we asked for."""

@@ -128,7 +128,7 @@ class Run:
                 operations=altered.operations,
             )
         before = self._counters()
-        self._watch.begin_case()
+        self._watch.begin_case(tells_of_silent=not case.is_timed)
         self.outputs.begin_case()
         on_begun()
         denied_before_s = self._sandbox.denied_s(up_to_now=True) if case.is_timed else 0.0
@@ -142,6 +142,7 @@ class Run:
             # Not before the clock runs: what a rank has, it can begin to work on.
             self._connections.send(rank, "go", {"values": values}, arrays)
         frames, finished_s = self._collect("result")
+        self._watch.end_case()
         denied_after_s = self._sandbox.denied_s(up_to_now=True) if case.is_timed else 0.0
         lasted = CaseTime(finished_s - started_s, denied_after_s - denied_before_s)
         # Only ranks that are nothing but processes of one machine are asked to start more of them.

@@ -20,13 +20,13 @@ _PAUSE = 3
 _MANY_POLLS = 10
 """What a rank that does nothing but poll exceeds at once, also when it sleeps in between."""
 _SILENT_S = 5.0
-"""How long a rank may compute without a call before somebody who watches hears of it."""
+"""A rank that has computed for so long without a call is told of."""
 _STACK_DUMP_S = 0.1
 _STACK_LIMIT_S = 3.0
 
 
 OnSilent = Callable[[int, tuple[str, int] | None], None]
-"""Is told of a rank that computes for long without a call, and of its file and line."""
+"""Is called with a rank that has computed for 5 s without a call, and with its file and line."""
 
 
 class Watched(Protocol):
@@ -57,7 +57,7 @@ class Watch:
     ) -> None:
         """makes_progress: MPI goes on inside of ranks that have returned.
 
-        on_silent: is told of the first such rank of a case.
+        on_silent: is called for the first such rank of a case.
         """
         self._files = files
         self._sandbox = sandbox
@@ -73,15 +73,25 @@ class Watch:
         """Before that, on the clock of `_still_since`, the run is not examined again."""
         self._on_silent = on_silent
         self._silent_since_s: list[tuple[int, float]] | None = None
-        """For each rank, how far it had come in MPI and when; None once a rank was told of."""
+        """For each rank, how far it had come in MPI and when; None where nobody is told of it."""
 
-    def begin_case(self, first_sequences: Sequence[int] | None = None) -> None:
-        """Remember where each rank's calls of the next case start: now, if they are left out."""
+    def begin_case(
+        self, first_sequences: Sequence[int] | None = None, *, tells_of_silent: bool = False
+    ) -> None:
+        """Remember where each rank's calls of the next case start: now, if they are left out.
+
+        tells_of_silent: call `on_silent`, which holds up the judge for a moment.
+        """
         now = [files.trace.snapshot().head for files in self._files]
         self._first_sequences = now if first_sequences is None else list(first_sequences)
         self._still_since = time.monotonic()
         self._examine_from_s = 0.0
-        self._silent_since_s = [(0, self._still_since)] * len(self._files)
+        is_told = tells_of_silent and self._on_silent is not None
+        self._silent_since_s = [(0, self._still_since)] * len(self._files) if is_told else None
+
+    def end_case(self) -> None:
+        """Tell of no rank any more: what follows is our own work."""
+        self._silent_since_s = None
 
     def trace(self) -> Trace:
         """Return the calls since the case began."""

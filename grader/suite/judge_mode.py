@@ -8,7 +8,7 @@ import pytest
 
 from grader.errors import GradingLost
 from grader.finding import Finding
-from grader.journal import Finished, Step
+from grader.journal import Failing, Finished, Step
 from grader.judge.explanation import LaunchResult
 from grader.judge.slips import MAX_REMARKS
 from grader.model import RunFailure, TestResult, Verdict
@@ -49,6 +49,7 @@ class JudgeMode(SuiteMode):
         """Tests that are not run, because it is known what became of them."""
         self._ended: set[str] = set()
         self._evidence = EvidenceCollector(context.own_sources, is_kept=not context.is_hidden)
+        self._has_told_failing = False
         self.on_case = self._evidence.looks_at
         self.num_launches = 0
         self.test_names: tuple[str, ...] = ()
@@ -101,9 +102,22 @@ class JudgeMode(SuiteMode):
         # What a refusal has ended is told by its failure.
         if launched.failure is None or launched.failure.verdict is not Verdict.RULE_VIOLATION:
             self.refusals.update(dict.fromkeys(launched.refusals))
+        self._tell_failing(item, plan, launched)
         room = MAX_REMARKS - len(self.remarks)
         self.remarks |= {each.text: each for each in launched.remarks[:room]}
         return launched
+
+    def _tell_failing(self, item: pytest.Item, plan: LaunchPlan, launched: LaunchResult) -> None:
+        """Say of the first ranks that fail, where a test may go on for long before it ends."""
+        failure = launched.failure
+        is_meant = any(case.message_fault is not None for case in plan.cases)
+        if failure is None or is_meant or self._failed or self._context.is_hidden:
+            return
+        if self._has_told_failing or failure.verdict is Verdict.JUDGE_ERROR:
+            return
+        self._has_told_failing = True
+        result = self._told(failed(item, RunFailed(failure), "call"))
+        self._settings.journal.failing(Failing(self._step(function_of(item)), result))
 
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]

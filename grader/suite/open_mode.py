@@ -85,7 +85,7 @@ class OpenMode(SuiteMode):
         self._folder = self._shared_folder()
         self._board = Board(self._folder, self._world.size)
         self._board.join(self._world.rank, files)
-        faulthandler.register(signal.SIGUSR1, file=files.stacks, all_threads=True)
+        faulthandler.register(signal.SIGUSR1, file=files.stacks, all_threads=False)
         faulthandler.enable(file=files.stacks)
         if self._is_watched:
             self._board.wait_until_seen(self._world.rank)

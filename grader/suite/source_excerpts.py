@@ -132,6 +132,8 @@ def _marked(
 ) -> MarkedLine:
     text = text[:_MOST_LINE_CHARS]
     column, num_columns = columns or _columns(text, message if finding == _RAISED else finding)
+    if column > len(text) + 1:
+        column, num_columns = 0, 0
     return MarkedLine(line, text, finding, *((column, num_columns) if finding else (0, 0)))
 
 

@@ -11,6 +11,7 @@ from grader.evidence import CallSpan, Evidence, Timeline
 from grader.journal import (
     MAX_LINE_NUM_BYTES,
     PREFIX,
+    Failing,
     Finished,
     Journal,
     Resume,
@@ -42,6 +43,8 @@ def test_what_has_started_and_ended_arrives_as_it_was():
     """All fields, of the right types."""
     assert parse(*said(lambda journal: journal.started(STEP))) == STEP
     assert parse(*said(lambda journal: journal.finished(FINISHED))) == FINISHED
+    failing = Failing(STEP, replace(RESULT, detail=""))
+    assert parse(*said(lambda journal: journal.failing(failing))) == failing
 
 
 def test_whatever_a_student_printed_stays_in_one_line():

@@ -267,8 +267,32 @@ def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
     """Before anything is graded: else each file would be a student, or nobody's."""
     name = "Ann_1_assignsubmission_file_"
     (folder / name).mkdir()
-    said = 'is named as Moodle names hand-ins. Write platform = "moodle" in class.toml'
+    said = 'is named as Moodle names hand-ins, and others are not. Write platform = "moodle" in'
     with pytest.raises(UsageError, match=said):
         read(tmp_path)
     roster = Roster((Student(name, {"id": name}),))
     assert list(read(tmp_path, Naming(roster=roster))[0]) == [name]
+
+
+@pytest.mark.parametrize(
+    ("names", "platform"),
+    [
+        (["Ann_1_assignsubmission_file_", "Bo_2_assignsubmission_file_x.zip"], "moodle"),
+        (["Ann_1_assignsubmission_file_", "anna"], ""),
+        (["doejane_104_9_hw.zip", "leeann_201_10_hw.zip"], "canvas"),
+        # One student alone can write this behind the own name; the others' names decide.
+        (["Ann_1_assignsubmission_file_x_104_9_y.zip", "Bo_2_assignsubmission_file_"], "moodle"),
+        (["Ann_1_assignsubmission_file_x_104_9_y.zip"], ""),
+        (["submission_5", "submission_metadata.yml"], "gradescope"),
+        (["HW 3_jd42_attempt_2026-11-20-23-58-00.txt"], ""),
+        (["anna", "roster.csv"], ""),
+        ([], ""),
+    ],
+)
+def test_the_platform_that_can_have_written_all_names_is_taken(folder, names, platform):
+    """Where class.toml declares none; what a course keeps beside the hand-ins is no name."""
+    for name in names:
+        (folder / name).touch() if "." in name else (folder / name).mkdir()
+    assert arrivals.naming_of(folder, Naming()).platform == platform
+    assert arrivals.naming_of(folder, Naming("github", "hw3")).platform == "github"
+    assert arrivals.naming_of(folder / "missing", Naming()) == Naming()

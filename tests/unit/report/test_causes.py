@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 
+from grader.evidence import Evidence, MarkedLine, SourceExcerpt
 from grader.finding import Finding
 from grader.model import PartResult, TestResult, Verdict
+from grader.report.cause_words import headline, seen_text
 from grader.report.causes import causes, dearest_first
 
 from . import example, hostile
@@ -105,3 +107,54 @@ def test_the_points_of_all_causes_are_those_that_were_lost(report):
     for part in report.parts:
         if part.verdict is not Verdict.JUDGE_ERROR:
             assert sum(each.points for each in causes(part)) == part.max_points - part.points
+
+
+def test_a_cause_that_a_dearer_one_lists_joins_it():
+    """With what the dearer one says; the same key with other facts is another cause."""
+    both = (Finding("ring.tail", "the tail is lost"), Finding("only.own", "own", {"rank": 0}))
+    shown = Evidence("", 2, excerpts=(SourceExcerpt("ring.py", (MarkedLine(3, "x", "here"),)),))
+    tests = (
+        lost("a", 4, findings=both, message="a"),
+        lost("b", 2, findings=both[1:], message="b", evidence=shown, detail="of b"),
+        lost("c", 1, findings=(Finding("only.own", "own", {"place": "a.py:1"}),), message="c"),
+    )
+    assert found_in(*tests) == [(6, ["a", "b"], []), (1, ["c"], [])]
+    first = causes(example.part("ring", "A ring", *tests))[0]
+    assert first.findings == both and first.speaker.sentence == "a"
+
+
+def test_a_check_of_no_points_that_others_wait_for_is_their_cause():
+    """It is no advice: what could not run is told beside it."""
+    assert found_in(lost("a", 0), not_run("b", 5, "a")) == [(5, ["a"], ["b"])]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "marked", "told"),
+    [
+        ("rank 0 failed at a.py:3", "a.py:3", 3, "Rank 0 failed."),
+        ("rank 0 failed at a.py:3", "a.py:3", 5, "Rank 0 failed at a.py:3."),
+        ("sends at a.py:12, as at a.py:1", "a.py:1", 1, "sends at a.py:12, as."),
+        ("rank.py:5 is no Python", "rank.py:5", 5, "rank.py:5 is no Python."),
+    ],
+)
+def test_a_headline_leaves_out_the_line_that_is_shown(text, place, marked, told):
+    """That one only, and in no other number; names stay as they are."""
+    file = place.partition(":")[0]
+    shown = Evidence("", 2, excerpts=(SourceExcerpt(file, (MarkedLine(marked, "x", "here"),)),))
+    found = (Finding("x.y", text, {"place": place}),)
+    (cause,) = causes(example.part("p", "P", lost("a", 1, findings=found, evidence=shown)))
+    assert headline(cause) == told
+
+
+@pytest.mark.parametrize(
+    ("cases", "told"),
+    [
+        (["4 ranks, x", "4 ranks, y"], "Seen with 4 ranks, x."),
+        (["4 ranks, x", "1 rank, x"], "Seen with 4 ranks, x; also with 1 rank."),
+        (["2 ranks, x", "8 ranks", "3 ranks"], "Seen with 2 ranks, x; also with 3, 8 ranks."),
+    ],
+)
+def test_other_numbers_of_ranks_are_told(cases, told):
+    tests = [lost(f"t{i}", 9 - i, case=case) for i, case in enumerate(cases)]
+    (cause,) = causes(example.part("p", "P", *tests))
+    assert seen_text(cause) == told

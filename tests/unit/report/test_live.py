@@ -4,9 +4,11 @@ import contextlib
 import time
 
 from grader.finding import Finding
+from grader.journal import Failing, Finished, Step
 from grader.model import TestResult, Verdict
 from grader.report.live import Live
 from grader.report.page import Page
+from grader.report.text_layout import num_columns
 
 WHY = Finding("ring.wrong", "recv[1] is 2, expected 3", {"place": "ring.py:7"})
 HOLDS = TestResult("test_a", "holds", Verdict.ACCEPTED, 2, 2)
@@ -91,3 +93,25 @@ def test_an_error_takes_the_status_line_away():
     assert written[-1] == "\r\x1b[K"
     live.progress("ring  2 of 4 checks")
     assert written[-1] == "\r\x1b[K"
+
+
+def test_ranks_that_fail_are_shown_before_their_test_ends():
+    """And not again when it does; with a stand-in for another part nothing is shown."""
+    written = []
+    step = Step("ring", "test_ring", "", "test_b")
+    with Live(Page(False, False, 60, False), written.append, is_terminal=False) as live:
+        live.progress("ring: starting")
+        live.ended(Failing(Step("ring", "test_ring", "tree", "test_b"), FAILS))
+        assert not written
+        live.ended(Failing(step, FAILS))
+        live.ended(Finished(step, FAILS, "", None, 1))
+    assert "".join(written).count("✗ ring: wrong answer at ring.py:7") == 1
+
+
+def test_a_long_status_fits_whatever_its_characters_are_wide():
+    """A line that wraps could not be overwritten; the clock is always there."""
+    written = []
+    with Live(Page(False, False, 40, False), written.append, is_terminal=True) as live:
+        live.progress(f"ring  1 of 4 checks, rank 0 still computing at {'環' * 40}.py:1")
+    status = written[0].removeprefix("\r\x1b[K")
+    assert status.endswith("  0:00") and num_columns(status) < 40

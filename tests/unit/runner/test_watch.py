@@ -129,7 +129,7 @@ def test_the_next_case_is_examined_without_a_pause(standing):
 
 def test_a_rank_that_computes_for_five_seconds_is_told_of_once_a_case(standing):
     """With its line; one that waits in MPI, or moves on, does not compute for long."""
-    standing.watch.begin_case()
+    standing.watch.begin_case(tells_of_silent=True)
     look_for(standing, 20)
     assert not standing.told
     standing.memory.inside = -1
@@ -139,8 +139,11 @@ def test_a_rank_that_computes_for_five_seconds_is_told_of_once_a_case(standing):
     assert not standing.told
     look_for(standing, 30)
     assert standing.told == [(pytest.approx(43.1, abs=0.3), 0, ("work.py", 29))]
-    standing.watch.begin_case()
+    standing.watch.begin_case(tells_of_silent=True)
     look_for(standing, 4)
     assert len(standing.told) == 1
     look_for(standing, 4)
+    assert len(standing.told) == 2
+    standing.watch.end_case()
+    look_for(standing, 20)
     assert len(standing.told) == 2

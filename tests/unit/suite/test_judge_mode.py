@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from grader.errors import GraderError
+from grader.journal import Failing, Journal
 from grader.judge.explanation import LaunchResult
 from grader.model import Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import Limits
@@ -74,7 +75,7 @@ def failing(verdict, after=0):
     return launch
 
 
-def graded(tmp_path, body, launch=echo, limits=None, selection=None, **options):
+def graded(tmp_path, body, launch=echo, limits=None, selection=None, journal=None, **options):
     suite = tmp_path / "test_thing.py"
     suite.write_text(HEAD + textwrap.dedent(body))
     context = PartContext(
@@ -87,7 +88,7 @@ def graded(tmp_path, body, launch=echo, limits=None, selection=None, **options):
         submission={},
         support={},
         launch=launch,
-        settings=SuiteSettings(selection=selection or Selection()),
+        settings=SuiteSettings(selection=selection or Selection(), journal=journal or Journal()),
         **options,
     )
     return grade_suite(suite, context)
@@ -156,7 +157,7 @@ def test_all_parameters_or_nothing(tmp_path):
         """,
     )
     assert (tests["it"].points, tests["it"].max_points) == (0, 4)
-    assert tests["it"].where == "ranks=2"
+    assert tests["it"].where == "2 ranks"
     assert tests["it"].message.startswith("2 are too many")
 
 
@@ -379,7 +380,7 @@ def test_a_parameter_that_fails_decides(tmp_path):
             raise WrongAnswer("no")
         """
     tests, num_launches = grade(tmp_path, body)
-    assert (tests["it"].where, num_launches) == ("ranks=1", 1)
+    assert (tests["it"].where, num_launches) == ("1 rank", 1)
 
 
 def test_what_fails_alike_on_two_numbers_of_ranks_before_any_answer_ends_the_part(tmp_path):
@@ -778,12 +779,12 @@ def test_fail_fast_runs_nothing_after_the_first_failure(tmp_path):
 @pytest.mark.parametrize(
     ("message", "where"),
     [
-        ("3 ranks, length 13: x is 1", "ranks=3, dtype=int8"),
-        ("x is 1", "ranks=3, dtype=int8"),
-        ("rank 2 has x is 1", "ranks=3, dtype=int8"),
+        ("3 ranks, length 13: x is 1", "3 ranks, dtype=int8"),
+        ("x is 1", "3 ranks, dtype=int8"),
+        ("rank 2 has x is 1", "3 ranks, dtype=int8"),
         ("2 ranks, length 13: x is 1", "dtype=int8"),
         ("1 rank, length 13: 3 elements differ", "dtype=int8"),
-        ("on 4 ranks and on 3 ranks x is 1", "ranks=3, dtype=int8"),
+        ("on 4 ranks and on 3 ranks x is 1", "3 ranks, dtype=int8"),
     ],
 )
 def test_where_a_test_failed_never_contradicts_its_message(tmp_path, message, where):
@@ -824,7 +825,7 @@ def test_what_was_not_run_has_failed_nowhere(tmp_path):
         failing(Verdict.NOT_ATTEMPTED),
         selection=Selection(ranks=2),
     )
-    assert tests["first"].where == "ranks=2"
+    assert tests["first"].where == "2 ranks"
     assert (tests["second"].verdict, tests["second"].where) == (Verdict.SKIPPED, "")
     assert all(test.where == "" for test in tests.values() if test.verdict is Verdict.SKIPPED)
 
@@ -926,3 +927,39 @@ def test_where_nothing_is_written_nothing_was_attempted(tmp_path):
         launch,
     )
     assert {test.verdict for test in tests.values()} == {Verdict.NOT_ATTEMPTED}
+
+
+FIRST_OF_TWO = """
+@points(1)
+def test_first(run):
+    for ranks in (4, 3):
+        answers = [*run(ranks, CASES).answers()]
+    assert all(type(answer).__name__ == "Outcome" for _, answer in answers)
+"""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "is_hidden", "told"),
+    [
+        (Verdict.TIME_LIMIT_EXCEEDED, False, [("test_first", Verdict.TIME_LIMIT_EXCEEDED)]),
+        (Verdict.TIME_LIMIT_EXCEEDED, True, []),
+        (Verdict.JUDGE_ERROR, False, []),
+    ],
+)
+def test_ranks_that_fail_are_told_before_their_test_ends(tmp_path, verdict, is_hidden, told):
+    """Once, and nothing of hidden tests or of what the machine is to blame for."""
+    seen = []
+    journal = Journal(on_finished=seen.append)
+    graded(tmp_path, FIRST_OF_TWO, failing(verdict), journal=journal, is_hidden=is_hidden)
+    early = [each for each in seen if isinstance(each, Failing)]
+    assert [(each.result.name, each.result.verdict) for each in early] == told
+    assert isinstance(seen[0], Failing) == bool(told)
+
+
+def test_ranks_that_are_meant_to_fail_are_not_told(tmp_path):
+    """With a message altered on its way, code that is right may well crash."""
+    seen = []
+    body = f"{ALTERED}\n@points(1)\ndef test_it(run):\n    [*run(2, ALTERED).answers()]\n"
+    journal = Journal(on_finished=seen.append)
+    graded(tmp_path, body, failing(Verdict.RUN_TIME_ERROR), journal=journal)
+    assert not [each for each in seen if isinstance(each, Failing)]

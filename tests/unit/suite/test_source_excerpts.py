@@ -75,3 +75,10 @@ def test_what_raised_is_marked_where_that_is_known(columns, marked):
     (excerpt,) = source_excerpts(sources, "x at ring.py:1", "", found=[raised])
     (line,) = excerpt.lines
     assert line.text[line.column - 1 :][: line.num_columns] == marked
+
+
+def test_a_column_beyond_what_is_shown_marks_the_whole_line():
+    """As of a long line that is cut."""
+    raised = found("crash.x", "x at ring.py:1", place="ring.py:1", column=250, num_columns=3)
+    (excerpt,) = source_excerpts({"ring.py": b"y" * 300}, "x at ring.py:1", "", found=[raised])
+    assert (excerpt.lines[0].column, excerpt.lines[0].num_columns) == (0, 0)
