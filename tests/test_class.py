@@ -182,7 +182,7 @@ def test_a_class_that_is_killed_twice_is_graded_to_the_end(course, work):
     done = grade(*arguments(course), cwd=work, code=3)
     assert "emil: cannot be graded: " in done.stdout
     assert "fine2 is not named as moodle names hand-ins, so it counts for no" in done.stdout
-    assert "1 without a hand-in get no mark until every hand-in has an author" in done.stdout
+    assert "1 student has no hand-in, and no mark until every hand-in has an author" in done.stdout
     after = outcomes(work)
     marked = {key: each for key, each in seen.items() if not each["error"]}
     assert {key: after[key] for key in marked} == marked

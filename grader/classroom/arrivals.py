@@ -11,7 +11,13 @@ from pathlib import Path
 
 from grader.classroom import gradescope
 from grader.classroom.hand_in import HandIn, Unreadable
-from grader.classroom.hand_in_names import Named, Naming, is_archive
+from grader.classroom.hand_in_names import (
+    BEGIN_WITH_ASSIGNMENT,
+    PLATFORMS,
+    Named,
+    Naming,
+    is_archive,
+)
 from grader.errors import UsageError
 from grader.listing.names import is_skipped
 
@@ -22,6 +28,9 @@ _NOT_HANDED_IN = (".", "__MACOSX", *_OF_SYSTEMS)
 """How names begin that systems make beside what somebody has put there."""
 _OURS = (".csv", ".toml", ".yml", ".yaml", ".md", ".pdf", ".html")
 """What an instructor keeps beside the hand-ins."""
+_OF_PLATFORMS = ("_assignsubmission_", "_attempt_")
+"""What no instructor writes into a name, also where the rest is not as the platform has it."""
+_CALLED = {each: each.capitalize() for each in PLATFORMS} | {"github": "GitHub"}
 
 
 def read_folder(
@@ -47,9 +56,12 @@ def read_folder(
         raise UsageError(
             f"{folder} cannot be read: {error.strerror}; give yourself the right to read it"
         ) from None
+    unsure = {
+        label: named for each in by_label.values() for named, _ in each for label in named.maybe_of
+    }
     for label, entries in sorted(by_label.items()):
         bare = gradescope.with_facts(_without_files(label, entries, zone), facts.get(label))
-        if problem := entries[0][0].problem:
+        if problem := entries[0][0].problem or _lacks(label, unsure):
             unreadable.append(Unreadable(bare, problem))
             continue
         try:
@@ -61,6 +73,16 @@ def read_folder(
                 bare = replace(bare, who={"id": bare.path.stem})
             unreadable.append(Unreadable(bare, f"{label} cannot be read: {reason}"))
     return found, unreadable
+
+
+def _lacks(label: str, unsure: Mapping[str, Named]) -> str:
+    """Return why a submission may not be whole; empty where it is.
+
+    unsure: names that read several ways, by the labels of all these.
+    """
+    if label not in unsure:
+        return ""
+    return f"{label} may lack a file: {unsure[label].problem}"
 
 
 def naming_of(folder: Path, naming: Naming) -> Naming:
@@ -81,12 +103,14 @@ def _by_label(folder: Path, naming: Naming) -> Mapping[str, Sequence[tuple[Named
             continue
         named = naming.parse(path.name)
         is_loose = path.is_file() and not named.file and not named.is_about
-        if is_loose and path.suffix.lower() in _OURS:
+        is_theirs = naming.platform and any(each in path.name for each in _OF_PLATFORMS)
+        if is_loose and path.suffix.lower() in _OURS and not is_theirs:
             continue
         if platform := naming.undeclared(path.name):
+            title = " and platform_assignment" if platform in BEGIN_WITH_ASSIGNMENT else ""
             raise UsageError(
-                f"{path} is named as {platform.capitalize()} names hand-ins, and others are not. "
-                f'Write platform = "{platform}" in class.toml, or call it by an id'
+                f"{path} is named as {_CALLED[platform]} names hand-ins, and it is not sure that "
+                f'all are. Write platform = "{platform}"{title} in class.toml, or call it by an id'
             )
         groups.setdefault(named.label, []).append((named, path))
     return groups

@@ -10,13 +10,25 @@ from grader.errors import UsageError
 from grader.report.safe_text import visible
 
 _MAX_NUM_BYTES = 16 << 20
-_FORMULA = re.compile("(^|;)( *)([=+@\uff1d\uff0b\uff0d\uff20-])")
+_FORMULA = re.compile('(^|;)([ "]*)([=+@\uff1d\uff0b\uff0d\uff20-])')
 """How a cell begins that is calculated; behind a semicolon, where that ends a cell."""
+_SPACE = re.compile(r"\r\n|\s")
+_COMMANDS = re.compile("[\0-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What controls a screen or turns text round, and what no file can hold."""
 
 
 def inert(cell: str) -> str:
     """Return a text as a cell: all of it visible, in one line, and no spreadsheet calculates it."""
     return _FORMULA.sub(r"\1\2'\3", visible(cell))
+
+
+def inert_comment(text: str) -> str:
+    """Return what a marker has typed as a cell: in one line, and otherwise as it was.
+
+    An emoji, for one, holds characters that show nothing by themselves.
+    """
+    line = _SPACE.sub(" ", text)
+    return _FORMULA.sub(r"\1\2'\3", _COMMANDS.sub(lambda found: visible(found[0]), line))
 
 
 def table_text(rows: Iterable[Sequence[str]]) -> str:

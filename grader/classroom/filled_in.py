@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from grader.classroom.csv_tables import delimiter_of, inert
+from grader.classroom.csv_tables import delimiter_of, inert_comment
 from grader.classroom.gradings import write_atomically
 
 
@@ -34,7 +34,8 @@ def _filled(text: str) -> Iterator[tuple[str, ...]]:
         cells = [(row.get(name) or "").strip() for name in ("id", "row", "points", "comment")]
         if cells[2] or cells[3]:
             # As it is written again: a comment may have had lines, or begun as a formula does.
-            yield (cells[0], cells[1], _number(cells[2]), inert(cells[3].removeprefix("'")))
+            comment = inert_comment(cells[3].removeprefix("'"))
+            yield (cells[0], cells[1], _number(cells[2]), comment)
 
 
 def _number(points: str) -> str:

@@ -6,7 +6,7 @@ as one declared platform writes it, and counts for nobody where the roster allow
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -25,7 +25,7 @@ _TAILS = {
         r"_(?P<moodle>[0-9]+)_assignsubmission_(?P<plugin>file|onlinetext)(?:_(?P<file>.*))?", re.S
     ),
     "canvas": re.compile(
-        r"_(?P<late>LATE_)?(?P<canvas>[0-9]+)_"
+        r"_(?P<late>(?:LATE|late)_)?(?P<canvas>[0-9]+)_"
         r"(?:(?P<number>[0-9]+)_(?P<file>.+)|(?:text|link)\.html)",
         re.S,
     ),
@@ -38,7 +38,7 @@ _TAILS = {
 The second number of Canvas is that of a file: two of one submission have the first in common.
 """
 _CANVAS_ANONYMOUS = re.compile(
-    r"(?P<late>LATE_)?(?P<canvas>anon_[^_]+)_"
+    r"(?P<late>(?:LATE|late)_)?(?P<canvas>anon_[^_]+)_"
     r"(?:(?P<number>[0-9]+)_(?P<file>.+)|(?:text|link)\.html)",
     re.S,
 )
@@ -68,6 +68,8 @@ class Named:
     """How the name of feedback begins, where that is not the label."""
     problem: str = ""
     """Why the name says nobody's: a text for a person; empty where it does not."""
+    maybe_of: tuple[str, ...] = ()
+    """The labels of all readings, where there are several: of each submission it may be a file."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +93,8 @@ class Naming:
         stem = without_suffix(name)
         found = list(self._readings(name))
         if len(found) > 1 and [each for each in found if self._is_possible(each)] != found[:1]:
-            ways = " and as ".join(f"{self.platform} {each.who[self.platform]}" for each in found)
-            problem = (
-                f"{name} reads as {ways}, and the roster does not decide it. Find its author, and "
-                "move it into a folder that is called by the author's id"
-            )
-            return Named(name, {}, name, problem=problem)
+            labels = tuple(each.label for each in found)
+            return Named(name, {}, name, problem=self._several(name, found), maybe_of=labels)
         # Moodle writes no underline into a student's name: before this one stands another's.
         if found and "_" not in found[0].who.get("name", ""):
             return found[0]
@@ -120,14 +118,22 @@ class Naming:
         known = [replace(self, platform=each) for each in ("moodle", "canvas", "gradescope")]
         fitting = [each for each in known if all(any(each._readings(name)) for name in theirs)]
         is_clear = not self.platform and theirs and len(fitting) == 1
-        return fitting[0] if is_clear else self
+        return fitting[0] if is_clear and fitting[0]._is_sure_of(theirs) else self
+
+    def _is_sure_of(self, names: Iterable[str]) -> bool:
+        """Return whether names are the platform's: `week_3_2_ann` is Canvas's only by a roster."""
+        return self.platform != "canvas" or all(
+            self.roster.has(self.parse(name).who) for name in names
+        )
 
     def undeclared(self, name: str) -> str:
         """Return whose pattern a name has, where no platform is declared; empty for an id."""
         if self.platform or self.roster.is_called("id", without_suffix(name)):
             return ""
         platforms = ("moodle", "canvas", "blackboard", "gradescope")
-        return next((each for each in platforms if any(Naming(each)._readings(name))), "")
+        found = next((each for each in platforms if any(Naming(each)._readings(name))), "")
+        is_github = not found and self.roster.has_github_at_end(without_suffix(name))
+        return "github" if is_github else found
 
     def _readings(self, name: str) -> Iterator[Named]:
         """Yield all that a name can say on the platform, the first place in it first."""
@@ -143,6 +149,22 @@ class Naming:
             for at in (at for at, char in enumerate(name) if char == "_"):
                 if found := tail.fullmatch(name, at):
                     yield from _READERS[self.platform](name[:at], found, title)
+
+    def _several(self, name: str, readings: Sequence[Named]) -> str:
+        """Return what to do about a name with several readings."""
+        first, second, *_ = (f"{self.platform} {each.who[self.platform]}" for each in readings)
+        remedy = (
+            "Move all files of its author into a folder called by the author's id on the roster"
+        )
+        # Where the roster has all numbers, no more of them can decide it.
+        if self.platform != "blackboard" and self.roster.may_have(self.platform, ""):
+            remedy = (
+                f"Add everybody's {self.platform} number to the roster, or move all files of its "
+                "author into a folder called by the author's id there"
+            )
+        return (
+            f"{name} reads as {first} and as {second}, and the roster does not decide it. {remedy}"
+        )
 
     def _is_possible(self, reading: Named) -> bool:
         """Return whether the roster may have this author: it has not where it has all others."""
@@ -162,7 +184,7 @@ def _of_moodle(before: str, found: re.Match[str], _: str) -> Iterator[Named]:
 
 
 def _of_canvas(before: str, found: re.Match[str], _: str) -> Iterator[Named]:
-    if before.endswith("_LATE"):  # which is the platform's, and no end of a student's name
+    if before.endswith(("_LATE", "_late")):  # the platform's word, and no end of a name
         return
     file = found["file"] or ""
     # Canvas takes the first two numbers between underlines, and a student chooses the own name.
@@ -184,7 +206,7 @@ def _of_blackboard(before: str, found: re.Match[str], title: str) -> Iterator[Na
         at = datetime.strptime(found["at"], "%Y-%m-%d-%H-%M-%S")
     except ValueError:  # a student has written what looks like a time
         return
-    label, is_about = found.string[: found.end("at")], found[0].endswith(f"{found['at']}.txt")
+    label, is_about = found.string[: found.end("at")], found[0] == f"_attempt_{found['at']}.txt"
     if user:
         who = {"blackboard": user}
         yield Named(label, who, found["file"] or "", local_time=at, is_about=is_about)

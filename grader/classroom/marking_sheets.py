@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from grader.classroom.csv_tables import inert
+from grader.classroom.csv_tables import inert, inert_comment
 from grader.classroom.gradings import write_atomically
 from grader.classroom.manual_marks import COLUMNS, short_digest
 from grader.classroom.marking import Mark
@@ -77,7 +77,7 @@ def to_fill(marks: Sequence[tuple[str, str, Mark]]) -> str:
     for student, digest, mark in marks:
         for row in mark.rows:
             points = "" if row.given is None else written(row.given.points)
-            comment = "" if row.given is None else inert(row.given.comment)
+            comment = "" if row.given is None else inert_comment(row.given.comment)
             cells = [student, row.name, points, written(row.max_points), inert(row.title)]
             writer.writerow([*cells, comment, short_digest(digest)])
     return text.getvalue()

@@ -83,15 +83,21 @@ def _shared_notes(standings: Sequence[Standing]) -> list[str]:
     return [one_line(each) for each in first if all(each in other for other in noted)]
 
 
-def _stray(work: Work) -> str:
+def _stray(work: Work, strays: Strays) -> str:
+    if work.hand_in.label in strays.of_several:
+        return (
+            f"{work.hand_in.label} names several students on the roster. Find its author, and call "
+            "it by that id"
+        )
     if work.hand_in.is_of_namesakes:
         return (
             f"{work.hand_in.label} has a name under which others have handed in too. Add the "
             "author's number or email to the roster"
         )
     said = f"{work.hand_in.label} names no student on the roster. Add its author there"
-    is_id = set(work.hand_in.who) == {"id"}
-    return f"{said}, call it by an id, or set platform in class.toml" if is_id else said
+    if set(work.hand_in.who) == {"id"}:  # as only without `platform` in class.toml
+        said += ", call it by an id, or set platform in class.toml"
+    return f"{said}. Take it out of the folder if a test student made it"
 
 
 def summary(
@@ -110,10 +116,10 @@ def summary(
         yield f"without a time, and so in time for the deadline: {len(untimed)}; those in the table"
         yield "  that `times` in class.toml names have one"
     yield from (f"note on all gradings: {each}" for each in _shared_notes(standings))
-    problems = [
-        *(f"{each.student.id}: {each.problem}" for each in standings if each.problem),
+    # Of what is nobody's the gradebook has no line: this is where it is told.
+    nobodys = [
         *(each.reason for each in strays.unreadable),
-        *(_stray(work) for work in strays.works),
+        *(_stray(work, strays) for work in strays.works),
         *strays.authors,
         *(f"marks are given to {key}, which is nobody's id or group" for key in strays.marks),
         *(
@@ -122,12 +128,14 @@ def summary(
         ),
         *(f"a time is given for {label}, which was not handed in" for label in unknown_times),
     ]
-    if problems:
+    problems = [f"{each.student.id}: {each.problem}" for each in standings if each.problem]
+    if nobodys or problems:
         yield "For a person:"
-        yield from (f"  {problem}" for problem in problems[:_MOST_SHOWN])
+        yield from (f"  {problem}" for problem in (*nobodys, *problems[:_MOST_SHOWN]))
         if len(problems) > _MOST_SHOWN:
-            yield f"  and {len(problems) - _MOST_SHOWN} more, which {GRADEBOOK} has"
+            yield f"  and {len(problems) - _MOST_SHOWN} more students, whom {GRADEBOOK} has"
     if missing := counts["no hand-in found"]:
-        yield f"{missing} without a hand-in get no mark until every hand-in has an author"
+        who = "1 student has" if missing == 1 else f"{missing} students have"
+        yield f"{who} no hand-in, and no mark until every hand-in has an author"
     yield f"{out / GRADEBOOK} has the marks, {out / STUDENTS} a folder for each student,"
     yield f"{out / CLASS_PAGE} what the class as a whole shows"

@@ -18,8 +18,8 @@ from grader.report.safe_text import visible
 
 _WHEN = (1980, 1, 1, 0, 0, 0)
 """Of the files in a zip: the same marks make the same zip."""
-_NAMED = ("Student", "Full name")
-"""Columns of a platform's table that a student may have filled in."""
+_OURS = ("identifier", "grade", "maximum grade", "feedback comments")
+"""Columns of Moodle's worksheet that no student fills in, beside times."""
 _NO_FILE_NAME = re.compile(r'[\\:*?"<>|]')
 
 
@@ -39,17 +39,22 @@ class Filled:
 def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
     """Return a platform's table with the final marks; pending ones are left as they are.
 
-    Its other cells are as they were, but for names of students, which a spreadsheet must not
-    calculate. Raises UsageError where the platform counts to another number of points than we do.
+    Its other cells are as they were, but for what students may have written: a spreadsheet must
+    not calculate it. Raises UsageError where the platform counts to another number of points than
+    we do.
     """
     for worth in table.worths:
         _require_same(worth, standings, table)
     known = _by_key(standings, set(table.keys.values()))
     head = table.head
     num_filled, num_unknown, left = 0, 0, []
-    named = [at for at, cell in enumerate(head) if cell in _NAMED]
+    kept = [at for at, name in enumerate(head) if not _is_students(name, table.platform)]
     rows = [
-        [inert(cell) if at in named else cell for at, cell in enumerate(row)] for row in table.rows
+        list(table.rows[0]),
+        *(
+            [cell if at in kept else inert(cell) for at, cell in enumerate(row)]
+            for row in table.rows[1:]
+        ),
     ]
     for row in rows[1:]:
         if not table.is_somebodys(row):
@@ -76,6 +81,13 @@ def fill(table: PlatformTable, standings: Sequence[Standing]) -> Filled:
     out = io.StringIO()
     csv.writer(out, delimiter=table.delimiter, lineterminator="\n").writerows(rows)
     return Filled(table.platform, out.getvalue(), num_filled, tuple(left))
+
+
+def _is_students(column: str, platform: str) -> bool:
+    """Return whether a student may have filled in a column: on Canvas the own name alone."""
+    if platform == "canvas":
+        return column == "Student"
+    return column.lower() not in _OURS and not column.lower().startswith("last modified")
 
 
 def _require_same(cell: str, standings: Sequence[Standing], table: PlatformTable) -> None:

@@ -70,7 +70,22 @@ class Roster:
         tables = (hand_in.who, *hand_in.other_authors)
         if all(self._of(who) is None for who in tables):
             return []
-        return [_unlisted(who).name for who in tables if self._of(who) is None]
+        strangers = [who for who in tables if self._of(who) is None]
+        return [_unlisted(who).name if who else "somebody without a name" for who in strangers]
+
+    def means_several(self, hand_in: HandIn) -> bool:
+        """Return whether what the platform says of the author is of several on the roster."""
+        who = hand_in.who
+        return len({each.id for key in who for each in self._called(key, who[key])}) > 1
+
+    def has(self, who: Mapping[str, str]) -> bool:
+        """Return whether what a platform says of somebody means one student on the roster."""
+        return bool(self.listed) and self._of(who) is not None
+
+    def has_github_at_end(self, name: str) -> bool:
+        """Return whether a name ends as GitHub Classroom's do: with somebody's name there."""
+        theirs = (each.known_as.get("github", "") for each in self.listed)
+        return any(user and comparable(name).endswith(f"-{comparable(user)}") for user in theirs)
 
     def is_called(self, column: str, value: str) -> bool:
         """Return whether a student on it is called so, in full."""

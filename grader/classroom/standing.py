@@ -93,6 +93,8 @@ class Strays:
     """Likewise of extensions."""
     authors: tuple[str, ...] = ()
     """Whom a platform names beside somebody on the roster: a sentence each."""
+    of_several: frozenset[str] = frozenset()
+    """Labels of works that are nobody's because they name several on the roster."""
 
     @property
     def has_hand_ins(self) -> bool:
@@ -157,6 +159,9 @@ def standings(
         unreadable=others,
         extensions=tuple(sorted(set(rules.policy.extensions) - known)),
         authors=tuple(unknown),
+        of_several=frozenset(
+            each.hand_in.label for each in strays if rules.roster.means_several(each.hand_in)
+        ),
     )
 
 

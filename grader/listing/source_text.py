@@ -38,7 +38,7 @@ _PIECES = re.compile(
 )
 """Strings, comments, and form feeds outside of both: one in an indentation begins it anew."""
 _FEEDS = {"indentation": "", "space": " "}
-_WITHOUT_ESCAPES = re.compile(r"[bfrt][a-z]?\Z", re.IGNORECASE)
+_WITHOUT_ESCAPES = re.compile(r"(?<!\w)[bfrt]{1,2}\Z", re.IGNORECASE)
 """What stands before a string in which an escape would be another text, or no Python."""
 _MAX_NAME_CHARS = 40
 _REMEDY = "save it as UTF-8"
@@ -142,7 +142,7 @@ def _shown(text: str, remark: str) -> SourceText:
             )
         if piece.lastgroup == "comment":
             return _NOT_SHOWN.sub(_escape, piece[0])
-        if _WITHOUT_ESCAPES.search(text[max(0, start - 2) : start]):
+        if _WITHOUT_ESCAPES.search(text[max(0, start - 3) : start]):
             return piece[0]
         return _IN_STRING.sub(_escape, piece[0])
 

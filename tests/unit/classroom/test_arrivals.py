@@ -250,24 +250,74 @@ def test_a_name_that_reads_two_ways_is_told_and_mixed_with_none(folder, tmp_path
     students = [("ann", "101"), ("eve", "7")]
     roster = Roster(tuple(Student(each, {"id": each, "moodle": at}) for each, at in students))
     naming = Naming("moodle", roster=roster)
-    found, (told,) = read(tmp_path, naming)
-    assert [each.name for label in (ann, eve) for each in found[label].path.iterdir()] == [
-        "ring.py",
-        "ring.py",
-    ]
+    found, (whose, told) = read(tmp_path, naming)
+    assert list(found) == [ann]
+    assert [each.name for each in found[ann].path.iterdir()] == ["ring.py"]
+    assert [each.id for each in roster.authors(whose.hand_in)] == ["eve"]
     assert told.label == names[2] and not roster.authors(told.hand_in)
     assert told.reason.startswith(f"{names[2]} reads as moodle 7 and as moodle 101, and the")
     early, late = (datetime(2026, 11, day, tzinfo=UTC) for day in (20, 25))
     times = {f"{ann}_": early, f"{eve}_x_101_assignsubmission_file_b.pdf": late}
-    timed, unknown = arrivals.with_times(list(found.values()), [told.hand_in], times, naming)
-    assert ([each.submitted_at for each in timed], unknown) == ([early, None], [])
+    others = [whose.hand_in, told.hand_in]
+    timed, unknown = arrivals.with_times(list(found.values()), others, times, naming)
+    assert ([each.submitted_at for each in timed], unknown) == ([early], [])
+
+
+@pytest.mark.parametrize(
+    ("platform", "label", "first", "second"),
+    [
+        ("canvas", "leeann_201", "_77_ring.py", "_78_3_naive.py"),
+        (
+            "moodle",
+            "Ann Lee_5_assignsubmission_file",
+            "_ring.py",
+            "_x_101_assignsubmission_file_naive.py",
+        ),
+    ],
+)
+def test_what_may_lack_a_file_is_not_graded_without_it(
+    folder, tmp_path, platform, label, first, second
+):
+    """Its author has no mark before a person has done what the sentence says."""
+    for name in (first, second):
+        (folder / f"{label}{name}").write_text("x")
+    ann = {"id": "ann", "name": "Ann Lee"}
+    naming = Naming(platform, roster=Roster((Student("ann", ann),)))
+    found, (lacking, _) = read(tmp_path, naming)
+    assert not found and [each.id for each in naming.roster.authors(lacking.hand_in)] == ["ann"]
+    assert lacking.reason.startswith(f"{label} may lack a file: {label}{second} reads as")
+    number = Student("ann", {**ann, "canvas": "201", "moodle": "5"})
+    found, unreadable = read(tmp_path, Naming(platform, roster=Roster((number,))))
+    assert list(found) == [label] and not unreadable
+    (folder / "ann").mkdir()
+    for name in (first, second):
+        (folder / f"{label}{name}").rename(folder / "ann" / f"{label}{name}")
+    found, unreadable = read(tmp_path, naming)
+    assert list(found) == ["ann"] and not unreadable
+
+
+@pytest.mark.parametrize(
+    ("naming", "name"),
+    [
+        (MOODLE, "Default group_assignsubmission_file_ring.pdf"),
+        (MOODLE, "Default group_assignsubmission_file_x_101_assignsubmission_file_y.html"),
+        (BLACKBOARD, "HW 4_bo_attempt_2026-11-20-23-58-00_report.pdf"),
+    ],
+)
+def test_a_document_with_a_name_of_a_platform_is_told(folder, tmp_path, naming, name):
+    """Else its author would have handed in nothing; what an instructor keeps there is skipped."""
+    for each in (name, "task.pdf", "grades.html"):
+        (folder / each).write_text("x")
+    found, (told,) = read(tmp_path, naming)
+    assert not found and told.label == name
+    assert "is not named as" in told.reason
 
 
 def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
     """Before anything is graded: else each file would be a student, or nobody's."""
     name = "Ann_1_assignsubmission_file_"
     (folder / name).mkdir()
-    said = 'is named as Moodle names hand-ins, and others are not. Write platform = "moodle" in'
+    said = 'names hand-ins, and it is not sure that all are. Write platform = "moodle" in'
     with pytest.raises(UsageError, match=said):
         read(tmp_path)
     roster = Roster((Student(name, {"id": name}),))
@@ -279,7 +329,9 @@ def test_a_platform_that_is_not_declared_is_one_sentence(folder, tmp_path):
     [
         (["Ann_1_assignsubmission_file_", "Bo_2_assignsubmission_file_x.zip"], "moodle"),
         (["Ann_1_assignsubmission_file_", "anna"], ""),
-        (["doejane_104_9_hw.zip", "leeann_201_10_hw.zip"], "canvas"),
+        # Without a roster these may be weeks and numbers of tasks.
+        (["doejane_104_9_hw.zip", "leeann_201_10_hw.zip"], ""),
+        (["week_3_2_ann.zip", "week_3_2_bo.zip"], ""),
         # One student alone can write this behind the own name; the others' names decide.
         (["Ann_1_assignsubmission_file_x_104_9_y.zip", "Bo_2_assignsubmission_file_"], "moodle"),
         (["Ann_1_assignsubmission_file_x_104_9_y.zip"], ""),
@@ -296,3 +348,24 @@ def test_the_platform_that_can_have_written_all_names_is_taken(folder, names, pl
     assert arrivals.naming_of(folder, Naming()).platform == platform
     assert arrivals.naming_of(folder, Naming("github", "hw3")).platform == "github"
     assert arrivals.naming_of(folder / "missing", Naming()) == Naming()
+
+
+def test_canvas_is_taken_where_the_roster_has_all_authors(folder, tmp_path):
+    roster = Roster(tuple(Student(each, {"id": each, "name": f"{each} Lee"}) for each in "ab"))
+    for name in ("leea_201_9_hw.zip", "leeb_202_10_hw.zip"):
+        (folder / name).touch()
+    assert arrivals.naming_of(folder, Naming(roster=roster)).platform == "canvas"
+    (folder / "week_3_2_ann.zip").touch()
+    assert arrivals.naming_of(folder, Naming(roster=roster)).platform == ""
+    with pytest.raises(UsageError, match="named as Canvas names hand-ins, and it is not sure"):
+        read(tmp_path, Naming(roster=roster))
+
+
+def test_names_of_github_are_known_by_the_roster(folder, tmp_path):
+    (folder / "hw3-AnnLee").mkdir()
+    (folder / "hw3-other").mkdir()
+    roster = Roster((Student("ann", {"id": "ann", "github": "annlee"}),))
+    said = 'as GitHub names .*Write platform = "github" and platform_assignment in class.toml'
+    with pytest.raises(UsageError, match=said):
+        read(tmp_path, Naming(roster=roster))
+    assert "hw3-AnnLee" in read(tmp_path, Naming("github", "hw3", roster))[0]

@@ -73,4 +73,4 @@ def test_times_are_those_of_the_number_in_moodles_table(tmp_path):
 
 def test_a_platform_must_be_declared_before_anything_is_graded(tmp_path):
     with pytest.raises(UsageError, match=r'platform = "moodle" in class\.toml'):
-        read(tmp_path, SETTINGS, FINALS["moodle"])
+        read(tmp_path, SETTINGS, [*FINALS["moodle"], "bo.zip"])

@@ -2,6 +2,7 @@
 
 import pytest
 
+from grader.classroom.csv_tables import inert_comment
 from grader.classroom.filled_in import replace_unread
 
 EMPTY = "id,row,points,max_points,title,comment\ns1,method/1,,2,Why?,\ns2,method/1,,2,Why?,\n"
@@ -36,3 +37,20 @@ def test_what_was_read_as_marks_is_written_over(tmp_path):
             file.write_text(before)
         assert replace_unread(file, now) is None
         assert file.read_text() == now
+
+
+@pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("two\r\nlines\nand more", "two lines and more"),
+        ("5\xa0points \u2764\ufe0f", "5 points \u2764\ufe0f"),
+        ("\u202egnp \x1b[2J", "\\u202egnp \\x1b[2J"),
+        ("=1+1; -2", "'=1+1; '-2"),
+    ],
+)
+def test_a_comment_comes_back_as_it_was_typed(tmp_path, typed, written):
+    """In one line, and with nothing that a screen or a spreadsheet would obey."""
+    assert inert_comment(typed) == inert_comment(written) == written
+    file = tmp_path / "to-mark.csv"
+    file.write_text(EMPTY.replace("Why?,\n", f'Why?,"{typed}"\n', 1), newline="")
+    assert replace_unread(file, EMPTY.replace("Why?,\n", f"Why?,{written}\n", 1)) is None

@@ -78,7 +78,9 @@ def test_blackboard_says_when_and_adds_a_text_about_it():
     blackboard = Naming("blackboard", "HW 3")
     assert blackboard.parse(f"{BLACKBOARD}_hw.zip").local_time == datetime(2026, 11, 20, 23, 58)
     assert blackboard.parse(f"{BLACKBOARD}.txt").is_about
-    assert not blackboard.parse(f"{BLACKBOARD}_notes.txt").is_about
+    for own in ("notes.txt", "2026-11-20-23-58-00.txt"):
+        found = blackboard.parse(f"{BLACKBOARD}_{own}")
+        assert (found.is_about, found.file) == (False, own)
 
 
 def test_what_was_typed_into_a_platform_is_no_part_of_a_submission():
@@ -154,7 +156,7 @@ def test_a_late_hand_in_stays_late_whatever_one_is_called_on_canvas():
     name = "eve_999_5__LATE_999_5000_x.zip"
     found = Naming("canvas", roster=CLASS).parse(name)
     assert not found.who and found.problem.startswith(
-        f"{name} reads as canvas 999 and as canvas 999, and the roster does not decide it. Find"
+        f"{name} reads as canvas 999 and as canvas 999, and the roster does not decide it. Move all"
     )
 
 
@@ -165,6 +167,19 @@ def test_a_number_before_the_name_of_a_file_is_no_student():
     for roster in (OF_NAMES, Roster()):
         found = Naming("canvas", roster=roster).parse(name)
         assert not found.who and "201 and as canvas 77, and the roster does not" in found.problem
+        assert "decide it. Add everybody's canvas number to the roster, or move" in found.problem
+
+
+def test_of_many_readings_two_are_told():
+    found = Naming("canvas").parse("leeann_201_77_78_79_80_hw.zip")
+    assert "reads as canvas 201 and as canvas 77, and the roster" in found.problem
+    assert len(found.maybe_of) == 4
+
+
+def test_an_older_canvas_says_late_in_small_letters():
+    for name in ("doejane_late_104_9_hw.zip", "late_anon_3fA2k_9_hw.zip"):
+        found = Naming("canvas").parse(name)
+        assert found.is_called_late and "late" not in found.who.get("canvas_name", "")
 
 
 def test_what_goes_back_is_named_by_the_numbers_alone():

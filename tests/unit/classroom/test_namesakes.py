@@ -46,3 +46,20 @@ def test_who_takes_anothers_name_on_gradescope_takes_no_mark():
     roster = Roster((Student("ann", {"id": "ann", "name": "Ann Lee"}), Student("eve", {})))
     assert [roster.authors(each) for each in told_apart(tables)] == [[], [], []]
     assert [len(roster.authors(each)) for each in told_apart(tables[::2])] == [1, 1]
+
+
+def test_who_is_named_beside_another_on_gradescope_takes_no_mark():
+    """A display name of a submitter's choice is no better in the second place."""
+    bo = {"name": "Bo Bo", "email": "bo@x"}
+    hand_ins = [
+        hand_in("submission_1", {"name": "Ann Lee", "email": "ann@x"}),
+        hand_in("submission_2", bo, other_authors=({"name": "Ann Lee", "email": "eve@x"},)),
+    ]
+    roster = Roster(
+        tuple(Student(each, {"id": each, "name": each}) for each in ("Ann Lee", "Bo Bo"))
+    )
+    names = namesakes.shared(hand_ins)
+    first, second = (namesakes.by_number(each, names) for each in hand_ins)
+    assert [each.id for each in roster.authors(second)] == ["Bo Bo"]
+    assert roster.unknown_authors(second) == ["eve@x"]
+    assert roster.authors(first) == [] and first.is_of_namesakes

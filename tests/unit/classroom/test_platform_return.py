@@ -204,3 +204,13 @@ def test_feedback_for_any_name_is_unpacked_where_it_says(label, name):
     made = platform_return.feedback_zip([standing(label=label)])
     with zipfile.ZipFile(io.BytesIO(made)) as archive:
         assert archive.namelist() == [name.replace("mark.txt", "report.html"), name]
+
+
+def test_what_students_write_on_moodle_is_not_calculated():
+    """Nothing else is changed: neither a time that is missing, nor what a teacher has written."""
+    head = "Identifier,Full name,City/town,Online text,Last modified (submission),Grade"
+    head += ",Maximum Grade,Feedback comments"
+    line = "Participant 999,=1,=HYPERLINK(1),+2,-,-,5.00,-1 for style"
+    filled = rows(fill(f"{head}\n{line}\n", "g.csv", [standing(label="aa", roster=ROSTER)], None))
+    own = line.replace("=1", "'=1").replace("=HYPER", "'=HYPER").replace("+2", "'+2")
+    assert filled == [head.split(","), own.split(",")]

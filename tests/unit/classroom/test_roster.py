@@ -160,3 +160,10 @@ def test_a_wrong_line_is_named(tmp_path, text, problem):
     file.write_text(text)
     with pytest.raises(UsageError, match=problem):
         roster.read(file)
+
+
+def test_a_submitter_whom_the_platform_does_not_name_is_told(students):
+    """As one of Gradescope without name, number and email."""
+    found = hand_in(who={"moodle": "103"}, other_authors=({},))
+    for each in (students, Roster()):
+        assert each.unknown_authors(found) == ["somebody without a name"]

@@ -161,5 +161,29 @@ def test_nobody_has_a_zero_while_a_hand_in_has_no_author():
         anna, ben = table(found)
         assert (anna["final"], ben["final"], ben["status"]) == ("5", final, status)
         said = "\n".join(outputs.summary(found, strays, [], Path("out")))
-        is_open = "1 without a hand-in get no mark until every hand-in has an author" in said
+        is_open = "1 student has no hand-in, and no mark until every hand-in has an author" in said
         assert is_open == (final == "")
+
+
+def test_all_that_is_nobodys_is_told_before_students_problems():
+    """The gradebook has no line of it, and has one of each student."""
+    students = tuple(Student(f"s{each}", {"id": f"s{each}"}) for each in range(30))
+    works = [Work(hand_in(each.id), None, "lost") for each in students]
+    works += [Work(hand_in(f"zoe{each}"), grading()) for each in range(25)]
+    rules = Rules(Roster(students), {}, Policy(), {}, NAMES)
+    said = list(outputs.summary(*standings(works, rules), [], Path("out")))
+    told = said[said.index("For a person:") + 1 :]
+    assert all("names no student on the roster" in line for line in told[:25])
+    assert all("not graded: lost" in line for line in told[25:45])
+    assert told[45] == "  and 10 more students, whom gradebook.csv has"
+
+
+def test_a_hand_in_of_two_numbers_says_so():
+    roster = Roster(
+        (Student("a", {"id": "a", "canvas": "1"}), Student("b", {"id": "b", "moodle": "2"}))
+    )
+    work = Work(hand_in("x", {"canvas": "1", "moodle": "2"}), grading())
+    found, strays = standings([work], Rules(roster, {}, Policy(), {}, NAMES))
+    said = "\n".join(outputs.summary(found, strays, [], Path("out")))
+    assert "x names several students on the roster. Find its author" in said
+    assert "2 students have no hand-in, and no mark" in said

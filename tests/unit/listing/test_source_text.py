@@ -148,6 +148,14 @@ SHOWN = "has U+{} in line {}, which can hide or move text on a screen; it is sho
         ("'\\\u2067'", "'\\\\\\u2067'", SHOWN.format(2067, 1, "\\u2067")),
         ("'#\f' '\\'\f'", "'#\\x0c' '\\'\\x0c'", SHOWN.format("000C", 1, "\\x0c")),
         ("r'\u202a' f'\f'", "r'\u202a' f'\f'", SHOWN.format("202A", 1, "\\u202a")),
+        *(
+            (f'{word}"\u2067"', f'{word}"\\u2067"', SHOWN.format(2067, 1, "\\u2067"))
+            for word in ("return", "a if", "a or", "u", "x = ")
+        ),
+        *(
+            (f'{word}"\u2067"', f'{word}"\u2067"', SHOWN.format(2067, 1, "\\u2067"))
+            for word in ("=Rb", "f", "(B")
+        ),
         ("# \u05d0\u200f \u0627\u200e", "# \u05d0\u200f \u0627\u200e", ""),
     ],
 )
