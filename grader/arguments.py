@@ -1,8 +1,10 @@
 """The options of the command `grade`."""
 
 import argparse
+import contextlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from grader import class_options, looking_options, option_values
 
@@ -16,6 +18,14 @@ DEFAULT_ENGINE_IMAGE = "grade-engine"
 """The images of `make image`, where options name no others."""
 
 
+class _Parser(argparse.ArgumentParser):
+    """Keeps its exit code where nobody can be told: argparse of Python 3.11.2 raises then."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        with contextlib.suppress(OSError):
+            super()._print_message(message, file)
+
+
 def parser(
     commands_by_name: Mapping[str, Command], print_versions: type[argparse.Action]
 ) -> argparse.ArgumentParser:
@@ -25,9 +35,7 @@ def parser(
     template, new, verify, build and export.
     print_versions: what --version does.
     """
-    whole = argparse.ArgumentParser(
-        prog="grade", description="Mark a distributed machine-learning assignment."
-    )
+    whole = _Parser(prog="grade", description="Mark a distributed machine-learning assignment.")
     _add_course_option(whole, "course_before")
     whole.add_argument("--version", action=print_versions, nargs=0, help="what would grade")
     commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
