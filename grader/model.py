@@ -167,6 +167,19 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Attempt:
+    """What the ranks did in one case, whether it came to an answer or not."""
+
+    ranks: int
+    inputs: tuple[Mapping[str, Any], ...]
+    """Per rank: the arrays and JSON values its probe was called with."""
+    trace: Trace
+    """The MPI calls that the student's code made, up to the end."""
+    failure: RunFailure | None = None
+    """Why it came to no answer."""
+
+
+@dataclass(frozen=True)
 class TestResult:
     """One test of a suite: all its parameters or nothing."""
 

@@ -12,6 +12,7 @@ Looking at what came back
     `Launch`: iterate it for (case, `Outcome`); `having(field=value)` selects cases,
     `holding(check)` returns those whose answers are right; `holds(check, case, outcome)` says so of
     one. `RunFailed` carries the `RunFailure` of a case that ended its run, with its `Verdict`.
+    `attempts()` gives each case with an `Attempt`: its calls, also of one that came to no answer.
     `case_context(case, outcome)`: puts number of ranks and case before what a check says.
 Verdicts
     `WrongAnswer`, `RuleViolation`, `BudgetExceeded` (TIME_LIMIT_EXCEEDED), `NotProven`: each takes
@@ -115,7 +116,7 @@ from grader.judge.wording import at as call_site
 from grader.judge.wording import listed, ranks_text
 from grader.judge.wording import name_of as call_name
 from grader.judge.wording import place_of as call_place
-from grader.model import MessageFault, Outcome, RunFailure, Verdict
+from grader.model import Attempt, MessageFault, Outcome, RunFailure, Verdict
 from grader.mpi import functions
 from grader.suite.case import Array, Case, Text
 from grader.suite.case_wording import case_context
@@ -135,6 +136,7 @@ __all__ = [
     "ANY_SOURCE",
     "API_VERSION",
     "Array",
+    "Attempt",
     "Bounds",
     "BudgetExceeded",
     "Call",

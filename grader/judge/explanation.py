@@ -13,7 +13,7 @@ from grader.judge.result_forms import refuse
 from grader.judge.student_calls import StudentCalls
 from grader.judge.timeline import edges_of, timeline_of
 from grader.judge.trace_doubts import TraceDoubts
-from grader.model import Outcome, RunFailure, Verdict
+from grader.model import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.observation import CaseObservation, End, LaunchObservation, Observer
 from grader.trace.calls import Trace, compacted_trace
@@ -35,6 +35,8 @@ class LaunchResult:
     """It ended between two cases, because it had had its time."""
     remarks: Sequence[Finding] = ()
     """On lines of the submission that cost nothing."""
+    unfinished: Attempt | None = None
+    """What the ranks did in the case that ended it."""
 
     @property
     def trace_num_bytes(self) -> int:
@@ -52,16 +54,29 @@ def explain(plan: LaunchPlan, observed: LaunchObservation) -> LaunchResult:
     doubts, calls = TraceDoubts(plan), StudentCalls(plan)
     pairs = list(zip(plan.cases, observed.cases, strict=False))
     outcomes = tuple(_outcome(plan, case, seen, doubts, calls) for case, seen in pairs)
+    failure = None if observed.end is None else _failure(plan, observed, observed.end)
     return LaunchResult(
         outcomes,
-        None if observed.end is None else _failure(plan, observed, observed.end),
+        failure,
         wall_time_s=observed.wall_time_s,
         refusals=tuple(
             refusal_text(rank, refusal) for rank, refusal in enumerate(observed.refusals) if refusal
         ),
         is_out_of_time=observed.end is None and len(observed.cases) < len(plan.cases),
         remarks=_remarks(plan, observed),
+        unfinished=_unfinished(plan, observed, failure),
     )
+
+
+def _unfinished(
+    plan: LaunchPlan, observed: LaunchObservation, failure: RunFailure | None
+) -> Attempt | None:
+    """Return what the ranks did in the case that ended the launch, if one had begun."""
+    end = observed.end
+    if end is None or end.began_ns is None:
+        return None
+    case = plan.cases[len(observed.cases)]
+    return Attempt(plan.ranks, case.inputs, student_trace(plan, end.trace), failure)
 
 
 def _outcome(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 from grader.judge.explanation import LaunchResult
-from grader.model import Outcome, RunFailure, Verdict
+from grader.model import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall
 from grader.suite.case import YARDSTICK, Case
 
@@ -130,6 +130,8 @@ class Answers(Sequence[Answer]):
         self._is_starved = False
         """The last launch was given too little by the machine, which costs no budget."""
         self._answers: dict[int, Outcome | RunFailure] = {}
+        self.unfinished: dict[int, Attempt] = {}
+        """What the ranks did in cases that ended a launch, by index."""
         self._left = list(range(len(cases)))
         self._known: set[int] = set()
         """Cases about the subject of one that has failed."""
@@ -213,6 +215,8 @@ class Answers(Sequence[Answer]):
             budget.charge(launched.failure, self._ranks, time_s, has_answers=has_answers)
         told = _told(launched.failure, budget)
         self._answers[failed] = naming(told, self._cases[failed], self._ranks)
+        if launched.unfinished is not None:
+            self.unfinished[failed] = launched.unfinished
         if self._cases[failed].subject and not self._is_starved and not self._injects_faults:
             about = {i for i in asked if self._cases[i].subject == self._cases[failed].subject}
             self._known |= about

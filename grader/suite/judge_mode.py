@@ -89,7 +89,7 @@ class JudgeMode(SuiteMode):
             budget,
             self._time.out_of_time,
         )
-        return make_launch(cases, answers, ranks)
+        return make_launch(cases, answers, ranks, answers.unfinished)
 
     def _start(self, plan: LaunchPlan, item: pytest.Item) -> LaunchResult:
         self._settings.on_position(Position(len(self._ended), len(self._tests), plan.ranks))

@@ -1,12 +1,13 @@
 """What a suite gets back from `run`: every case with its outcome, or with why it has none."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from grader.errors import GraderError
 from grader.judge.check_failures import WrongAnswer
-from grader.model import Outcome, RunFailure, Verdict
+from grader.model import Attempt, Outcome, RunFailure, Verdict
 from grader.suite.case import Case
 from grader.suite.continuation import Answer, NotRun
 
@@ -37,6 +38,8 @@ class Launch:
     """Is told when a test looks at what came back."""
     on_case: Callable[[int, Case, Answer], None] = lambda ranks, case, answer: None
     """Is told which case the test looks at."""
+    unfinished: Mapping[int, Attempt] = field(default_factory=dict)
+    """What the ranks did in cases that ended a launch, by index."""
     _held: dict[tuple[Any, int], bool] = field(default_factory=dict, compare=False, repr=False)
     """By check and index, whether it held: several tests ask for the same, and it may take long."""
 
@@ -89,6 +92,24 @@ class Launch:
         """
         return ((self.cases[index], answer) for index, answer in self._answered())
 
+    def attempts(self) -> list[tuple[Any, Attempt]]:
+        """Return each case that was run with what the ranks did, whether they finished or not.
+
+        For stages: what the calls show of an algorithm whose results are wrong or missing. Calls
+        of a case that ended its launch are not cross-checked. Raises RunFailed where the grader
+        itself has failed.
+        """
+        return [
+            (self.cases[index], attempt)
+            for index, answer in self._answered()
+            if (attempt := self._attempt(index, answer)) is not None
+        ]
+
+    def _attempt(self, index: int, answer: Outcome | RunFailure) -> Attempt | None:
+        if isinstance(answer, Outcome):
+            return Attempt(answer.ranks, answer.inputs, answer.trace)
+        return self.unfinished.get(index)
+
     def holding(self, check: Callable[[Any, Outcome], object]) -> list[tuple[Any, Outcome]]:
         """Return the cases with outcomes for which the check holds; those of rules.
 
@@ -122,9 +143,15 @@ class Launch:
             yield index, answer
 
 
-def make_launch(cases: Sequence[Case], outcomes: Sequence[Answer], ranks: int) -> Launch:
+def make_launch(
+    cases: Sequence[Case],
+    outcomes: Sequence[Answer],
+    ranks: int,
+    unfinished: Mapping[int, Attempt] = MappingProxyType({}),
+) -> Launch:
     """Return the view of a run over all its cases."""
-    return Launch(tuple(cases), outcomes, frozenset(range(len(cases))), ranks)
+    selected = frozenset(range(len(cases)))
+    return Launch(tuple(cases), outcomes, selected, ranks, unfinished=unfinished)
 
 
 def never_run(cases: Sequence[Case], ranks: int, why: str) -> Launch:
