@@ -120,7 +120,8 @@ LABEL grader.edition="engine"
 
 FROM grade-engine AS grade-student
 COPY --from=editions /layouts/student /
-ENV GRADER_COURSE=/opt/course
+# What students see twice should be the same twice.
+ENV GRADER_COURSE=/opt/course GRADER_PUBLIC_INPUTS=1
 LABEL grader.edition="student"
 
 FROM grade-engine AS grade

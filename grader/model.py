@@ -321,6 +321,9 @@ class Report:
     image: str = ""
     """As --image named it, where it did: likewise."""
 
+    seed: str = ""
+    """What the inputs follow from, in hex, where it was drawn for this grading: for the course."""
+
     @property
     def is_sealed(self) -> bool:
         """Return whether the submission could reach nothing but its own files."""

@@ -23,6 +23,8 @@ class Settings(SuiteSettings):
     """`local` or `container`; the report says so."""
     sealed: bool = False
     """Run the ranks as users of their own; needs root."""
+    seed: str = ""
+    """What the secret was drawn as for this grading; the course's report keeps it."""
     parts: Sequence[str] | None = None
     """Names of the only parts to grade; None for all."""
     progress: Callable[[str], None] = field(default=lambda text: None)

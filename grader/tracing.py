@@ -69,7 +69,7 @@ def trace(
     only = (options.only,) if options.only else ()
     settings = Settings(
         courses=courses,
-        secret=secret_beside_ranks(is_sealed=False),
+        secret=secret_beside_ranks(is_sealed=False).data,
         parts=(part,),
         # The first test may be about other numbers of ranks than the one asked for.
         selection=Selection(only, options.ranks, first_with_ranks=not only and not options.ranks),

@@ -41,6 +41,8 @@ class Task:
     recording: str
     """Of an earlier grading, which is judged again; empty where it is graded."""
     keeps_recording: bool
+    secret_file: str
+    """Of the class, likewise; empty where inputs are public."""
     cores: int
     """Physical ones, that no other grading has meanwhile."""
     memory_num_bytes: int
@@ -82,7 +84,7 @@ def _run(
         command.append(f"--recording={recording}")
     ended = subprocess.run(  # noqa: S603 - our own command line
         [*ending_with_us(cpus), *command],
-        env=without_launcher(os.environ),
+        env=_environment(task),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -102,6 +104,11 @@ def _run(
         cpus=tuple(cpus),
         host=socket.gethostname(),
     )
+
+
+def _environment(task: Task) -> dict[str, str]:
+    named = {"GRADER_SECRET_FILE": task.secret_file} if task.secret_file else {}
+    return without_launcher(os.environ) | named
 
 
 def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:

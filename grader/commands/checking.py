@@ -19,7 +19,7 @@ from grader.commands.context import (
     say_visibly,
 )
 from grader.commands.recorder import Recorder, keep_last
-from grader.commands.reporting import finish, named_submission, require_reports_writable
+from grader.commands.reporting import finish, named_seed, named_submission, require_reports_writable
 from grader.commands.watched import watched
 from grader.container.output import RECORDING_MARK
 from grader.data import Data
@@ -30,7 +30,7 @@ from grader.journal import Journal, Resume
 from grader.model import Report
 from grader.recording.recording import Recording, packed, write
 from grader.report.files import require_writable
-from grader.secret import secret_beside_ranks
+from grader.secret import require_kept, secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.selection import Selection
 
@@ -45,6 +45,8 @@ def check(options: argparse.Namespace) -> int:
     require_reports_writable(options)
     require_writable([options.recording])
     settings = settings_of(options)
+    if options.recording is not None:
+        require_kept(settings.seed, is_reported=options.full_json is not None)
     recorder = Recorder()
     if options.recording is not None or not (settings.sealed or options.no_recording):
         settings = replace(settings, on_observed=recorder.keep)
@@ -98,20 +100,23 @@ def grade_here(
             notes=resume.notes,
         )
         with _telling_what_is_lost(settings.journal):
-            return pipeline.grade(
+            report = pipeline.grade(
                 named_submission(options), assignment=options.assignment, settings=settings
             )
+    return replace(report, seed=settings.seed)
 
 
 def settings_of(options: argparse.Namespace) -> Settings:
     """Return how options and environment want it to be graded here."""
     sealed = is_sealed(os.environ)
+    secret = secret_beside_ranks(is_sealed=sealed, seed=named_seed(options))
     return Settings(
         courses=courses_of(options),
         named_courses=tuple(named_courses(options)),
         mode="container" if sealed else "local",
         sealed=sealed,
-        secret=secret_beside_ranks(is_sealed=sealed),
+        secret=secret.data,
+        seed=secret.seed,
         parts=options.part,
         selection=selection_of(options),
         data=Data(data_folder(options)),

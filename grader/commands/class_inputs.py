@@ -24,8 +24,6 @@ from grader.classroom.roster import Roster
 from grader.commands.context import courses_of, data_folder, named_courses
 from grader.courses import Courses
 from grader.errors import UsageError
-from grader.secret import course_secret
-from grader.suite.inputs import PUBLIC_SECRET
 from grader.versions import engine_digest
 
 
@@ -99,10 +97,11 @@ def read(options: argparse.Namespace, out: Path) -> ClassInputs:
     )
 
 
-def circumstances(options: argparse.Namespace, inputs: ClassInputs) -> Circumstances:
-    """Return what marks follow from. Raises GraderError where nothing could be graded at all."""
-    secret = course_secret()
-    is_public = secret == PUBLIC_SECRET
+def circumstances(options: argparse.Namespace, inputs: ClassInputs, secret: bytes) -> Circumstances:
+    """Return what marks follow from. Raises GraderError where nothing could be graded at all.
+
+    secret: of the class; empty where its inputs are public.
+    """
     image = ""
     if not options.unsealed and not options.judge_again:
         # Docker's client takes a quarter of a second to import.
@@ -117,7 +116,7 @@ def circumstances(options: argparse.Namespace, inputs: ClassInputs) -> Circumsta
         courses=tuple(f"{course.name} {course.digest()}" for course in inputs.courses.courses),
         assignment=inputs.assignment.name if inputs.assignment is not None else "",
         options=(*grading_options(options, inputs), *([how] if options.judge_again else [])),
-        secret_digest="" if is_public else hashlib.sha256(b"class" + secret).hexdigest(),
+        secret_digest=hashlib.sha256(b"class" + secret).hexdigest() if secret else "",
     )
 
 

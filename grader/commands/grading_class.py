@@ -29,6 +29,7 @@ from grader.commands.class_inputs import ClassInputs, circumstances, grading_opt
 from grader.commands.class_results import show
 from grader.commands.context import is_sealed, say_visibly
 from grader.errors import GraderError, UsageError
+from grader.secret import read_secret, secret_file_of_class
 
 _REGRADE = "regrade.csv"
 
@@ -79,7 +80,9 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     remove_unfinished(out)
     table = class_results.table_to_fill(options)
     inputs = _remembered(options, class_inputs.read(options, out), names, gradings, out)
-    current = circumstances(options, inputs)
+    secret_file = None if options.unsealed else secret_file_of_class(out).resolve()
+    secret = b"" if secret_file is None else read_secret(secret_file)
+    current = circumstances(options, inputs, secret)
     published = publication.read(out / publication.NAME)
     known = {digest: key for digest, key in published.items() if gradings.has(key)}
     recordings = _recordings(known, gradings) if options.judge_again else {}
@@ -94,7 +97,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
         # It may have been the data, or a right to read, and that is in no key.
         if gradings.is_refused(key):
             gradings.remove(key)
-    problems = _grade_missing(options, inputs, keys, gradings, out, recordings)
+    problems = _grade_missing(options, inputs, keys, gradings, out, recordings, secret_file)
     if options.regrade and not options.publish:
         return _show_regrade(inputs, known, keys, gradings, problems, names, out)
     for problem in _named(problems, keys, inputs) if options.publish else ():
@@ -176,10 +179,11 @@ def _grade_missing(
     gradings: Gradings,
     out: Path,
     recordings: Mapping[str, Path],
+    secret_file: Path | None,
 ) -> dict[str, str]:
     """Grade each hand-in that is not; return why some have none, by their keys.
 
-    recordings: by digest, what is judged again.
+    recordings: by digest, what is judged again. secret_file: of the class; None for public inputs.
     """
     different = {each.digest: each for each in inputs.hand_ins}
     missing = [each for each in different.values() if not gradings.has(keys[each.digest])]
@@ -209,6 +213,7 @@ def _grade_missing(
             command,
             str(recordings.get(each.digest, "")),
             keeps and not options.judge_again,
+            str(secret_file or ""),
             1 if options.judge_again else options.cores,
             options.memory,
         )

@@ -8,7 +8,7 @@ from grader import pipeline
 from grader.commands.checking import grade_here, selection_of, settings_of
 from grader.commands.context import courses_of, data_folder, is_sealed, named_courses, say_visibly
 from grader.commands.recorder import Recorder, require_observer
-from grader.commands.reporting import finish, named_submission, require_reports_writable
+from grader.commands.reporting import finish, named_seed, named_submission, require_reports_writable
 from grader.courses import Courses
 from grader.data import Data
 from grader.errors import GraderError, UsageError
@@ -18,7 +18,7 @@ from grader.model import Verdict
 from grader.recording.recording import Header, read, write
 from grader.recording.replay import replaying
 from grader.report.files import require_writable
-from grader.secret import course_secret, recording_key
+from grader.secret import PUBLIC, recording_key, require_kept, sealed_secret
 from grader.settings import Settings
 from grader.versions import observer_digest
 
@@ -34,6 +34,7 @@ def observe(options: argparse.Namespace) -> int:
     key = recording_key(is_sealed=is_sealed(os.environ))
     recorder = Recorder()
     settings = replace(settings_of(options), on_observed=recorder.keep)
+    require_kept(settings.seed, is_reported=False)
     report = grade_here(options, settings)
     for part in report.parts:
         if part.verdict is Verdict.JUDGE_ERROR:
@@ -69,12 +70,13 @@ def judge(options: argparse.Namespace) -> int:
             f"{options.recording} makes no mark: it was not made in a sealed grading and signed "
             "with the key that GRADER_RECORDING_KEY_FILE names; grade it again"
         )
+    secret = sealed_secret(named_seed(options)) if header.host == "sealed" else PUBLIC
     start = replaying(recording.launches.get, recording.launches.values)
     settings = Settings(
         courses=courses,
         named_courses=tuple(named_courses(options)),
         mode="container" if is_mark else "local",
-        secret=course_secret(),
+        secret=secret.data,
         parts=options.part,
         selection=selection_of(options),
         data=Data(data_folder(options)),
@@ -84,7 +86,7 @@ def judge(options: argparse.Namespace) -> int:
     )
     report = pipeline.grade_as(submission, header.assignment, settings)
     notes = tuple(dict.fromkeys((*header.notes, *report.notes)))
-    return finish(replace(report, notes=notes), options)
+    return finish(replace(report, notes=notes, seed=secret.seed), options)
 
 
 def _require_course(options: argparse.Namespace, header: Header, courses: Courses) -> None:

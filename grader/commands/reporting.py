@@ -37,6 +37,25 @@ def require_reports_writable(options: argparse.Namespace) -> None:
     require_writable([*(export.file for export in _exports(options)), options.full_json])
 
 
+def named_seed(options: argparse.Namespace) -> str:
+    """Return the seed of the report that --seed-of names; empty where it names none.
+
+    Raises UsageError where it cannot be read, or keeps no seed.
+    """
+    if options.seed_of is None:
+        return ""
+    try:
+        seed = json_report.parse_saved(options.seed_of.read_bytes()).seed
+    except (OSError, GraderError) as error:
+        raise UsageError(f"--seed-of: {options.seed_of} cannot be read: {error}") from None
+    if not seed:
+        raise UsageError(
+            f"--seed-of: {options.seed_of} keeps no seed; name the --full-json report of a sealed "
+            "grading, or its course's secret in GRADER_SECRET_FILE"
+        )
+    return seed
+
+
 def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool = False) -> int:
     """Write and show what was asked for; return the exit code.
 

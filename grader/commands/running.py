@@ -5,7 +5,12 @@ from dataclasses import replace
 
 from grader.arguments import DEFAULT_IMAGE, selecting
 from grader.commands.context import courses_of, data_folder, live_view, named_courses
-from grader.commands.reporting import finish, named_submission, require_reports_writable
+from grader.commands.reporting import (
+    finish,
+    named_seed,
+    named_submission,
+    require_reports_writable,
+)
 from grader.container import sealed_grading
 from grader.container.plan import ContainerLimits
 from grader.course import Course
@@ -14,8 +19,7 @@ from grader.model import Report
 from grader.recording.recording import parse, write_packed
 from grader.report import json_report
 from grader.report.files import require_writable
-from grader.secret import course_secret, recording_key
-from grader.suite.inputs import PUBLIC_SECRET
+from grader.secret import recording_key, require_kept, sealed_secret
 
 
 def run(options: argparse.Namespace) -> int:
@@ -24,7 +28,9 @@ def run(options: argparse.Namespace) -> int:
     require_reports_writable(options)
     require_writable([options.recording])
     # The container's client is no terminal: what it says comes in whole lines.
-    secret = course_secret()
+    secret = sealed_secret(named_seed(options))
+    if options.recording is not None:
+        require_kept(secret.seed, is_reported=options.full_json is not None)
     key = recording_key(is_sealed=True)
     recordings: list[bytes] = []
     with live_view(options, verbose=options.verbose) as live:
@@ -37,11 +43,11 @@ def run(options: argparse.Namespace) -> int:
             data=data_folder(options),
             on_progress=live.progress,
             on_finished=live.ended,
-            secret=b"" if secret == PUBLIC_SECRET else secret,
+            secret=secret.data,
             limits=_limits(options),
             on_recording=None if options.recording is None else recordings.append,
         )
-    report = json_report.parse(data)
+    report = replace(json_report.parse(data), seed=secret.seed)
     exit_code = finish(_as_named(report, options), options)
     if options.recording is not None:
         parse(recordings[-1], f"that the image {options.image!r} has given")

@@ -11,8 +11,8 @@ from grader.model import PartResult, Report, TestResult, Verdict
 
 
 def for_student(report: Report) -> Report:
-    """Return the report without what its tests hold back."""
-    return replace(report, parts=tuple(map(_part, report.parts)))
+    """Return the report without its seed and what its tests hold back."""
+    return replace(report, parts=tuple(map(_part, report.parts)), seed="")
 
 
 def result_for_student(test: TestResult) -> TestResult:

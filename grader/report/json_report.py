@@ -90,7 +90,7 @@ def _as_nouns(data: Mapping[str, Any]) -> Mapping[str, Any]:
         }
         for part in data["parts"]
     ]
-    return {**data, **_measured(data, "started_at", "wall_time_s"), "parts": parts}
+    return {**data, **_measured(data, "started_at", "wall_time_s", "seed"), "parts": parts}
 
 
 def _measured(data: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
@@ -112,6 +112,7 @@ def _report(report: Report) -> dict[str, Any]:
         "measured": {
             "started_at": report.started_at,
             "wall_time_s": round(report.wall_time_s, 3),
+            **({"seed": report.seed} if report.seed else {}),
         },
     }
 

@@ -1,0 +1,82 @@
+"""What inputs follow from: the course's secret, one drawn for a grading, or public."""
+
+import pytest
+
+from grader.errors import GraderError, UsageError
+from grader.secret import (
+    PUBLIC,
+    Secret,
+    require_kept,
+    sealed_secret,
+    secret_beside_ranks,
+    secret_file_of_class,
+)
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """Name no secret."""
+    for name in ("GRADER_SECRET_FILE", "GRADER_PUBLIC_INPUTS", "GRADER_RECORDING_KEY_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
+def test_a_secret_that_other_users_may_read_is_refused(tmp_path, environment, mode):
+    """In the container a rank is such a user."""
+    file = tmp_path / "secret"
+    file.write_text("for the course only")
+    environment.setenv("GRADER_SECRET_FILE", str(file))
+    file.chmod(mode)
+    with pytest.raises(GraderError, match=f"has mode {mode:o}, so a submission could read it"):
+        secret_beside_ranks(is_sealed=True)
+    file.chmod(0o600)
+    assert secret_beside_ranks(is_sealed=True) == Secret(b"for the course only")
+
+
+def test_a_sealed_grading_draws_a_secret_and_keeps_its_seed():
+    """Two gradings have different ones; a regrade takes the first one's."""
+    first, second = sealed_secret(), sealed_secret()
+    assert first.data != second.data
+    assert len(first.data) == 32
+    assert sealed_secret(first.seed) == first
+
+
+def test_a_local_check_has_inputs_that_everybody_may_repeat():
+    """It takes neither a secret nor a seed, which the submission could read."""
+    assert secret_beside_ranks(is_sealed=False) == PUBLIC
+    with pytest.raises(UsageError, match="leave --seed-of out"):
+        secret_beside_ranks(is_sealed=False, seed="00")
+
+
+def test_the_image_for_students_has_the_inputs_of_a_local_check(environment):
+    """What they see twice is the same twice."""
+    environment.setenv("GRADER_PUBLIC_INPUTS", "1")
+    assert sealed_secret() == PUBLIC
+
+
+def test_a_secret_and_a_seed_are_one_too_many(tmp_path, environment):
+    """It would not be clear which is meant."""
+    file = tmp_path / "secret"
+    file.write_text("x")
+    environment.setenv("GRADER_SECRET_FILE", str(file))
+    with pytest.raises(UsageError, match="leave one out"):
+        sealed_secret("00")
+
+
+def test_a_recording_needs_a_report_that_keeps_its_seed():
+    """A named secret is the course's to keep."""
+    require_kept("", is_reported=False)
+    require_kept("00", is_reported=True)
+    with pytest.raises(UsageError, match="add --full-json FILE"):
+        require_kept("00", is_reported=False)
+
+
+def test_a_class_keeps_one_secret_that_nobody_else_reads(tmp_path, environment):
+    """The next grading of the class has it, too, unless the course names its own."""
+    file = secret_file_of_class(tmp_path)
+    drawn = file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert secret_file_of_class(tmp_path).read_text() == drawn
+    environment.setenv("GRADER_SECRET_FILE", "/of/the/course")
+    assert str(secret_file_of_class(tmp_path)) == "/of/the/course"
