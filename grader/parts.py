@@ -118,6 +118,7 @@ def _grade_once(
         own_sources={path: data for path, data in files.items() if path not in (stand_in or {})},
         support={file: path.read_bytes() for file, path in assignment.support_paths().items()},
         launch=task.launch,
+        template=assignment.template,
         settings=settings,
         own_part_replaced=part.builds_on if stand_in else None,
         feedback=part.feedback,
@@ -135,7 +136,7 @@ def _grade_once(
         )
         for refusal in graded.refusals[:1]
     )
-    notes += graded.remarks
+    notes += (*graded.remarks, *graded.notes)
     if not settings.selection.is_whole:
         result = replace(result, max_points=total(test.max_points for test in graded.tests))
     return PartOutcome(

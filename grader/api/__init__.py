@@ -5,6 +5,7 @@ them with an oracle or with a rule. What its checks raise becomes the verdict of
 
 Declaring
     `part(NAME)`, `points(NUMBER, requires=...)`: marks of a module and of a test.
+    `stage(NUMBER)`: mark of a test that says what a part is paid at least where it holds.
     `not_run(REASON)`: ends a test whose question does not arise; it pays nothing.
     `Case`, `Array`, `Text`: a seeded input, and the exact form of what has to come back.
     `Data`: the images that inputs may be made of.
@@ -122,11 +123,11 @@ from grader.suite.case import Array, Case, Text
 from grader.suite.case_wording import case_context
 from grader.suite.fault_injection import inject_faults
 from grader.suite.launch_results import Launch, RunFailed, holds
-from grader.suite.marks import not_run, part, points
+from grader.suite.marks import not_run, part, points, stage
 from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "2.0"
+API_VERSION = "2.1"
 """Version of this module: grows as docs/api.md promises."""
 
 DEPRECATED: dict[str, tuple[str, str]] = {}
@@ -212,6 +213,7 @@ __all__ = [
     "same_failures_as",
     "sends_of",
     "single_message_faults",
+    "stage",
     "star_graph",
     "sum_text",
 ]

@@ -26,7 +26,21 @@ def prices(assignment: Assignment, prices_by_part: Mapping[str, Sequence[Price]]
     for part in assignment.parts:
         lines += [f"## {part.name}: {written(part.points)} points\n"]
         lines += [row(("points", "test", "what it asks")), row(("---:", "---", "---"))]
-        for price in prices_by_part[part.name]:
-            lines.append(row((written(price.points), code(price.test), price.asks)))
-        lines.append("")
+        found = prices_by_part[part.name]
+        for price in found:
+            if price.at_least is None:
+                lines.append(row((written(price.points), code(price.test), price.asks)))
+        lines += ["", *_stages(found)]
     return "\n".join(lines)
+
+
+def _stages(found: Sequence[Price]) -> list[str]:
+    """Return what a part is paid at least, the most first."""
+    stages = sorted(
+        ((each.at_least, each.asks) for each in found if each.at_least is not None), reverse=True
+    )
+    lines = [
+        f"- At least {written(points)} point{'' if points == 1 else 's'} where it {asks}."
+        for points, asks in stages
+    ]
+    return [*lines, ""] if lines else []

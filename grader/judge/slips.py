@@ -14,6 +14,7 @@ _MAX_LOOKED_AT_NUM_BYTES = 1 << 20
 _MAX_LINE_NUM_BYTES = 1000
 _REMARKS = {
     "breakpoint": "calls breakpoint(), which does nothing here",
+    "system": "calls os.system(), which starts no program here",
     "import": "imports {}, which is not installed here; that costs nothing unless a line uses it",
     "failed_import": "imports {}, which fails here; that costs nothing unless a line uses it",
 }
@@ -85,8 +86,8 @@ def remarks_of(values: Mapping[str, Any], submission: Mapping[str, bytes]) -> li
 
 def _bears_out(line: bytes, kind: str, about: str) -> bool:
     """Return whether a line does what a rank remarks on it."""
-    if kind == "breakpoint":
-        return not about and b"breakpoint" in line
+    if kind in ("breakpoint", "system"):
+        return not about and kind.encode() in line
     is_name = about.isidentifier() and len(about) <= _MAX_NAME_CHARS
     statement = rb"\b(?:import|from)\b[^#]*\b" + re.escape(about.encode()) + rb"\b"
     return is_name and re.search(statement, line[:_MAX_LINE_NUM_BYTES]) is not None

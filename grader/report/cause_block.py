@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import total
 from grader.report.cause_words import (
     SHOWN_IN_CODE,
     again,
@@ -17,7 +16,7 @@ from grader.report.cause_words import (
     told_text,
     words_of,
 )
-from grader.report.causes import Cause, is_all
+from grader.report.causes import Cause, is_all, lost
 from grader.report.code import code_lines
 from grader.report.evidence import evidence
 from grader.report.page import BOLD, DIM, INDENT, Page
@@ -93,8 +92,7 @@ def _checks(page: Page, part: PartResult, cause: Cause) -> Iterator[str]:
     for test in shown:
         yield from check_line(page, test)
     if left := priced[len(shown) :]:
-        points = points_text(total(test.max_points for test in left))
-        yield from page.paragraph(f"and {checks_text(left)} more ({points})")
+        yield from page.paragraph(f"and {checks_text(left)} more ({points_text(lost(left))})")
     if cause.blocked:
         yield from page.paragraph(blocked_text(cause))
     if page.verbose:

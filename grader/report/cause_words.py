@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 
 from grader.model import PartResult, Report, TestResult, Verdict
-from grader.points import NOT_ALL_TESTS, total, written
-from grader.report.causes import Cause, is_all
+from grader.points import NOT_ALL_TESTS, written
+from grader.report.causes import Cause, is_all, lost
 from grader.report.safe_text import one_line
 from grader.report.totals import check_again, points_text
 from grader.report.words import VERDICT_WORDS
@@ -92,8 +92,8 @@ def _shown_places(cause: Cause) -> set[str]:
 
 
 def blocked_text(cause: Cause) -> str:
-    """Return how many checks could not run, and what they are worth."""
-    points = points_text(total(test.max_points for test in cause.blocked))
+    """Return how many checks could not run, and what that costs."""
+    points = points_text(lost(cause.blocked))
     without = " without that" if cause.tests else ""
     return f"{checks_text(cause.blocked)} could not run{without} ({points})."
 

@@ -27,8 +27,7 @@ class Cause:
     @property
     def points(self) -> float:
         """Return the points at stake: those of the failed tests and of the blocked ones."""
-        blocked = (each.max_points for each in self.blocked)
-        return total((self.part_points, _lost(self.tests), *blocked))
+        return total((self.part_points, lost(self.tests), lost(self.blocked)))
 
     @property
     def speaker(self) -> TestResult | None:
@@ -75,12 +74,12 @@ def causes(part: PartResult) -> list[Cause]:
         if test.verdict not in _HELD and not _is_advice(part, test):
             by_identity.setdefault(_identity(test), []).append(test)
     found = [
-        Cause(tests[0].verdict, tuple(sorted(tests, key=lambda x: x.max_points, reverse=True)))
+        Cause(tests[0].verdict, tuple(sorted(tests, key=lambda x: lost([x]), reverse=True)))
         for tests in by_identity.values()
     ]
     is_told = any(test.message == part.message for test in part.tests)
     if part.message and not is_told and part.verdict is not Verdict.ACCEPTED:
-        beside = total((part.max_points, -part.points, -_lost(part.tests)))
+        beside = total((part.max_points, -part.points, -lost(part.tests)))
         found.append(Cause(part.verdict, (), message=part.message, part_points=beside))
     found = _merged(sorted(found, key=_order, reverse=True))
     return sorted(_with_blocked(part, found), key=_order, reverse=True)
@@ -112,7 +111,7 @@ def _is_same(one: Finding, other: Finding) -> bool:
     return (one.key, one.facts) == (other.key, other.facts)
 
 
-def _lost(tests: Iterable[TestResult]) -> float:
+def lost(tests: Iterable[TestResult]) -> float:
     """Return the points that these tests lost."""
     return total(n for each in tests for n in (each.max_points, -each.points))
 

@@ -76,7 +76,7 @@ def _tell(case: ET.Element, part: PartResult, test: TestResult) -> None:
     where = f" ({one_line(test.where)})" if test.where else ""
     points = f"{written(test.points)} of {points_text(test.max_points)}"
     if test.verdict is Verdict.SKIPPED:
-        points = f"not run: {points_text(test.max_points)}"
+        points = f"not run: {points if test.points else points_text(test.max_points)}"
     # Some CI systems print it.
     ended.text = disarm(f"{message}{where}\n{points}")
     if test.detail:

@@ -68,7 +68,7 @@ class LaunchBudget:
             return
         self.first_failures += ((ranks, failure),)
         if failure.is_lasting:
-            self.ended = failure
+            self.ended = self.ended or failure
 
     def fails_alike(self, failure: RunFailure) -> bool:
         """Return whether two numbers of ranks have failed in this way, before any answer.
@@ -77,6 +77,16 @@ class LaunchBudget:
         """
         alike = {ranks for ranks, other in self.first_failures if other.is_like(failure)}
         return not self.has_answered and len(alike) > 1 and min(alike) <= FEWEST_RANKS
+
+    def is_over_for(self, ranks: int) -> bool:
+        """Return whether no case on so many ranks is worth a launch.
+
+        Where runs with messages have failed alike, one rank alone may be right.
+        """
+        if self.ended is None:
+            return False
+        is_alone = ranks < FEWEST_RANKS and not self.ended.is_lasting
+        return not is_alone or any(each == ranks for each, _ in self.first_failures)
 
     @property
     def allows_another(self) -> bool:
@@ -230,8 +240,8 @@ def _is_ours(case: Case) -> bool:
 
 
 def _told(failure: RunFailure, budget: LaunchBudget) -> RunFailure:
-    """Return the failure; where other cases have answers, what is not written yet is an error."""
-    if failure.verdict is Verdict.NOT_ATTEMPTED and budget.ended is None:
+    """Return the failure; where others came to more, what is not written yet is an error."""
+    if failure.verdict is Verdict.NOT_ATTEMPTED and budget.ended is not failure:
         return replace(failure, verdict=Verdict.RUN_TIME_ERROR, is_lasting=False)
     return failure
 

@@ -12,20 +12,23 @@ from grader.journal import Failing, Finished, Step
 from grader.judge.explanation import LaunchResult
 from grader.judge.slips import MAX_REMARKS
 from grader.model import RunFailure, TestResult, Verdict
+from grader.points import total
 from grader.recording.launch_plan import (
     MOST_TRACE_NUM_BYTES,
     LaunchAllowance,
     LaunchPlan,
 )
+from grader.suite.begun import told_as_begun
 from grader.suite.case_evidence import EvidenceCollector
 from grader.suite.continuation import Answers, LaunchBudget, ranks_text
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import TestNotAskedFor, TestNotRun, not_run
-from grader.suite.mode import Asked, SuiteMode, function_of, suite_of, words
+from grader.suite.mode import Asked, SuiteMode, function_of, stage_of, suite_of, words
 from grader.suite.part_context import PartContext, Position
 from grader.suite.part_time import PartTime
 from grader.suite.plan import plan_of
-from grader.suite.results import failed, leaving_the_judge, points_of, result_of
+from grader.suite.results import failed, leaving_the_judge, own_part_of, result_of, sentence_of
+from grader.suite.stages import Stage, paid
 
 
 class JudgeMode(SuiteMode):
@@ -41,6 +44,10 @@ class JudgeMode(SuiteMode):
         self._trace_num_bytes_left = MOST_TRACE_NUM_BYTES
         self._time = PartTime(context.limits.part_s)
         self._tests: dict[str, list[pytest.Item]] = {}
+        self._stages: dict[str, list[pytest.Item]] = {}
+        """The dearest first."""
+        self._of_stages: dict[str, TestResult] = {}
+        """What became of those that were asked."""
         self._failed: dict[str, TestResult] = {}
         self._passed: dict[str, int] = {}
         self._rootless: set[str] = set()
@@ -73,7 +80,7 @@ class JudgeMode(SuiteMode):
             return never_run(cases, ranks, why)
         of_call = LaunchBudget.of(context.limits.case_s)
         budget = self._budgets.setdefault(cases[0].call, of_call)
-        if budget.ended is not None:
+        if self._is_over(item, budget, ranks):
             return never_run(cases, ranks, budget.why_ended)
         if budget.is_spent:
             why = "the part's time was used up by runs that failed"
@@ -91,10 +98,23 @@ class JudgeMode(SuiteMode):
         )
         return make_launch(cases, answers, ranks, answers.unfinished)
 
+    def _is_over(self, item: pytest.Item, budget: LaunchBudget, ranks: int) -> bool:
+        """Return whether the part has ended for a test, or for a stage.
+
+        A stage looks at launches that there are. A judge that follows a killed one has none of
+        those before, so there it repeats them.
+        """
+        if stage_of(item) is None:
+            return budget.is_over_for(ranks)
+        return budget.ended is not None and not self._known
+
     def _start(self, plan: LaunchPlan, item: pytest.Item) -> LaunchResult:
-        self._settings.on_position(Position(len(self._ended), len(self._tests), plan.ranks))
+        num_ended = len(self._ended & self._tests.keys())
+        self._settings.on_position(Position(num_ended, len(self._tests), plan.ranks))
         allowance = LaunchAllowance(self._time.left_s, self._trace_num_bytes_left)
-        launched = self._context.launch(replace(plan, allowance=allowance))
+        context = self._context
+        launched = context.launch(replace(plan, allowance=allowance))
+        launched = told_as_begun(launched, context.own_sources, context.template)
         self._time.charge(launched, words(function_of(item)))
         left = self._trace_num_bytes_left - launched.trace_num_bytes
         self._trace_num_bytes_left = max(0, left)
@@ -117,14 +137,20 @@ class JudgeMode(SuiteMode):
             return
         self._has_told_failing = True
         result = self._told(failed(item, RunFailed(failure), "call"))
-        self._settings.journal.failing(Failing(self._step(function_of(item)), result))
+        self._settings.journal.failing(Failing(self._step(item), result))
 
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """Leave out what nobody asked for."""
-        self.test_names = tuple(dict.fromkeys(map(function_of, items)))
-        items[:], left_out = self._settings.selection.split(items)
+        """Leave out what nobody asked for; put stages last, the dearest first."""
+        stages = sorted(
+            (item for item in items if stage_of(item) is not None),
+            key=lambda item: -(stage_of(item) or 0),
+        )
+        tests = [item for item in items if item not in stages]
+        self.test_names = tuple(dict.fromkeys(map(function_of, tests)))
+        kept, left_out = self._settings.selection.split(tests)
+        items[:] = [*kept, *stages] if self._settings.selection.is_mark else kept
         self._left_out = {function_of(item) for item in left_out} - set(map(function_of, items))
         config.hook.pytest_deselected(items=left_out)
 
@@ -132,15 +158,17 @@ class JudgeMode(SuiteMode):
         """Remember which tests there are, in the order of the file."""
         super().pytest_collection_finish(session)
         for item in session.items:
-            self._tests.setdefault(function_of(item), []).append(item)
+            each = self._tests if stage_of(item) is None else self._stages
+            each.setdefault(function_of(item), []).append(item)
         self._resume()
 
     def _resume(self) -> None:
         """Take over what became of tests in a container that was killed."""
-        for kept in self._settings.journal.kept({self._step(name) for name in self._tests}):
+        first = {name: items[0] for name, items in (self._tests | self._stages).items()}
+        for kept in self._settings.journal.kept({self._step(item) for item in first.values()}):
             self._take_over(kept)
         for name, items in self._tests.items():
-            why = self._settings.journal.why_lost(self._step(name))
+            why = self._settings.journal.why_lost(self._step(items[0]))
             if why and name not in self._known:
                 self._known.add(name)
                 self._failed_because_of[name] = name
@@ -149,7 +177,9 @@ class JudgeMode(SuiteMode):
     def _take_over(self, kept: Finished) -> None:
         name = kept.step.test
         self._known.add(name)
-        if kept.result.verdict is Verdict.ACCEPTED:
+        if name in self._stages:
+            self._of_stages[name] = kept.result
+        elif kept.result.verdict is Verdict.ACCEPTED:
             self._passed[name] = len(self._tests[name])
         else:
             self._failed[name] = kept.result
@@ -163,9 +193,9 @@ class JudgeMode(SuiteMode):
         )
         self.refusals.update(dict.fromkeys(kept.refusals))
 
-    def _step(self, name: str) -> Step:
+    def _step(self, item: pytest.Item) -> Step:
         replaced = self._context.own_part_replaced or ""
-        return Step(self._context.part, suite_of(self._tests[name][0]), replaced, name)
+        return Step(self._context.part, suite_of(item), replaced, function_of(item))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> bool | None:
@@ -173,15 +203,30 @@ class JudgeMode(SuiteMode):
         name = function_of(item)
         if name in self._known or name in self._ended:
             return True
-        if item is self._tests[name][0]:
-            self._settings.journal.started(self._step(name))
+        is_stage = name in self._stages
+        if is_stage and not self._could_pay(item):
+            return True
+        if is_stage and (why := self._settings.journal.why_lost(self._step(item))):
+            self._of_stages[name] = self._told(result_of(item, Verdict.JUDGE_ERROR, why))
+            return True
+        if item is (self._stages if is_stage else self._tests)[name][0]:
+            self._settings.journal.started(self._step(item))
         return None
+
+    def _could_pay(self, stage: pytest.Item) -> bool:
+        """Return whether a stage that holds would pay more than all before it."""
+        results = (*map(self._result, self._tests), *self._of_stages.values())
+        if any(result.verdict is Verdict.JUDGE_ERROR for result in results):
+            return False
+        held = (each.points for each in self._stages_that_hold())
+        earned = total(result.points for result in results)
+        return (stage_of(stage) or 0) > max(earned, *held, 0)
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip what needs the student's own version of a part that is replaced here."""
         super().pytest_runtest_setup(item)
         replaced = self._context.own_part_replaced
-        if replaced is not None and points_of(item).kwargs.get("own") == replaced:
+        if replaced is not None and own_part_of(item) == replaced:
             raise TestNotAskedFor(f"it needs your own {replaced}")
         if self._context.has_ended:
             not_run("the part had already ended")
@@ -201,6 +246,9 @@ class JudgeMode(SuiteMode):
             item.session.shouldstop = str(self.lost)
         if self.lost is not None:
             return report
+        if name in self._stages:
+            self._end_stage(item, call)
+            return report
         if call.excinfo is not None:
             error = self._told_error(item, call.excinfo.value)
             result = failed(item, error, call.when)
@@ -215,8 +263,32 @@ class JudgeMode(SuiteMode):
             self._evidence.end_parameter(name)
         if call.when == "teardown" and decided:
             self._ended.add(name)
-            self._settings.journal.finished(self._finished(name))
+            self._settings.journal.finished(self._finished(item, self._result(name)))
         return report
+
+    def _end_stage(self, item: pytest.Item, call: pytest.CallInfo[None]) -> None:
+        """Keep what became of a stage: it holds with all its parameters.
+
+        One that has seen nothing of what the ranks did holds for nothing.
+        """
+        name = function_of(item)
+        error = call.excinfo.value if call.excinfo is not None else None
+        if call.when == "call" and error is None and item.nodeid not in self._seen_attempts:
+            error = CaseNotRun("no case was put to ranks that it could look at")
+        if error is not None:
+            self._of_stages.setdefault(name, self._told(failed(item, error, call.when)))
+        if call.when == "teardown" and (name in self._of_stages or item is self._stages[name][-1]):
+            held = self._told(result_of(item, Verdict.ACCEPTED))
+            self._ended.add(name)
+            result = self._of_stages.setdefault(name, held)
+            self._settings.journal.finished(self._finished(item, result))
+
+    def _stages_that_hold(self) -> list[Stage]:
+        return [
+            Stage(stage_of(items[0]) or 0, sentence_of(items[0]).rstrip("."))
+            for name, items in self._stages.items()
+            if name in self._of_stages and self._of_stages[name].verdict is Verdict.ACCEPTED
+        ]
 
     def _lacks_roots(self, result: TestResult, error: BaseException) -> bool:
         """Return whether a test was not run for failures, and says not of which tests."""
@@ -244,14 +316,14 @@ class JudgeMode(SuiteMode):
         ):
             self._failed[name] = self._told(result)
 
-    def _finished(self, name: str) -> Finished:
+    def _finished(self, item: pytest.Item, result: TestResult) -> Finished:
         ended = self._budget.ended
         if ended is not None and self._context.is_hidden:
             ended = RunFailure(ended.verdict, "")
         return Finished(
-            self._step(name),
-            self._result(name),
-            root=self._failed_because_of.get(name, ""),
+            self._step(item),
+            result,
+            root=self._failed_because_of.get(function_of(item), ""),
             ended=ended,
             num_launches=self.num_launches,
             refusals=() if self._context.is_hidden else tuple(self.refusals),
@@ -266,7 +338,14 @@ class JudgeMode(SuiteMode):
         return self._budget.ended is not None
 
     def results(self) -> tuple[TestResult, ...]:
-        """Return one result a test function, in the order of the suite."""
+        """Return one result a test function, in the order of the suite, with what a stage pays."""
+        return self._paid()[0]
+
+    def notes(self) -> tuple[Finding, ...]:
+        """Return what is said of a stage that pays."""
+        return self._paid()[1]
+
+    def _paid(self) -> tuple[tuple[TestResult, ...], tuple[Finding, ...]]:
         failures = tuple(name for name, each in self._failed.items() if _is_failure(each))
         found = tuple(
             replace(result, blocked_by=failures)
@@ -276,7 +355,10 @@ class JudgeMode(SuiteMode):
             for result in [self._result(name)]
         )
         has_answers = any(budget.has_answered for budget in self._budgets.values())
-        return tuple(map(_as_error, found)) if has_answers and len(self._budgets) > 1 else found
+        if has_answers and len(self._budgets) > 1:
+            found = tuple(map(_as_error, found))
+        lost = (each for each in self._of_stages.values() if each.verdict is Verdict.JUDGE_ERROR)
+        return paid((*found, *lost), self._stages_that_hold())
 
     def _result(self, name: str) -> TestResult:
         if name in self._failed:

@@ -38,6 +38,8 @@ class Launch:
     """Is told when a test looks at what came back."""
     on_case: Callable[[int, Case, Answer], None] = lambda ranks, case, answer: None
     """Is told which case the test looks at."""
+    on_attempt: Callable[[], None] = lambda: None
+    """Is told when the test looks at a case in which ranks did something."""
     unfinished: Mapping[int, Attempt] = field(default_factory=dict)
     """What the ranks did in cases that ended a launch, by index."""
     _held: dict[tuple[Any, int], bool] = field(default_factory=dict, compare=False, repr=False)
@@ -105,7 +107,7 @@ class Launch:
             if (attempt := self._attempt(index, answer)) is not None
         ]
 
-    def _attempt(self, index: int, answer: Outcome | RunFailure) -> Attempt | None:
+    def _attempt(self, index: int, answer: Answer) -> Attempt | None:
         if isinstance(answer, Outcome):
             return Attempt(answer.ranks, answer.inputs, answer.trace)
         return self.unfinished.get(index)
@@ -140,6 +142,8 @@ class Launch:
         for index in sorted(self.selected):
             answer = self.outcomes[index]
             self.on_case(self.ranks, self.cases[index], answer)
+            if self._attempt(index, answer) is not None:
+                self.on_attempt()
             yield index, answer
 
 

@@ -49,6 +49,17 @@ def points(
     return pytest.mark.points(checked(number), requires=names, own=own)
 
 
+def stage(number: float, own: str | None = None) -> pytest.MarkDecorator:
+    """Return the mark of a test function that says what a part is paid at least where it holds.
+
+    It has no points of its own, stands below all tests with points, and is asked only where these
+    have come to fewer than the number: what the calls show of code whose results are wrong, missing
+    or cut short. Where it does not hold, or has seen no case of any launch, nothing is lost.
+    own: as of `points`. Raises ValueError for a number that is none of points.
+    """
+    return pytest.mark.stage(checked(number), own=own)
+
+
 def not_run(reason: str) -> NoReturn:
     """End a test whose question does not arise: it is not run, and pays nothing."""
     raise TestNotRun(reason)

@@ -45,6 +45,8 @@ class SuiteMode(ABC):
         """Tests that have called `run`."""
         self._read: set[str] = set()
         """Those of them that have looked at what came back."""
+        self._seen_attempts: set[str] = set()
+        """Those of them that have looked at a case in which ranks did something."""
         self._never_run: dict[str, str] = {}
         """Tests that have asked for a launch of which no case was put to ranks, each with why."""
 
@@ -71,7 +73,9 @@ class SuiteMode(ABC):
         if why := self._launches[asked].why_never_run:
             self._never_run.setdefault(item.nodeid, why)
         read = partial(self._read.add, item.nodeid)
-        return replace(self._launches[asked], on_read=read, on_case=self.on_case)
+        seen = partial(self._seen_attempts.add, item.nodeid)
+        launch = self._launches[asked]
+        return replace(launch, on_read=read, on_case=self.on_case, on_attempt=seen)
 
     @abstractmethod
     def launch(self, item: pytest.Item, asked: Asked) -> Launch:
@@ -138,7 +142,7 @@ class SuiteMode(ABC):
 
 def make_marks_known(config: pytest.Config) -> None:
     """Register the marks of a suite; `mpi` is pytest-mpi's, which need not be loaded."""
-    for mark in ("mpi", "part(name)", "points(number, requires, own)"):
+    for mark in ("mpi", "part(name)", "points(number, requires, own)", "stage(number, own)"):
         config.addinivalue_line("markers", mark)
 
 
@@ -159,6 +163,12 @@ def part_of(item: pytest.Item) -> str:
     if mark is None:
         raise GraderError(f"{item.name} grades no part; set pytestmark = [part(NAME), ...]")
     return str(mark.args[0])
+
+
+def stage_of(item: pytest.Item) -> float | None:
+    """Return what the part is paid at least where this stage holds; None for what is no stage."""
+    mark = item.get_closest_marker("stage")
+    return float(mark.args[0]) if mark is not None else None
 
 
 def suite_of(item: pytest.Item) -> str:

@@ -42,7 +42,7 @@ from grader.suite.continuation import Answer, NotRun, naming
 from grader.suite.inputs import PUBLIC_SECRET, case_calls
 from grader.suite.launch_results import CaseNotRun, Launch, RunFailed, make_launch, never_run
 from grader.suite.marks import TestNotRun, not_run
-from grader.suite.mode import Asked, SuiteMode, function_of
+from grader.suite.mode import Asked, SuiteMode, function_of, stage_of
 from grader.suite.open_answers import Said, combined
 from grader.suite.open_board import FOLDER_VARIABLE, SCRATCH, Board, RunningCase
 from grader.suite.open_output import printed_in, printing_to, told
@@ -252,7 +252,11 @@ class OpenMode(SuiteMode):
         return combined(everyone, call, running.entry)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Remember all tests, also those that -k leaves out: others may require them."""
+        """Remember all tests, also those that -k leaves out: others may require them.
+
+        Stages are left out: nothing is paid here.
+        """
+        items[:] = [item for item in items if stage_of(item) is None]
         self._functions.update(map(function_of, items))
 
     @pytest.hookimpl(wrapper=True)

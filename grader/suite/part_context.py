@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from grader.data import Data
 from grader.feedback import Feedback
@@ -62,6 +63,8 @@ class PartContext:
     """Those of the submission without files."""
     own_sources: Mapping[str, bytes] = field(default_factory=dict)
     """By path, the files of `submission` that the student wrote: their lines may be shown."""
+    template: Path | None = None
+    """What students start from; None where nobody knows."""
     own_part_replaced: str | None = None
     """The part whose file is our stand-in in this grading."""
     is_hidden: bool = False

@@ -34,7 +34,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marks of a suite known, and turn open mode on where it was asked for."""
-    marks = ["part(name)", "points(number, requires, own)"]
+    marks = ["part(name)", "points(number, requires, own)", "stage(number, own)"]
     # It is pytest-mpi's, which `grade open` does without.
     marks += [] if config.pluginmanager.hasplugin("pytest_mpi") else ["mpi"]
     for mark in marks:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from grader.errors import GraderError
-from grader.suite.mode import function_of, make_marks_known, part_of
+from grader.suite.mode import function_of, make_marks_known, part_of, stage_of
 from grader.suite.results import points_of, sentence_of
 from grader.suite.session import run_pytest
 from grader.suite.unreadable import Unreadable
@@ -23,6 +23,8 @@ class Price:
     asks: str
     part: str = ""
     """The part that the suite says it grades."""
+    at_least: float | None = None
+    """What the part is paid at least where this holds: of a stage, which has no points."""
 
 
 class _Collected:
@@ -39,13 +41,13 @@ class _Collected:
 
 
 def _price(item: pytest.Item) -> Price:
-    points = float(points_of(item).args[0])
-    name, asks = function_of(item), sentence_of(item)
-    return Price(name, points, asks, part_of(item))
+    at_least = stage_of(item)
+    points = float(points_of(item).args[0]) if at_least is None else 0.0
+    return Price(function_of(item), points, sentence_of(item), part_of(item), at_least)
 
 
 def prices(suite: Path) -> tuple[Price, ...]:
-    """Return the price of each test of a suite, in its order.
+    """Return the price of each test and stage of a suite, in its order.
 
     Raises GraderError when pytest cannot collect the suite, or a test has no points.
     """

@@ -21,7 +21,7 @@ from grader.judge.check_failures import (
 from grader.model import TestResult, Verdict
 from grader.suite.launch_results import CaseNotRun, RunFailed
 from grader.suite.marks import TestNotRun
-from grader.suite.mode import function_of, words
+from grader.suite.mode import function_of, stage_of, words
 from grader.suite.part_context import PartContext
 
 _RANKS = re.compile(r"\b(\d{1,4}) ranks?\b")
@@ -95,7 +95,7 @@ def result_of(
     item: pytest.Item, verdict: Verdict, message: str = "", detail: str = "", where: str = ""
 ) -> TestResult:
     """Return the result of a test function: all of its points for ACCEPTED, else none."""
-    max_points = float(points_of(item).args[0])
+    max_points = float(points_of(item).args[0]) if stage_of(item) is None else 0.0
     return TestResult(
         name=function_of(item),
         sentence=sentence_of(item),
@@ -122,6 +122,12 @@ def points_of(item: pytest.Item) -> pytest.Mark:
     if mark is None:
         raise GraderError(f"{item.name} has no points; mark it with @points(number)")
     return mark
+
+
+def own_part_of(item: pytest.Item) -> str | None:
+    """Return the part that the test is only asked with the student's own version of, if any."""
+    mark = item.get_closest_marker("stage") or points_of(item)
+    return mark.kwargs.get("own")
 
 
 def sentence_of(item: pytest.Item) -> str:

@@ -32,6 +32,8 @@ class SuiteResult:
     """Of the whole suite, also those that were not to be run."""
     remarks: tuple[Finding, ...] = ()
     """On lines of the submission that cost nothing, in sentences."""
+    notes: tuple[Finding, ...] = ()
+    """On what a stage pays."""
 
 
 def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
@@ -59,6 +61,7 @@ def grade_suite(suite: Path, context: PartContext) -> SuiteResult:
         tuple(plugin.refusals),
         plugin.test_names,
         tuple(plugin.remarks.values()),
+        plugin.notes(),
     )
 
 

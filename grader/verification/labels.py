@@ -16,7 +16,7 @@ from grader.strict_toml import Table, found_text
 FILE = "expected.toml"
 NOT_HANDED_IN = "not_handed_in"
 """The cause of a part that has no file."""
-MOST_UNFAIR = 0.15
+MOST_UNFAIR = 0.10
 """By how much of a part what is paid may differ from what a fair person pays."""
 
 

@@ -55,6 +55,10 @@ def _suite_problems(
             f"its tests pay {written(paid)} points, assignment.toml says {written(points)}; "
             f"{_largest(found)}",
         )
+    for stage in found:
+        if stage.at_least is not None and not 0 < stage.at_least < points:
+            text = f"{stage.test} is a stage of {written(stage.at_least)} points; expected more"
+            yield Problem(suite, f"{text} than 0 and fewer than the {written(points)} of the part")
 
 
 def _largest(found: tuple[Price, ...]) -> str:
@@ -160,7 +164,8 @@ def check_labels(course: Course, assignment: Assignment) -> Iterator[Problem]:
 def _tests_of(assignment: Assignment, part: Part) -> set[str]:
     """Return the tests of a part; none where its suite cannot be read, which another check says."""
     try:
-        return {price.test for price in prices(assignment.folder / part.suite)}
+        found = prices(assignment.folder / part.suite)
+        return {price.test for price in found if price.at_least is None}
     except GraderError:
         return set()
 

@@ -41,7 +41,8 @@ def test_what_is_changed_while_it_is_graded_is_not_kept(tmp_path, monkeypatch, c
         return outcome()
 
     monkeypatch.setattr(task, "_run", run)
-    each = Task("key", digest_of(made), str(made), str(tmp_path / "out"), ("run",), "", False, "", 1, 0)
+    out, digest = str(tmp_path / "out"), digest_of(made)
+    each = Task("key", digest, str(made), out, ("run",), "", False, "", 1, 0)
     ended = task.grade(each)
     assert ended.is_final is not changes
     assert Gradings(tmp_path / "out").has("key") is not changes

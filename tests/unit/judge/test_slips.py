@@ -5,7 +5,7 @@ import pytest
 from grader.judge.slips import remarks_of, told
 
 FILES = {
-    "ring.py": b"import numpy\nimport pandas\n\nbreakpoint()\n",
+    "ring.py": b"import numpy\nimport pandas\n\nbreakpoint()\nos.system('echo')\n",
     "odd.py": b"\xff\x00import x\n",
 }
 
@@ -20,6 +20,9 @@ def test_a_remark_is_told_with_its_line():
         "ring.py:4 calls breakpoint(), which does nothing here",
         "ring.py:2 imports pandas, which is not installed here; "
         "that costs nothing unless a line uses it",
+    ]
+    assert said(["system", "", "ring.py", 5], ["system", "", "ring.py", 4]) == [
+        "ring.py:5 calls os.system(), which starts no program here"
     ]
     assert said(["failed_import", "numpy", "ring.py", 1]) == [
         "ring.py:1 imports numpy, which fails here; that costs nothing unless a line uses it"

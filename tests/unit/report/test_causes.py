@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from grader.evidence import Evidence, MarkedLine, SourceExcerpt
 from grader.finding import Finding
 from grader.model import PartResult, TestResult, Verdict
-from grader.report.cause_words import headline, seen_text
+from grader.report.cause_words import blocked_text, headline, seen_text
 from grader.report.causes import causes, dearest_first
 
 from . import example, hostile
@@ -45,6 +45,17 @@ def test_what_could_not_run_counts_with_what_kept_it():
         *(not_run("c", 5, "a"), not_run("d", 3, "c"), not_run("e", 1, "a", "b")),
     )
     assert found_in(*tests) == [(9, ["a"], ["c", "d"]), (3, ["b"], ["e"])]
+
+
+def test_what_a_stage_has_paid_on_a_test_is_not_lost():
+    """Neither on one that failed nor on one that was not run; the dearest is who lost most."""
+    tests = (
+        *(replace(lost("a", 4), points=3.0), lost("b", 2)),
+        replace(not_run("c", 6, "a"), points=2.0),
+    )
+    assert found_in(*tests) == [(7, ["b", "a"], ["c"])]
+    (cause,) = causes(example.part("ring", "A ring", *tests))
+    assert blocked_text(cause) == "1 check could not run without that (4 points)."
 
 
 def test_what_names_no_root_is_a_cause_of_its_own():

@@ -91,6 +91,22 @@ def test_one_crash_on_two_numbers_of_ranks_ends_a_part_that_has_no_answer():
     assert answers[2] == NotRun("the part had already ended with RUN_TIME_ERROR")
 
 
+def test_one_rank_alone_is_asked_where_several_fail_alike():
+    """Once: unless it failed before, or there is nothing to call."""
+    budget, ranks = LaunchBudget(), Ranks({"a": CRASH, "b": CRASH})
+    assert not any(map(budget.is_over_for, (1, 2, 4)))
+    for number in (4, 2):
+        ranks.answers(cases("a", "b"), budget, number)
+    assert [budget.is_over_for(number) for number in (1, 2, 4)] == [False, True, True]
+    missing = replace(CRASH, verdict=Verdict.NOT_ATTEMPTED, is_lasting=True)
+    answers = Ranks({"a": missing}).answers(cases("a"), budget, 1)
+    assert answers[0].verdict is Verdict.RUN_TIME_ERROR
+    assert budget.is_over_for(1) and budget.ended == CRASH
+    lasting = LaunchBudget()
+    Ranks({"a": missing}).answers(cases("a"), lasting)
+    assert lasting.is_over_for(1)
+
+
 def test_what_knows_two_ranks_only_is_asked_on_two():
     """However many others fail alike."""
     budget, ranks = LaunchBudget(), Ranks({"a": CRASH, "b": CRASH})

@@ -7,16 +7,17 @@ import pytest
 from grader.errors import GradingLost
 from grader.journal import PREFIX, Finished, Journal, Resume, Step, parse
 from grader.judge.explanation import LaunchResult
-from grader.model import RunFailure, Verdict
+from grader.model import Attempt, RunFailure, Verdict
 from grader.recording.launch_plan import Limits
 from grader.suite.part_context import PartContext, SuiteSettings
 from grader.suite.session import grade_suite
+from grader.trace.calls import Trace
 
 SUITE = '''
 import pytest
 from dataclasses import dataclass
 from grader.suite.case import Array, Case
-from grader.suite.marks import part, points
+from grader.suite.marks import part, points, stage
 
 pytestmark = [part("thing"), pytest.mark.mpi]
 
@@ -59,19 +60,31 @@ def test_runs_more(run):
     list(run(3, (Number(),)))
 '''
 NAMES = ["test_first", "test_many", "test_needs_many", "test_runs", "test_runs_more"]
+STAGES = '''
+@stage(10)
+def test_hangs(run):
+    """hangs on two ranks"""
+    assert run(2, (Number(),)).attempts()
+
+@stage(14)
+def test_ends(run):
+    """ends on two ranks"""
+    assert not run(2, (Number(),)).attempts()
+'''
 
 
 def hang(plan):
     failure = RunFailure(Verdict.DEADLOCK, "stuck", "the detail", is_lasting=True)
-    return LaunchResult((), failure, refusals=("line 3 loads ctypes",))
+    attempt = Attempt(plan.ranks, ({},) * plan.ranks, Trace(()), failure)
+    return LaunchResult((), failure, refusals=("line 3 loads ctypes",), unfinished=attempt)
 
 
-def grade(tmp_path, *, bad=9, resume=None, launch=hang, told=None, **options):
+def grade(tmp_path, *, bad=9, resume=None, launch=hang, told=None, stages="", **options):
     """Return what grade_suite found, and what the journal was told."""
     resume = resume or Resume()
     lines = [] if told is None else told
     suite = tmp_path / "test_thing.py"
-    suite.write_text(SUITE.replace("BAD", str(bad)))
+    suite.write_text(SUITE.replace("BAD", str(bad)) + stages)
     context = PartContext(
         assignment="a",
         part="thing",
@@ -122,6 +135,32 @@ def test_wherever_it_is_cut_the_second_judge_comes_to_the_same(tmp_path, bad, nu
     assert again.num_launches == whole.num_launches
     assert again.refusals == whole.refusals == ("line 3 loads ctypes",)
     assert [step.test for step in of(told, Step)] == NAMES[num_ended:]
+
+
+@pytest.mark.parametrize("num_ended", [0, 4, 5, 6, 7])
+def test_wherever_it_is_cut_the_stages_come_to_the_same(tmp_path, num_ended):
+    """The launches of the first judge are gone: what a stage looks at is launched again."""
+    whole, lines = grade(tmp_path, stages=STAGES)
+    assert sum(each.points for each in whole.tests) == 10
+    finished = tuple(of(lines, Finished)[:num_ended])
+    again, told = grade(tmp_path, stages=STAGES, resume=Resume(finished=finished))
+    assert (again.tests, again.notes) == (whole.tests, whole.notes)
+    names = [*NAMES, "test_ends", "test_hangs"]
+    assert [step.test for step in of(told, Step)] == names[num_ended:]
+
+
+def test_a_lost_stage_is_the_graders_failure_only_where_it_could_pay(tmp_path):
+    """Where a part has its points, nobody asks for it."""
+    _, lines = grade(tmp_path, stages=STAGES)
+    kept = Resume(finished=tuple(of(lines, Finished)[:5]), gave_up="killed 3 times")
+    graded, _ = grade(tmp_path, stages=STAGES, resume=kept)
+    assert [test.name for test in graded.tests] == [*NAMES, "test_ends"]
+    assert (graded.tests[-1].verdict, graded.tests[-1].message) == (
+        Verdict.JUDGE_ERROR,
+        "killed 3 times",
+    )
+    cheap = STAGES.replace("stage(1", "stage(0.1")
+    assert len(grade(tmp_path, stages=cheap, resume=kept)[0].tests) == len(NAMES)
 
 
 def test_what_has_ended_is_not_run_again(tmp_path):

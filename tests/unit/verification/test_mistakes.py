@@ -78,6 +78,13 @@ def test_a_new_assignment_is_right(root, ranks):
         (SUITE, "@points(5,", "@points(4,", "its tests pay 9 points, assignment.toml says 10"),
         (
             SUITE,
+            "import pytest\n",
+            "import pytest\nfrom grader.api import stage\n"
+            '@stage(10)\n@pytest.mark.part("sum")\ndef test_begins():\n    "begins"\n',
+            "test_begins is a stage of 10 points; expected more than 0 and fewer than the 10 of",
+        ),
+        (
+            SUITE,
             "def test_send",
             "def test_send(",
             r"suites: test_sum\.py: the suite test_sum\.py could not be read: test_sum\.py:\d+ is "
