@@ -43,6 +43,8 @@ class Part:
     """Whether MPI's windows are allowed, for which ranks have to share a folder."""
     hidden_points: float = 0
     """On top of `points`, where the course's file of hidden tests is there."""
+    course_only: tuple[str, ...] = ()
+    """Tests that the students' edition leaves out, for want of files that would be an answer."""
     feedback: Feedback = Feedback.ALL
     """How much students are told of its tests."""
     hidden_feedback: Feedback = Feedback.VERDICT
@@ -89,6 +91,8 @@ class Assignment:
     support: tuple[str, ...]
     parts: tuple[Part, ...]
     manual: tuple[Manual, ...]
+    students: tuple[str, ...] = ()
+    """The files of its folder that students get, beside assignment.toml; none named: all."""
     needs: tuple[str, ...] = ()
     """Modules that its ranks import, beside numpy and mpi4py."""
     source: str = ""
@@ -210,6 +214,7 @@ def read(
         support=data.support,
         parts=tuple(map(part_of, data.parts)),
         manual=tuple(map(_manual, data.manual)),
+        students=data.students,
         needs=data.needs,
         source=data.source or "",
         reference=reference,

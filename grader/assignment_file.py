@@ -49,6 +49,7 @@ Module = Annotated[
         description="the name of a module such as torch.nn",
     ),
 ]
+TestNames = Annotated[tuple[Name, ...], Meta(description="a list of names of tests")]
 Modules = Annotated[tuple[Module, ...], Meta(description="a list of names of modules")]
 Backend = Annotated[str, Meta(description=f"one of {', '.join(BACKENDS)}")]
 Level = Annotated[Feedback, Meta(description=f"one of {', '.join(Feedback)}")]
@@ -92,6 +93,7 @@ class PartTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     rules: Lines = ()
     windows: bool = False
     hidden_points: Points = 0
+    course_only: TestNames = ()
     feedback: Level | None = None
     hidden_feedback: Level | None = None
 
@@ -125,6 +127,7 @@ class AssignmentTable(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     ]
     manual: Annotated[tuple[ManualTable, ...], Meta(description="tables [[manual]]")] = ()
     support: FilePaths = ()
+    students: FilePaths = ()
     needs: Modules = ()
     source: Line | None = None
 

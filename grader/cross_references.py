@@ -1,6 +1,6 @@
 """What must agree between the values of an `assignment.toml`, and with the files beside it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +8,9 @@ from grader.model import BACKENDS
 from grader.points import checked, total, written
 from grader.spelling import did_you_mean
 from grader.strict_toml import Table, found_text, item_paths, key_path
+
+FOR_STUDENTS = "students"
+"""In the folder of an assignment: what students get in place of the files of these names."""
 
 
 def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
@@ -32,10 +35,14 @@ def disagreements(data: Table, name: str, folder: Path) -> Iterator[str]:
     earlier: list[Table] = []
     for path, part in parts.items():
         yield from _unknown_backend(path, part)
-        yield from _missing_files(path, part, here)
+        yield from _missing_files(path, part, here, data.get("students") or ())
         yield from _wrong_part_below(path, part, earlier, list(parts.values()))
         earlier.append(part)
     yield from _files_of_two(data, parts)
+    for index, file in enumerate(data.get("students") or ()):
+        if not any((each / file).is_file() for each in (folder, folder / FOR_STUDENTS)):
+            where = f"students[{index}]: found {found_text(file)}, which is not there"
+            yield f"{where}; expected a file in the assignment's folder"
 
 
 def _located(data: Table, key: str) -> dict[str, Table]:
@@ -87,10 +94,14 @@ def _unknown_backend(path: str, part: Table) -> Iterator[str]:
         )
 
 
-def _missing_files(path: str, part: Table, here: set[str]) -> Iterator[str]:
+def _missing_files(
+    path: str, part: Table, here: set[str], students: Collection[str]
+) -> Iterator[str]:
+    """Yield files that are not there, but for stand-ins that the students' edition leaves out."""
     named = {f"{path}.suite": part.get("suite")}
     stand_in = part.get("stand_in") or {}
-    named |= {key_path(f"{path}.stand_in", file): ours for file, ours in stand_in.items()}
+    if not students or here - {*students}:
+        named |= {key_path(f"{path}.stand_in", file): ours for file, ours in stand_in.items()}
     for where, file in named.items():
         if file is not None and file not in here:
             yield (

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
 from grader.course import FILE, Course, is_hidden
+from grader.cross_references import FOR_STUDENTS
 from grader.errors import GraderError
 
 Files = Mapping[PurePosixPath, Path]
@@ -13,8 +14,9 @@ Files = Mapping[PurePosixPath, Path]
 def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Path]:
     """Return the files of an edition of a course, by their paths in it.
 
-    That for students has no references, and no suite whose name says that it is hidden. Raises
-    GraderError for a folder of the course that does not lie in it.
+    That for students has no references, and no suite whose name says that it is hidden; of an
+    assignment that says what `students` get, it has that alone. Raises GraderError for a folder of
+    the course that does not lie in it.
     """
     folders = [course.suites, course.templates]
     folders += [] if is_for_students else [course.references]
@@ -28,6 +30,16 @@ def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Pat
             is_suite = folder == course.suites  # a network of a template may have hidden layers
             if not (is_for_students and is_suite and is_hidden(path.relative_to(folder))):
                 found[PurePosixPath(relative.as_posix())] = path
+    listing = [each for each in course.assignments() if is_for_students and each.students]
+    for assignment in listing:
+        root = PurePosixPath(assignment.folder.relative_to(course.root).as_posix())
+        listed = {root / name for name in ("assignment.toml", *assignment.students)}
+        for file in [each for each in found if each.is_relative_to(root)]:
+            in_place = assignment.folder / FOR_STUDENTS / file.relative_to(root)
+            if file not in listed:
+                del found[file]
+            elif in_place.is_file():
+                found[file] = in_place
     return found
 
 

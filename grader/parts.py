@@ -17,6 +17,7 @@ from grader.recording.launch_plan import Limits
 from grader.settings import Settings
 from grader.submission import Submission
 from grader.suite.part_context import Launcher, PartContext
+from grader.suite.prices import prices
 from grader.suite.session import SuiteResult, grade_suite
 
 _PART_CASES = 90
@@ -62,7 +63,8 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
     earlier: the parts that have been graded already.
     """
     graded = _grade_once(task, part)
-    lost_points = graded.result.verdict not in (
+    first = graded.result
+    lost_points = first.verdict not in (
         Verdict.ACCEPTED,
         Verdict.NOT_ATTEMPTED,
         Verdict.JUDGE_ERROR,
@@ -75,6 +77,10 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
         below = _grade_once(task, other)
     if below.result.verdict is Verdict.ACCEPTED:
         return graded
+    if not all((task.assignment.folder / path).is_file() for path in part.stand_in.values()):
+        text = f"{part.name} is graded again by the course only, with its own {part.builds_on}"
+        note = found("note.no_stand_in", text, part=part.name)
+        return replace(graded, result=replace(first, notes=(*first.notes, note)))
     return _grade_again(task, part, graded)
 
 
@@ -86,6 +92,7 @@ def _grade_once(
     stand_in: our version of the part it builds on.
     """
     placement, assignment, settings = task.placement, task.assignment, task.settings
+    part, course_only = _as_given(assignment, part)
     missing = [
         file
         for file in part.files
@@ -122,6 +129,7 @@ def _grade_once(
         settings=settings,
         own_part_replaced=part.builds_on if stand_in else None,
         feedback=part.feedback,
+        left_out=part.course_only,
     )
     graded, problem = _graded(assignment.folder / part.suite, context, part.points)
     result = _part_result(
@@ -136,7 +144,7 @@ def _grade_once(
         )
         for refusal in graded.refusals[:1]
     )
-    notes += (*graded.remarks, *graded.notes)
+    notes += (*graded.remarks, *graded.notes, *course_only)
     if not settings.selection.is_whole:
         result = replace(result, max_points=total(test.max_points for test in graded.tests))
     return PartOutcome(
@@ -145,6 +153,24 @@ def _grade_once(
         graded.has_ended or bool(problem),
         graded.test_names,
     )
+
+
+def _as_given(assignment: Assignment, part: Part) -> tuple[Part, tuple[Finding, ...]]:
+    """Return a part as it is graded here, and for students what of it only the course grades."""
+    if not assignment.is_for_students or not part.course_only:
+        return replace(part, course_only=()), ()
+    found_here = prices(assignment.folder / part.suite)
+    left_out = [price for price in found_here if price.test in part.course_only]
+    rest = total(price.points for price in left_out)
+    text = f"{part.name} is graded by the course only: this edition leaves out its answers"
+    if rest != part.points:
+        text = (
+            f"{written(rest)} of {written(part.points)} points of {part.name} "
+            f"{'is' if rest == 1 else 'are'} graded by the course only: "
+            f"{'; '.join(price.asks for price in left_out)}"
+        )
+    note = found("note.course_only", text, part=part.name)
+    return replace(part, points=total((part.points, -rest))), (note,)
 
 
 def limits_of(part: Part) -> Limits:
@@ -190,7 +216,7 @@ def with_hidden_tests(task: GradingTask, part: Part, graded: PartOutcome) -> Par
 
     Of time, launches and the reason of a failure nothing is added.
     """
-    visible, points = graded.result, total((part.points, part.hidden_points))
+    visible, points = graded.result, total((graded.result.max_points, part.hidden_points))
     if graded.context is None:
         return replace(visible, max_points=points)
     context = replace(

@@ -142,14 +142,16 @@ class JudgeMode(SuiteMode):
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """Leave out what nobody asked for; put stages last, the dearest first."""
+        """Leave out what nobody asked for, and what only the course can judge; put stages last."""
+        here = [item for item in items if function_of(item) not in self._context.left_out]
         stages = sorted(
-            (item for item in items if stage_of(item) is not None),
+            (item for item in here if stage_of(item) is not None),
             key=lambda item: -(stage_of(item) or 0),
         )
-        tests = [item for item in items if item not in stages]
+        tests = [item for item in here if item not in stages]
         self.test_names = tuple(dict.fromkeys(map(function_of, tests)))
-        kept, left_out = self._settings.selection.split(tests)
+        kept, _ = self._settings.selection.split(tests)
+        left_out = [item for item in items if item not in kept and item not in stages]
         items[:] = [*kept, *stages] if self._settings.selection.is_mark else kept
         self._left_out = {function_of(item) for item in left_out} - set(map(function_of, items))
         config.hook.pytest_deselected(items=left_out)

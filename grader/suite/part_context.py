@@ -59,6 +59,8 @@ class PartContext:
     settings: SuiteSettings = field(default_factory=SuiteSettings)
     windows: bool = False
     """Whether MPI's windows are allowed."""
+    left_out: tuple[str, ...] = ()
+    """Tests that only the course can judge by."""
     folders: tuple[str, ...] = ()
     """Those of the submission without files."""
     own_sources: Mapping[str, bytes] = field(default_factory=dict)

@@ -2,9 +2,12 @@
 
 from pathlib import PurePosixPath
 
+import pytest
+
 from grader.authoring import skeleton
 from grader.course import Course
 from grader.edition import edition
+from grader.errors import GraderError
 
 
 def test_students_get_templates_whole_and_suites_without_hidden_ones(tmp_path):
@@ -24,3 +27,26 @@ def test_students_get_templates_whole_and_suites_without_hidden_ones(tmp_path):
     }
     assert PurePosixPath("student_template/sums/hidden_layer.py") in given
     assert not any("submissions" in path.parts for path in whole)
+
+
+def test_students_get_the_files_that_are_listed_and_others_in_their_place(tmp_path):
+    """A file that is listed and is not there is told."""
+    skeleton.write(tmp_path, "sums")
+    folder = tmp_path / "tests/suites/sums"
+    file, text = folder / "assignment.toml", (folder / "assignment.toml").read_text()
+    file.write_text(f'students = ["probes.py", "test_sum.py"]\n{text}')
+    for name in ("closed_forms.py", "students/probes.py", "hidden_sum.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).touch()
+    course = Course.read(tmp_path)
+    root = PurePosixPath("tests/suites/sums")
+    given = edition(course, is_for_students=True)
+    assert {each.name: path for each, path in given.items() if root in each.parents} == {
+        "assignment.toml": file,
+        "probes.py": folder / "students/probes.py",
+        "test_sum.py": folder / "test_sum.py",
+    }
+    assert root / "closed_forms.py" in edition(course, is_for_students=False)
+    file.write_text(f'students = ["probe.py"]\n{text}')
+    with pytest.raises(GraderError, match=r'students\[0\]: found "probe.py", which is not there'):
+        course.assignments()
