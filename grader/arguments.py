@@ -64,12 +64,7 @@ def parser(
     judge = commands.add_parser("judge", help="judge a recorded submission without any rank")
     for command in (check, run, observe, judge):
         _add_selecting_options(command)
-        command.add_argument(
-            "--seed-of",
-            metavar="REPORT",
-            type=Path,
-            help="give the inputs that this --full-json report of a sealed grading had",
-        )
+        looking_options.add_seed_option(command)
     for command in (check, run, judge):
         _add_report_options(command)
     observe.set_defaults(show_hidden=False, verbose=False)

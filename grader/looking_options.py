@@ -57,6 +57,7 @@ def add_trace_options(command: argparse.ArgumentParser) -> None:
         type=Path,
         help="show what this one holds (default: that of the last `grade check` of the folder)",
     )
+    add_seed_option(command)
     command.add_argument(
         "--limit",
         metavar="N",
@@ -71,6 +72,16 @@ def add_trace_options(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument("--plain", action="store_true", help="no colour, no line drawing")
     command.set_defaults(verbose=False)
+
+
+def add_seed_option(command: argparse.ArgumentParser) -> None:
+    """Add the option that names an earlier grading whose inputs are taken again."""
+    command.add_argument(
+        "--seed-of",
+        metavar="REPORT",
+        type=Path,
+        help="take the inputs that this --full-json report of a sealed grading had",
+    )
 
 
 def add_data_option(command: argparse.ArgumentParser) -> None:

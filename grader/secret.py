@@ -9,7 +9,8 @@ from grader.errors import GraderError, UsageError
 from grader.recording.recording import read_key
 from grader.suite.inputs import PUBLIC_SECRET
 
-_NUM_BYTES = 32
+NUM_BYTES = 32
+"""Of a secret that is drawn."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +35,14 @@ def secret_beside_ranks(*, is_sealed: bool, seed: str = "") -> Secret:
     if not is_sealed and (file or seed):
         raise UsageError(
             f"the submission would run as you, and could read {file or 'the seed of that report'}; "
-            f"use `grade run`, or leave {'GRADER_SECRET_FILE' if file else '--seed-of'} out"
+            f"use `grade run`, or {'unset GRADER_SECRET_FILE' if file else 'leave --seed-of out'}"
         )
     recording_key(is_sealed=is_sealed)
     if not is_sealed:
         return PUBLIC
     secret = sealed_secret(seed)
-    if file and Path(file).stat().st_mode & 0o077:
-        raise GraderError(
-            f"the course secret {file} has mode {Path(file).stat().st_mode & 0o777:o}, so a "
-            "submission could read it; expected 600 or less: chmod 600 it and try again"
-        )
+    if file:
+        require_private(Path(file), "the course secret")
     return secret
 
 
@@ -63,30 +61,33 @@ def sealed_secret(seed: str = "") -> Secret:
         return Secret(bytes.fromhex(seed), seed)
     if os.environ.get("GRADER_PUBLIC_INPUTS") == "1":
         return PUBLIC
-    drawn = secrets.token_bytes(_NUM_BYTES)
+    drawn = secrets.token_bytes(NUM_BYTES)
     return Secret(drawn, drawn.hex())
 
 
-def require_kept(seed: str, *, is_reported: bool) -> None:
-    """Raise UsageError for a seed that no report keeps, though its recording is judged with it."""
-    if seed and not is_reported:
+def named_secret(seed: str = "") -> Secret:
+    """Return what sealed_secret does, but the public one where nothing is named: none is drawn."""
+    is_named = seed or os.environ.get("GRADER_SECRET_FILE")
+    return sealed_secret(seed) if is_named else PUBLIC
+
+
+def require_kept(seed: str, *, is_kept: bool) -> None:
+    """Raise UsageError for a seed that nobody keeps, though a recording is judged with it."""
+    if seed and not is_kept:
         raise UsageError(
-            "a recording is judged with the inputs of its grading; add --full-json FILE, which "
-            "keeps their seed, or name the course's secret in GRADER_SECRET_FILE"
+            "a recording is judged with the inputs of its grading; name the course's secret in "
+            "GRADER_SECRET_FILE, or have `grade run --full-json FILE` keep their seed"
         )
 
 
-def secret_file_of_class(out: Path) -> Path:
-    """Return the file of a class's secret: the course's, else one in `out`, drawn where none is."""
-    named = os.environ.get("GRADER_SECRET_FILE")
-    if named:
-        return Path(named)
-    file = out / "secret"
-    if not file.exists():
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as stream:
-            stream.write(secrets.token_hex(_NUM_BYTES) + "\n")
-    return file
+def require_private(file: Path, what: str) -> None:
+    """Raise GraderError for a file that others may read: in a container, a submission could."""
+    mode = file.stat().st_mode & 0o777
+    if mode & 0o077:
+        raise GraderError(
+            f"{what} {file} has mode {mode:o}, so a submission could read it; expected 600 or "
+            "less: chmod 600 it and try again"
+        )
 
 
 def recording_key(*, is_sealed: bool) -> bytes | None:
@@ -121,12 +122,12 @@ def read_secret(file: Path) -> bytes:
         secret = file.read_bytes().strip()
     except OSError as error:
         raise GraderError(
-            f"the course secret {file} cannot be read: {error.strerror}; name a file that can be "
-            "in GRADER_SECRET_FILE, or unset it for inputs drawn for each grading"
+            f"the secret {file} cannot be read: {error.strerror}; mend that, or unset "
+            "GRADER_SECRET_FILE for inputs drawn for each grading"
         ) from None
     if not secret:
         raise GraderError(
-            f"the course secret {file} is empty; expected a line that nobody can guess: "
+            f"the secret {file} is empty; expected a line that nobody can guess: "
             f"openssl rand -hex 32 >{file}"
         )
     return secret

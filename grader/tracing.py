@@ -19,7 +19,6 @@ from grader.recording.launch_plan import MOST_TRACE_NUM_BYTES, CaseCall, LaunchP
 from grader.recording.observation import LaunchObservation, Observer
 from grader.recording.replay import Find
 from grader.report.traced import Traced, TracedCase
-from grader.secret import secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.selection import Selection
 from grader.trace.calls import Trace
@@ -46,6 +45,7 @@ def trace(
     *,
     is_sealed: bool,
     data: Data,
+    secret: bytes,
     recorded: Find | None = None,
     observe: Observer | None = None,
     progress: Callable[[str], None],
@@ -53,9 +53,9 @@ def trace(
     """Run a test of a part as `grade check` does; return its cases, and the calls of one of them.
 
     options: of the command line. Without --case it is the first case that fails, else the first
-    with any call. data: the images that inputs may be made of. recorded: finds what was
-    observed before, which is not run again. observe: observes, in place of ranks. progress: is told
-    how far it is.
+    with any call. data: the images that inputs may be made of. secret: what they follow from.
+    recorded: finds what was observed before, which is not run again. observe: observes, in place of
+    ranks. progress: is told how far it is.
     Raises UsageError where the grading would be sealed, where several parts could be meant, where
     nothing was put to ranks, and for a number that no case has, GraderError where the grader fails.
     """
@@ -69,7 +69,7 @@ def trace(
     only = (options.only,) if options.only else ()
     settings = Settings(
         courses=courses,
-        secret=secret_beside_ranks(is_sealed=False).data,
+        secret=secret,
         parts=(part,),
         # The first test may be about other numbers of ranks than the one asked for.
         selection=Selection(only, options.ranks, first_with_ranks=not only and not options.ranks),

@@ -107,8 +107,10 @@ def _run(
 
 
 def _environment(task: Task) -> dict[str, str]:
+    """Return ours, with the secret of the class in place of one that is named here."""
+    kept = {name: value for name, value in os.environ.items() if name != "GRADER_SECRET_FILE"}
     named = {"GRADER_SECRET_FILE": task.secret_file} if task.secret_file else {}
-    return without_launcher(os.environ) | named
+    return without_launcher(kept) | named
 
 
 def _of_what_was_meant(task: Task, outcome: Outcome) -> Outcome:

@@ -19,7 +19,13 @@ from grader.commands.context import (
     say_visibly,
 )
 from grader.commands.recorder import Recorder, keep_last
-from grader.commands.reporting import finish, named_seed, named_submission, require_reports_writable
+from grader.commands.reporting import (
+    finish,
+    is_kept,
+    named_seed,
+    named_submission,
+    require_reports_writable,
+)
 from grader.commands.watched import watched
 from grader.container.output import RECORDING_MARK
 from grader.data import Data
@@ -30,7 +36,7 @@ from grader.journal import Journal, Resume
 from grader.model import Report
 from grader.recording.recording import Recording, packed, write
 from grader.report.files import require_writable
-from grader.secret import require_kept, secret_beside_ranks
+from grader.secret import require_kept, require_private, secret_beside_ranks
 from grader.settings import Settings
 from grader.suite.selection import Selection
 
@@ -46,7 +52,7 @@ def check(options: argparse.Namespace) -> int:
     require_writable([options.recording])
     settings = settings_of(options)
     if options.recording is not None:
-        require_kept(settings.seed, is_reported=options.full_json is not None)
+        require_kept(settings.seed, is_kept=is_kept(options))
     recorder = Recorder()
     if options.recording is not None or not (settings.sealed or options.no_recording):
         settings = replace(settings, on_observed=recorder.keep)
@@ -109,6 +115,8 @@ def grade_here(
 def settings_of(options: argparse.Namespace) -> Settings:
     """Return how options and environment want it to be graded here."""
     sealed = is_sealed(os.environ)
+    if sealed and options.seed_of is not None:
+        require_private(options.seed_of, "the report")
     secret = secret_beside_ranks(is_sealed=sealed, seed=named_seed(options))
     return Settings(
         courses=courses_of(options),

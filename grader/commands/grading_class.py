@@ -8,6 +8,7 @@ from pathlib import Path
 
 from grader.classroom import (
     batch,
+    class_secret,
     cluster_file,
     forgetting,
     needed,
@@ -29,7 +30,7 @@ from grader.commands.class_inputs import ClassInputs, circumstances, grading_opt
 from grader.commands.class_results import show
 from grader.commands.context import is_sealed, say_visibly
 from grader.errors import GraderError, UsageError
-from grader.secret import read_secret, secret_file_of_class
+from grader.secret import read_secret
 
 _REGRADE = "regrade.csv"
 
@@ -80,7 +81,7 @@ def _grade_into(out: Path, options: argparse.Namespace) -> int:
     remove_unfinished(out)
     table = class_results.table_to_fill(options)
     inputs = _remembered(options, class_inputs.read(options, out), names, gradings, out)
-    secret_file = None if options.unsealed else secret_file_of_class(out).resolve()
+    secret_file = _secret_file(options, out)
     secret = b"" if secret_file is None else read_secret(secret_file)
     current = circumstances(options, inputs, secret)
     published = publication.read(out / publication.NAME)
@@ -172,6 +173,13 @@ def _require_apart(folder: Path, out: Path) -> None:
         raise UsageError(f"{out} cannot be made: {error.strerror}; name another --out") from None
 
 
+def _secret_file(options: argparse.Namespace, out: Path) -> Path | None:
+    """Return the file of the class's secret; None where its inputs are public."""
+    if options.judge_again:
+        return class_secret.known_in(out)
+    return None if options.unsealed else class_secret.kept_in(out)
+
+
 def _grade_missing(
     options: argparse.Namespace,
     inputs: ClassInputs,
@@ -213,7 +221,7 @@ def _grade_missing(
             command,
             str(recordings.get(each.digest, "")),
             keeps and not options.judge_again,
-            str(secret_file or ""),
+            str(secret_file.resolve()) if secret_file is not None else "",
             1 if options.judge_again else options.cores,
             options.memory,
         )

@@ -8,10 +8,11 @@ from pathlib import Path
 from grader import tracing
 from grader.commands.context import courses_of, data_folder, is_sealed, live_view, look
 from grader.commands.recorder import last_recording, require_observer
+from grader.commands.recordings import secret_of
+from grader.commands.reporting import named_seed
 from grader.data import Data
 from grader.errors import GraderError
 from grader.opening import open_submission
-from grader.recording.observation import Observer
 from grader.recording.recording import read
 from grader.recording.replay import Find, replaying
 from grader.report.ended import ended
@@ -21,6 +22,7 @@ from grader.report.perfetto import perfetto_json
 from grader.report.trace_json import trace_json
 from grader.report.trace_page import trace_page
 from grader.report.traced import evidence_of
+from grader.secret import secret_beside_ranks
 from grader.versions import observer_digest
 
 
@@ -37,6 +39,13 @@ def open_tests(options: argparse.Namespace) -> int:
 def show_trace(options: argparse.Namespace) -> int:
     """Show what the ranks of a part have called; return 0 once it is shown, whatever it is."""
     require_writable([options.json, options.perfetto])
+    recording = None if options.recording is None else read(options.recording)
+    if recording is None:
+        observe, secret = None, secret_beside_ranks(is_sealed=False, seed=named_seed(options))
+    else:
+        require_observer(options.recording, recording.header, observer_digest())
+        observe = replaying(recording.launches.get, recording.launches.values)
+        secret = secret_of(recording.header, named_seed(options))
     with live_view(options) as live:
         traced = tracing.trace(
             options,
@@ -44,7 +53,8 @@ def show_trace(options: argparse.Namespace) -> int:
             is_sealed=is_sealed(os.environ),
             data=Data(data_folder(options)),
             recorded=_recorded(options),
-            observe=_named(options),
+            observe=observe,
+            secret=secret.data,
             progress=live.progress,
         )
     data = trace_json(traced) if options.json else ""
@@ -63,12 +73,3 @@ def _recorded(options: argparse.Namespace) -> Find | None:
     """Return what finds the launches that the last check of the folder has kept."""
     recording = last_recording(options.submission)
     return None if recording is None else recording.launches.get
-
-
-def _named(options: argparse.Namespace) -> Observer | None:
-    """Return what observes nothing but the recording that was named; None where none was."""
-    if options.recording is None:
-        return None
-    recording = read(options.recording)
-    require_observer(options.recording, recording.header, observer_digest())
-    return replaying(recording.launches.get, recording.launches.values)

@@ -18,7 +18,7 @@ from grader.model import Verdict
 from grader.recording.recording import Header, read, write
 from grader.recording.replay import replaying
 from grader.report.files import require_writable
-from grader.secret import PUBLIC, recording_key, require_kept, sealed_secret
+from grader.secret import PUBLIC, Secret, named_secret, recording_key, require_kept
 from grader.settings import Settings
 from grader.versions import observer_digest
 
@@ -34,7 +34,7 @@ def observe(options: argparse.Namespace) -> int:
     key = recording_key(is_sealed=is_sealed(os.environ))
     recorder = Recorder()
     settings = replace(settings_of(options), on_observed=recorder.keep)
-    require_kept(settings.seed, is_reported=False)
+    require_kept(settings.seed, is_kept=options.seed_of is not None)
     report = grade_here(options, settings)
     for part in report.parts:
         if part.verdict is Verdict.JUDGE_ERROR:
@@ -70,7 +70,7 @@ def judge(options: argparse.Namespace) -> int:
             f"{options.recording} makes no mark: it was not made in a sealed grading and signed "
             "with the key that GRADER_RECORDING_KEY_FILE names; grade it again"
         )
-    secret = sealed_secret(named_seed(options)) if header.host == "sealed" else PUBLIC
+    secret = secret_of(recording.header, named_seed(options))
     start = replaying(recording.launches.get, recording.launches.values)
     settings = Settings(
         courses=courses,
@@ -87,6 +87,18 @@ def judge(options: argparse.Namespace) -> int:
     report = pipeline.grade_as(submission, header.assignment, settings)
     notes = tuple(dict.fromkeys((*header.notes, *report.notes)))
     return finish(replace(report, notes=notes, seed=secret.seed), options)
+
+
+def secret_of(header: Header, seed: str) -> Secret:
+    """Return what the inputs of a recording follow from.
+
+    seed: of its grading. Raises UsageError for a seed where inputs are public.
+    """
+    if header.host == "sealed":
+        return named_secret(seed)
+    if seed:
+        raise UsageError("--seed-of: a local recording has public inputs; leave it out")
+    return PUBLIC
 
 
 def _require_course(options: argparse.Namespace, header: Header, courses: Courses) -> None:

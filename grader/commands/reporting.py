@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,12 +49,17 @@ def named_seed(options: argparse.Namespace) -> str:
         seed = json_report.parse_saved(options.seed_of.read_bytes()).seed
     except (OSError, GraderError) as error:
         raise UsageError(f"--seed-of: {options.seed_of} cannot be read: {error}") from None
-    if not seed:
+    if not re.fullmatch(r"([0-9a-f]{2})+", seed):
         raise UsageError(
             f"--seed-of: {options.seed_of} keeps no seed; name the --full-json report of a sealed "
             "grading, or its course's secret in GRADER_SECRET_FILE"
         )
     return seed
+
+
+def is_kept(options: argparse.Namespace) -> bool:
+    """Return whether a report keeps the seed of this grading, or has kept it."""
+    return options.full_json is not None or options.seed_of is not None
 
 
 def finish(report: Report, options: argparse.Namespace, *, is_for_client: bool = False) -> int:

@@ -7,6 +7,7 @@ from grader.arguments import DEFAULT_IMAGE, selecting
 from grader.commands.context import courses_of, data_folder, live_view, named_courses
 from grader.commands.reporting import (
     finish,
+    is_kept,
     named_seed,
     named_submission,
     require_reports_writable,
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     # The container's client is no terminal: what it says comes in whole lines.
     secret = sealed_secret(named_seed(options))
     if options.recording is not None:
-        require_kept(secret.seed, is_reported=options.full_json is not None)
+        require_kept(secret.seed, is_kept=is_kept(options))
     key = recording_key(is_sealed=True)
     recordings: list[bytes] = []
     with live_view(options, verbose=options.verbose) as live:

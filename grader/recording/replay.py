@@ -39,7 +39,7 @@ def replaying(find: Find, known: Callable[[], Iterable[RecordedLaunch]]) -> Obse
         if found is None:
             raise GradingLost(
                 f"the recording does not have {label_of(plan)}: {_nearest(fields, known())}; make "
-                "it again with `grade observe`"
+                "it again with `grade observe`, or name the seed of a sealed one with --seed-of"
             )
         try:
             return observation_of(plan, found)

@@ -20,7 +20,7 @@ from grader.report.json_text import dump, number
 from grader.report.safe_text import one_line
 from grader.report.totals import worst_verdict
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 _OLDEST_VERSION = 7
 """From which on reports are read. What a later version has added is empty where it is missing."""
 _UNREADABLE = "the grading gave a report that cannot be read"
@@ -112,7 +112,7 @@ def _report(report: Report) -> dict[str, Any]:
         "measured": {
             "started_at": report.started_at,
             "wall_time_s": round(report.wall_time_s, 3),
-            **({"seed": report.seed} if report.seed else {}),
+            "seed": report.seed,
         },
     }
 

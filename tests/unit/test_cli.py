@@ -271,7 +271,7 @@ def test_a_missing_course_secret_is_the_graders_failure():
     """Without its secret the course's grader refuses to grade with other inputs."""
     done = grade("run", TEMPLATE, GRADER_SECRET_FILE="/nowhere/secret")
     assert done.returncode == 3
-    assert "the course secret /nowhere/secret cannot be read" in done.stderr
+    assert "the secret /nowhere/secret cannot be read" in done.stderr
 
 
 def test_the_secret_is_not_used_where_the_submission_could_read_it(tmp_path):

@@ -2,14 +2,15 @@
 
 import pytest
 
+from grader.classroom import class_secret
 from grader.errors import GraderError, UsageError
 from grader.secret import (
     PUBLIC,
     Secret,
+    named_secret,
     require_kept,
     sealed_secret,
     secret_beside_ranks,
-    secret_file_of_class,
 )
 
 
@@ -39,7 +40,8 @@ def test_a_sealed_grading_draws_a_secret_and_keeps_its_seed():
     first, second = sealed_secret(), sealed_secret()
     assert first.data != second.data
     assert len(first.data) == 32
-    assert sealed_secret(first.seed) == first
+    assert sealed_secret(first.seed) == first == named_secret(first.seed)
+    assert named_secret() == PUBLIC
 
 
 def test_a_local_check_has_inputs_that_everybody_may_repeat():
@@ -64,19 +66,32 @@ def test_a_secret_and_a_seed_are_one_too_many(tmp_path, environment):
         sealed_secret("00")
 
 
-def test_a_recording_needs_a_report_that_keeps_its_seed():
+def test_a_recording_needs_somebody_who_keeps_its_seed():
     """A named secret is the course's to keep."""
-    require_kept("", is_reported=False)
-    require_kept("00", is_reported=True)
-    with pytest.raises(UsageError, match="add --full-json FILE"):
-        require_kept("00", is_reported=False)
+    require_kept("", is_kept=False)
+    require_kept("00", is_kept=True)
+    with pytest.raises(UsageError, match="have `grade run --full-json FILE` keep their seed"):
+        require_kept("00", is_kept=False)
 
 
 def test_a_class_keeps_one_secret_that_nobody_else_reads(tmp_path, environment):
-    """The next grading of the class has it, too, unless the course names its own."""
-    file = secret_file_of_class(tmp_path)
+    """The next grading of the class has it, too."""
+    file = class_secret.kept_in(tmp_path)
     drawn = file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600
-    assert secret_file_of_class(tmp_path).read_text() == drawn
-    environment.setenv("GRADER_SECRET_FILE", "/of/the/course")
-    assert str(secret_file_of_class(tmp_path)) == "/of/the/course"
+    assert class_secret.kept_in(tmp_path).read_text() == drawn
+    assert class_secret.known_in(tmp_path) == file
+
+
+def test_a_class_is_graded_with_one_secret_only(tmp_path, environment):
+    """That of the course, where it names one at first; another one later is refused."""
+    named, other = tmp_path / "named", tmp_path / "other"
+    named.write_text("of the course\n")
+    other.write_text("another\n")
+    environment.setenv("GRADER_SECRET_FILE", str(named))
+    assert class_secret.kept_in(tmp_path).read_text() == "of the course"
+    environment.delenv("GRADER_SECRET_FILE")
+    assert class_secret.kept_in(tmp_path).read_text() == "of the course"
+    environment.setenv("GRADER_SECRET_FILE", str(other))
+    with pytest.raises(UsageError, match="unset it, or grade into another folder"):
+        class_secret.kept_in(tmp_path)

@@ -145,4 +145,11 @@ def test_nothing_is_shown_where_a_grading_would_be_sealed():
     """Before anything is read."""
     options = Namespace(submission=Path("/nowhere"), part="ring_allreduce")
     with pytest.raises(UsageError, match="shows what a sealed grading keeps to itself; run it"):
-        trace(options, find_courses(), is_sealed=True, data=Data(), progress=lambda text: None)
+        trace(
+            options,
+            find_courses(),
+            is_sealed=True,
+            data=Data(),
+            secret=b"",
+            progress=lambda text: None,
+        )

@@ -18,7 +18,8 @@ KEPT = sorted((Path(__file__).parent / "earlier").glob("version_*.json"))
 
 def test_there_is_a_report_of_every_earlier_version():
     """Whoever raises the version keeps one of the old and says how it becomes one of the new."""
-    assert [int(file.stem.removeprefix("version_")) for file in KEPT] == [*range(7, SCHEMA_VERSION)]
+    versions = sorted(int(file.stem.removeprefix("version_")) for file in KEPT)
+    assert versions == [*range(7, SCHEMA_VERSION)]
 
 
 @pytest.mark.parametrize("file", KEPT, ids=lambda file: file.stem)
@@ -33,8 +34,8 @@ def test_a_report_of_an_earlier_version_says_what_it_said(file):
         assert (part["points"], part["verdict"]) == (was["points"], was["verdict"])
         for test, one in zip(part["tests"], was["tests"], strict=True):
             del test["measured"], one["measured"]
-            added = [test.pop(key) for key in ("case", "findings", "blocked_by")]
-            assert added == ["", [], []]
+            added = [test.pop(key) for key in ("case", "findings", "blocked_by") if key not in one]
+            assert not any(added)
             assert test == one
     assert new["score"] == old["score"]
 

@@ -124,7 +124,7 @@ def test_hostile_texts_come_back_as_they_were(text):
         (lambda data: data["parts"][0].update(points=True), "got `bool` - at `$.parts[0].points`"),
         (lambda data: data["parts"][0].update(points=10**400), "Number out of range"),
         (lambda data: data["parts"][0].update(verdict="\x1b"), "Invalid enum value"),
-        (lambda data: data.update(schema_version=1), "has schema_version 1, this grader reads 10"),
+        (lambda data: data.update(schema_version=1), "has schema_version 1, this grader reads 11"),
     ],
 )
 def test_anything_but_a_report_is_refused(spoil, sentence):

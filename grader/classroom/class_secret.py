@@ -1,0 +1,35 @@
+"""The secret that all hand-ins of a class are graded with."""
+
+import os
+import secrets
+from pathlib import Path
+
+from grader.classroom.gradings import write_atomically
+from grader.errors import UsageError
+from grader.secret import NUM_BYTES, course_secret, read_secret
+
+_NAME = "secret"
+
+
+def kept_in(out: Path) -> Path:
+    """Return the file in `out` that keeps it: the course's own, or one drawn where none is named.
+
+    Raises UsageError where the course names another one than its class was graded with.
+    """
+    file, named = out / _NAME, course_secret()
+    if not file.exists():
+        write_atomically(file, named or secrets.token_hex(NUM_BYTES))
+    elif named not in (None, read_secret(file)):
+        raise UsageError(
+            f"this class was graded with the secret in {file}, and GRADER_SECRET_FILE names "
+            "another one; unset it, or grade into another folder with --out"
+        )
+    return file
+
+
+def known_in(out: Path) -> Path | None:
+    """Return that file, else the one that the course names; None where there is neither."""
+    file, named = out / _NAME, os.environ.get("GRADER_SECRET_FILE")
+    if file.exists():
+        return file
+    return Path(named) if named else None
