@@ -67,6 +67,7 @@ class _Batch:
             self.record.add("batch", rows=self.rows, gradients=self.gradients)
             self.gradients = {}
             _num_batches[_here(self.record)] = _num_batches.get(_here(self.record), 0) + 1
+            _has_written.discard(_here(self.record))
 
 
 class Reporting:
@@ -114,19 +115,15 @@ class _Writes(TorchDispatchMode):
         process, address = os.getpid(), target.data_ptr()
         if (process, address) not in self.memories:
             self.memories[process, address] = memory_of(target)
-        self.record.add("wrote", memory=self.memories[process, address])
-        here, steps = _here(self.record), self.record.meeting_steps
-        number = _num_met.get(here, 0)
-        if number < len(steps) and steps[number] <= _num_batches.get(here, 0):
-            _num_met[here] = number + 1
-            self.record.meet(number)
-        elif number > 0 and _is_of_a_step(target) and os.urandom(1)[0] % _ONE_WRITE_OF == 0:
+        memory = self.memories[process, address]
+        self.record.add("wrote", memory=memory, size=target.numel())
+        _has_written.add(_here(self.record))
+        # A private copy, or a counter, may be written under a lock.
+        is_of_a_step = memory != "" and target.numel() > 1
+        if _meet_if_due(self.record) or not (_num_met.get(_here(self.record)) and is_of_a_step):
+            return
+        if os.urandom(1)[0] % _ONE_WRITE_OF == 0:
             self.record.hold_up()
-
-
-def _is_of_a_step(target):
-    """Return whether it is no private copy, nor a counter: that may be written under a lock."""
-    return target.is_shared() and target.numel() > 1
 
 
 _ONE_WRITE_OF = 8
@@ -162,6 +159,17 @@ def _here(record):
     return os.getpid(), record.file
 
 
+def _meet_if_due(record):
+    """Meet the other processes where a step is one to meet in; return whether it is."""
+    here, steps = _here(record), record.meeting_steps
+    number = _num_met.get(here, 0)
+    is_due = number < len(steps) and steps[number] <= _num_batches.get(here, 0)
+    if is_due:
+        _num_met[here] = number + 1
+        record.meet(number)
+    return is_due
+
+
 def _fail_if_asked(record):
     """Raise an exception in a process that was started, at the batch at which it is to fail."""
     number = _num_batches.get(_here(record), 0) + 1
@@ -174,6 +182,8 @@ _num_batches = {}
 """How many gradients each process has computed in a training."""
 _num_met = {}
 """How often each process has met the others in a training."""
+_has_written = set()
+"""The processes that have written into weights since their last batch."""
 
 
 def _look_at_gradients(model):
@@ -211,6 +221,8 @@ def _watch_writes(model):
     """Look at all that this process does from its first training step on."""
     if threading.current_thread() is not threading.main_thread():
         return  # torch cannot end a thread in which such a look is still open
+    if _here(model.record) not in _has_written:
+        _meet_if_due(model.record)  # the weights are stepped, but not by torch
     if not _watching:
         _watching.append(_Writes())
         _watching[0].__enter__()
@@ -219,7 +231,7 @@ def _watch_writes(model):
 
 def stop_watching():
     """Undo what the first training step in this process began."""
-    for noted in (_locks, shown, _num_batches, _num_met, _shared_gradients):
+    for noted in (_locks, shown, _num_batches, _num_met, _has_written, _shared_gradients):
         noted.clear()
     while _watching:
         _watching.pop().__exit__(None, None, None)

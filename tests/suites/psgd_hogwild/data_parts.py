@@ -106,13 +106,14 @@ def _remainder(case: Training, num_parts: int, num_missing: int) -> list[Finding
 
 
 def assert_complete(case: Training, batches: Mapping[str, Sequence[Rows]]) -> None:
-    """Assert that each goes through its part once an epoch, and that no example is left out.
+    """Assert that every example is trained on once an epoch, all parts taken together.
 
     batches: by the words for whom they belong to. Raises WrongAnswer.
     """
     parts = {who: assert_epochs_of(case, who, own) for who, own in batches.items()}
     for who, own in batches.items():
         assert_batch_sizes(case, who, own, len(parts[who]))
+    assert_disjoint(parts)
     assert_none_left_out(case, parts)
 
 

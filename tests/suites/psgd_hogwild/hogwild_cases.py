@@ -12,7 +12,7 @@ from grader.api import Array, Data, Text
 
 from .training_cases import Training
 
-FOR_EACH_WRITE = ("writers", "written", "written_is_shared")
+FOR_EACH_WRITE = ("writers", "written", "written_size")
 FOR_EACH_STAY = ("stayed", "stayed_since_ns", "stayed_until_ns", "stopped")
 _MEETINGS_PER_EPOCH = 2
 _FAILING_BATCH = 8
@@ -32,6 +32,8 @@ class Hogwild(Training):
     """
     fails: bool = False
     """Processes that hogwild starts raise an exception, each in its last epoch."""
+    to_the_end: bool = False
+    """Where hogwild fails or never ends, what its processes have done until then comes back."""
 
     @property
     def label(self) -> str:
@@ -51,6 +53,7 @@ class Hogwild(Training):
             "num_processes": self.num_processes,
             "meeting_steps": self._meeting_steps(random) if self.meets else np.zeros(0, np.int64),
             "failing_batch": _FAILING_BATCH if self.fails else 0,
+            "to_the_end": self.to_the_end,
         }
         return [{**same, **own} for same in super().inputs(random, ranks, data)]
 
@@ -96,6 +99,11 @@ def cases() -> tuple[Hogwild, ...]:
         _training(num_processes=3, num_examples=97, meets=True),
         replace(_training(num_processes=2, num_examples=24), subject="failure", fails=True),
     )
+
+
+def case_to_the_end() -> Hogwild:
+    """Return the training in two processes, which is seen to its end whatever that is."""
+    return replace(cases()[0], to_the_end=True)
 
 
 def _training(*, num_processes: int, num_examples: int, meets: bool = False) -> Hogwild:

@@ -79,7 +79,8 @@ class Layers(Network):
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the operations."""
-        return {"in_training": Text(max_num_chars=1 << 17), "crash": Text()}
+        operations = Text(max_num_chars=1 << 17)
+        return {"in_training": operations, "crash": Text(), "in_any_size": operations}
 
 
 def assert_all_layers(case: Layers, outcome: Outcome) -> None:
@@ -90,6 +91,16 @@ def assert_all_layers(case: Layers, outcome: Outcome) -> None:
     with case_context(case, outcome):
         if problem := kinds_difference(_layers(outcome, "in_training"), ASKED):
             raise WrongAnswer(*(_crash(outcome) or problem))
+
+
+def assert_all_but_sizes(case: Layers, outcome: Outcome) -> None:
+    """Assert that the layers would run in their order if linear layers took any size.
+
+    Raises WrongAnswer with the first that is another one.
+    """
+    with case_context(case, outcome):
+        if problem := difference(_layers(outcome, "in_any_size"), ASKED):
+            raise WrongAnswer(*problem)
 
 
 def assert_convolutional_half(case: Layers, outcome: Outcome) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from grader.api import Data
+from grader.api import Array, Data, Text
 
-from .training_cases import Training, start_of
+from .training_cases import Training, batch_results, start_of
 
 SEVERAL_RANKS = [3, 2, 4, 5]
 """Three come first: two are no proof of more."""
@@ -61,12 +61,31 @@ class Psgd(Training):
         return next((n, group.index(rank)) for n, group in enumerate(self.groups) if rank in group)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Apart(Psgd):
+    """The same, but a rank that has trained and calls its communicator is done.
+
+    So it shows how the ranks train where nothing comes of their exchange.
+    """
+
+    probe: str = "train_psgd_apart"
+    call: str = "psgd until it exchanges"
+
+    def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
+        """Return the form of what is noted of the batches."""
+        return batch_results()
+
+
+APART = Apart(num_examples=60, epochs=2, batch_size=4, lr=0.25)
+
+
 def cases_of(ranks: int) -> tuple[Psgd, ...]:
     """Return all trainings for a number of ranks: one launch."""
-    if ranks in MANY_RANKS:
-        return (Psgd(subject="values", num_examples=53, epochs=1, batch_size=2, lr=0.25),)
     plain = Psgd(subject="values", num_examples=60, epochs=2, batch_size=4, lr=0.25)
-    grouped = replace(plain, subject="communicators", epochs=1, groups=GROUPS)
+    if ranks in MANY_RANKS:
+        many = replace(plain, num_examples=53, epochs=1, batch_size=2)
+        return (replace(many, subject="many ranks", synchronous_sends=True),)
+    grouped = replace(plain, subject="communicators", groups=GROUPS)
     return (
         plain,
         Psgd(subject="unequal parts", num_examples=53, epochs=3, batch_size=8, lr=0.125),

@@ -1,13 +1,12 @@
 """What must come of psgd: each rank's SGD, the parts of the data, and the mean."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from grader.api import (
-    Finding,
     Outcome,
     RuleViolation,
     WrongAnswer,
@@ -20,7 +19,6 @@ from grader.api import (
     case_context,
     found,
     functions,
-    holds,
     ranks_text,
 )
 
@@ -44,8 +42,6 @@ from .training_cases import (
     trained_batches,
     unpacked,
 )
-
-Check = Callable[[Psgd, Outcome], None]
 
 
 def assert_sgd(case: Psgd, outcome: Outcome) -> None:
@@ -167,24 +163,34 @@ def assert_silent_meanwhile(case: Psgd, outcome: Outcome) -> None:
                 raise RuleViolation(found("psgd.exchange_between_steps", text, help=helps, **facts))
 
 
-def assert_as_right_as(
-    ordinary: Sequence[tuple[Psgd, Outcome]],
-    checks: Sequence[Check],
-    case: Psgd,
-    outcome: Outcome,
-) -> None:
-    """Assert the checks that hold for all ordinary cases; the others cost their own tests.
+def assert_whole(case: Psgd, outcome: Outcome) -> None:
+    """Assert parts, SGD and mean: all but what is asked of messages. Raises what these raise."""
+    for check in (assert_parts_disjoint, assert_parts_complete, assert_sgd, assert_mean):
+        check(case, outcome)
 
-    A case with several communicators is looked at one by one. Raises what the checks raise.
+
+def assert_in_each_communicator(is_right_otherwise: bool, case: Psgd, outcome: Outcome) -> None:
+    """Assert the same of the ranks of each communicator that psgd was called with.
+
+    is_right_otherwise: with a communicator of all ranks it holds. Raises WrongAnswer.
     """
-    held = [check for check in checks if all(holds(check, *answer) for answer in ordinary)]
-    for check in held:
-        for whose, part in _by_communicator(case, outcome):
-            try:
-                check(case, part)
-            except WrongAnswer as error:
-                told = WrongAnswer.at([*whose, *error.findings], error.differences)
-                raise told.about(error.case) from None
+    for group in case.groups:
+        part = replace(
+            outcome,
+            ranks=len(group),
+            inputs=tuple(outcome.inputs[rank] for rank in group),
+            results=tuple(outcome.results[rank] for rank in group),
+        )
+        try:
+            assert_whole(case, part)
+        except WrongAnswer as error:
+            if not is_right_otherwise:
+                raise
+            text = f"The result is wrong where comm holds {ranks_text(group)} only."
+            helps = "ranks and sizes are those of comm: what is taken from MPI.COMM_WORLD?"
+            whose = found("psgd.other_communicator", text, help=helps, ranks=group)
+            told = WrongAnswer.at([whose, *error.findings], error.differences)
+            raise told.about(error.case) from None
 
 
 def _by_words(case: Psgd, outcome: Outcome) -> dict[str, list[Rows]]:
@@ -204,20 +210,3 @@ def _assert_learns(rank: int, batches: Sequence[Rows]) -> None:
     if not batches:
         text, helps = f"Rank {rank} computed no gradient.", "every rank must run SGD"
         raise WrongAnswer(found("psgd.rank_without_gradient", text, help=helps, rank=rank))
-
-
-def _by_communicator(case: Psgd, outcome: Outcome) -> Iterator[tuple[list[Finding], Outcome]]:
-    """Yield each communicator that psgd was called with, as a reason, and what its ranks did."""
-    if not case.groups:
-        yield [], outcome
-    for group in case.groups:
-        text = f"The result is wrong where comm holds {ranks_text(group)} only."
-        helps = "ranks and sizes are those of comm: what is taken from MPI.COMM_WORLD?"
-        whose = found("psgd.other_communicator", text, help=helps, ranks=group)
-        part = replace(
-            outcome,
-            ranks=len(group),
-            inputs=tuple(outcome.inputs[rank] for rank in group),
-            results=tuple(outcome.results[rank] for rank in group),
-        )
-        yield [whose], part

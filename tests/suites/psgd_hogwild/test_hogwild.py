@@ -2,12 +2,13 @@
 
 import pytest
 
-from grader.api import Launch, NotProven, Outcome, RuleViolation, WrongAnswer, part, points
+from grader.api import Launch, Outcome, not_run, part, points, stage
 
-from .hogwild_cases import Hogwild, cases
+from .hogwild_cases import case_to_the_end, cases
 from .hogwild_checks import (
     Check,
     assert_all_steps_count,
+    assert_in_threads,
     assert_loss_falls,
     assert_own_gradients,
     assert_parts_complete,
@@ -19,16 +20,14 @@ from .hogwild_checks import (
 )
 from .sources import Sources, assert_no_solver
 from .training_cases import assert_given_model
-from .waiting_checks import (
-    assert_failure_noticed,
-    assert_no_lock_and_no_turns,
-    assert_nobody_waits_in_a_step,
-    assert_same_time,
-)
+from .waiting_checks import assert_failure_noticed, assert_nobody_waits, assert_same_time
 
 pytestmark = [part("hogwild"), pytest.mark.mpi]
 
 CASES = (*cases(), Sources(file="hogwild.py"))
+RESULT = (assert_parts_disjoint, assert_parts_complete, assert_all_steps_count, assert_loss_falls)
+"""What holds for threads as well."""
+ALL_BUT_WAITING = (assert_processes, *RESULT, assert_shared, assert_own_gradients, assert_same_time)
 
 
 @points(0.25)
@@ -43,26 +42,26 @@ def test_num_processes_processes_train(run):
     assert_with_two(run, assert_processes)
 
 
-@points(0.75, requires=test_several_workers_train)
+@points(0.5)
 def test_one_process_is_serial_sgd(run):
     """equals plain SGD with one process"""
     for case, outcome in run(1, CASES).having(subject="training").having(num_processes=1):
         assert_serial(case, outcome)
 
 
-@points(0.75, requires=test_several_workers_train)
+@points(0.5, requires=test_several_workers_train)
 def test_parts_are_disjoint(run):
     """gives each process its own, disjoint part of the data"""
     assert_with_two(run, assert_parts_disjoint)
 
 
-@points(0.5, requires=test_several_workers_train)
+@points(0.25, requires=test_several_workers_train)
 def test_parts_are_complete(run):
-    """trains on every example once per epoch"""
+    """trains on every example once per epoch, all together"""
     assert_with_two(run, assert_parts_complete)
 
 
-@points(0.75, requires=test_several_workers_train)
+@points(0.5, requires=test_several_workers_train)
 def test_every_step_is_in_the_result(run):
     """returns the start weights plus the steps of all processes"""
     assert_with_two(run, assert_all_steps_count)
@@ -86,64 +85,40 @@ def test_gradients_are_each_process_own(run):
     assert_with_two(run, assert_own_gradients)
 
 
-@points(1.25, requires=test_weights_are_in_shared_memory)
+@points(1.25, requires=(test_weights_are_in_shared_memory, test_every_step_is_in_the_result))
 def test_processes_train_at_the_same_time(run):
     """trains in all processes at the same time"""
     assert_with_two(run, assert_same_time)
 
 
-@points(0.75, requires=test_processes_train_at_the_same_time)
-def test_no_process_waits_in_its_step(run):
-    """takes steps without waiting for another process"""
-    launch = run(1, CASES)
-    assert_with_two(run, assert_nobody_waits_in_a_step(names_of(launch)))
+@points(0.5, requires=test_weights_are_in_shared_memory)
+def test_no_process_waits_for_another(run):
+    """holds no lock and waits for nobody while it trains"""
+    assert_with_two(run, assert_nobody_waits(names_of(run(1, CASES))))
 
 
-@points(0.5, requires=test_processes_train_at_the_same_time)
-def test_no_lock_and_no_turns(run):
-    """holds no lock and takes no turns while it trains"""
-    launch = run(1, CASES)
-    assert_with_two(run, assert_no_lock_and_no_turns(names_of(launch)))
-
-
-@points(0.75, requires=test_num_processes_processes_train)
+@points(1.5, requires=test_num_processes_processes_train)
 def test_more_processes(run):
-    """does as well with 3 processes as with 2"""
-    launch = run(1, CASES)
-    names = names_of(launch)
-    two = launch.having(subject="training").having(num_processes=2)
-    checks = (
-        assert_processes,
-        assert_parts_disjoint,
-        assert_parts_complete,
-        assert_all_steps_count,
-        assert_loss_falls,
-        assert_shared,
-        assert_own_gradients,
-        assert_same_time,
-        assert_nobody_waits_in_a_step(names),
-        assert_no_lock_and_no_turns(names),
-    )
-    held = [check for check in checks if all(holds(check, *answer) for answer in two)]
-    for case, outcome in launch.having(subject="training").having(num_processes=3):
-        for check in held:
+    """does all this with 3 processes"""
+    for case, outcome in run(1, CASES).having(subject="training").having(num_processes=3):
+        for check in ALL_BUT_WAITING:
             check(case, outcome)
 
 
-@points(0.5, requires=test_num_processes_processes_train)
+@points(1, requires=test_num_processes_processes_train)
 def test_a_failed_process_is_noticed(run):
     """raises an exception when a process fails"""
     for case, outcome in run(1, CASES).having(subject="failure"):
         assert_failure_noticed(case, outcome)
 
 
-@points(0.25, requires=test_several_workers_train)
+@points(0.5, requires=test_several_workers_train)
 def test_the_given_model_is_trained_and_returned(run):
     """trains and returns the given model"""
     assert_with_two(run, lambda case, outcome: assert_given_model(case, outcome, "hogwild"))
 
 
-@points(0.25, requires=test_several_workers_train)
+@points(0.5, requires=test_several_workers_train)
 def test_no_other_solver(run):
     """imports no other package that trains models"""
     launch = run(1, CASES)
@@ -152,19 +127,28 @@ def test_no_other_solver(run):
     assert_no_solver(*files, *(outcome for _, outcome in two))
 
 
+@stage(5)
+def test_threads_train_one_model(run):
+    """trains one model, in threads"""
+    for check in (assert_in_threads, *RESULT):
+        assert_with_two(run, check)
+
+
+@stage(4)
+def test_processes_train_before_hogwild_fails(run):
+    """trains in processes as asked until it fails or hangs"""
+    two = run(1, CASES).having(subject="training").having(num_processes=2)
+    if all(isinstance(answer, Outcome) for _, answer in two.answers()):
+        not_run("hogwild returned")
+    for case, outcome in run(1, (case_to_the_end(),)):
+        for check in (assert_same_time, *RESULT, assert_shared):
+            check(case, outcome)
+
+
 def assert_with_two(run, check: Check) -> None:
     """Assert a check for the training in two processes; raises what it raises."""
     for case, outcome in run(1, CASES).having(subject="training").having(num_processes=2):
         check(case, outcome)
-
-
-def holds(check: Check, case: Hogwild, outcome: Outcome) -> bool:
-    """Return whether a check holds."""
-    try:
-        check(case, outcome)
-    except (WrongAnswer, RuleViolation, NotProven):
-        return False
-    return True
 
 
 def names_of(launch: Launch) -> str:

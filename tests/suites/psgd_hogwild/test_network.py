@@ -2,11 +2,12 @@
 
 import pytest
 
-from grader.api import part, points
+from grader.api import part, points, stage
 
 from .network_cases import (
     Layers,
     Network,
+    assert_all_but_sizes,
     assert_all_layers,
     assert_classifying_half,
     assert_convolutional_half,
@@ -27,14 +28,14 @@ CASES = (
 )
 
 
-@points(0.75)
+@points(0.5)
 def test_all_layers_are_there(run):
     """has the twelve layers of the handout, in any order"""
     for case, outcome in run(1, CASES).having(probe="run_layers"):
         assert_all_layers(case, outcome)
 
 
-@points(1)
+@points(0.75)
 def test_convolutional_half_is_in_order(run):
     """runs the first eight layers in order (conv1 to max pool)"""
     for case, outcome in run(1, CASES).having(probe="run_layers"):
@@ -48,7 +49,7 @@ def test_classifying_half_is_in_order(run):
         assert_classifying_half(case, outcome)
 
 
-@points(1, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
+@points(1.25, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
 def test_ten_classes_with_probabilities(run):
     """gives the probabilities of ten classes for every image"""
     for case, outcome in run(1, CASES).having(subject="several images"):
@@ -56,7 +57,7 @@ def test_ten_classes_with_probabilities(run):
         assert_probabilities(case, outcome)
 
 
-@points(0.5, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
+@points(0.75, requires=(test_convolutional_half_is_in_order, test_classifying_half_is_in_order))
 def test_dropout_ends_with_training(run):
     """drops activations in training only"""
     for case, outcome in run(1, CASES).having(subject="several images"):
@@ -82,3 +83,10 @@ def test_no_other_solver(run):
         calls.append(outcome)
     files = [outcome for _, outcome in launch.having(probe="read_sources")]
     assert_no_solver(*files, *calls)
+
+
+@stage(2)
+def test_layers_are_in_order_but_for_a_size(run):
+    """has all layers in order, but for a wrong size"""
+    for case, outcome in run(1, CASES).having(probe="run_layers"):
+        assert_all_but_sizes(case, outcome)

@@ -2,18 +2,26 @@
 
 import pytest
 
-from grader.api import part, points
+from grader.api import part, points, stage
 
-from .psgd_cases import ENOUGH_RANKS, GROUPED_RANKS, MANY_RANKS, SEVERAL_RANKS, cases_of
+from .psgd_cases import (
+    APART,
+    ENOUGH_RANKS,
+    GROUPED_RANKS,
+    MANY_RANKS,
+    SEVERAL_RANKS,
+    cases_of,
+)
 from .psgd_checks import (
-    assert_as_right_as,
     assert_come_together,
+    assert_in_each_communicator,
     assert_mean,
     assert_parts_complete,
     assert_parts_disjoint,
     assert_plain_sgd_bit_for_bit,
     assert_sgd,
     assert_silent_meanwhile,
+    assert_whole,
 )
 from .sources import Sources, assert_no_solver
 from .training_cases import assert_given_model
@@ -27,10 +35,9 @@ CASES = {
 }
 PARTS = ("values", "unequal parts")
 """Subjects of the cases that the parts of the data are looked at in."""
-ALL_CHECKS = (assert_parts_disjoint, assert_parts_complete, assert_come_together, assert_mean)
 
 
-@points(1.75)
+@points(0.5)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_parts_are_disjoint(run, ranks):
     """gives each rank its own, disjoint part of the data"""
@@ -39,7 +46,7 @@ def test_parts_are_disjoint(run, ranks):
             assert_parts_disjoint(case, outcome)
 
 
-@points(0.75)
+@points(0.25)
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_weights_of_all_ranks_come_together(run, ranks):
     """combines what all ranks learned, on at least one rank"""
@@ -48,7 +55,7 @@ def test_weights_of_all_ranks_come_together(run, ranks):
 
 
 # Whoever trains on all data without a word to the others runs no parallel SGD.
-@points(1.5, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
+@points(1, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
 @pytest.mark.parametrize("ranks", ENOUGH_RANKS)
 def test_each_rank_runs_sgd(run, ranks):
     """runs plain SGD on each rank, with the loss of training.py"""
@@ -56,16 +63,16 @@ def test_each_rank_runs_sgd(run, ranks):
         assert_sgd(case, outcome)
 
 
-@points(0.75, requires=(test_parts_are_disjoint, test_weights_of_all_ranks_come_together))
+@points(0.75)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_parts_are_complete(run, ranks):
-    """trains on every example once per epoch"""
+    """trains on every example once per epoch, all ranks together"""
     for subject in PARTS:
         for case, outcome in run(ranks, CASES[ranks]).having(subject=subject):
             assert_parts_complete(case, outcome)
 
 
-@points(1.25, requires=test_weights_of_all_ranks_come_together)
+@points(0.75, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_every_rank_returns_the_mean(run, ranks):
     """returns the mean of all ranks' weights on every rank"""
@@ -73,7 +80,7 @@ def test_every_rank_returns_the_mean(run, ranks):
         assert_mean(case, outcome)
 
 
-@points(0.5, requires=test_every_rank_returns_the_mean)
+@points(0.5, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_unequal_parts_count_equally(run, ranks):
     """counts every rank equally, whatever the size of its part"""
@@ -81,7 +88,7 @@ def test_unequal_parts_count_equally(run, ranks):
         assert_mean(case, outcome)
 
 
-@points(0.75, requires=test_weights_of_all_ranks_come_together)
+@points(1, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_all_ranks_start_from_rank_0s_weights(run, ranks):
     """starts every rank from rank 0's weights"""
@@ -89,7 +96,7 @@ def test_all_ranks_start_from_rank_0s_weights(run, ranks):
         assert_come_together(case, outcome)
 
 
-@points(0.75, requires=test_weights_of_all_ranks_come_together)
+@points(1.25, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_nothing_is_exchanged_between_the_steps(run, ranks):
     """exchanges nothing between the first and the last step"""
@@ -104,36 +111,34 @@ def test_one_rank_is_plain_sgd(run, ranks):
     """equals plain SGD on one rank, bit for bit"""
     for subject in PARTS:
         for case, outcome in run(ranks, CASES[ranks]).having(subject=subject):
+            assert_sgd(case, outcome)
             assert_plain_sgd_bit_for_bit(case, outcome)
 
 
-@points(0.5, requires=test_weights_of_all_ranks_come_together)
+@points(0.75)
 @pytest.mark.parametrize("ranks", [GROUPED_RANKS])
 def test_any_communicator(run, ranks):
-    """uses only the given communicator"""
+    """does all this on the ranks of any communicator"""
     launch = run(ranks, CASES[ranks])
-    ordinary = [answer for subject in PARTS for answer in launch.having(subject=subject)]
+    is_right = bool(launch.having(subject="values").holding(assert_whole))
     for case, outcome in launch.having(subject="communicators"):
-        assert_as_right_as(ordinary, ALL_CHECKS, case, outcome)
+        assert_in_each_communicator(is_right, case, outcome)
 
 
-@points(0.25, requires=test_weights_of_all_ranks_come_together)
+@points(1.5, requires=test_weights_of_all_ranks_come_together)
 @pytest.mark.parametrize("ranks", SEVERAL_RANKS)
 def test_works_without_buffering(run, ranks):
     """works without message buffering"""
-    launch = run(ranks, CASES[ranks])
-    ordinary = list(launch.having(subject="values"))
-    for case, outcome in launch.having(subject="buffering"):
-        assert_as_right_as(ordinary, (assert_come_together, assert_mean), case, outcome)
+    for case, outcome in run(ranks, CASES[ranks]).having(subject="buffering"):
+        assert_come_together(case, outcome)
 
 
-@points(0.25, requires=test_weights_of_all_ranks_come_together)
+@points(0.75)
 @pytest.mark.parametrize("ranks", MANY_RANKS)
 def test_many_ranks(run, ranks):
-    """works on 8 and 16 ranks"""
-    ordinary = list(run(GROUPED_RANKS, CASES[GROUPED_RANKS]).having(subject="unequal parts"))
+    """does all this on 8 and 16 ranks, without buffering"""
     for case, outcome in run(ranks, CASES[ranks]):
-        assert_as_right_as(ordinary, ALL_CHECKS, case, outcome)
+        assert_whole(case, outcome)
 
 
 @points(0.5, requires=test_weights_of_all_ranks_come_together)
@@ -152,3 +157,12 @@ def test_no_other_solver(run, ranks):
     files = [outcome for _, outcome in launch.having(probe="read_sources")]
     calls = [outcome for _, outcome in launch.having(subject="values")]
     assert_no_solver(*files, *calls)
+
+
+@stage(4.25)
+def test_ranks_train_apart(run):
+    """trains every rank on its own part by plain SGD"""
+    for case, outcome in run(3, (APART,)):
+        assert_parts_disjoint(case, outcome)
+        assert_parts_complete(case, outcome)
+        assert_sgd(case, outcome)

@@ -90,10 +90,17 @@ class Training(Case):
             "given_biases": Array("float32", (NUM_CLASSES,)),
             "returned": Text(),
             "imports": Text(max_num_chars=MAX_CHARS),
-            "gradients": Array("float32", (None, NUM_PARAMETERS)),
-            "rows": Array("int64", (None,)),
-            **{name: Array("int64", (None,)) for name in _FOR_EACH_BATCH if name != "gradients"},
+            **batch_results(),
         }
+
+
+def batch_results() -> dict[str, Array | Text]:
+    """Return the form of what is noted of the batches."""
+    numbers = ("rows", *(name for name in _FOR_EACH_BATCH if name != "gradients"))
+    return {
+        "gradients": Array("float32", (None, NUM_PARAMETERS)),
+        **{name: Array("int64", (None,)) for name in numbers},
+    }
 
 
 def start_of(random: np.random.Generator) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -11,60 +11,92 @@ only make it longer; who does not, in the midst of an epoch and twice in a train
 A lock around another part of the batch is asked whether it is held at every forward pass,
 gradient and write (one of a file is told by Linux), and a wait in between leaves its count; both
 are facts of one process, with no clock in them.
+
+All this is told by the very processes that it is about, whose code may change it: a lint, with the
+price of one. That they were there at one moment is counted from outside, by the kernel.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from grader.api import NotProven, Outcome, RuleViolation, WrongAnswer, case_context, found
+from grader.api import Finding, NotProven, Outcome, RuleViolation, WrongAnswer, case_context, found
 
 from .hogwild_cases import FOR_EACH_STAY, Hogwild
-from .hogwild_checks import Check
+from .hogwild_checks import Check, assert_processes
 from .hogwild_workers import assert_seen, counted
 from .sources import LOCKS, WAITS, first_named
 
 
 def assert_same_time(case: Hogwild, outcome: Outcome) -> None:
-    """Assert that no process had to end before the others were started.
+    """Assert that processes train, and that none had to end before the others were started.
 
-    Raises RuleViolation with how many had been; NotProven when no process was seen to step.
+    Raises RuleViolation with how many had been started; NotProven when none was seen in a step, or
+    fewer were there at one moment than are said to have been.
     """
+    assert_processes(case, outcome)
     with case_context(case, outcome):
-        _, num_gave_up, num_started = _meeting(outcome)
+        num_arrived, num_gave_up, num_started = _meeting(outcome)
         if num_gave_up and num_started < case.num_processes:
             text = f"Only {counted(num_started, 'process')} had been started while one was in the "
             text += "middle of a step; for 3 s, nothing more happened."
             helps = "start all processes before you join the first"
             facts: dict[str, Any] = {"num_started": num_started}
             raise RuleViolation(found("hogwild.started_one_by_one", text, help=helps, **facts))
+        assert_seen(outcome.num_processes_at_once, num_arrived, "met in the middle of a step")
 
 
-def assert_nobody_waits_in_a_step(names: str) -> Check:
-    """Return the check that all processes were in the middle of a step at one moment.
+def assert_nobody_waits(names: str) -> Check:
+    """Return the check that no process holds a lock in training, or waits for another.
 
-    names: those that the files handed in use, to name a lock in them. The check raises
-    RuleViolation; NotProven when no process was seen to step, or fewer were there at one moment
-    than are said to have been.
+    names: those that the files handed in use, to name a lock in them. It is a lint: what it asks is
+    told by the processes that it asks about. The check raises RuleViolation, and what
+    assert_same_time raises.
     """
+    lock = first_named(names, (*LOCKS, *WAITS))
+    places = [str(each.facts["place"]) for each in lock]
 
     def check(case: Hogwild, outcome: Outcome) -> None:
+        assert_same_time(case, outcome)
         with case_context(case, outcome):
-            num_arrived, num_gave_up, _ = _meeting(outcome)
-            lock = first_named(names, (*LOCKS, *WAITS))
-            places = [each.facts["place"] for each in lock]
-            if num_gave_up or num_arrived < case.num_processes:
-                text = "While one process was in the middle of a step, the others did not reach "
-                text += "theirs. Likely: they wait for it."
-                waits = found("hogwild.waits_in_step", text, help=_HELP, places=places)
-                raise RuleViolation(waits, *lock)
-            if times_stopped(case, outcome) >= _TIMES_STOPPED:
-                text = "While one process was held up in a step, another took no batch in 0.2 s of "
-                text += "its own time, more than once. Likely: it waits."
-                waits = found("hogwild.waits_while_held_up", text, help=_HELP, places=places)
-                raise RuleViolation(waits, *lock)
-            assert_seen(outcome.num_processes_at_once, num_arrived, "met in the middle of a step")
+            waits = [
+                *_lock_held(outcome, places),
+                *_wait_in_a_step(case, outcome, places),
+                *_turn_waited(outcome, places),
+            ]
+            if waits:
+                raise RuleViolation(*waits, *lock)
 
     return check
+
+
+def _lock_held(outcome: Outcome, places: Sequence[str]) -> list[Finding]:
+    (held,) = outcome["held"]
+    text = f"A process held a lock while it ran {held}."
+    helps = "no lock may be held during the forward pass, the backward pass or the step"
+    return [found("hogwild.lock_held", text, help=helps, places=[held, *places])] if held else []
+
+
+def _wait_in_a_step(case: Hogwild, outcome: Outcome, places: Sequence[str]) -> list[Finding]:
+    num_arrived, num_gave_up, _ = _meeting(outcome)
+    if num_gave_up or num_arrived < case.num_processes:
+        text = "While one process was in the middle of a step, the others did not reach "
+        text += "theirs. Likely: they wait for it."
+        return [found("hogwild.waits_in_step", text, help=_HELP, places=places)]
+    if times_stopped(case, outcome) >= _TIMES_STOPPED:
+        text = "While one process was held up in a step, another took no batch in 0.2 s of "
+        text += "its own time, more than once. Likely: it waits."
+        return [found("hogwild.waits_while_held_up", text, help=_HELP, places=places)]
+    return []
+
+
+def _turn_waited(outcome: Outcome, places: Sequence[str]) -> list[Finding]:
+    (waited,) = outcome["waited"]
+    text = "Between two of its batches, a process waited for its turn or for the others, "
+    text += f"before it ran {waited}."
+    helps = "no process may wait for another from its first batch to its last"
+    waits = found("hogwild.waits_between_batches", text, help=helps, places=[waited, *places])
+    return [waits] if waited else []
 
 
 _HELP = "in Hogwild no process waits for another: look for a lock or a turn around the step"
@@ -108,34 +140,6 @@ _TIMES_STOPPED = 2
 """Who takes turns stops nearly each time; who waits for nobody, never."""
 
 
-def assert_no_lock_and_no_turns(names: str) -> Check:
-    """Return the check that no lock was held in training, and no turn waited for.
-
-    names: those that the files handed in use. The check raises RuleViolation with the line.
-    """
-
-    def check(case: Hogwild, outcome: Outcome) -> None:
-        with case_context(case, outcome):
-            (held,), (waited,) = outcome["held"], outcome["waited"]
-            if held:
-                lock = first_named(names, LOCKS)
-                places = [held, *(each.facts["place"] for each in lock)]
-                text = f"A process held a lock while it ran {held}."
-                helps = "no lock may be held during the forward pass, the backward pass or the step"
-                holds = found("hogwild.lock_held", text, help=helps, places=places)
-                raise RuleViolation(holds, *lock)
-            if waited:
-                lock = first_named(names, (*WAITS, *LOCKS))
-                places = [waited, *(each.facts["place"] for each in lock)]
-                text = "Between two of its batches, a process waited for its turn or for the "
-                text += f"others, before it ran {waited}."
-                helps = "no process may wait for another from its first batch to its last"
-                waits = found("hogwild.waits_between_batches", text, help=helps, places=places)
-                raise RuleViolation(waits, *lock)
-
-    return check
-
-
 def assert_failure_noticed(case: Hogwild, outcome: Outcome) -> None:
     """Assert that hogwild raised an exception when one of its processes did.
 
@@ -160,7 +164,7 @@ def _meeting(outcome: Outcome) -> tuple[int, int, int]:
     """
     num_arrived, num_gave_up, num_started = outcome["meeting"][0].tolist()
     if not num_arrived:
-        text = "No operation of torch wrote into the parameters, so it is not known whether the "
-        text += "processes wait for each other."
-        raise NotProven(found("hogwild.no_write_seen", text))
+        text = "No process came to a batch in which all were to meet, so it is not known whether "
+        text += "they train at the same time."
+        raise NotProven(found("hogwild.never_met", text))
     return num_arrived, num_gave_up, num_started

@@ -2,6 +2,13 @@
 
 from .network import run_layers, run_network
 from .sources import read_sources
-from .training import train_hogwild, train_psgd
+from .training import train_hogwild, train_psgd, train_psgd_apart
 
-__all__ = ["read_sources", "run_layers", "run_network", "train_hogwild", "train_psgd"]
+__all__ = [
+    "read_sources",
+    "run_layers",
+    "run_network",
+    "train_hogwild",
+    "train_psgd",
+    "train_psgd_apart",
+]

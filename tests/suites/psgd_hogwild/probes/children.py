@@ -1,13 +1,26 @@
 """What becomes of the processes that hogwild starts."""
 
 import contextlib
-from multiprocessing.process import BaseProcess
+import signal
+from multiprocessing.process import BaseProcess, active_children
+
+from waiting import activity, is_running
 
 from grader.rank.toolbox import error_text, replaced
+
+_LOOK_S = 0.1
+_LOOKS_ASLEEP = 30
+"""So many times in turn all that were started are asleep, and nothing is done: nothing will be."""
+_MOST_LOOKS = 150
+"""So many times nothing is done: who asks again and again whether to go on never sleeps."""
 
 
 class ChildFailed(Exception):
     """A process that the student's code started has failed, and nobody noticed."""
+
+
+class Idle(BaseException):
+    """No process does anything any more."""
 
 
 @contextlib.contextmanager
@@ -27,6 +40,34 @@ def processes_reported(record):
 
     with replaced(BaseProcess, "start", reporting_start):
         yield
+
+
+@contextlib.contextmanager
+def ended_when_idle(record):
+    """Kill what was started, and raise Idle in here, once no process does anything any more."""
+    num_done = num_looks = num_asleep = 0
+
+    def look(number, frame):
+        nonlocal num_done, num_looks, num_asleep
+        done = record.file.stat().st_size if record.file.exists() else 0
+        states = [activity(event["child"]) for event in record.events("started")]
+        is_asleep = not any(is_running(state) for state, _ in filter(None, states))
+        is_new, num_done = done != num_done, done
+        num_looks = 0 if is_new else num_looks + 1
+        num_asleep = num_asleep + 1 if is_asleep and not is_new else 0
+        if num_asleep >= _LOOKS_ASLEEP or num_looks >= _MOST_LOOKS:
+            raise Idle
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, _LOOK_S, _LOOK_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        for process in active_children():
+            process.kill()
+            process.join()
 
 
 def child_failure(record, error):

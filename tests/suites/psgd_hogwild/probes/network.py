@@ -1,10 +1,13 @@
 """Calls of the student's Net."""
 
+import contextlib
 import json
 
 import numpy as np
 import torch
 from imported import imports_of
+from torch.nn.functional import linear
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from grader.rank.toolbox import error_text, packed
@@ -13,12 +16,15 @@ from .returned import module_of
 
 
 def run_layers(student, comm, *, images, seed, solvers):
-    """Run the student's Net on images in training; note every operation, up to a crash if any."""
+    """Run the student's Net on images in training; note every operation, up to a crash if any.
+
+    After a crash, what would run if each linear layer were given as many features as it has.
+    """
     imports_of(solvers)  # this case may be the first to import the student's file
     make = student.function("network.py", "Net")
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    operations, crash = _Operations(), ""
+    operations, crash, in_any_size = _Operations(), "", _Operations()
     with student.phase():
         network = module_of(make(), "Net()").train()
         try:
@@ -28,7 +34,13 @@ def run_layers(student, comm, *, images, seed, solvers):
             if isinstance(error, NotImplementedError) or not operations.seen:
                 raise
             crash = error_text(error)
-    return {"in_training": json.dumps(operations.seen), "crash": crash}
+            with contextlib.suppress(Exception), in_any_size, _AnySize():
+                network(torch.from_numpy(images))
+    return {
+        "in_training": json.dumps(operations.seen),
+        "crash": crash,
+        "in_any_size": json.dumps(in_any_size.seen),
+    }
 
 
 def run_network(student, comm, *, images, seed, solvers):
@@ -70,6 +82,22 @@ class _Operations(TorchDispatchMode):
         if isinstance(first, torch.Tensor):
             self.seen.append([function._schema.name, list(first.shape)])
         return result
+
+
+class _AnySize(TorchFunctionMode):
+    """Puts zeros of the right size where a linear layer, or a view before it, asks for another."""
+
+    def __torch_function__(self, function, types, arguments=(), named=None):
+        try:
+            return function(*arguments, **(named or {}))
+        except RuntimeError:
+            if function is linear:
+                fitting = arguments[0].new_zeros(len(arguments[0]), arguments[1].shape[1])
+                return function(fitting, *arguments[1:], **(named or {}))
+            if function in (torch.Tensor.view, torch.Tensor.reshape, torch.reshape):
+                *_, size = np.ravel(arguments[-1]).tolist()
+                return arguments[0].new_zeros(len(arguments[0]), size)
+            raise
 
 
 def _operations_of(network, images):

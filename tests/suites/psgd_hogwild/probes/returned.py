@@ -16,16 +16,23 @@ def trained_and_seen(model, returned, function):
     parameters = dict(trained.named_parameters())
     if not {"weight", "bias"} <= parameters.keys():
         raise TypeError(f"{function} returned a different model from the one it was given")
-    batches = model.record.events("batch")
-    num_parameters = model.weight.numel() + model.bias.numel()
-    rows, rows_per_batch = flattened(event["rows"] for event in batches)
-    gradients = [event["gradients"]["weight"] + event["gradients"]["bias"] for event in batches]
     return {
         "returned": kind,
         "weights": parameters["weight"].detach().numpy().copy(),
         "biases": parameters["bias"].detach().numpy().copy(),
         "given_weights": model.weight.detach().numpy().copy(),
         "given_biases": model.bias.detach().numpy().copy(),
+        **batches_seen(model),
+    }
+
+
+def batches_seen(model):
+    """Return every batch whose gradient was computed, in the order of the record."""
+    batches = model.record.events("batch")
+    num_parameters = model.weight.numel() + model.bias.numel()
+    rows, rows_per_batch = flattened(event["rows"] for event in batches)
+    gradients = [event["gradients"]["weight"] + event["gradients"]["bias"] for event in batches]
+    return {
         "rows": rows,
         "rows_per_batch": rows_per_batch,
         "gradients": stacked(gradients, num_parameters),
@@ -67,10 +74,3 @@ def stays_of(record):
     columns = np.array(stays, dtype=np.int64).reshape(-1, 4).T
     names = ("stayed", "stayed_since_ns", "stayed_until_ns", "stopped")
     return dict(zip(names, columns.copy(), strict=True))
-
-
-def memories_of(trained):
-    """Return the name of each parameter's memory; empty where it is private."""
-    from observed import memory_of
-
-    return [memory_of(parameter) for parameter in trained.parameters()]

@@ -11,10 +11,17 @@ import torch
 from imported import imports_of
 from torch.utils.data import TensorDataset
 
-from grader.rank.toolbox import error_text
+from grader.rank.toolbox import error_text, replaced
 
-from .children import ChildFailed, child_failure, processes_reported, told_of
-from .returned import memories_of, numbered, stays_of, trained_and_seen
+from .children import (
+    ChildFailed,
+    Idle,
+    child_failure,
+    ended_when_idle,
+    processes_reported,
+    told_of,
+)
+from .returned import batches_seen, numbered, stays_of, trained_and_seen
 
 _MAX_PLACE_CHARS = 200
 _MAX_PLACES = 50
@@ -40,6 +47,39 @@ def train_psgd(
     return {**trained_and_seen(model, trained, "psgd"), "imports": json.dumps(imports)}
 
 
+def train_psgd_apart(
+    student, comm, *, inputs, labels, weights, biases, seed, groups, solvers, **settings
+):
+    """Call the student's psgd; end it where a rank has trained and wants to exchange, or fails."""
+    from mpi4py import MPI
+
+    psgd = student.function("psgd.py", "psgd")
+    model, dataset = _prepare(inputs, labels, weights, biases)
+
+    class Apart(MPI.Intracomm):
+        def __getattribute__(self, name):
+            if name not in _OF_NO_EXCHANGE and model.record.events("batch"):
+                raise _WantsToExchange(name)
+            return super().__getattribute__(name)
+
+    torch.manual_seed(seed)
+    world = replaced(MPI, "COMM_WORLD", Apart(MPI.COMM_WORLD))
+    with student.phase(), _no_more_watching(), world:
+        try:
+            psgd(Apart(comm), model, dataset, seed=seed, **settings)
+        except Exception:
+            if not model.record.events("batch"):
+                raise
+    return batches_seen(model)
+
+
+_OF_NO_EXCHANGE = ("rank", "size", "Get_rank", "Get_size", "__class__")
+
+
+class _WantsToExchange(Exception):
+    """A rank has computed gradients, and now calls its communicator."""
+
+
 def train_hogwild(
     student,
     comm,
@@ -52,10 +92,14 @@ def train_hogwild(
     num_processes,
     meeting_steps,
     failing_batch,
+    to_the_end,
     solvers,
     **settings,
 ):
-    """Call the student's hogwild on a model that writes down what it is trained on, and where."""
+    """Call the student's hogwild on a model that writes down what it is trained on, and where.
+
+    to_the_end: where it fails or never ends, what its processes have done until then is returned.
+    """
     witness = os.environ.get("GRADER_CENSUS", "")  # in open mode there is none
     model, dataset = _prepare(
         *(
@@ -74,16 +118,20 @@ def train_hogwild(
     raised = ""
     imports = imports_of(solvers, record)
     hogwild = student.function("hogwild.py", "hogwild")
+    until = ended_when_idle(record) if to_the_end else contextlib.nullcontext()
     with student.phase(), processes_reported(record), _no_more_watching():
         try:
-            trained = hogwild(model, dataset, num_processes=num_processes, seed=seed, **settings)
-        except NotImplementedError:
-            raise
-        except Exception as error:
-            if not failing_batch:
+            with until:
+                trained = hogwild(
+                    model, dataset, num_processes=num_processes, seed=seed, **settings
+                )
+        except (Exception, Idle) as error:
+            if isinstance(error, NotImplementedError) and not to_the_end:
+                raise
+            if not (failing_batch or to_the_end):
                 raise child_failure(record, error) from error.__cause__
             raised, trained = error_text(error), model
-    if not failing_batch:
+    if not (failing_batch or to_the_end):
         for event in record.events("raised"):
             raise ChildFailed(f"{told_of(event)}; hogwild returned as if it had finished")
     wrote = record.events("wrote")
@@ -96,14 +144,14 @@ def train_hogwild(
         if not gave_up or event["time_ns"] < gave_up[0]["time_ns"]
     ]
     told = trained_and_seen(model, trained, "hogwild")
-    places = {place: number for number, place in enumerate(memories_of(trained or model)) if place}
     imports = imports + [event["place"] for event in record.events("imported")]
     return {
         **told,
         # Numbered as in `processes`; then those that wrote without having computed a gradient.
         "writers": numbered(record.events("batch") + wrote, "process")[len(told["processes"]) :],
-        "written": np.array([places.get(event["memory"], -1) for event in wrote], dtype=np.int64),
-        "written_is_shared": np.array([event["memory"] != "" for event in wrote], dtype=np.int64),
+        # Each shared memory has a number, as they appear; private memory has -1.
+        "written": numbered([{"memory": ""}, *wrote], "memory")[1:] - 1,
+        "written_size": np.array([event["size"] for event in wrote], dtype=np.int64),
         **{kind: _first_place(record.events(kind)) for kind in ("held", "waited", "shared")},
         "meeting": np.array([len(arrived), len(gave_up), len(started)], dtype=np.int64),
         **stays_of(record),

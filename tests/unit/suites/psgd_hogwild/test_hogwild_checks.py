@@ -4,9 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from psgd_hogwild.hogwild_cases import FOR_EACH_STAY, Hogwild, cases
+from psgd_hogwild.hogwild_cases import (
+    FOR_EACH_STAY,
+    FOR_EACH_WRITE,
+    Hogwild,
+    cases,
+)
 from psgd_hogwild.hogwild_checks import (
     assert_all_steps_count,
+    assert_in_threads,
     assert_loss_falls,
     assert_own_gradients,
     assert_parts_complete,
@@ -20,8 +26,7 @@ from psgd_hogwild.softmax_regression import gradient
 from psgd_hogwild.training_cases import NUM_PARAMETERS, given_start
 from psgd_hogwild.waiting_checks import (
     assert_failure_noticed,
-    assert_no_lock_and_no_turns,
-    assert_nobody_waits_in_a_step,
+    assert_nobody_waits,
     assert_same_time,
 )
 
@@ -38,27 +43,31 @@ def stays(*told):
     return dict(zip(FOR_EACH_STAY, columns, strict=True))
 
 
-def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None):
-    """Return the outcome of a run whose processes take turns; move(steps, owners) is its result."""
+def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None, is_shared=True):
+    """Return the outcome of a run whose processes take turns; move(steps, owners) is its result.
+
+    is_shared: they step the same weights, not each its own.
+    """
     (given,) = inputs_of(case)
     parts = parts or [range(n, case.num_examples, case.num_processes) for n in range(2)]
     by_process = [batches_of(case, part) for part in parts[: case.num_processes]]
     turns = [(n, batch) for turn in zip(*by_process, strict=True) for n, batch in enumerate(turn)]
     who = np.array([n for n, _ in turns]) if owners is None else owners
-    start = weights = given_start(outcome_of(case, [given], [{}]), 0)
-    gradients = []
-    for _, rows in turns:
+    start = given_start(outcome_of(case, [given], [{}]), 0)
+    weights, gradients = [start] * 2, []
+    for number, rows in turns:
+        number = 0 if is_shared else number
         gradients.append(
-            gradient(weights, given["inputs"][rows].astype(float), given["labels"][rows])
+            gradient(weights[number], given["inputs"][rows].astype(float), given["labels"][rows])
         )
-        weights = weights - case.lr * gradients[-1]
+        weights[number] = weights[number] - case.lr * gradients[-1]
     steps = -case.lr * np.array(gradients)
-    end = weights if move is None else start + move(steps, who)
+    end = weights[0] if move is None else start + move(steps, who)
     result = {
         **told(given, end, [batch for _, batch in turns], who, np.array(gradients)),
         "writers": np.repeat(who, 2),
         "written": np.tile([0, 1], len(who)),
-        "written_is_shared": np.ones(2 * len(who), np.int64),
+        "written_size": np.tile([NUM_PARAMETERS - 3, 3], len(who)),
         "meeting": np.array([2, 0, 2]),
         **stays(),
         "held": "",
@@ -72,7 +81,7 @@ def run_of(case=CASE, *, move=None, parts=None, owners=None, change=None):
 
 
 PARTS = (assert_parts_disjoint, assert_parts_complete)
-MEETING = (assert_same_time, assert_nobody_waits_in_a_step("[]"), assert_no_lock_and_no_turns("[]"))
+MEETING = (assert_same_time, assert_nobody_waits("[]"))
 ALL = [
     *(assert_workers, assert_processes, *PARTS, assert_shared, assert_own_gradients),
     *(assert_all_steps_count, assert_loss_falls, *MEETING),
@@ -111,12 +120,12 @@ def test_a_right_run_passes_every_check(check):
         (
             {"written": np.zeros(3, np.int64)},
             "record.writes_inconsistent",
-            {"writers": 16, "written": 3, "written_is_shared": 16},
+            {"writers": 16, "written": 3, "written_size": 16},
         ),
         (
-            {"written_is_shared": np.zeros(0, np.int64)},
+            {"written_size": np.zeros(0, np.int64)},
             "record.writes_inconsistent",
-            {"written_is_shared": 0},
+            {"written_size": 0},
         ),
     ],
 )
@@ -147,7 +156,7 @@ def test_processes_that_nobody_saw_prove_nothing(check):
 def test_processes_that_were_never_there_together_did_not_meet():
     """One after the other may have come."""
     with pytest.raises(NotProven, match="2 processes met in the middle of a step; only 1") as error:
-        MEETING[1](CASE, replace(run_of(), num_processes=2, num_processes_at_once=1))
+        assert_same_time(CASE, replace(run_of(), num_processes=2, num_processes_at_once=1))
     assert facts_of(error, "hogwild.processes_not_seen") == {"recorded": 2, "seen": 1}
 
 
@@ -229,13 +238,13 @@ def test_one_worker_is_not_several():
 
 
 def test_training_on_the_same_data_is_told():
-    """The parts are to be disjoint."""
-    with pytest.raises(WrongAnswer) as error:
-        assert_parts_disjoint(CASE, run_of(parts=[range(16)] * 2))
+    """The parts are to be disjoint; all together train on each example once an epoch."""
     owners = ("process 0", "process 1")
     told = {"owners": owners, "example": 0, "number": 16}
-    assert facts_of(error, "data.parts_overlap") == told
-    assert_parts_complete(CASE, run_of(parts=[range(16)] * 2))
+    for check in PARTS:
+        with pytest.raises(WrongAnswer) as error:
+            check(CASE, run_of(parts=[range(16)] * 2))
+        assert facts_of(error, "data.parts_overlap") == told
 
 
 def test_a_gradient_in_shared_memory_is_told_with_the_line_of_the_step():
@@ -251,7 +260,7 @@ def test_a_gradient_in_shared_memory_is_told_with_the_line_of_the_step():
     ("change", "words", "key", "facts"),
     [
         (
-            {"written": np.full(16, -1), "written_is_shared": np.zeros(16, np.int64)},
+            {"written": np.full(16, -1)},
             "its own memory",
             "hogwild.weights_not_shared",
             {"process": 0, "num_gradients": 4},
@@ -263,6 +272,12 @@ def test_a_gradient_in_shared_memory_is_told_with_the_line_of_the_step():
             {"process": 1, "num_gradients": 4},
         ),
         (
+            {"written": np.array([0, 1, 2, 3] * 4)},
+            "only 0 steps",
+            "hogwild.few_steps_shared",
+            {"process": 0, "num_gradients": 4, "num_steps": 0},
+        ),
+        (
             {"written": np.array([0, 1] * 6 + [0, 1, -1, -1])},
             "only 3 steps",
             "hogwild.few_steps_shared",
@@ -271,10 +286,43 @@ def test_a_gradient_in_shared_memory_is_told_with_the_line_of_the_step():
     ],
 )
 def test_steps_outside_the_shared_memory_are_told(change, words, key, facts):
-    """In private memory, nowhere, or not all of them."""
+    """In private memory, nowhere, each in shared memory of its own, or not all of them."""
     with pytest.raises(RuleViolation, match=words) as error:
-        assert_shared(CASE, run_of(change=change))
+        assert_shared(CASE, run_of(change=change, is_shared=False))
     assert facts_of(error, key) == facts
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"written": np.tile([5, 7], 8)}, id="in any memory"),
+        pytest.param(
+            {"written": np.zeros(16, np.int64), "written_size": np.full(16, 9)}, id="as one vector"
+        ),
+        pytest.param({name: np.zeros(0, np.int64) for name in FOR_EACH_WRITE}, id="unseen"),
+        pytest.param({"written": np.full(16, -1)}, id="of which others are loaded"),
+    ],
+)
+def test_steps_in_whatever_shared_memory_count(change):
+    """Where none is seen to be written there, gradients show whose steps are in the weights."""
+    assert_shared(CASE, run_of(change=change))
+
+
+def test_gradients_at_the_start_are_no_sign_of_others():
+    """Whoever never steps has nobody's steps in its weights."""
+    case = replace(CASE, lr=0.0)
+    found = run_of(case, change={name: np.zeros(0, np.int64) for name in FOR_EACH_WRITE})
+    with pytest.raises(RuleViolation, match="into no parameter"):
+        assert_shared(CASE, found)
+
+
+def test_threads_are_told_from_processes():
+    """Of one process, as many as asked for."""
+    threads = {"threads": np.array([0, 1] * 4)}
+    assert_in_threads(CASE, run_of(owners=np.zeros(8, np.int64), change=threads))
+    for other in (run_of(), run_of(owners=np.zeros(8, np.int64))):
+        with pytest.raises(WrongAnswer):
+            assert_in_threads(CASE, other)
 
 
 LOCK = '[["hogwild.py", 1, "Lock"]]'
@@ -296,7 +344,7 @@ def test_waiting_for_each_other_is_told(meeting, names, locks):
     """With the lock that the files name; all were started."""
     outcome = run_of(change={"meeting": np.array(meeting)})
     with pytest.raises(RuleViolation) as error:
-        assert_nobody_waits_in_a_step(names)(CASE, outcome)
+        assert_nobody_waits(names)(CASE, outcome)
     assert key_of(error) == "hogwild.waits_in_step"
     assert locks_of(error) == locks
     assert_same_time(CASE, outcome)
@@ -317,7 +365,7 @@ STOPPED = ((0, 2000, 3000, 1), (0, 6000, 7000, 1))
 def test_a_process_that_stops_twice_while_another_is_held_up_is_told():
     outcome = run_of(change=stays(*STOPPED))
     with pytest.raises(RuleViolation) as error:
-        assert_nobody_waits_in_a_step(LOCK)(CASE, outcome)
+        assert_nobody_waits(LOCK)(CASE, outcome)
     assert key_of(error) == "hogwild.waits_while_held_up"
     assert locks_of(error) == ["Lock"]
 
@@ -362,13 +410,20 @@ def test_stays_that_do_not_fit_together_are_told():
 )
 def test_locks_beside_the_step_are_told(change, names, key, locks):
     """The meeting does not see them: all processes can be in the middle of a step."""
-    outcome = run_of(change=change)
     with pytest.raises(RuleViolation, match=r"it ran hogwild\.py:9\b") as error:
-        assert_no_lock_and_no_turns(names)(CASE, outcome)
+        assert_nobody_waits(names)(CASE, run_of(change=change))
     assert key_of(error) == key
     assert error.value.findings[0].places[0] == "hogwild.py:9"
     assert locks_of(error) == locks
-    MEETING[1](CASE, outcome)
+
+
+def test_all_that_is_seen_of_a_lock_is_told():
+    """That it is held, and that others do not come."""
+    change = {"held": "hogwild.py:9", "meeting": np.array([1, 1, 2])}
+    with pytest.raises(RuleViolation) as error:
+        assert_nobody_waits("[]")(CASE, run_of(change=change))
+    keys = [each.key for each in error.value.findings]
+    assert keys == ["hogwild.lock_held", "hogwild.waits_in_step"]
 
 
 @pytest.mark.parametrize(
@@ -385,9 +440,9 @@ def test_a_failure_is_to_be_noticed(num_failed, raised, error):
         assert_failure_noticed(CASE, found)
 
 
-def test_without_any_step_seen_nothing_is_proven():
-    """Writes that torch does not make are not seen."""
-    for check in MEETING[:2]:
+def test_without_any_meeting_nothing_is_proven():
+    """Of who takes no batch in which all are to meet."""
+    for check in MEETING:
         with pytest.raises(NotProven):
             check(CASE, run_of(change={"meeting": np.array([0, 0, 2])}))
 

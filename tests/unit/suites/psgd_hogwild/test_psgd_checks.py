@@ -8,8 +8,8 @@ from psgd_hogwild import softmax_regression
 from psgd_hogwild.data_parts import assert_batch_sizes
 from psgd_hogwild.psgd_cases import GROUPS, Psgd, cases_of
 from psgd_hogwild.psgd_checks import (
-    assert_as_right_as,
     assert_come_together,
+    assert_in_each_communicator,
     assert_mean,
     assert_parts_complete,
     assert_parts_disjoint,
@@ -262,7 +262,7 @@ def test_any_disjoint_cover_passes(check):
     ],
 )
 def test_what_is_no_partition_is_told_once(parts, check, key, facts):
-    """Shared, left out, repeated; the other check holds."""
+    """Shared, left out, repeated; what is left out or repeated overlaps with nothing."""
     found = run_of(parts=parts)
     with pytest.raises(WrongAnswer) as error:
         check(CASE, found)
@@ -271,8 +271,8 @@ def test_what_is_no_partition_is_told_once(parts, check, key, facts):
     if key == "data.remainder_left_out":
         left_out = {"number": 1, "num_examples": 22, "example": 21}
         assert facts_of(error, "data.examples_left_out") == left_out
-    other = {assert_parts_disjoint, assert_parts_complete} - {check}
-    other.pop()(CASE, found)
+    if check is assert_parts_complete:
+        assert_parts_disjoint(CASE, found)
 
 
 def test_batches_of_another_size_are_told():
@@ -377,24 +377,16 @@ RANKS_OF = "ranks 0, 2 and 4 only"
 
 
 def test_each_communicator_is_looked_at_by_itself():
-    """COMM_WORLD in the place of comm is told, also if the mean alone is over the world."""
-    ordinary = [(CASE, run_of())]
-    assert_as_right_as(ordinary, VALUES, *grouped(parts_of_world=False))
-    for checks in (VALUES, (assert_mean,)):
-        with pytest.raises(WrongAnswer, match=rf"3 ranks, .*{GROUPED}.*holds {RANKS_OF}") as error:
-            assert_as_right_as(ordinary, checks, *grouped(parts_of_world=True))
-        assert facts_of(error, "psgd.other_communicator") == {"ranks": GROUPS[0]}
-        assert key_of(error) == "psgd.other_communicator"
-        assert len(error.value.findings) > 1
-
-
-def test_what_is_wrong_in_an_ordinary_case_costs_nothing_elsewhere():
-    """The sum instead of the mean, everywhere."""
-    wrong = run_of(end=lambda starts, learned, rank: np.sum(learned, axis=0))
-    assert_as_right_as([(CASE, wrong)], VALUES, CASE, wrong)
+    """COMM_WORLD in the place of comm is told; not where the result is wrong anyway."""
+    assert_in_each_communicator(True, *grouped(parts_of_world=False))
+    with pytest.raises(WrongAnswer, match=rf"3 ranks, .*{GROUPED}.*holds {RANKS_OF}") as error:
+        assert_in_each_communicator(True, *grouped(parts_of_world=True))
+    assert facts_of(error, "psgd.other_communicator") == {"ranks": GROUPS[0]}
+    assert key_of(error) == "psgd.other_communicator"
+    assert len(error.value.findings) > 1
     with pytest.raises(WrongAnswer) as error:
-        assert_as_right_as([(CASE, run_of())], VALUES, CASE, wrong)
-    assert key_of(error) == "psgd.sum_not_mean"
+        assert_in_each_communicator(False, *grouped(parts_of_world=True))
+    assert key_of(error) == "data.examples_left_out"
 
 
 def test_labels_tell_the_cases_of_a_launch_apart():
