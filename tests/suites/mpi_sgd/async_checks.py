@@ -200,7 +200,8 @@ def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
 
 
 def _replayed(case: Fit, outcome: Outcome) -> Replay:
-    dropped = dropped_request(outcome)
+    # Beside a slow worker the trace lacks messages of the probe's own.
+    dropped = dropped_request(outcome) if case.purpose == "values" else None
     try:
         return replay(
             serial.unpacked(outcome.inputs[0]["start"], case.sizes),
@@ -249,6 +250,8 @@ def _updates(case: Fit, outcome: Outcome) -> list[Update]:
                 for vector in (held[number], gradient, held[number + 1])
             )
             updates.append(Update(rank, number, before, by_name, after))
+    if not updates:
+        raise WrongAnswer(found("async.no_batch", "No worker trained on any batch."))
     return updates
 
 

@@ -13,6 +13,7 @@ from grader.api import (
     part,
     points,
     same_failures_as,
+    stage,
 )
 
 from .async_cases import (
@@ -40,7 +41,16 @@ from .async_rules import (
     assert_messages,
     assert_others_went_on,
     assert_rule,
+    assert_small_trainings_replay,
     assert_training_comes_from_messages,
+    trainings,
+)
+from .async_stages import (
+    asks_for_gradients,
+    asks_for_or_sends_new_values,
+    exchanges_every_batch,
+    sends_gradients,
+    shown,
 )
 from .fit_cases import TIME_FACTOR
 from .summing import assert_arrays_not_pickled
@@ -50,17 +60,19 @@ pytestmark = [part("async_masters"), pytest.mark.mpi]
 CASES = cases_by_ranks()
 
 
-@points(0.5)
+@points(0.25)
 def test_gradients_reach_the_masters(run):
     """brings the workers' gradients into a master's weights"""
-    launches = (run(ranks, CASES[ranks]).having(group=ONE_MASTER) for ranks in (2, 3, 4))
-    # On some number of workers: code that fails on one of them alone is paid for the others.
-    if not any(launch.holding(assert_gradients_reach_a_master) for launch in launches):
+    # In any training: what fails in others is paid by the tests about these.
+    if not any(trainings(run, CASES)):
         for case, outcome in run(2, CASES[2]).having(group=ONE_MASTER):
             assert_gradients_reach_a_master(case, outcome)
 
 
-@points(0.5, requires=test_gradients_reach_the_masters)
+SOME_GRADIENTS = test_gradients_reach_the_masters
+
+
+@points(0.25, requires=SOME_GRADIENTS)
 def test_new_values_reach_the_workers(run):
     """brings the masters' new values to the workers"""
     # The worker that is held cannot be through before the others have begun.
@@ -68,14 +80,14 @@ def test_new_values_reach_the_workers(run):
         assert_new_values_reach_the_workers(case, outcome)
 
 
-@points(0.5, requires=test_gradients_reach_the_masters)
+@points(0.25, requires=SOME_GRADIENTS)
 def test_no_gradient_of_one_worker_is_lost(run):
     """loses no gradient of a single worker"""
     for case, outcome in run(2, CASES[2]).having(group=ONE_MASTER):
         assert_no_gradient_is_lost(case, outcome)
 
 
-@points(1, requires=test_gradients_reach_the_masters)
+@points(0.5, requires=SOME_GRADIENTS)
 @pytest.mark.parametrize("ranks", [3, 4])
 def test_no_gradient_of_several_workers_is_lost(run, ranks):
     """loses no gradient of several workers"""
@@ -83,29 +95,32 @@ def test_no_gradient_of_several_workers_is_lost(run, ranks):
         assert_no_gradient_is_lost(case, outcome)
 
 
-NO_GRADIENT_IS_LOST = (
-    test_no_gradient_of_one_worker_is_lost,
-    test_no_gradient_of_several_workers_is_lost,
-)
-
-
-@points(3.5, requires=NO_GRADIENT_IS_LOST)
+@points(0.5, requires=SOME_GRADIENTS)
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_one_master_steps_then_replies(run, ranks):
     """applies the gradients before it replies (one master)"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=ONE_MASTER):
         assert_replays(case, outcome)
+    assert_small_trainings_replay(run, CASES)
 
 
-@points(2.5, requires=NO_GRADIENT_IS_LOST)
+@points(0.5, requires=SOME_GRADIENTS)
 @pytest.mark.parametrize("ranks", [3, 4, 5])
 def test_two_masters_step_then_reply(run, ranks):
     """applies the gradients before it replies (two masters)"""
     for case, outcome in run(ranks, CASES[ranks]).having(group=TWO_MASTERS):
         assert_replays(case, outcome)
+    assert_small_trainings_replay(run, CASES)
 
 
-@points(2, requires=NO_GRADIENT_IS_LOST)
+@points(2, requires=test_two_masters_step_then_reply)
+def test_large_layers(run):
+    """applies the gradients before it replies (large layers)"""
+    for case, outcome in run(4, CASES[4]).having(group=LARGE):
+        assert_replays(case, outcome)
+
+
+@points(1.75, requires=SOME_GRADIENTS)
 @pytest.mark.parametrize("ranks", [3, 4, 5])
 def test_process_0_ends_with_all_weights(run, ranks):
     """ends with all weights on rank 0"""
@@ -113,7 +128,7 @@ def test_process_0_ends_with_all_weights(run, ranks):
         assert_rank_0_holds_the_result(case, outcome, "weights")
 
 
-@points(1.5, requires=NO_GRADIENT_IS_LOST)
+@points(1.25, requires=SOME_GRADIENTS)
 @pytest.mark.parametrize("ranks", [3, 4, 5])
 def test_process_0_ends_with_all_biases(run, ranks):
     """ends with all biases on rank 0"""
@@ -121,50 +136,46 @@ def test_process_0_ends_with_all_biases(run, ranks):
         assert_rank_0_holds_the_result(case, outcome, "biases")
 
 
-@points(2, requires=NO_GRADIENT_IS_LOST)
+@points(1.5, requires=SOME_GRADIENTS)
 @pytest.mark.parametrize("ranks", [4, 5])
 def test_batches_that_do_not_divide(run, ranks):
     """shares out batches not divisible by the number of workers"""
     for case, outcome in uneven_trainings(run(ranks, CASES[ranks]).having(group=UNEVEN)):
         assert_batches(case, outcome)
-        assert_no_gradient_is_lost(case, outcome)
 
 
-@points(0.5, requires=NO_GRADIENT_IS_LOST)
-@pytest.mark.parametrize("ranks", [8, 16])
-def test_many_masters_and_workers(run, ranks):
-    """works with many masters and workers (up to 16 ranks)"""
-    for case, outcome in run(ranks, CASES[ranks]).having(group=MANY):
-        assert_batches(case, outcome)
-        assert_rank_0_holds_the_result(case, outcome)
-
-
-@points(0.5, requires=NO_GRADIENT_IS_LOST)
-def test_large_layers(run):
-    """works with layers too large for MPI to buffer"""
-    for case, outcome in run(4, CASES[4]).having(group=LARGE):
-        assert_replays(case, outcome)
-
-
-@points(2, requires=NO_GRADIENT_IS_LOST)
+@points(2, requires=SOME_GRADIENTS)
 def test_one_master_serves_any_worker(run):
     """serves other workers while one computes (one master)"""
     for case, outcome in run(4, CASES[4]).having(purpose="slow worker"):
+        assert_gradients_reach_a_master(case, outcome)
         assert_others_went_on(case, outcome)
-        assert_batches(case, outcome)
-        assert_no_gradient_is_lost(case, outcome)
 
 
-@points(1, requires=NO_GRADIENT_IS_LOST)
+@points(2.25, requires=test_two_masters_step_then_reply)
 def test_every_master_serves_any_worker(run):
     """serves other workers while one computes (two masters)"""
     for case, outcome in run(5, CASES[5]).having(purpose="slow worker"):
+        assert_gradients_reach_a_master(case, outcome)
         assert_others_went_on(case, outcome)
+        assert_replays(case, outcome)
+
+
+@points(5, requires=test_two_masters_step_then_reply)
+@pytest.mark.parametrize("ranks", [8, 16])
+def test_many_masters_and_workers(run, ranks):
+    """serves any worker, with large layers, on up to 16 ranks"""
+    # What fails on few ranks is not tried on many.
+    for case, outcome in run(4, CASES[4]).having(purpose="slow worker"):
+        assert_others_went_on(case, outcome)
+    for case, outcome in run(4, CASES[4]).having(group=LARGE):
+        assert_replays(case, outcome)
+    for case, outcome in run(ranks, CASES[ranks]).having(group=MANY):
         assert_batches(case, outcome)
-        assert_no_gradient_is_lost(case, outcome)
+        assert_replays(case, outcome)
 
 
-@points(4, requires=test_gradients_reach_the_masters)
+@points(4.5, requires=SOME_GRADIENTS)
 def test_nonblocking_calls(run):
     """sends and receives with non-blocking calls only"""
 
@@ -175,19 +186,19 @@ def test_nonblocking_calls(run):
     assert_rule(run, CASES, rule)
 
 
-@points(3.5, requires=test_gradients_reach_the_masters)
+@points(4, requires=SOME_GRADIENTS)
 def test_buffers_not_pickles(run):
     """sends arrays as buffers, not pickled"""
     assert_rule(run, CASES, lambda case, outcome: assert_arrays_not_pickled(outcome.trace))
 
 
-@points(2.5, requires=test_gradients_reach_the_masters)
+@points(2, requires=SOME_GRADIENTS)
 def test_every_request_is_completed(run):
     """completes every request"""
     assert_rule(run, CASES, lambda case, outcome: assert_requests_completed(outcome.trace))
 
 
-@points(0.5, requires=NO_GRADIENT_IS_LOST)
+@points(0.25, requires=test_two_masters_step_then_reply)
 def test_every_layer_belongs_to_one_master(run):
     """sends each layer's gradients to its one master"""
     for case, outcome in run(4, CASES[4]).having(group=LARGE):
@@ -195,7 +206,7 @@ def test_every_layer_belongs_to_one_master(run):
     assert_training_comes_from_messages(run, CASES)
 
 
-@points(0.5, requires=test_one_master_steps_then_replies)
+@points(0.5, requires=test_two_masters_step_then_reply)
 @pytest.mark.parametrize("ranks", [3, 5])
 def test_works_when_no_message_is_buffered(run, ranks):
     """works without message buffering"""
@@ -203,7 +214,7 @@ def test_works_when_no_message_is_buffered(run, ranks):
         assert_rank_0_holds_the_result(case, outcome)
 
 
-@points(0.5, requires=test_two_masters_step_then_reply)
+@points(0.25, requires=test_two_masters_step_then_reply)
 def test_works_as_a_program_of_its_own(run):
     """works as a standalone program"""
     for case, outcome in run(4, standalone_cases(), standalone=True):
@@ -211,7 +222,7 @@ def test_works_as_a_program_of_its_own(run):
         assert_replays(case, outcome)
 
 
-@points(0.5, requires=test_no_gradient_of_one_worker_is_lost)
+@points(0.5, requires=SOME_GRADIENTS)
 def test_keeps_up_with_serial_training(run):
     """takes at most 15x the time of serial training"""
     assert_time_ratio(
@@ -221,3 +232,30 @@ def test_keeps_up_with_serial_training(run):
         what="a fit on 2 ranks, 12 batches on layers 784-128-64-10,",
         yardstick="serial training on the same batches",
     )
+
+
+# What trainings that came to no end show.
+
+
+@stage(3)
+def test_masters_ask_for_gradients(run):
+    """waits for gradients in a master"""
+    shown(run, CASES, asks_for_gradients)
+
+
+@stage(7.5)
+def test_workers_send_gradients(run):
+    """sends the gradients of whole layers to the master"""
+    shown(run, CASES, sends_gradients)
+
+
+@stage(12.5)
+def test_new_values_are_expected(run):
+    """sends gradients, and asks for new values or sends them"""
+    shown(run, CASES, sends_gradients, asks_for_or_sends_new_values)
+
+
+@stage(17)
+def test_every_batch_is_exchanged(run):
+    """exchanges gradients and new values of every batch"""
+    shown(run, CASES, sends_gradients, exchanges_every_batch)

@@ -149,6 +149,14 @@ def test_gradients_that_reach_nobody_are_told() -> None:
         assert_new_values_reach_the_workers(case, alone)
 
 
+def test_no_batch_at_all_is_no_training() -> None:
+    case = uneven()
+    found = serve(case, 4, batches_of=lambda case, n: [0] * n)
+    for check in (assert_no_gradient_is_lost, assert_replays, assert_rank_0_holds_the_result):
+        with raising(WrongAnswer, "async.no_batch"):
+            check(case, found)
+
+
 def test_a_request_that_was_dropped_comes_before_what_it_led_to() -> None:
     case = uneven()
     pending = replace(call("Isend", 80, peer=1, line=9), completed_ns=0)

@@ -1,0 +1,139 @@
+"""What the calls show of asynchronous trainings of several workers that came to no end.
+
+Without a result only the sizes of messages tell what they hold: one master owns all layers here.
+"""
+
+from collections.abc import Callable, Iterable
+from math import prod
+
+from grader.api import ANY_SOURCE, Attempt, Call, Verdict, messages, not_run
+
+from .async_cases import FEW_RANKS
+from .async_checks import assert_gradients_reach_a_master
+from .async_rules import Cases, Run
+from .fit_cases import FLOAT64_NUM_BYTES, Fit
+from .ownership import layer_num_bytes
+from .summing import PICKLE_NUM_BYTES
+
+Shows = Callable[[Fit, Attempt], bool]
+
+_MASTER = 0
+_STOPPED = (
+    Verdict.RUN_TIME_ERROR,
+    Verdict.DEADLOCK,
+    Verdict.TIME_LIMIT_EXCEEDED,
+    Verdict.NOT_ATTEMPTED,
+)
+_SMALL_NUM_BYTES = 64
+"""Of a message that may hold a number or a word beside the layers."""
+
+
+def shown(run: Run, cases: Cases, *what: Shows) -> None:
+    """End the test as not run unless one training of several workers that stopped shows all this.
+
+    Of a training that ended, the results tell more than the calls: in none of these may all
+    gradients be missing.
+    """
+    stopped: list[tuple[Fit, Attempt]] = []
+    for ranks in FEW_RANKS:
+        launch = run(ranks, cases[ranks]).having(purpose="values", num_masters=1)
+        attempts = launch.attempts()
+        ended = [attempt for _, attempt in attempts if attempt.failure is None]
+        if len(ended) > len(launch.holding(assert_gradients_reach_a_master)):
+            not_run("a training ended without its workers' gradients")
+        stopped += attempts if ranks > 2 else []
+    for case, attempt in stopped:
+        is_stopped = attempt.failure is not None and attempt.failure.verdict in _STOPPED
+        if is_stopped and all(shows(case, attempt) for shows in what):
+            return
+    not_run("needs a training whose calls show this")
+
+
+def asks_for_gradients(case: Fit, attempt: Attempt) -> bool:
+    """Return whether the master receives or probes arrays of a worker, whichever sends first."""
+    calls = attempt.trace.ranks[_MASTER].calls
+    workers = set(range(1, attempt.ranks))
+    sources = {call.peer for call in calls if _is_asking(case, call)}
+    return ANY_SOURCE in sources or workers <= sources
+
+
+def sends_gradients(case: Fit, attempt: Attempt) -> bool:
+    """Return whether a worker sends the master arrays of whole layers, and nothing else."""
+    least = min(layer_num_bytes(case.sizes).values())
+    for worker in range(1, attempt.ranks):
+        sent = [
+            call
+            for call in messages(attempt.trace, worker, _MASTER)
+            if call.num_bytes > _SMALL_NUM_BYTES
+        ]
+        if sent and all(_is_of_layers(case, call) for call in sent) and _total(sent) >= least:
+            return True
+    return False
+
+
+def asks_for_or_sends_new_values(case: Fit, attempt: Attempt) -> bool:
+    """Return whether a worker receives or probes arrays of the master, or the master sends any."""
+    workers = range(1, attempt.ranks)
+    asked = any(
+        _is_asking(case, call) and call.peer in (_MASTER, ANY_SOURCE)
+        for worker in workers
+        for call in attempt.trace.ranks[worker].calls
+    )
+    return asked or any(
+        _is_of_layers(case, call)
+        for worker in workers
+        for call in messages(attempt.trace, _MASTER, worker)
+    )
+
+
+def exchanges_every_batch(case: Fit, attempt: Attempt) -> bool:
+    """Return whether gradients and new values of as many batches as asked for were sent."""
+    workers = range(1, attempt.ranks)
+    there = [call for worker in workers for call in messages(attempt.trace, worker, _MASTER)]
+    back = [call for worker in workers for call in messages(attempt.trace, _MASTER, worker)]
+    return _is_of_every_batch(case, attempt, there) and _is_of_every_batch(case, attempt, back)
+
+
+def _is_of_every_batch(case: Fit, attempt: Attempt, sent: list[Call]) -> bool:
+    """One message more a worker is taken for start weights."""
+    layers = sum(layer_num_bytes(case.sizes).values())
+    most = layers + sum(_dummies(case)) + _SMALL_NUM_BYTES
+    pickles = PICKLE_NUM_BYTES * sum(call.pickled for call in sent)
+    num_batches, num_workers = case.num_steps, attempt.ranks - 1
+    return num_batches * layers <= _total(sent) <= (num_batches + num_workers) * most + pickles
+
+
+def _is_asking(case: Fit, call: Call) -> bool:
+    """Return whether a call receives arrays of layers, or asks for a message of any size."""
+    if call.function in ("Probe", "Mprobe", "Iprobe", "Improbe"):
+        return True
+    has_room = call.num_bytes in _sizes(case) or call.num_bytes >= max(_sizes(case))
+    return call.is_receive and call.num_bytes > _SMALL_NUM_BYTES and has_room
+
+
+def _is_of_layers(case: Fit, call: Call) -> bool:
+    more = PICKLE_NUM_BYTES if call.pickled else 0
+    return any(size <= call.num_bytes <= size + more for size in _sizes(case))
+
+
+def _sizes(case: Fit) -> set[int]:
+    """Return the bytes of single arrays, of a layer's two, and of those of all layers."""
+    weights, biases = (
+        [FLOAT64_NUM_BYTES * prod(shape) for name, shape in case.shapes.items() if kind in name]
+        for kind in ("weights", "biases")
+    )
+    of_a_layer = layer_num_bytes(case.sizes).values()
+    dummy_weights, dummy_biases = _dummies(case)
+    all_weights = {sum(weights), sum(weights) + dummy_weights}
+    all_biases = {sum(biases), sum(biases) + dummy_biases}
+    together = {one + other for one in all_weights for other in all_biases}
+    return {*weights, *biases, *of_a_layer, *all_weights, *all_biases, *together}
+
+
+def _dummies(case: Fit) -> tuple[int, int]:
+    """Return the bytes of the two arrays of the input layer, which nobody needs to send."""
+    return FLOAT64_NUM_BYTES, FLOAT64_NUM_BYTES * case.sizes[0]
+
+
+def _total(calls: Iterable[Call]) -> int:
+    return sum(call.num_bytes for call in calls)
