@@ -66,7 +66,9 @@ class Reduction(Case):
         """Return whether the rules on traffic can be judged by this case."""
         is_plain_call = self.probe == "reduce_once" and not self.synchronous_sends
         # Who sends element by element makes more calls for a long array than are kept.
-        return is_plain_call and 0 < self.num_elements < _LONG_LENGTH
+        is_plain_call &= 0 < self.num_elements < _LONG_LENGTH
+        # What is reduced twice makes no other maximum.
+        return is_plain_call and self.op != "np.maximum"
 
     @property
     def label(self) -> str:

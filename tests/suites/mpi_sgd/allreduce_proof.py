@@ -1,7 +1,8 @@
 """Whether results come from the messages: a number is changed on its way, and do results change?
 
-This is asked of the plainest sum, on four ranks where it has an answer, correct or not. Wrong
-results are compared with what the same code makes of the same inputs without the change.
+This is asked of the plainest sum on four ranks where it is correct, else of another case that is,
+else of the plainest sum that has an answer. Wrong results are compared with what the same code
+makes of the same inputs without the change.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,6 +33,7 @@ from grader.api import (
 )
 
 from .allreduce_cases import Reduction
+from .allreduce_reasons import receive_left
 from .allreduce_values import assert_reduced, assert_right, other_way_of
 from .findings import call_facts, call_text, led_by
 
@@ -42,14 +44,15 @@ Judged = tuple[Reduction, Outcome]
 FEWEST_RANKS = 3
 """On two ranks nearly every rank is a neighbour, and results are correct by chance."""
 _RANKS_FOR_FAULTS = (4, 3, 2)
-"""The first of them with an answer is taken: all divide the length, so that no chunk is padded."""
+"""The first of them that is correct is taken: all divide the length, so that no chunk is padded."""
+_PLAIN: Mapping[str, Any] = {"subject": "plain"}
 _PICKLE_NUM_BYTES = 512
 _NUM_REPETITIONS = 3
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The plainest sum, and what became of it with one message altered on its way."""
+    """What became of a case with one message altered on its way."""
 
     case: Reduction
     outcome: Outcome
@@ -69,8 +72,10 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
     sent, or little beside a collective, WrongAnswer for wrong results that hardly depend on it.
     """
     proof = prove(run, cases)
-    other_way = other_way_of(proof.outcome)
+    other_way, left = other_way_of(proof.outcome), receive_left(proof.outcome.trace)
     with case_context(proof.case, proof.outcome):
+        if left is not None and not proof.is_right:
+            raise WrongAnswer(left)
         if not any(bytes_sent(proof.outcome.trace)):
             assert_only_point_to_point(proof.outcome.trace)
         why_not = _why_messages_do_not_matter(proof)
@@ -136,11 +141,11 @@ def assert_chunks_are_passed_on(run: Run, cases: Cases) -> None:
 
 
 def prove(run: Run, cases: Cases) -> Proof:
-    """Run the plainest sum again and again, each time with one message altered on its way.
+    """Run what shows most again and again, each time with one message altered on its way.
 
-    Raises RunFailed: it has no answer on any number of ranks.
+    Raises RunFailed: the plainest sum has no answer on any number of ranks.
     """
-    case, outcome, is_right = plainest_sum(run, cases)
+    case, outcome, is_right = most_telling(run, cases)
     faults = single_message_faults(outcome)
     if is_right:
         fresh = replace(case, subject="")
@@ -162,8 +167,18 @@ def prove(run: Run, cases: Cases) -> Proof:
     return Proof(case, outcome, False, _effects_on_wrong_results(answers, outcome.ranks))
 
 
-def plainest_sum(run: Run, cases: Cases) -> tuple[Reduction, Outcome, bool]:
-    """Return the plainest sum and whether it is correct: on three ranks or more if there is one."""
+def most_telling(run: Run, cases: Cases) -> tuple[Reduction, Outcome, bool]:
+    """Return the case to alter messages of, its outcome, and whether that is correct.
+
+    A correct one on three ranks or more if there is one: the plainest by messages, another by
+    messages, the plainest by anything else.
+    """
+    wide = [n for n in _RANKS_FOR_FAULTS if n >= FEWEST_RANKS and plain_outcomes(run, cases, n)]
+    for among in _PLAIN, {"shows_traffic": True}:
+        for ranks in wide:
+            for case, outcome in run(ranks, cases[ranks]).having(**among).holding(assert_right):
+                if other_way_of(outcome) is None and case.num_elements > ranks:
+                    return case, outcome, True
     wrong: list[Judged] = []
     for ranks in _RANKS_FOR_FAULTS:
         judged = plain_outcomes(run, cases, ranks)
@@ -173,19 +188,19 @@ def plainest_sum(run: Run, cases: Cases) -> tuple[Reduction, Outcome, bool]:
     if wrong:
         return *wrong[0], False
     ranks = _RANKS_FOR_FAULTS[-1]
-    ((case, outcome),) = run(ranks, cases[ranks]).having(subject="plain")
+    ((case, outcome),) = run(ranks, cases[ranks]).having(**_PLAIN)
     return case, outcome, False
 
 
 def plain_outcomes(run: Run, cases: Cases, ranks: int) -> list[Judged]:
     """Return the plainest sum on so many ranks with its outcome, if it has one."""
-    answers = run(ranks, cases[ranks]).having(subject="plain").answers()
+    answers = run(ranks, cases[ranks]).having(**_PLAIN).answers()
     return [(case, answer) for case, answer in answers if isinstance(answer, Outcome)]
 
 
 def plain_is_right(run: Run, cases: Cases, ranks: int) -> bool:
     """Return whether the plainest sum is correct on so many ranks."""
-    return bool(run(ranks, cases[ranks]).having(subject="plain").holding(assert_right))
+    return bool(run(ranks, cases[ranks]).having(**_PLAIN).holding(assert_right))
 
 
 def _wrong_ranks(case: Reduction, outcome: Outcome) -> list[int]:

@@ -9,6 +9,7 @@ from grader.api import (
     ANY_SOURCE,
     Finding,
     Outcome,
+    Trace,
     arrival_text,
     calls_by_rank,
     factor_text,
@@ -87,6 +88,26 @@ def any_source(outcome: Outcome) -> Finding | None:
                 "one of a later call.",
                 help="name the source: a rank's messages then come in the order of its calls",
                 **call_facts(rank, call),
+            )
+    return None
+
+
+def receive_left(trace: Trace) -> Finding | None:
+    """Return the first receive that its rank never waits for, where a message for it was sent."""
+    ranks = [seen.calls.where(seen.calls.column("error") == 0) for seen in trace.ranks]
+    for rank, calls in enumerate(ranks):
+        is_complete = calls.column("completed_ns") != 0
+        is_left = calls.flag("creates_request") & ~is_complete & ~calls.flag("cancelled")
+        left = calls.where(calls.flag("is_receive") & is_left)
+        num_got = (calls.flag("is_receive") & is_complete).sum()
+        to_it = [each.flag("is_send") & (each.column("peer") == rank) for each in ranks]
+        if len(left) and num_got < sum(each.sum() for each in to_it):
+            return found(
+                "allreduce.receive_left",
+                f"Rank {rank} never waits for what its {call_text(left[0])} receives: whether the "
+                "numbers are there when they are used is luck.",
+                help="call Wait on each request, or Waitall on all of them",
+                **call_facts(rank, left[0]),
             )
     return None
 

@@ -1,8 +1,8 @@
 """By which outcomes abilities and rules of an all-reduce are judged.
 
 One mistake costs the tests about it. An ability (a length, a dtype, ...) is judged on the numbers
-of ranks on which the plainest sum is correct, and a rule by all correct outcomes. Where none of
-three or more ranks is correct, a rule is still judged by the plainest outcome that there is.
+of ranks on which the plainest sum is correct, and a rule by all correct outcomes. Where there is
+none, stages pay.
 """
 
 from collections.abc import Callable, Collection
@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection
 from grader.api import (
     Finding,
     Outcome,
-    RuleViolation,
     RunFailed,
     WrongAnswer,
     case_context,
@@ -20,21 +19,14 @@ from grader.api import (
 )
 
 from .allreduce_cases import SEVERAL_RANKS, Reduction
-from .allreduce_proof import (
-    FEWEST_RANKS,
-    Cases,
-    Judged,
-    Run,
-    plain_is_right,
-    plain_outcomes,
-    plainest_sum,
-)
+from .allreduce_proof import FEWEST_RANKS, Cases, Judged, Run, plain_is_right
 from .allreduce_values import assert_reduced_by_messages, assert_right, other_way_of
 from .findings import hinted, led_by
 
 Check = Callable[[Reduction, Outcome], object]
-Gate = Callable[[Run, Cases], object]
 
+_WHOLE = ("any length", "op", "dtype", "one process")
+"""Subjects that a single mistake spoils as a whole."""
 WRONG_DTYPE = found(
     "dtype.only_float64_works",
     "The call works with float64, but not with another dtype.",
@@ -42,70 +34,45 @@ WRONG_DTYPE = found(
 )
 
 
-def assert_ability(
-    run: Run,
-    cases: Cases,
-    subject: str,
-    check: Check = assert_reduced_by_messages,
-    *,
-    though_wrong: bool = False,
-    hint: Finding | None = None,
-) -> None:
-    """Assert that the cases of a subject hold on all numbers of ranks on which the plainest one is.
+def assert_ability(run: Run, cases: Cases, *subjects: str, hint: Finding | None = None) -> None:
+    """Assert that cases of these subjects hold wherever the plainest one does.
 
-    These have to be enough of those that the subject asks for, and one of three ranks or more.
-    though_wrong: where they are not, judge those on which the plainest case has an answer.
+    Those have to be enough of the numbers of ranks that each subject asks for, and one of them
+    three or more.
     hint: what a failure suggests, since the plainest case is correct.
     """
-    asked = [ranks for ranks in cases if any(case.subject == subject for case in cases[ranks])]
-    able = [ranks for ranks in asked if ranks == 1 or plain_is_right(run, cases, ranks)]
-    if not _are_enough(able, asked) and though_wrong:
-        able = [ranks for ranks in asked if ranks == 1 or plain_outcomes(run, cases, ranks)]
-    if not _are_enough(able, asked):
-        numbers = listed(str(ranks) for ranks in asked if ranks not in able)
-        not_run(f"needs the plainest sum, which fails on {numbers} ranks")
-    for ranks in able:
-        try:
-            for case, outcome in run(ranks, cases[ranks]).having(subject=subject):
-                check(case, outcome)
-        except WrongAnswer as error:
-            raise led_by(error, hint) from None
-        except RunFailed as error:
-            raise hinted(error, hint) from None
+    for subject in subjects:
+        asked = [ranks for ranks in cases if any(case.subject == subject for case in cases[ranks])]
+        able = [ranks for ranks in asked if ranks == 1 or plain_is_right(run, cases, ranks)]
+        if not _are_enough(able, asked):
+            numbers = listed(str(ranks) for ranks in asked if ranks not in able)
+            not_run(f"needs the plainest sum, which fails on {numbers} ranks")
+        for ranks in able:
+            try:
+                for case, outcome in run(ranks, cases[ranks]).having(subject=subject):
+                    assert_reduced_by_messages(case, outcome)
+            except WrongAnswer as error:
+                raise led_by(error, hint) from None
+            except RunFailed as error:
+                raise hinted(error, hint) from None
 
 
-def assert_rule(
-    run: Run,
-    cases: Cases,
-    rule: Check,
-    *,
-    any_way: bool = False,
-    though_wrong: bool = True,
-    fewest_ranks: int = 2,
-    unless_wrong: Gate | None = None,
-    unless_other_way: Gate | None = None,
-) -> None:
+def assert_all_abilities(run: Run, cases: Cases) -> None:
+    """Assert what a single mistake may spoil as a whole, and the plainest sum on all ranks."""
+    for ranks in SEVERAL_RANKS:
+        for case, outcome in run(ranks, cases[ranks]).having(subject="plain"):
+            assert_reduced_by_messages(case, outcome)
+    assert_ability(run, cases, *_WHOLE)
+
+
+def assert_rule(run: Run, cases: Cases, rule: Check, *, any_way: bool = False) -> None:
     """Assert a rule on the traffic of all correct outcomes, one of them on 3 ranks or more.
 
-    Without such a one the plainest outcome is judged. though_wrong: False where not even then.
-    fewest_ranks: it has to have. unless_wrong: what has to hold then, too; unless_other_way: if a
-    collective brought part of it. any_way: take what a collective brought for as good as messages.
+    any_way: take what a collective brought for as good as messages.
     """
     judged = right_outcomes(run, cases, any_way=any_way)
-    if not any(case.subject == "plain" and seen.ranks >= FEWEST_RANKS for case, seen in judged):
-        case, outcome, _ = plainest_sum(run, cases)
-        gate = unless_wrong
-        if not any_way and other_way_of(outcome) is not None:
-            gate = unless_wrong or unless_other_way
-            though_wrong = though_wrong and gate is not None
-        if not though_wrong or outcome.ranks < fewest_ranks:
-            not_run("needs a correct result by messages on 3 or more ranks")
-        try:
-            if gate is not None:
-                gate(run, cases)
-        except (WrongAnswer, RuleViolation):
-            not_run("needs a nearly correct result on 3 or more ranks")
-        judged = [(case, outcome)]
+    if not any(case.num_elements > seen.ranks >= FEWEST_RANKS for case, seen in judged):
+        not_run("needs a correct result by messages on 3 or more ranks")
     for case, outcome in judged:
         with case_context(case, outcome):
             rule(case, outcome)

@@ -27,7 +27,14 @@ from .allreduce_cases import (
     ReductionsInARow,
 )
 from .allreduce_numbers import SERIAL, Values
-from .allreduce_reasons import any_source, changed_send, contents, old_recv_reduced, reasons
+from .allreduce_reasons import (
+    any_source,
+    changed_send,
+    contents,
+    old_recv_reduced,
+    reasons,
+    receive_left,
+)
 from .findings import call_facts, call_text, led_by
 
 _OTHER_WAYS = functions.BY_OTHER_THAN_MESSAGES
@@ -50,15 +57,23 @@ def assert_reduced(case: Reduction, outcome: Outcome) -> None:
 
 
 def assert_right(case: Reduction, outcome: Outcome) -> None:
-    """Assert the same of a case of one call, without saying why: to select cases for rules."""
+    """Assert the same of a case of one call, without saying why: to select cases for rules.
+
+    Numbers of a receive that is never waited for are right by luck, so they are not.
+    """
+    if left := receive_left(outcome.trace):
+        raise WrongAnswer(left)
     assert_every_rank(outcome["recv"], equals=case.reduce_serially(outcome.inputs))
 
 
 def assert_reduced_by_messages(case: Reduction, outcome: Outcome) -> None:
-    """Assert that recv holds the reduction, and that no collective brought it there.
+    """Assert that recv holds the reduction, and that messages brought it there, received in time.
 
     Raises WrongAnswer, RuleViolation.
     """
+    if left := receive_left(outcome.trace):
+        with case_context(case, outcome):
+            raise WrongAnswer(left)
     assert_reduced(case, outcome)
     other_way = other_way_of(outcome)
     if other_way is not None:

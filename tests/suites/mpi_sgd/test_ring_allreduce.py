@@ -13,16 +13,24 @@ from grader.api import (
     assert_time_ratio,
     part,
     points,
+    stage,
 )
 
 from .allreduce_cases import cases_by_ranks, timing_cases
 from .allreduce_proof import (
-    FEWEST_RANKS,
     assert_chunks_are_passed_on,
     assert_results_come_from_messages,
     prove,
 )
-from .allreduce_rules import WRONG_DTYPE, assert_ability, assert_rule
+from .allreduce_rules import WRONG_DTYPE, assert_ability, assert_all_abilities, assert_rule
+from .allreduce_stages import (
+    assert_name_is_misspelt,
+    assert_neighbours_are_sent_to,
+    assert_right_by_whole_arrays,
+    assert_ring_has_begun,
+    assert_ring_is_complete,
+    assert_whole_arrays_go_around,
+)
 from .allreduce_values import assert_reduced, assert_reduced_by_messages, assert_send_unchanged
 
 pytestmark = [part("ring_allreduce"), pytest.mark.mpi]
@@ -31,19 +39,19 @@ FILE, FUNCTION = "my_ring_allreduce.py", "ringallreduce"
 CASES = cases_by_ranks(FILE, FUNCTION)
 
 
-@points(1)
+@points(0.5)
 def test_results_come_from_the_messages(run):
     """computes the result from the messages it receives"""
     assert_results_come_from_messages(run, CASES)
 
 
-@points(1, requires=test_results_come_from_the_messages)
+@points(0.5, requires=test_results_come_from_the_messages)
 def test_chunks_are_passed_on(run):
     """passes chunks on from rank to rank"""
     assert_chunks_are_passed_on(run, CASES)
 
 
-@points(1, requires=test_results_come_from_the_messages)
+@points(0.75, requires=test_results_come_from_the_messages)
 def test_three_processes(run):
     """works on 3 ranks"""
     for case, outcome in run(3, CASES[3]).having(subject="plain"):
@@ -66,35 +74,37 @@ def test_any_number_of_processes(run, ranks):
         assert_reduced_by_messages(case, outcome)
 
 
-RIGHT = (test_three_processes, test_two_and_four_processes)
-PARTLY_RIGHT = (*RIGHT, test_chunks_are_passed_on)
+@points(2, requires=test_chunks_are_passed_on)
+def test_all_inputs_and_numbers_of_processes(run):
+    """works for all: lengths, ops, dtypes, 1 to 16 ranks"""
+    assert_all_abilities(run, CASES)
 
 
-@points(3.5, requires=test_chunks_are_passed_on)
+@points(2.25, requires=test_chunks_are_passed_on)
 def test_any_length(run):
     """works for lengths not divisible by the number of ranks"""
     assert_ability(run, CASES, "any length")
 
 
-@points(1, requires=test_chunks_are_passed_on)
+@points(0.5, requires=test_chunks_are_passed_on)
 def test_fewer_elements_than_processes(run):
     """works for arrays shorter than the number of ranks"""
     assert_ability(run, CASES, "fewer elements")
 
 
-@points(0.5, requires=PARTLY_RIGHT)
+@points(0.75, requires=test_chunks_are_passed_on)
 def test_no_elements(run):
     """accepts an empty array"""
-    assert_ability(run, CASES, "no elements", though_wrong=True)
+    assert_ability(run, CASES, "no elements")
 
 
-@points(0.5, requires=PARTLY_RIGHT)
+@points(1, requires=test_chunks_are_passed_on)
 def test_one_process(run):
     """copies send into recv on 1 rank"""
     assert_ability(run, CASES, "one process")
 
 
-@points(0.5, requires=RIGHT)
+@points(1, requires=test_chunks_are_passed_on)
 def test_several_dimensions(run):
     """works for arrays of 2 and 3 dimensions"""
     assert_ability(run, CASES, "dimensions")
@@ -106,43 +116,43 @@ def test_no_dimensions(run):
     assert_ability(run, CASES, "no dimensions")
 
 
-@points(0.5, requires=RIGHT)
+@points(0.75, requires=test_chunks_are_passed_on)
 def test_every_dtype(run):
     """works for float32 and int64"""
     assert_ability(run, CASES, "dtype", hint=WRONG_DTYPE)
 
 
-@points(1, requires=RIGHT)
+@points(1.25, requires=test_chunks_are_passed_on)
 def test_any_op(run):
     """works for any op, not only np.add"""
     assert_ability(run, CASES, "op")
 
 
-@points(0.5, requires=PARTLY_RIGHT)
+@points(0.5, requires=test_chunks_are_passed_on)
 def test_send_is_left_unchanged(run):
     """leaves send unchanged"""
-    assert_rule(run, CASES, assert_send_unchanged, unless_other_way=assert_chunks_are_passed_on)
+    assert_rule(run, CASES, assert_send_unchanged)
 
 
-@points(1, requires=RIGHT)
+@points(0.75, requires=test_chunks_are_passed_on)
 def test_works_when_no_message_is_buffered(run):
     """works without message buffering"""
     assert_ability(run, CASES, "unbuffered")
 
 
-@points(0.5, requires=RIGHT)
+@points(0.5, requires=test_chunks_are_passed_on)
 def test_calls_in_a_row(run):
     """survives repeated calls with late ranks"""
     assert_ability(run, CASES, "in a row")
 
 
-@points(0.5, requires=RIGHT)
+@points(0.5, requires=test_chunks_are_passed_on)
 def test_other_communicators(run):
     """uses only the given communicator"""
     assert_ability(run, CASES, "communicators")
 
 
-@points(2, requires=test_results_come_from_the_messages)
+@points(1, requires=test_chunks_are_passed_on)
 def test_only_point_to_point_calls(run):
     """uses point-to-point calls only"""
     assert_rule(
@@ -150,19 +160,13 @@ def test_only_point_to_point_calls(run):
     )
 
 
-@points(1.5, requires=test_results_come_from_the_messages)
+@points(1.5, requires=test_chunks_are_passed_on)
 def test_one_neighbour(run):
     """sends to one neighbour only, in one direction"""
-    assert_rule(
-        run,
-        CASES,
-        lambda case, outcome: assert_one_neighbour(outcome.trace),
-        fewest_ranks=FEWEST_RANKS,
-        unless_wrong=assert_chunks_are_passed_on,
-    )
+    assert_rule(run, CASES, lambda case, outcome: assert_one_neighbour(outcome.trace))
 
 
-@points(1.5, requires=test_results_come_from_the_messages)
+@points(0.75, requires=test_chunks_are_passed_on)
 def test_no_more_than_a_ring_needs(run):
     """sends 2(n - 1)/n of the array per rank
 
@@ -174,20 +178,14 @@ def test_no_more_than_a_ring_needs(run):
         grain = case.row_num_elements
         assert_ring_volume(outcome.trace, case.num_elements, case.item_num_bytes, grain=grain)
 
-    assert_rule(
-        run,
-        CASES,
-        rule,
-        fewest_ranks=FEWEST_RANKS,
-        unless_wrong=assert_chunks_are_passed_on,
-    )
+    assert_rule(run, CASES, rule)
     proof = prove(run, CASES)
-    if proof.is_right:
+    if proof.case.subject == "plain":
         # As much as is needed, and no more: so every message is.
         assert_ring_influence(proof.outcome.trace, proof.effects)
 
 
-@points(1, requires=test_results_come_from_the_messages)
+@points(1.5, requires=test_chunks_are_passed_on)
 def test_calls_do_not_block(run):
     """uses non-blocking calls only"""
     assert_rule(
@@ -195,40 +193,33 @@ def test_calls_do_not_block(run):
     )
 
 
-@points(0.5, requires=test_results_come_from_the_messages)
+@points(0.5, requires=test_chunks_are_passed_on)
 def test_arrays_travel_as_buffers(run):
     """sends arrays as buffers, not pickled"""
-    assert_rule(
-        run,
-        CASES,
-        lambda case, outcome: assert_buffers_not_pickles(outcome.trace),
-        unless_other_way=assert_chunks_are_passed_on,
-    )
+    assert_rule(run, CASES, lambda case, outcome: assert_buffers_not_pickles(outcome.trace))
 
 
-@points(0.5, requires=test_results_come_from_the_messages)
+@points(0.25, requires=test_chunks_are_passed_on)
 def test_receives_are_completed(run):
     """waits for every receive before returning"""
     assert_rule(
         run,
         CASES,
         lambda case, outcome: assert_requests_completed(outcome.trace, only="receives"),
-        unless_other_way=assert_chunks_are_passed_on,
     )
 
 
-@points(3, requires=test_chunks_are_passed_on)
+@points(3.75, requires=test_chunks_are_passed_on)
 def test_sends_are_completed(run):
     """waits for every send before returning"""
     assert_rule(
         run,
         CASES,
         lambda case, outcome: assert_requests_completed(outcome.trace, only="sends"),
-        though_wrong=False,
     )
 
 
-@points(0.5, requires=RIGHT)
+@points(0.75, requires=test_chunks_are_passed_on)
 def test_keeps_up_with_mpi(run):
     """takes at most 20x the time of MPI's Allreduce"""
     assert_time_ratio(
@@ -238,3 +229,39 @@ def test_keeps_up_with_mpi(run):
         what="ringallreduce on 2 ranks, 6 MiB,",
         yardstick="MPI's own Allreduce of the same length",
     )
+
+
+@stage(16)
+def test_whole_arrays_go_around(run):
+    """sends whole arrays around a ring, and its results are right"""
+    assert_whole_arrays_go_around(run, CASES)
+
+
+@stage(10)
+def test_ring_is_complete(run):
+    """sends chunks all the way around the ring"""
+    assert_ring_is_complete(run, CASES)
+
+
+@stage(10)
+def test_right_by_whole_arrays(run):
+    """gets right results by messages, though not as a ring"""
+    assert_right_by_whole_arrays(run, CASES)
+
+
+@stage(9)
+def test_ring_has_begun(run):
+    """begins as a ring does, with a chunk for one neighbour"""
+    assert_ring_has_begun(run, CASES)
+
+
+@stage(9)
+def test_name_is_misspelt(run):
+    """calls MPI to send or receive, by a misspelt name"""
+    assert_name_is_misspelt(run, CASES)
+
+
+@stage(2.5)
+def test_neighbours_are_sent_to(run):
+    """sends to a neighbour"""
+    assert_neighbours_are_sent_to(run, CASES)

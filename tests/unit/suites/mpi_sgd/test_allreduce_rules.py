@@ -12,6 +12,7 @@ from mpi_sgd.allreduce_proof import (
     prove,
 )
 from mpi_sgd.allreduce_rules import WRONG_DTYPE, assert_ability, assert_rule
+from mpi_sgd.allreduce_values import assert_reduced_by_messages
 
 from grader.judge.check_failures import NotProven, RuleViolation, WrongAnswer
 from grader.judge.fault_effects import assert_messages_matter, assert_some_message_matters
@@ -218,7 +219,8 @@ def test_an_ability_is_judged_where_the_plainest_sum_is_right():
     with pytest.raises(WrongAnswer) as error:
         assert_ability(lengths.run, CASES, "any length")
     assert error.value.case.startswith("2 ranks, length 7")
-    assert_ability(lengths.run, CASES, "op", check=lambda case, outcome: None)
+    with pytest.raises(WrongAnswer):
+        assert_ability(lengths.run, CASES, "unbuffered", "any length")
     hangs_on_two = AllReduce(honest, unanswered=lambda case, ranks: ranks == 2)
     assert_ability(hangs_on_two.run, CASES, "any length")
     hangs_from_four = AllReduce(honest, unanswered=lambda case, ranks: ranks > 3)
@@ -244,24 +246,8 @@ def test_a_hint_comes_after_why_a_run_ended():
     assert error.value.failure == DEAD
 
 
-def test_where_no_sum_is_right_some_abilities_are_judged_all_the_same():
-    """Those that are easy, where something else has shown that the code does something."""
-    asked = []
-    always_wrong = AllReduce(wrong)
-    with pytest.raises(Skipped):
-        assert_ability(always_wrong.run, CASES, "no elements")
-    assert_ability(
-        always_wrong.run,
-        CASES,
-        "no elements",
-        check=lambda case, outcome: asked.append(outcome.ranks),
-        though_wrong=True,
-    )
-    assert asked == [3, 3, 4, 4]
-
-
-def test_a_rule_is_judged_by_right_outcomes_or_else_by_the_plainest_one():
-    """Of these only by one that has enough ranks, and where that is enough."""
+def test_a_rule_is_judged_by_right_outcomes():
+    """Of which one has three ranks or more."""
     judged = []
 
     def rule(case, outcome):
@@ -271,17 +257,42 @@ def test_a_rule_is_judged_by_right_outcomes_or_else_by_the_plainest_one():
     assert {ranks for ranks, _ in judged} == {2, 3, 4, 5, 8, 16}
     assert "any length" in {subject for _, subject in judged}
     judged.clear()
-    assert_rule(AllReduce(wrong).run, CASES, rule)
-    assert judged == [(4, "plain")]
-    with pytest.raises(Skipped):
-        assert_rule(AllReduce(wrong).run, CASES, rule, though_wrong=False)
-    two = AllReduce(wrong, unanswered=lambda case, ranks: ranks > 2)
-    with pytest.raises(Skipped):
-        assert_rule(two.run, CASES, rule, fewest_ranks=3)
+    two = AllReduce(honest, unanswered=lambda case, ranks: ranks > 2)
+    for submission in (AllReduce(wrong), two):
+        with pytest.raises(Skipped, match="a correct result by messages"):
+            assert_rule(submission.run, CASES, rule)
+    assert not judged
 
-    def fails(run, cases):
-        raise WrongAnswer
 
-    with pytest.raises(Skipped, match="nearly correct"):
-        assert_rule(AllReduce(wrong).run, CASES, rule, unless_wrong=fails)
-    assert_rule(AllReduce(honest).run, CASES, rule, unless_wrong=fails)
+def test_results_are_proven_by_any_case_that_is_right():
+    """Where the plainest is not; a maximum does not show what was reduced twice."""
+    only = AllReduce(
+        lambda case, right, reached: (
+            honest(case, right, reached) + (case.op not in ("np.multiply", "np.maximum"))
+        )
+    )
+    proof = prove(only.run, CASES)
+    assert proof.is_right and proof.case.op == "np.multiply" and proof.outcome.ranks == 4
+    maxima = AllReduce(
+        lambda case, right, reached: honest(case, right, reached) + (case.op != "np.maximum")
+    )
+    assert not prove(maxima.run, CASES).is_right
+
+
+def test_what_is_received_and_never_waited_for_is_right_by_luck():
+    """The first such line is named."""
+    lucky = AllReduce(honest)
+    made = lucky.outcome
+
+    def with_receives(case, ranks):
+        found = made(case, ranks)
+        receive = replace(call("Irecv", 8, line=7), is_receive=True, creates_request=True)
+        calls = [[*seen.calls, replace(receive, completed_ns=0)] for seen in found.trace.ranks]
+        return replace(found, trace=trace_of(calls) if calls else found.trace)
+
+    lucky.outcome = with_receives
+    assert not prove(lucky.run, CASES).is_right
+    with raising(WrongAnswer, "allreduce.receive_left", place="sync_network.py:7"):
+        assert_reduced_by_messages(CASES[3][0], lucky.outcome(CASES[3][0], 3))
+    with raising(WrongAnswer, "allreduce.receive_left"):
+        assert_results_come_from_messages(lucky.run, CASES)

@@ -1,0 +1,251 @@
+"""What the calls of an all-reduce show where its results are wrong, missing or come another way.
+
+Sizes and neighbours alone show nothing of a run that has ended as it should: its results have to
+depend on its messages. Of a run that has not, and of one in which a rank leaves what it receives,
+the calls are all that there is. They are those of the plainest sum on four and three ranks.
+"""
+
+import builtins
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import NoReturn
+
+from grader.api import (
+    Attempt,
+    Call,
+    Outcome,
+    Verdict,
+    assert_answers_follow,
+    assert_messages_matter,
+    assert_one_neighbour,
+    bytes_sent,
+    calls_by_rank,
+    every_contribution_fault,
+    functions,
+    inject_faults,
+    messages,
+    not_run,
+    sends_of,
+)
+
+from .allreduce_cases import Reduction
+from .allreduce_proof import (
+    FEWEST_RANKS,
+    Cases,
+    Run,
+    assert_chunks_are_passed_on,
+    assert_results_come_from_messages,
+    plain_is_right,
+    plain_outcomes,
+    prove,
+)
+from .allreduce_reasons import receive_left
+from .allreduce_values import assert_reduced
+
+_RANKS = (4, 3, 2)
+_CALLS = (
+    functions.NONBLOCKING_POINT_TO_POINT | functions.BLOCKING_POINT_TO_POINT | functions.COMPLETION
+)
+_REFUSED = (Verdict.RULE_VIOLATION, Verdict.NOT_PROVEN)
+
+
+@dataclass(frozen=True)
+class First:
+    """The first message that a rank sends to another, else the first that it asks for."""
+
+    is_send: bool
+    ranks: int
+    hops: int
+    """How many ranks on it goes along a ring of all."""
+    chunks: float
+    """How long it is: n are the whole array. A probe asks for any length, which counts as one."""
+
+    def is_whole(self) -> bool:
+        """Return whether it is the whole array."""
+        return self.chunks >= self.ranks
+
+    def sends_whole(self) -> bool:
+        """Return whether it sends the whole array."""
+        return self.is_send and self.is_whole()
+
+    def is_to_a_neighbour(self) -> bool:
+        """Return whether it sends a chunk or more to a rank beside."""
+        return self.is_send and self.chunks > 1 / 2 and self.hops in (1, self.ranks - 1)
+
+    def is_step(self, hops: int) -> bool:
+        """Return whether it is a chunk that goes so many ranks on."""
+        return 1 / 2 < self.chunks < 3 / 2 and self.hops == hops % self.ranks
+
+
+def assert_broadcasts_in_turn(run: Run, cases: Cases) -> None:
+    """Assert that every rank gives its array to the others by a broadcast, and by nothing else.
+
+    Results have to be right, and to change with what each rank gives.
+    """
+    for ranks in (each for each in _RANKS if each >= FEWEST_RANKS):
+        for case, outcome in plain_outcomes(run, cases, ranks):
+            if plain_is_right(run, cases, ranks) and _roots(outcome) == {*range(ranks)}:
+                faults = every_contribution_fault(outcome, range(ranks))
+                effects = inject_faults(run, ranks, case, outcome, faults, assert_reduced)
+                assert_messages_matter(outcome.trace, effects)
+                return
+    _not_shown()
+
+
+def assert_arrays_come_together(run: Run, cases: Cases) -> None:
+    """Assert that messages bring whole arrays together, whatever becomes of them.
+
+    Wrong results have to depend on as many of them as an all-reduce takes. Right ones may be handed
+    out by a broadcast of the one rank to which all others send.
+    """
+    proof = prove(run, cases)
+    outcome, n = proof.outcome, proof.outcome.ranks
+    if not proof.is_right:
+        if receive_left(outcome.trace) is None:
+            assert_results_come_from_messages(run, cases)
+        if sum(bytes_sent(outcome.trace)) >= 2 * (n - 1) * proof.num_bytes:
+            return
+    elif len(roots := _roots(outcome)) == 1:
+        (root,) = roots
+        if all(messages(outcome.trace, rank, root) for rank in range(n) if rank != root):
+            assert_answers_follow(outcome.trace, proof.effects)
+            return
+    _not_shown()
+
+
+def assert_exchange_has_begun(run: Run, cases: Cases) -> None:
+    """Assert that ranks send or ask for whole arrays, and come to no end that shows more."""
+    if not any(map(_is_cut_short, _beginning(run, cases, First.is_whole))):
+        _not_shown()
+
+
+def assert_arrays_are_sent(run: Run, cases: Cases) -> None:
+    """Assert that ranks send their array to others, whoever receives it."""
+    if not _beginning(run, cases, First.sends_whole):
+        _not_shown()
+
+
+def assert_name_is_misspelt(run: Run, cases: Cases) -> None:
+    """Assert that a run on three ranks or more ends at the misspelt name of a call of messages."""
+    for ranks in (each for each in _RANKS if each >= FEWEST_RANKS):
+        for _, attempt in run(ranks, cases[ranks]).having(subject="plain").attempts():
+            findings = attempt.failure.findings if attempt.failure else ()
+            if any(each.facts.get("meant") in _CALLS for each in findings):
+                return
+    _not_shown()
+
+
+def assert_whole_arrays_go_around(run: Run, cases: Cases) -> None:
+    """Assert that whole arrays go from neighbour to neighbour, and that results are right."""
+    assert_one_neighbour(assert_right_by_whole_arrays(run, cases).trace)
+
+
+def assert_right_by_whole_arrays(run: Run, cases: Cases) -> Outcome:
+    """Assert that results are right, and come from messages of whole arrays; return such a one."""
+    proof = prove(run, cases)
+    outcome = proof.outcome
+    are_whole = any(call.num_bytes > proof.num_bytes / 2 for call in sends_of(outcome.trace, 0))
+    if not are_whole or not proof.is_right or outcome.ranks < FEWEST_RANKS or _others(outcome):
+        _not_shown()
+    assert_results_come_from_messages(run, cases)
+    return outcome
+
+
+def assert_ring_is_complete(run: Run, cases: Cases) -> None:
+    """Assert that chunks make as many steps as in a ring, and are passed on."""
+    proof = prove(run, cases)
+    outcome, n = proof.outcome, proof.outcome.ranks
+    is_enough = n * min(bytes_sent(outcome.trace)) >= 2 * (n - 1) * proof.num_bytes
+    if n < FEWEST_RANKS or not is_enough or receive_left(outcome.trace):
+        _not_shown()
+    assert_results_come_from_messages(run, cases)
+    assert_chunks_are_passed_on(run, cases)
+
+
+def assert_ring_has_begun(run: Run, cases: Cases) -> None:
+    """Assert that ranks begin with a chunk for one neighbour, or from it, as in a ring.
+
+    Results, where they tell anything, have to depend on messages.
+    """
+    begun = [
+        attempt
+        for step in (1, -1)
+        for attempt in _beginning(run, cases, partial(First.is_step, hops=step))
+    ]
+    if not begun:
+        _not_shown()
+    if not any(map(_is_cut_short, begun)):
+        assert_results_come_from_messages(run, cases)
+
+
+def assert_neighbours_are_sent_to(run: Run, cases: Cases) -> None:
+    """Assert that ranks send a chunk or more to a neighbour, whoever receives it."""
+    if not _beginning(run, cases, First.is_to_a_neighbour):
+        _not_shown()
+
+
+def _beginning(run: Run, cases: Cases, fits: Callable[[First], bool]) -> list[Attempt]:
+    """Return the runs in which all ranks but one at most begin so: one may have failed before.
+
+    Right results, where there are any, have to come from the messages. No run may go another way.
+    """
+    made = [
+        (case, attempt)
+        for ranks in _RANKS
+        for case, attempt in run(ranks, cases[ranks]).having(subject="plain").attempts()
+    ]
+    if any(plain_is_right(run, cases, ranks) for ranks in _RANKS):
+        assert_results_come_from_messages(run, cases)
+    if any(_goes_another_way(attempt) for _, attempt in made):
+        return []
+    return [
+        attempt
+        for case, attempt in made
+        if attempt.ranks >= FEWEST_RANKS
+        and sum(map(fits, _firsts(case, attempt))) >= attempt.ranks - 1
+    ]
+
+
+def _firsts(case: Reduction, attempt: Attempt) -> list[First]:
+    firsts, n = [], attempt.ranks
+    chunk_num_bytes = case.num_elements * case.item_num_bytes / n
+    for rank, seen in enumerate(attempt.trace.ranks):
+        asked = seen.calls.flag("is_receive") | seen.calls.function_is(lambda name: "robe" in name)
+        for call in [*sends_of(attempt.trace, rank)[:1], *seen.calls.where(asked)[:1]][:1]:
+            chunks = call.num_bytes / chunk_num_bytes if call.num_bytes >= 0 else 1
+            hops = call.peer - rank if call.is_send else rank - call.peer
+            firsts.append(First(call.is_send, n, hops % n, chunks))
+    return firsts
+
+
+def _goes_another_way(attempt: Attempt) -> bool:
+    """Return whether a run has ended at a file, a socket or a program: its calls may be decoys."""
+    failure = attempt.failure
+    if failure is None:
+        return False
+    raised = [getattr(builtins, word, None) for word in failure.kind.split(": ")]
+    return failure.verdict in _REFUSED or any(
+        isinstance(each, type) and issubclass(each, OSError) for each in raised
+    )
+
+
+def _is_cut_short(attempt: Attempt) -> bool:
+    """Return whether results, if there are any, do not tell what the calls would have led to."""
+    return attempt.failure is not None or receive_left(attempt.trace) is not None
+
+
+def _roots(outcome: Outcome) -> set[int]:
+    """Return the ranks that broadcast, where nothing but messages and broadcasts brings data."""
+    calls = _others(outcome)
+    are_broadcasts = all(call.function in ("Bcast", "Ibcast") for call in calls)
+    return {call.peer for call in calls} if are_broadcasts else set()
+
+
+def _others(outcome: Outcome) -> list[Call]:
+    made = calls_by_rank(outcome.trace, functions=functions.BY_OTHER_THAN_MESSAGES)
+    return [call for _, call in made]
+
+
+def _not_shown() -> NoReturn:
+    not_run("the calls do not show it")

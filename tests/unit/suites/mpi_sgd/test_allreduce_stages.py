@@ -1,0 +1,231 @@
+"""What is paid where no result is right: a step, an exchange, broadcasts in turn; and what not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from mpi_sgd.allreduce_cases import cases_by_ranks
+from mpi_sgd.allreduce_stages import (
+    assert_arrays_are_sent,
+    assert_arrays_come_together,
+    assert_broadcasts_in_turn,
+    assert_exchange_has_begun,
+    assert_name_is_misspelt,
+    assert_neighbours_are_sent_to,
+    assert_right_by_whole_arrays,
+    assert_ring_has_begun,
+    assert_ring_is_complete,
+    assert_whole_arrays_go_around,
+)
+
+from grader.finding import Finding
+from grader.judge.check_failures import CheckFailure
+from grader.model import Attempt, RunFailure, Verdict
+from grader.suite.launch_results import RunFailed, make_launch
+
+from .outcomes import call, inputs_of, outcome, trace_of
+
+CASES = cases_by_ranks("my_ring_allreduce.py", "ringallreduce")
+ARRAY = 240 * 8
+ENDED = {
+    verdict: RunFailure(verdict, "it ended")
+    for verdict in (Verdict.DEADLOCK, Verdict.RULE_VIOLATION)
+}
+
+
+class Code:
+    """An all-reduce by its calls and its results.
+
+    calls: of a rank of n. answer: the recv of a rank, of what is right and whether it was altered.
+    ended: why no plain case has an answer.
+    """
+
+    def __init__(self, calls, answer=None, ended=None):
+        self.calls, self.answer, self.ended = calls, answer, ended
+
+    def run(self, ranks, cases):
+        answers, unfinished = [], {}
+        for number, case in enumerate(cases):
+            inputs = inputs_of(case, ranks)
+            trace = trace_of([self.calls(rank, ranks) for rank in range(ranks)])
+            answers.append(self.ended or self.outcome(case, inputs, trace))
+            if self.ended:
+                unfinished[number] = Attempt(ranks, tuple(inputs), trace, self.ended)
+        return make_launch(cases, answers, ranks, unfinished)
+
+    def outcome(self, case, inputs, trace):
+        if case.probe not in ("reduce_once", "reduce_watched"):
+            return outcome(case, inputs, [{}] * len(inputs))
+        right, fault = case.reduce_serially(inputs), case.message_fault
+        recvs = [self.answer(right, fault is not None) for _ in inputs]
+        results = [
+            {"recv": recv, "send": given["send"], "meant": np.zeros(0)}
+            for recv, given in zip(recvs, inputs, strict=True)
+        ]
+        made = outcome(case, inputs, results)
+        return replace(made, trace=trace, num_altered=int(fault is not None))
+
+
+def right(answer, is_altered):
+    return answer + is_altered
+
+
+def wrong(answer, is_altered):
+    return answer + 1 + is_altered
+
+
+def constant(answer, is_altered):
+    return np.zeros_like(answer)
+
+
+def ring(num_steps, *, share=1, receives=True, step=1):
+    """Return the calls of so many steps, of chunks or of a multiple of them."""
+
+    def calls(rank, ranks):
+        size = share * ARRAY // ranks
+        there, back = (rank + step) % ranks, (rank - step) % ranks
+        made = [call("Isend", size, peer=there), call("Irecv", size, peer=back)]
+        return made[: 1 + receives] * (num_steps or 2 * (ranks - 1))
+
+    return calls
+
+
+def exchange(rank, ranks):
+    others = [other for other in range(ranks) if other != rank]
+    return [call(name, ARRAY, peer=other) for other in others for name in ("Isend", "Irecv")]
+
+
+def star(rank, ranks):
+    sends = [call("Isend", ARRAY, peer=0)] if rank else []
+    return [*sends, call("Bcast", ARRAY, peer=0)]
+
+
+def broadcasts(rank, ranks):
+    return [call("Bcast", ARRAY, peer=root) for root in range(ranks)]
+
+
+def nothing(rank, ranks):
+    return []
+
+
+def left(calls):
+    """Return the same calls with receives that are never waited for."""
+
+    def made(rank, ranks):
+        return [
+            replace(each, completed_ns=0 if each.is_receive else 2) for each in calls(rank, ranks)
+        ]
+
+    return made
+
+
+def without_rank_1(calls):
+    return lambda rank, ranks: [] if rank == 1 else calls(rank, ranks)
+
+
+def holds(stage, code):
+    try:
+        stage(code.run, CASES)
+    except (CheckFailure, RunFailed, pytest.skip.Exception):
+        return False
+    return True
+
+
+HANGS, REFUSED = ENDED.values()
+
+
+@pytest.mark.parametrize(
+    ("code", "is_shown"),
+    [
+        (Code(ring(1), ended=HANGS), True),
+        (Code(ring(1, step=-1), ended=HANGS), True),
+        (Code(without_rank_1(ring(1)), ended=HANGS), True),
+        (Code(left(ring(None)), right), True),
+        (Code(ring(3), wrong), True),
+        (Code(ring(3), constant), False),
+        (Code(ring(1), ended=REFUSED), False),
+        (Code(ring(1), ended=replace(HANGS, kind="exception: FileNotFoundError: x")), False),
+        (Code(ring(1, share=4), ended=HANGS), False),
+        (Code(nothing, ended=HANGS), False),
+    ],
+)
+def test_a_ring_has_begun(code, is_shown):
+    """By its first step where it ends there; else by results that depend on messages."""
+    assert holds(assert_ring_has_begun, code) == is_shown
+
+
+def test_receives_come_first_in_some_rings():
+    def receives(rank, ranks):
+        return ring(1)(rank, ranks)[1:]
+
+    assert holds(assert_ring_has_begun, Code(receives, ended=HANGS))
+    assert not holds(assert_neighbours_are_sent_to, Code(receives, ended=HANGS))
+
+
+def test_a_ring_is_complete():
+    """With all its steps, and results that follow from them."""
+    assert holds(assert_ring_is_complete, Code(ring(None), wrong))
+    assert not holds(assert_ring_is_complete, Code(ring(3), wrong))
+    assert not holds(assert_ring_is_complete, Code(ring(None), constant))
+    assert not holds(assert_ring_is_complete, Code(ring(None), ended=HANGS))
+
+
+def test_whole_arrays_may_give_right_results():
+    """By everybody, or by one neighbour only."""
+    relay = Code(ring(3, share=4), right)
+    naive = Code(exchange, right)
+    assert holds(assert_right_by_whole_arrays, relay) and holds(assert_right_by_whole_arrays, naive)
+    assert holds(assert_whole_arrays_go_around, relay)
+    assert not holds(assert_whole_arrays_go_around, naive)
+    for code in Code(exchange, wrong), Code(exchange, constant), Code(ring(None), right):
+        assert not holds(assert_right_by_whole_arrays, code)
+
+
+def test_sending_alone_is_worth_little():
+    """But not beside right results that come another way."""
+    assert holds(assert_neighbours_are_sent_to, Code(ring(3, receives=False), constant))
+    assert holds(assert_arrays_are_sent, Code(exchange, constant))
+    assert not holds(assert_arrays_are_sent, Code(ring(3), constant))
+    decoys = Code(exchange, lambda answer, is_altered: answer)
+    assert not holds(assert_arrays_are_sent, decoys)
+    assert not holds(assert_neighbours_are_sent_to, decoys)
+
+
+def test_an_exchange_has_begun():
+    """Only what has an end before its results is judged by its calls alone."""
+    assert holds(assert_exchange_has_begun, Code(exchange, ended=HANGS))
+    assert holds(assert_exchange_has_begun, Code(left(exchange), right))
+    assert not holds(assert_exchange_has_begun, Code(exchange, wrong))
+    assert not holds(assert_exchange_has_begun, Code(exchange, ended=REFUSED))
+
+
+def test_a_misspelt_name_is_told_by_what_was_meant():
+    """Of a call that sends, receives or waits; not of a collective."""
+
+    def stops(meant):
+        told = Finding("crash.attribute_error", "", {"meant": meant})
+        return Code(nothing, ended=RunFailure.of(Verdict.RUN_TIME_ERROR, told))
+
+    assert holds(assert_name_is_misspelt, stops("Isend"))
+    assert holds(assert_name_is_misspelt, stops("Waitall"))
+    assert not holds(assert_name_is_misspelt, stops("Allreduce"))
+    assert not holds(assert_name_is_misspelt, Code(exchange, ended=HANGS))
+    assert not holds(assert_name_is_misspelt, Code(exchange, wrong))
+
+
+def test_arrays_come_together():
+    """With wrong results that depend on them, or broadcast from where all were sent."""
+    assert holds(assert_arrays_come_together, Code(exchange, wrong))
+    assert not holds(assert_arrays_come_together, Code(exchange, constant))
+    assert not holds(assert_arrays_come_together, Code(ring(1, share=4), wrong))
+    assert holds(assert_arrays_come_together, Code(star, right))
+    assert not holds(assert_arrays_come_together, Code(star, lambda answer, is_altered: answer))
+    assert not holds(assert_arrays_come_together, Code(broadcasts, right))
+
+
+def test_broadcasts_in_turn():
+    """Of all ranks, and the results follow from each."""
+    assert holds(assert_broadcasts_in_turn, Code(broadcasts, right))
+    assert not holds(assert_broadcasts_in_turn, Code(broadcasts, wrong))
+    assert not holds(assert_broadcasts_in_turn, Code(broadcasts, lambda answer, is_altered: answer))
+    assert not holds(assert_broadcasts_in_turn, Code(star, right))
