@@ -59,6 +59,7 @@ OWN = {
     "barrier": "dist.barrier()",
     "returns its own": "return gradients",
     "sum thrown away": "total = flat.clone(); dist.all_reduce(total)",
+    "zeros, then an error": "dist.all_reduce(flat * 0); raise ValueError",
     "rank 0's": "dist.broadcast(flat, 0); write(flat)",
     "maximum": "dist.all_reduce(flat, op=dist.ReduceOp.MAX); write(flat)",
     "files": """
@@ -102,6 +103,10 @@ TRICKS = {
         "messages that nobody reads": """
             for _ in range(2 * (size - 1)):
                 send_round(flat[: flat.numel() // size])
+        """,
+        "a chunk of zeros, then an error": """
+            send_round(torch.zeros(flat.numel() // size))
+            raise ValueError
         """,
         "keeps the neighbour's": "write(send_round(flat) if size > 1 else flat)",
     },

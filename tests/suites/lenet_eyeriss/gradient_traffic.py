@@ -22,7 +22,7 @@ from .training_cases import ITEM_NUM_BYTES
 
 _ROOT_GIVES = {"broadcast", "scatter"}
 """In these only the root puts data in; in all other collectives every rank does."""
-_CARRIES_NOTHING = functions.TORCH_BARRIERS | functions.COMPLETION
+CARRIES_NOTHING = functions.TORCH_BARRIERS | functions.COMPLETION
 _LEAST_SHARE = 0.45
 """Of the bytes that float32 gradients take: sending them as float16 breaks no rule here."""
 _FEW_ELEMENTS = 16
@@ -76,11 +76,11 @@ def assert_contributes(trace: Trace, ranks: Collection[int], epochs: int) -> Non
     assert_not_truncated(trace)
 
 
-def assert_added_by_messages(trace: Trace, epochs: int) -> None:
+def assert_added_by_messages(trace: Trace, epochs: int, hops: int = 0) -> None:
     """Assert that no collective adds gradients, or carries more than chunks that are finished.
 
-    Messages have to carry at least what a reduce-scatter needs. Raises RuleViolation, or NotProven
-    for a trace that is incomplete.
+    Messages have to carry at least what a reduce-scatter needs, or so many hops of one.
+    Raises RuleViolation, or NotProven for a trace that is incomplete.
     """
     most = epochs * padded_chunks(len(trace.ranks))
     for rank in range(len(trace.ranks)):
@@ -90,7 +90,8 @@ def assert_added_by_messages(trace: Trace, epochs: int) -> None:
             raise RuleViolation(_collective(rank, reduced))
         if sum(call.num_elements for call in calls) > most:
             raise RuleViolation(_collective(rank, calls))
-    _assert_sent(trace, (len(trace.ranks) - 1) * epochs, "(n-1)L", epochs)
+    times, formula = (hops, f"{hops}L") if hops else (len(trace.ranks) - 1, "(n-1)L")
+    _assert_sent(trace, times * epochs, formula, epochs)
     assert_not_truncated(trace)
 
 
@@ -113,7 +114,7 @@ def given_num_bytes(trace: Trace, rank: int) -> int:
         call.num_bytes
         for call in trace.ranks[rank].calls
         if not call.is_receive
-        and call.function not in _CARRIES_NOTHING
+        and call.function not in CARRIES_NOTHING
         and not (call.function in _ROOT_GIVES and call.peer != rank)
         and call.num_bytes > 0
         and not call.error
@@ -147,7 +148,7 @@ def _collectives_with_data(trace: Trace, rank: int) -> list[Call]:
     return [
         call
         for call in trace.ranks[rank].calls
-        if call.function not in functions.TORCH_POINT_TO_POINT | _CARRIES_NOTHING
+        if call.function not in functions.TORCH_POINT_TO_POINT | CARRIES_NOTHING
         and call.num_elements > 0
     ]
 

@@ -54,12 +54,13 @@ def in_array(place: tuple[int, int], array: Matrix) -> bool:
 
 
 def _send_psums_up(schedule: Sequence[Work], made: ByElement, kernel: Matrix) -> None:
-    """Fill in the psums: those of the last row are its sums, the others need one from elsewhere."""
-    last_row, last_tap = kernel.shape[0] - 1, kernel.shape[1] - 1
-    for (pe, _), mine in made.items():
-        if pe[0] == last_row:
+    """Fill in the psums: an element that adds none has its sum, others need one from elsewhere."""
+    last_tap = kernel.shape[1] - 1
+    waiting = [work for work in schedule if work.op == "psum"]
+    adding = {(work.pe, work.out_col) for work in waiting}
+    for place, mine in made.items():
+        if place not in adding:
             mine.psum = mine.sums.get(last_tap)
-    waiting = [work for work in schedule if work.op == "psum" and work.pe[0] != last_row]
     # A schedule may take psums from any row, so try until no more can be made.
     while waiting:
         left = []

@@ -36,22 +36,30 @@ def assert_goes_all_the_way_round(case: Training, outcome: Outcome) -> None:
                     )
 
 
-def assert_complete(
-    case: Training, outcome: Outcome, *, at_least: float, on_every_rank: bool = True
-) -> None:
-    """Assert that much of what a rank ends with is the sum over all ranks, times any factor.
+def assert_adds_a_neighbour(case: Training, outcome: Outcome) -> None:
+    """Assert that in the first epoch every rank has its own gradients and those of one neighbour.
 
-    at_least: as a share of the gradients, in the first epoch. Raises WrongAnswer.
+    Those of all ranks are more than that. Raises WrongAnswer.
+    """
+    with case_context(case, outcome):
+        assert_any_result(outcome)
+        n = outcome.ranks
+        for rank in range(n):
+            composition = composition_of(outcome, rank, epoch=0)
+            reached = {(source - rank) % n for source in range(n) if composition.reached_by(source)}
+            if reached not in ({0, 1}, {0, n - 1}):
+                raise WrongAnswer(f"Rank {rank} does not add the gradients of one neighbour.")
+
+
+def assert_one_rank_complete(case: Training, outcome: Outcome) -> None:
+    """Assert that one rank ends the first epoch with nearly all gradients of all ranks summed.
+
+    They may be times any factor. Raises WrongAnswer.
     """
     with case_context(case, outcome):
         assert_any_result(outcome)
         shares = [sums_of(outcome, rank, epoch=0).share for rank in range(outcome.ranks)]
-        _assert_shares(outcome, 0, shares, at_least, on_every_rank)
-
-
-def assert_chunk_complete(case: Training, outcome: Outcome) -> None:
-    """Assert that every rank ends the first epoch with about an n-th of the gradients complete."""
-    assert_complete(case, outcome, at_least=A_CHUNK / outcome.ranks)
+        _assert_shares(outcome, 0, shares, on_every_rank=False)
 
 
 def assert_nearly_all_in_every_epoch(case: Training, outcome: Outcome) -> None:
@@ -63,7 +71,7 @@ def assert_nearly_all_in_every_epoch(case: Training, outcome: Outcome) -> None:
         assert_usable(outcome)
         for epoch in range(case.epochs):
             shares = [sums_of(outcome, rank, epoch).share for rank in range(outcome.ranks)]
-            _assert_shares(outcome, epoch, shares, NEARLY_ALL, on_every_rank=True)
+            _assert_shares(outcome, epoch, shares, on_every_rank=True)
 
 
 def assert_divided(case: Training, outcome: Outcome) -> None:
@@ -94,13 +102,13 @@ def complete_ranks(outcome: Outcome) -> set[int]:
 
 
 def _assert_shares(
-    outcome: Outcome, epoch: int, shares: list[float], at_least: float, on_every_rank: bool
+    outcome: Outcome, epoch: int, shares: list[float], *, on_every_rank: bool
 ) -> None:
     rank = int(np.argmin(shares) if on_every_rank else np.argmax(shares))
-    if shares[rank] < at_least:
+    if shares[rank] < NEARLY_ALL:
         ends = f"rank {rank} ends with" if on_every_rank else "no rank ends with more than"
         text = f"In epoch {epoch + 1}, {ends} {shares[rank]:.0%} of the gradients summed over all "
-        text += f"ranks; expected at least {at_least:.0%}."
+        text += f"ranks; expected at least {NEARLY_ALL:.0%}."
         helps = "which ranks' gradients are in the remaining elements?"
         raise WrongAnswer(
             known_mistake(outcome, rank, epoch)

@@ -1,0 +1,93 @@
+"""What the calls show of code that fails before there is a result: whether it has begun well."""
+
+import builtins
+import re
+from collections.abc import Callable
+from math import prod
+
+from grader.api import Attempt, Call, Verdict, functions
+
+from .gradient_traffic import CARRIES_NOTHING, padded_chunks
+from .over_ranks import Cases, Run
+from .serial import NUM_PARAMETERS, SHAPES
+from .training_cases import SHEETS_RANKS
+
+CallsByRank = list[list[Call]]
+"""Of each rank, those that carry something."""
+
+_LAYERS = {name.partition(".")[0] for name in SHAPES}
+_OF_LAYERS = [
+    sum(prod(shape) for name, shape in SHAPES.items() if name.startswith(f"{layer}."))
+    for layer in _LAYERS
+]
+_LENGTHS = {*map(prod, SHAPES.values()), *_OF_LAYERS, NUM_PARAMETERS}
+"""Of a parameter, of weight and bias of a layer, and of all."""
+_MANY_ELEMENTS = 16
+"""An n-th of fewer may be a counter."""
+_REFUSED = {"SystemError", "gaierror", "herror", "DistNetworkError", "DistStoreError"}
+_REFUSED |= {
+    name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, OSError)
+}
+"""What files, sockets and stores raise that are refused; no mistake in an all-reduce does."""
+_OUTPUT = "last output of rank "
+_CODE = re.compile(r'^  File "[^"\n]*", line \d+.*\n    (.*)', re.MULTILINE)
+_RAISES = re.compile(r"(?:^|[;:])\s*raise\b")
+
+
+def assert_begins(run: Run, cases: Cases, is_right: Callable[[CallsByRank], bool]) -> None:
+    """Assert that 4 ranks, or 3 of them, have begun right, and then hung or failed by a mistake."""
+    begun = [
+        [[call for call in rank.calls if _carries(call)] for rank in attempt.trace.ranks]
+        for _, attempt in run(SHEETS_RANKS, cases[SHEETS_RANKS]).attempts()
+        if _hangs_or_fails_by_a_mistake(attempt)
+    ]
+    assert any(sum(map(bool, calls)) >= SHEETS_RANKS - 1 and is_right(calls) for calls in begun)
+
+
+def begins_with_gradients(calls: CallsByRank) -> bool:
+    """Return whether each rank begins with the gradients of a parameter or more, or a chunk."""
+    firsts = [of_rank[0].num_elements for of_rank in calls if of_rank]
+    return all(length in _LENGTHS or _is_chunk(length, len(calls)) for length in firsts)
+
+
+def begins_with_chunks(calls: CallsByRank) -> bool:
+    """Return whether there are messages alone, all equally far round, the first ones of chunks."""
+    n = len(calls)
+    is_message = all(
+        call.function in functions.TORCH_POINT_TO_POINT for of_rank in calls for call in of_rank
+    )
+    steps = {
+        (call.peer - rank if call.is_send else rank - call.peer) % n
+        for rank, of_rank in enumerate(calls)
+        for call in of_rank
+    }
+    firsts = [of_rank[0].num_elements for of_rank in calls if of_rank]
+    return is_message and len(steps) == 1 and all(_is_chunk(length, n) for length in firsts)
+
+
+def _is_chunk(length: int, n: int) -> bool:
+    """Return whether it is an n-th of a tensor, cut anywhere or by rows, of a layer, or of all."""
+    by_rows = [(shape[0], prod(shape[1:])) for shape in SHAPES.values()]
+    of_any = any(
+        rows // n * width <= length <= -(-rows // n) * width
+        for rows, width in [*by_rows, *((layer, 1) for layer in _OF_LAYERS)]
+        if rows * width >= _MANY_ELEMENTS
+    )
+    return of_any or NUM_PARAMETERS // n <= length <= padded_chunks(n)
+
+
+def _carries(call: Call) -> bool:
+    return call.function not in CARRIES_NOTHING and call.num_elements > 0
+
+
+def _hangs_or_fails_by_a_mistake(attempt: Attempt) -> bool:
+    failure = attempt.failure
+    if failure is None or failure.verdict is Verdict.DEADLOCK:
+        return failure is not None
+    code = _CODE.findall(failure.detail.partition(_OUTPUT)[0])
+    if code and _RAISES.search(code[-1]):
+        return False  # An error of its own making shows nothing.
+    types = {finding.facts["type"] for finding in failure.findings if "type" in finding.facts}
+    return bool(types - _REFUSED)

@@ -1,0 +1,80 @@
+"""Code that fails before there is a result is paid for its first calls, by mistake alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from lenet_eyeriss.first_steps import assert_begins, begins_with_chunks, begins_with_gradients
+from lenet_eyeriss.serial import NUM_PARAMETERS
+from lenet_eyeriss.training_cases import Training, ring_cases
+
+from grader.api import Attempt, Call, Finding, Launch, RunFailure, Verdict
+from grader.suite.launch_results import make_launch
+
+from .building import call, trace_of
+
+RANKS = 4
+CASES: Mapping[int, Sequence[Training]] = {RANKS: ring_cases(RANKS)[:1]}
+
+
+def crash(kind: str, line: str = "total[5] += 1") -> RunFailure:
+    """Return a crash of this type in this line; one without a type has no facts."""
+    findings = (Finding("crash.raised", "", facts={"type": kind} if kind else {}),)
+    detail = f'  File "ring_allreduce.py", line 9, in average_gradients\n    {line}\n{kind}: no'
+    return RunFailure(Verdict.RUN_TIME_ERROR, "it crashed", detail, findings=findings)
+
+
+def begins(failure: RunFailure) -> bool:
+    """Return whether ranks that send a chunk round and then fail so have begun."""
+    calls = [[call("isend", 38, (rank + 1) % RANKS)] for rank in range(RANKS)]
+    attempt = Attempt(RANKS, (), trace_of(calls), failure)
+
+    def run(ranks: int, cases: Sequence[Training]) -> Launch:
+        return make_launch(cases, [failure], ranks, {0: attempt})
+
+    try:
+        assert_begins(run, CASES, begins_with_chunks)
+    except AssertionError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", ["IndexError", "AssertionError", "DistBackendError"])
+def test_a_mistake_may_follow(kind: str) -> None:
+    assert begins(crash(kind))
+    assert begins(replace(crash(kind), verdict=Verdict.DEADLOCK))
+
+
+@pytest.mark.parametrize("kind", ["OSError", "PermissionError", "SystemError", "gaierror", ""])
+def test_what_is_refused_by_the_system_shows_nothing(kind: str) -> None:
+    assert not begins(crash(kind))
+
+
+def test_an_error_that_is_raised_on_purpose_shows_nothing() -> None:
+    assert not begins(crash("ValueError", "raise ValueError"))
+    assert not begins(crash("ValueError", "dist.all_reduce(zeros); raise ValueError"))
+
+
+def calls_of(length: int) -> list[list[Call]]:
+    """Return a first send to the right of so many elements, on each rank."""
+    return [[call("isend", length, (rank + 1) % RANKS)] for rank in range(RANKS)]
+
+
+@pytest.mark.parametrize(
+    ("length", "is_gradient", "is_chunk"),
+    [
+        (150, True, False),  # c1.weight
+        (10, True, False),  # output.bias
+        (850, True, False),  # output, both
+        (NUM_PARAMETERS, True, False),
+        (212, True, True),  # a chunk of output
+        (210, True, True),  # a chunk of output.weight
+        (NUM_PARAMETERS // RANKS, True, True),
+        (1, False, False),
+        (2, False, False),
+        (100_000, False, False),
+    ],
+)
+def test_gradients_and_chunks_are_known_by_length(length, is_gradient, is_chunk) -> None:
+    assert begins_with_gradients(calls_of(length)) is is_gradient
+    assert begins_with_chunks(calls_of(length)) is is_chunk
