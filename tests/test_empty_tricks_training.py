@@ -44,6 +44,9 @@ OWN_GRADIENTS = {
     "an Allreduce of each array with nothing in it": (
         "for g in nabla_w + nabla_b: comm.Allreduce(0 * g, np.empty_like(g))"
     ),
+    "an Allreduce of zeros, then an error": (
+        "for g in nabla_w + nabla_b: comm.Allreduce(0 * g, np.empty_like(g))\nraise ValueError"
+    ),
     "a Bcast of rank 0's gradients": "for g in nabla_w + nabla_b: comm.Bcast(g)",
     "a barrier": "comm.Barrier()",
     "messages that nobody looks at": (

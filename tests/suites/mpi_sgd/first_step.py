@@ -46,7 +46,12 @@ class Contributions:
     @property
     def are_equal(self) -> bool:
         """Return whether the gradients of all ranks are in it, in equal parts."""
-        return abs(self.factors[0]) > _RTOL and self.are(self.factors[0])
+        return self.are_complete and self.are(self.factors[0])
+
+    @property
+    def are_complete(self) -> bool:
+        """Return whether the gradients of all ranks are in it, in any proportion."""
+        return self.is_explained and min(map(abs, self.factors)) > _RTOL
 
     def resembles(self, other: "Contributions") -> bool:
         """Return whether two changes are the same sum."""
@@ -55,26 +60,26 @@ class Contributions:
 
 
 def assert_gradients_come_together(case: Fit, outcome: Outcome) -> None:
-    """Assert that one array of one rank at least changed by all ranks' gradients in equal parts.
+    """Assert that one array of one rank at least changed by all ranks' gradients.
 
     Raises WrongAnswer: says what the first array of rank 0 changed by instead.
     """
     changes = _changes(case, outcome)
-    if not any(each.are_equal for arrays in changes for each in arrays.values()):
+    if not any(each.are_complete for arrays in changes for each in arrays.values()):
         told = _told(case, outcome, changes, 0, next(iter(case.shapes)))
-        text = "No rank's first step used the gradients of all ranks in equal parts."
+        text = "No rank's first step used the gradients of all ranks."
         raise WrongAnswer(*told, found("step.gradients_not_combined", text))
 
 
 def assert_every_rank_has_all_gradients(case: Fit, outcome: Outcome) -> None:
-    """Assert that every array of every rank changed by all ranks' gradients in equal parts.
+    """Assert that every array of every rank changed by all ranks' gradients.
 
     Raises WrongAnswer: says what the first array that did not changed by instead.
     """
     changes = _changes(case, outcome)
     for rank, arrays in enumerate(changes):
         for name, contributions in arrays.items():
-            if not contributions.are_equal:
+            if not contributions.are_complete:
                 raise WrongAnswer(*_told(case, outcome, changes, rank, name))
 
 

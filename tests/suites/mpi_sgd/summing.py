@@ -1,8 +1,11 @@
 """How the gradients of a synchronous fit were brought together, read off its trace."""
 
+from collections.abc import Sequence
+from functools import cache
 from math import prod
 
 from grader.api import (
+    Attempt,
     Call,
     Outcome,
     RuleViolation,
@@ -20,7 +23,7 @@ from grader.api import (
 from .findings import call_facts, call_text
 from .fit_cases import FLOAT64_NUM_BYTES, Fit, counted
 
-_BRINGS_TOGETHER = (
+BRINGS_TOGETHER = (
     *("Allreduce", "Reduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"),
     *("Allgather", "Allgatherv", "Gather", "Gatherv", "Alltoall", "Alltoallv", "Alltoallw"),
 )
@@ -39,13 +42,12 @@ def assert_collectives_carry_gradients(case: Fit, outcome: Outcome) -> None:
     """
     trace = outcome.trace
     assert_not_truncated(trace)
-    accepted = _forms_of(*_BRINGS_TOGETHER, *_HANDS_OUT)
     without = [
         rank
         for rank, seen in enumerate(trace.ranks)
-        if not any(call.function in accepted for call in seen.calls)
+        if not any(is_collective(call.function) for call in seen.calls)
     ]
-    by_hand = _sent_by_hand(trace)
+    by_hand = sent_by_hand(trace)
     evidence = [
         found(
             "sync.message_by_hand",
@@ -81,7 +83,7 @@ def assert_gradients_given_once(case: Fit, outcome: Outcome) -> None:
     given is theirs to decide.
     Raises RuleViolation with the bytes of the first rank that gives more.
     """
-    contributing = _forms_of(*_BRINGS_TOGETHER)
+    contributing = _forms_of(*BRINGS_TOGETHER)
     dummies_num_bytes = FLOAT64_NUM_BYTES * (1 + case.sizes[0])
     once = case.num_steps * (gradient_num_bytes(case) + dummies_num_bytes)
     for rank, seen in enumerate(outcome.trace.ranks):
@@ -118,14 +120,8 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
     trace = outcome.trace
     assert_not_truncated(trace)
     step = gradient_num_bytes(case)
-    carrying = _forms_of(*_BRINGS_TOGETHER, *_HANDS_OUT)
     for rank, seen in enumerate(trace.ranks):
-        own = reduction_communicators(seen.calls)
-        given = [
-            call
-            for call in seen.calls
-            if call.function in carrying or (call.is_send and call.communicator in own)
-        ]
+        given = given_to_collectives(seen.calls)
         if sum(max(call.num_bytes, 0) for call in given) >= case.num_steps * step / 2:
             raise RuleViolation(
                 found(
@@ -136,7 +132,7 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
                     **call_facts(rank, given[0]),
                 )
             )
-    sent = sum(call.num_bytes for _, call in _sent_by_hand(trace))
+    sent = sum(call.num_bytes for _, call in sent_by_hand(trace))
     least = case.num_steps * (outcome.ranks - 1) * step
     if sent < least:
         text = (
@@ -148,6 +144,32 @@ def assert_messages_carry_gradients(case: Fit, outcome: Outcome) -> None:
         )
 
 
+def given_to_collectives(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls that bring arrays together or hand them out, or are made by such a one."""
+    own = reduction_communicators(calls)
+    return [
+        call
+        for call in calls
+        if is_collective(call.function) or (call.is_send and call.communicator in own)
+    ]
+
+
+def brings_together(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls by which gradients come together; messages of a lower-case one count."""
+    own = reduction_communicators(calls)
+    forms = _forms_of(*BRINGS_TOGETHER)
+    return [
+        call
+        for call in calls
+        if (call.function in forms and not _prepares_only(call)) or call.communicator in own
+    ]
+
+
+def is_collective(function: str) -> bool:
+    """Return whether a function brings arrays of all ranks together, or hands them out."""
+    return function in _forms_of(*BRINGS_TOGETHER, *_HANDS_OUT)
+
+
 def assert_arrays_not_pickled(trace: Trace) -> None:
     """Assert that no array was pickled; a lower-case call may send a number or a word.
 
@@ -156,8 +178,10 @@ def assert_arrays_not_pickled(trace: Trace) -> None:
     assert_buffers_not_pickles(trace, may_be_silent=True, min_num_bytes=_PICKLED_ARRAY_NUM_BYTES)
 
 
-def assert_ring_traffic(case: Fit, outcome: Outcome) -> None:
+def assert_ring_traffic(case: Fit, outcome: Outcome | Attempt, least_steps: int = 0) -> None:
     """Assert that the gradients of a step were sent as rings send them, in all of the fit.
+
+    least_steps: so many steps will do, where the fit was cut short.
 
     The least is 2 (n - 1) times all gradients, over all ranks and per step; the most allows every
     array, the two dummies included, to be a ring of its own with the last chunk padded. Pickling
@@ -168,9 +192,8 @@ def assert_ring_traffic(case: Fit, outcome: Outcome) -> None:
     dummies = [(1,), (case.sizes[0],)]
     # A chunk may be a number of whole rows, too.
     padded = [n * -(-rows // n) * prod(row) for rows, *row in (*case.shapes.values(), *dummies)]
-    per_array = 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES
-    least = per_array * sum(prod(shape) for shape in case.shapes.values())
-    most = per_array * sum(padded)
+    least = 2 * (n - 1) * (least_steps or case.num_steps) * gradient_num_bytes(case)
+    most = 2 * (n - 1) * case.num_steps * FLOAT64_NUM_BYTES * sum(padded)
     pickled = [call for seen in outcome.trace.ranks for call in seen.calls if call.pickled]
     most += PICKLE_NUM_BYTES * len(pickled)
     sent = sum(bytes_sent(outcome.trace))
@@ -193,7 +216,7 @@ def gradient_num_bytes(case: Fit) -> int:
     return FLOAT64_NUM_BYTES * sum(prod(shape) for shape in case.shapes.values())
 
 
-def _sent_by_hand(trace: Trace) -> list[tuple[int, Call]]:
+def sent_by_hand(trace: Trace) -> list[tuple[int, Call]]:
     """Return the messages that the student's code sent itself, each with its rank."""
     by_hand = []
     for source, seen in enumerate(trace.ranks):
@@ -204,5 +227,11 @@ def _sent_by_hand(trace: Trace) -> list[tuple[int, Call]]:
     return by_hand
 
 
-def _forms_of(*names: str) -> set[str]:
-    return {form for name in names for form in (name, f"I{name.lower()}", f"{name}_init")}
+def _prepares_only(call: Call) -> bool:
+    """Return whether a persistent collective is made by this call; its start is a call, too."""
+    return call.function.endswith("_init") and not call.creates_request
+
+
+@cache
+def _forms_of(*names: str) -> frozenset[str]:
+    return frozenset(form for name in names for form in (name, f"I{name.lower()}", f"{name}_init"))

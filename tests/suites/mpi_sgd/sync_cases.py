@@ -8,11 +8,12 @@ from grader.api import (
     Finding,
     Launch,
     Outcome,
+    RunFailure,
+    Verdict,
     WrongAnswer,
     assert_every_rank,
     case_context,
     found,
-    not_run,
 )
 
 from . import serial
@@ -43,6 +44,7 @@ _ATOL = 1e-11
 
 Cases = Mapping[int, tuple[Fit, ...]]
 Run = Callable[..., Launch]
+Check = Callable[[Fit, Outcome], None]
 
 
 def cases_by_ranks(file: str, *, has_messages: bool) -> dict[int, tuple[Fit, ...]]:
@@ -67,48 +69,48 @@ def standalone_cases(file: str) -> tuple[Fit]:
     return (_fit(file, (6, 5, 4, 3), 3, 2, SEVERAL_EPOCHS),)
 
 
-def assert_trained_as_one_process(
-    case: Fit, outcome: Outcome, *, only_rank_0: bool = False
-) -> None:
+def launch_of(run: Run, cases: Cases, ranks: int, group: str) -> Launch:
+    """Return the launch of a first step or of several; where a first step raises, of a hundred.
+
+    A program that divides by a tenth of number_of_batches works with the batches of main.py.
+    """
+    return _longer(run, cases, ranks) or run(ranks, cases[ranks]).having(group=group)
+
+
+def assert_trained_as_one_process(case: Fit, outcome: Outcome) -> None:
     """Assert that every rank ends as serial training on the union of all ranks' batches does.
 
     Raises WrongAnswer: names the array, and the mistake where it is a known one.
     """
-    ranks = range(1 if only_rank_0 else outcome.ranks)
     with case_context(case, outcome):
         batches = _batches_by_rank(case, outcome)
         start = outcome.inputs[0]["start"]
         expected = serial.train(start, case.sizes, case.learning_rate, unions(outcome, batches))
         for name, array in serial.unpacked(expected, case.sizes).items():
-            held = [outcome[name][rank] for rank in ranks]
             try:
-                assert_every_rank(held, equals=array, name=name, rtol=RTOL, atol=_ATOL)
+                assert_every_rank(outcome[name], equals=array, name=name, rtol=RTOL, atol=_ATOL)
             except WrongAnswer as error:
+                ranks = range(outcome.ranks)
                 found_on = (mistakes(case, outcome, batches, rank, name) for rank in ranks)
                 known = next(filter(None, found_on), [_unlike_serial(error, name)])
                 raise led_by(error, dropped_request(outcome), *known) from None
 
 
 def assert_gradients_are_used(case: Fit, outcome: Outcome) -> None:
-    """Assert that the ranks' gradients came together, wherever that can be seen.
+    """Assert that all ranks' gradients came together in one array of one rank at least.
 
     In a first step in any proportion, later where the training is correct.
     Raises WrongAnswer.
     """
-    if case.num_steps > 1:
-        assert_trained_as_one_process(case, outcome)
-        return
-    with case_context(case, outcome):
-        assert_gradients_come_together(case, outcome)
+    _assert_of_step(assert_gradients_come_together, case, outcome)
 
 
 def assert_every_rank_gets_all_gradients(case: Fit, outcome: Outcome) -> None:
-    """Assert that in a first step every array of every rank has all ranks' gradients.
+    """Assert that they came together in every array of every rank, as in the above.
 
     Raises WrongAnswer.
     """
-    with case_context(case, outcome):
-        assert_every_rank_has_all_gradients(case, outcome)
+    _assert_of_step(assert_every_rank_has_all_gradients, case, outcome)
 
 
 def assert_batches(case: Fit, outcome: Outcome) -> None:
@@ -132,47 +134,65 @@ def assert_batches(case: Fit, outcome: Outcome) -> None:
             assert_batch_size(case, outcome, rank, share, formula)
 
 
-def assert_gradients_come_together_somewhere(run: Run, cases: Cases) -> None:
-    """Assert that on few ranks, whatever their number, a first step uses all ranks' gradients.
+def assert_gradients_come_together_somewhere(
+    run: Run, cases: Cases, used: Check, least_ranks: int
+) -> None:
+    """Assert that on so many ranks, and at most 4, a first step uses all ranks' gradients.
 
-    Raises what is wrong with the one on the fewest ranks.
+    used: says what that means. Raises what is wrong with the one on the fewest ranks.
     """
-    launches = [run(ranks, cases[ranks]).having(group=FIRST_STEP) for ranks in FEW_RANKS]
-    if not any(launch.holding(assert_gradients_are_used) for launch in launches):
+    launches = [launch_of(run, cases, ranks, FIRST_STEP) for ranks in FEW_RANKS]
+    if not any(launch.holding(used) for launch in launches if launch.ranks >= least_ranks):
         for launch in launches:
             for case, outcome in launch:
-                assert_gradients_are_used(case, outcome)
+                used(case, outcome)
 
 
-def assert_batches_wherever_trained(launch: Launch) -> None:
+def assert_batches_wherever_trained(run: Run, cases: Cases, ranks: int) -> None:
     """Assert the number and size of the batches of a first step, and of what else was answered.
 
     Raises WrongAnswer, and why there was no first step.
     """
-    first = list(launch.having(group=FIRST_STEP))
-    others = launch.having(purpose="values").holding(lambda case, outcome: None)
-    for case, outcome in [*first, *others]:
+    first = list(launch_of(run, cases, ranks, FIRST_STEP))
+    others = run(ranks, cases[ranks]).having(purpose="values")
+    for case, outcome in [*first, *others.holding(lambda case, outcome: None)]:
         assert_batches(case, outcome)
 
 
-def assert_rule(run: Run, cases: Cases, rule: Callable[[Fit, Outcome], None]) -> None:
+def assert_rule(
+    run: Run, cases: Cases, rule: Check, used: Check = assert_every_rank_gets_all_gradients
+) -> None:
     """Assert a rule on each training on several ranks that uses gradients.
 
-    A step with wrong factors counts; a rule is not about these. Ends the test as not run where no
-    such training is on three ranks or more.
+    used: says what that means. A step with wrong factors counts; a rule is not about these.
     """
-    judged = [
-        pair
-        for ranks in SEVERAL_RANKS
-        for pair in run(ranks, cases[ranks])
-        .having(purpose="values", synchronous_sends=False)
-        .holding(assert_gradients_are_used)
-    ]
-    if not any(outcome.ranks >= 3 for _, outcome in judged):
-        not_run("needs a training on 3 or more ranks that brings their gradients together")
-    for case, outcome in judged:
-        with case_context(case, outcome):
-            rule(case, outcome)
+    for ranks in SEVERAL_RANKS:
+        ordinary = run(ranks, cases[ranks]).having(purpose="values", synchronous_sends=False)
+        for launch in filter(None, [ordinary, _longer(run, cases, ranks)]):
+            for case, outcome in launch.holding(used):
+                with case_context(case, outcome):
+                    rule(case, outcome)
+
+
+def _longer(run: Run, cases: Cases, ranks: int) -> Launch | None:
+    """Return a training of a hundred steps that was answered, where a first step raises."""
+    first = run(ranks, cases[ranks]).having(group=FIRST_STEP)
+    raises = any(
+        isinstance(answer, RunFailure) and answer.verdict is Verdict.RUN_TIME_ERROR
+        for _, answer in first.answers()
+    )
+    if ranks not in (1, *STEPPING_RANKS) or not raises:
+        return None
+    longer = run(ranks, (_fit(cases[ranks][0].file, (24, 22, 20), 100, 1, FIRST_STEP),))
+    return longer if longer.holding(lambda case, outcome: None) else None
+
+
+def _assert_of_step(check: Check, case: Fit, outcome: Outcome) -> None:
+    if case.num_steps > 1:
+        assert_trained_as_one_process(case, outcome)
+        return
+    with case_context(case, outcome):
+        check(case, outcome)
 
 
 def _batches_by_rank(case: Fit, outcome: Outcome) -> list[list[np.ndarray]]:

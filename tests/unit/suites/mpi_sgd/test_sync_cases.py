@@ -17,9 +17,11 @@ from mpi_sgd.sync_cases import (
     assert_gradients_are_used,
     assert_trained_as_one_process,
     cases_by_ranks,
+    launch_of,
 )
 
-from grader.api import Outcome, WrongAnswer
+from grader.api import Launch, Outcome, RunFailure, Verdict, WrongAnswer
+from grader.suite.launch_results import make_launch
 
 from .outcomes import call, inputs_of, outcome, raising, trace_of
 
@@ -216,11 +218,24 @@ def test_a_step_is_compared_with_the_ordinary_one_element_by_element(parameters)
         check(case, moved)
 
 
-def test_rank_0_alone_may_be_looked_at() -> None:
-    case, found = trained(only_rank_0)
-    assert_trained_as_one_process(case, found, only_rank_0=True)
-    with raising(WrongAnswer, "sync.no_step", rank=1):
-        assert_trained_as_one_process(case, found)
+@pytest.mark.parametrize(
+    ("verdict", "answers_longer", "num_steps"),
+    [
+        (Verdict.RUN_TIME_ERROR, True, 100),
+        (Verdict.RUN_TIME_ERROR, False, 1),
+        (Verdict.DEADLOCK, True, 1),
+    ],
+)
+def test_where_a_first_step_raises_a_hundred_stand_for_it(verdict, answers_longer, num_steps):
+    failure = RunFailure(verdict, "integer division by zero")
+    _, answered = trained(group=FIRST_STEP)
+
+    def run(ranks: int, cases: Sequence[Fit]) -> Launch:
+        is_longer = len(cases) == 1
+        return make_launch(cases, [answered if is_longer and answers_longer else failure] * 4, 3)
+
+    ((case, _),) = launch_of(run, CASES, RANKS, FIRST_STEP).answers()
+    assert case.num_steps == num_steps
 
 
 def test_a_wrong_array_is_named_with_rank_and_place() -> None:
