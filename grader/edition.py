@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 
+from grader.assignment import Assignment
 from grader.course import FILE, Course, is_hidden
 from grader.cross_references import FOR_STUDENTS
 from grader.errors import GraderError
@@ -14,9 +15,9 @@ Files = Mapping[PurePosixPath, Path]
 def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Path]:
     """Return the files of an edition of a course, by their paths in it.
 
-    That for students has no references, and no suite whose name says that it is hidden; of an
-    assignment that says what `students` get, it has that alone. Raises GraderError for a folder of
-    the course that does not lie in it.
+    That for students has no references and nothing hidden. Where `students` in an assignment.toml
+    lists files, it has no others of that assignment. Raises GraderError for a folder of the course
+    that does not lie in it, and for a listed file that is hidden.
     """
     folders = [course.suites, course.templates]
     folders += [] if is_for_students else [course.references]
@@ -32,15 +33,29 @@ def edition(course: Course, *, is_for_students: bool) -> dict[PurePosixPath, Pat
                 found[PurePosixPath(relative.as_posix())] = path
     listing = [each for each in course.assignments() if is_for_students and each.students]
     for assignment in listing:
+        if is_hidden(assignment.folder.relative_to(course.suites)):
+            continue
         root = PurePosixPath(assignment.folder.relative_to(course.root).as_posix())
-        listed = {root / name for name in ("assignment.toml", *assignment.students)}
-        for file in [each for each in found if each.is_relative_to(root)]:
-            in_place = assignment.folder / FOR_STUDENTS / file.relative_to(root)
-            if file not in listed:
-                del found[file]
-            elif in_place.is_file():
-                found[file] = in_place
+        found = {file: path for file, path in found.items() if not file.is_relative_to(root)}
+        found |= {root / name: path for name, path in given(assignment).items()}
     return found
+
+
+def given(assignment: Assignment) -> dict[str, Path]:
+    """Return the files of an assignment's folder that students get, by their paths in it.
+
+    Raises GraderError for a listed file that is hidden.
+    """
+    folder, listed = assignment.folder, assignment.students
+    if not listed:
+        paths = {path.relative_to(folder): path for path in _files(folder)}
+        return {name.as_posix(): path for name, path in paths.items() if not is_hidden(name)}
+    for name in listed:
+        if is_hidden(Path(name)):
+            raise GraderError(f"{assignment.name}: `students` lists {name}, which is hidden")
+    named = {each: folder / each for each in ("assignment.toml", *listed)}
+    in_place = {each: folder / FOR_STUDENTS / each for each in named}
+    return named | {name: path for name, path in in_place.items() if path.is_file()}
 
 
 def write(files: Files, folder: Path) -> None:

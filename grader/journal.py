@@ -55,6 +55,8 @@ class Finished:
     """Of the part, up to here."""
     refusals: tuple[str, ...] = ()
     """What the guard refused in the part up to here, in sentences."""
+    starts: tuple[tuple[str, int], ...] = ()
+    """How often ranks were started for each launch up to here; its name says nothing of it."""
 
 
 @dataclass(frozen=True)

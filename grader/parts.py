@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.assignment import Assignment, Part
+from grader.course import source_files
 from grader.errors import GraderError, GradingLost
 from grader.feedback import Feedback
 from grader.finding import Finding, found
@@ -78,7 +79,7 @@ def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]
     if below.result.verdict is Verdict.ACCEPTED:
         return graded
     if not all((task.assignment.folder / path).is_file() for path in part.stand_in.values()):
-        text = f"{part.name} is graded again by the course only, with its own {part.builds_on}"
+        text = f"{part.name} is graded again by the course only, with the course's {part.builds_on}"
         note = found("note.no_stand_in", text, part=part.name)
         return replace(graded, result=replace(first, notes=(*first.notes, note)))
     return _grade_again(task, part, graded)
@@ -108,6 +109,7 @@ def _grade_once(
                 max_points=part.points,
                 message=missing_text(placement, part, missing[0]),
                 tests=(),
+                notes=course_only,
             )
         )
     files = placement.sources_of(part)
@@ -157,9 +159,12 @@ def _grade_once(
 
 def _as_given(assignment: Assignment, part: Part) -> tuple[Part, tuple[Finding, ...]]:
     """Return a part as it is graded here, and for students what of it only the course grades."""
-    if not assignment.is_for_students or not part.course_only:
+    if not part.course_only or not _holds_what_students_get(assignment):
         return replace(part, course_only=()), ()
-    found_here = prices(assignment.folder / part.suite)
+    try:
+        found_here = prices(assignment.folder / part.suite)
+    except GraderError:  # which the part says when it is graded
+        return part, ()
     left_out = [price for price in found_here if price.test in part.course_only]
     rest = total(price.points for price in left_out)
     text = f"{part.name} is graded by the course only: this edition leaves out its answers"
@@ -171,6 +176,16 @@ def _as_given(assignment: Assignment, part: Part) -> tuple[Part, tuple[Finding, 
         )
     note = found("note.course_only", text, part=part.name)
     return replace(part, points=total((part.points, -rest))), (note,)
+
+
+def _holds_what_students_get(assignment: Assignment) -> bool:
+    """Return whether this is the students' edition: of the suites it has no file but those listed.
+
+    A course may also be graded without its references, by all of its files.
+    """
+    listed = {"assignment.toml", *assignment.students}
+    here = {name for name, _ in source_files(assignment.folder)}
+    return assignment.is_for_students and bool(assignment.students) and here <= listed
 
 
 def limits_of(part: Part) -> Limits:

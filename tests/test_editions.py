@@ -194,7 +194,7 @@ def test_without_a_stand_in_a_part_is_said_to_be_graded_again_by_the_course(
         (bundled().references / "mpi_sgd/sync_network.py").read_bytes()
     )
     graded = grade(tmp_path, ranks, "mpi_sgd", "sync_ring", Courses((students,)))
-    assert graded.points == 0
-    assert "sync_ring is graded again by the course only, with its own ring_allreduce" in [
+    assert graded.points < graded.max_points / 2
+    assert "sync_ring is graded again by the course only, with the course's ring_allreduce" in [
         str(each) for each in graded.notes
     ]

@@ -5,7 +5,8 @@ them with an oracle or with a rule. What its checks raise becomes the verdict of
 
 Declaring
     `part(NAME)`, `points(NUMBER, requires=...)`: marks of a module and of a test.
-    `stage(NUMBER)`: mark of a test that says what a part is paid at least where it holds.
+    `stage(NUMBER)`: mark of a test of no points; where it holds, its part is paid the number at
+    least.
     `not_run(REASON)`: ends a test whose question does not arise; it pays nothing.
     `Case`, `Array`, `Text`: a seeded input, and the exact form of what has to come back.
     `Data`: the images that inputs may be made of.

@@ -1,7 +1,7 @@
 """What the facts of a launch come to: the outcome of each case, or why there is none."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from grader.evidence import Evidence
 from grader.finding import Finding, found
@@ -37,11 +37,15 @@ class LaunchResult:
     """On lines of the submission that cost nothing."""
     unfinished: Attempt | None = None
     """What the ranks did in the case that ended it."""
+    refused: Mapping[int, Attempt] = field(default_factory=dict)
+    """What the ranks did in each case of `outcomes` that has a RunFailure there, by index."""
 
     @property
     def trace_num_bytes(self) -> int:
-        """Return what the calls of its outcomes take of the memory that a part has for them."""
-        return sum(each.trace.num_bytes for each in self.outcomes if isinstance(each, Outcome))
+        """Return what the calls of its cases take of the memory that a part has for them."""
+        failed = (*self.refused.values(), *([self.unfinished] if self.unfinished else ()))
+        kept = (*failed, *(each for each in self.outcomes if isinstance(each, Outcome)))
+        return sum(each.trace.num_bytes for each in kept)
 
 
 def explaining(observe: Observer) -> Callable[[LaunchPlan], LaunchResult]:
@@ -53,7 +57,10 @@ def explain(plan: LaunchPlan, observed: LaunchObservation) -> LaunchResult:
     """Return what came of a launch of this plan. Raises GraderError where MPI has never counted."""
     doubts, calls = TraceDoubts(plan), StudentCalls(plan)
     pairs = list(zip(plan.cases, observed.cases, strict=False))
-    outcomes = tuple(_outcome(plan, case, seen, doubts, calls) for case, seen in pairs)
+    traces = [_judged(case, seen, doubts, calls) for case, seen in pairs]
+    outcomes = tuple(
+        _outcome(plan, case, seen, trace) for (case, seen), trace in zip(pairs, traces, strict=True)
+    )
     failure = None if observed.end is None else _failure(plan, observed, observed.end)
     return LaunchResult(
         outcomes,
@@ -65,6 +72,11 @@ def explain(plan: LaunchPlan, observed: LaunchObservation) -> LaunchResult:
         is_out_of_time=observed.end is None and len(observed.cases) < len(plan.cases),
         remarks=_remarks(plan, observed),
         unfinished=_unfinished(plan, observed, failure),
+        refused={
+            index: Attempt(plan.ranks, plan.cases[index].inputs, traces[index], each)
+            for index, each in enumerate(outcomes)
+            if isinstance(each, RunFailure)
+        },
     )
 
 
@@ -76,18 +88,22 @@ def _unfinished(
     if end is None or end.began_ns is None:
         return None
     case = plan.cases[len(observed.cases)]
-    return Attempt(plan.ranks, case.inputs, student_trace(plan, end.trace), failure)
+    trace = compacted_trace(student_trace(plan, end.trace))
+    return Attempt(plan.ranks, case.inputs, trace, failure)
+
+
+def _judged(
+    case: CaseCall, seen: CaseObservation, doubts: TraceDoubts, calls: StudentCalls
+) -> Trace:
+    """Return the calls that the student's code made in a case, with what they contradict."""
+    found = doubts.of(seen)
+    judged = calls.of(seen.trace, all_count=case.all_calls_count)
+    return compacted_trace(name_lower_case(replace(judged, doubts=found)))
 
 
 def _outcome(
-    plan: LaunchPlan,
-    case: CaseCall,
-    seen: CaseObservation,
-    doubts: TraceDoubts,
-    calls: StudentCalls,
+    plan: LaunchPlan, case: CaseCall, seen: CaseObservation, trace: Trace
 ) -> Outcome | RunFailure:
-    found = doubts.of(seen)
-    judged = calls.of(seen.trace, all_count=case.all_calls_count)
     results = []
     for rank, expected in enumerate(case.expected):
         answer = seen.ranks[rank]
@@ -103,7 +119,7 @@ def _outcome(
         ranks=plan.ranks,
         inputs=case.inputs,
         results=tuple(results),
-        trace=compacted_trace(name_lower_case(replace(judged, doubts=found))),
+        trace=trace,
         wall_time_s=seen.lasted.clock_s,
         given_time_s=seen.lasted.compared_s,
         num_altered=seen.num_altered,

@@ -141,7 +141,7 @@ class Answers(Sequence[Answer]):
         """The last launch was given too little by the machine, which costs no budget."""
         self._answers: dict[int, Outcome | RunFailure] = {}
         self.unfinished: dict[int, Attempt] = {}
-        """What the ranks did in cases that ended a launch, by index."""
+        """What the ranks did in cases without an outcome, by index."""
         self._left = list(range(len(cases)))
         self._known: set[int] = set()
         """Cases about the subject of one that has failed."""
@@ -209,6 +209,7 @@ class Answers(Sequence[Answer]):
         if launched.is_out_of_time:
             self._left = asked[len(launched.outcomes) :]
         has_answers = False
+        self.unfinished |= {asked[place]: each for place, each in launched.refused.items()}
         for index, outcome in zip(asked, launched.outcomes, strict=False):
             if isinstance(outcome, RunFailure):
                 outcome = naming(outcome, self._cases[index], self._ranks)

@@ -1,5 +1,6 @@
 """The suite in the judge: `run` starts mpirun, and each test's exception becomes a verdict."""
 
+import hashlib
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
@@ -27,7 +28,14 @@ from grader.suite.mode import Asked, SuiteMode, function_of, stage_of, suite_of,
 from grader.suite.part_context import PartContext, Position
 from grader.suite.part_time import PartTime
 from grader.suite.plan import plan_of
-from grader.suite.results import failed, leaving_the_judge, own_part_of, result_of, sentence_of
+from grader.suite.results import (
+    failed,
+    leaving_the_judge,
+    own_part_of,
+    points_of,
+    result_of,
+    sentence_of,
+)
 from grader.suite.stages import Stage, paid
 
 
@@ -59,6 +67,10 @@ class JudgeMode(SuiteMode):
         self._has_told_failing = False
         self.on_case = self._evidence.looks_at
         self.num_launches = 0
+        self._starts: dict[str, int] = {}
+        """How often ranks were started here for each launch, by its name in the journal."""
+        self._starts_before: dict[str, int] = {}
+        """And in the judges before this one."""
         self.test_names: tuple[str, ...] = ()
         """Of the whole suite, also those that are not to be run."""
         self.lost: GradingLost | None = None
@@ -78,8 +90,7 @@ class JudgeMode(SuiteMode):
             self._left_out.add(function_of(item))
             why = f"--ranks asks for {ranks_text(self._settings.selection.ranks)} only"
             return never_run(cases, ranks, why)
-        of_call = LaunchBudget.of(context.limits.case_s)
-        budget = self._budgets.setdefault(cases[0].call, of_call)
+        budget = self._budget_for(item, asked)
         if self._is_over(item, budget, ranks):
             return never_run(cases, ranks, budget.why_ended)
         if budget.is_spent:
@@ -92,23 +103,33 @@ class JudgeMode(SuiteMode):
             cases,
             plan.cases,
             ranks,
-            lambda remaining: self._start(replace(plan, cases=tuple(remaining)), item),
+            lambda remaining: self._start(replace(plan, cases=tuple(remaining)), item, asked),
             budget,
             self._time.out_of_time,
         )
         return make_launch(cases, answers, ranks, answers.unfinished)
 
-    def _is_over(self, item: pytest.Item, budget: LaunchBudget, ranks: int) -> bool:
-        """Return whether the part has ended for a test, or for a stage.
+    def _budget_for(self, item: pytest.Item, asked: Asked) -> LaunchBudget:
+        """Return what a launch may cost.
 
-        A stage looks at launches that there are. A judge that follows a killed one has none of
-        those before, so there it repeats them.
+        After the part has ended a stage looks at launches that there are. A judge that follows a
+        killed one repeats those, each with as many starts as it had.
         """
+        case_s = self._context.limits.case_s
+        budget = self._budgets.setdefault(asked.cases[0].call, LaunchBudget.of(case_s))
+        num_starts = self._starts_before.get(_journal_name(asked), 0)
+        if stage_of(item) is None or budget.ended is None or not num_starts:
+            return budget
+        again = LaunchBudget.of(case_s)
+        return replace(again, fresh_launches=num_starts - 1, has_answered=True)
+
+    def _is_over(self, item: pytest.Item, budget: LaunchBudget, ranks: int) -> bool:
+        """Return whether the part has ended for a test, or for a stage."""
         if stage_of(item) is None:
             return budget.is_over_for(ranks)
-        return budget.ended is not None and not self._known
+        return budget.ended is not None
 
-    def _start(self, plan: LaunchPlan, item: pytest.Item) -> LaunchResult:
+    def _start(self, plan: LaunchPlan, item: pytest.Item, asked: Asked) -> LaunchResult:
         num_ended = len(self._ended & self._tests.keys())
         self._settings.on_position(Position(num_ended, len(self._tests), plan.ranks))
         allowance = LaunchAllowance(self._time.left_s, self._trace_num_bytes_left)
@@ -119,6 +140,9 @@ class JudgeMode(SuiteMode):
         left = self._trace_num_bytes_left - launched.trace_num_bytes
         self._trace_num_bytes_left = max(0, left)
         self.num_launches += 1
+        if launched.failure is None or launched.failure.verdict is not Verdict.JUDGE_ERROR:
+            name = _journal_name(asked)
+            self._starts[name] = self._starts.get(name, 0) + 1
         # What a refusal has ended is told by its failure.
         if launched.failure is None or launched.failure.verdict is not Verdict.RULE_VIOLATION:
             self.refusals.update(dict.fromkeys(launched.refusals))
@@ -194,6 +218,7 @@ class JudgeMode(SuiteMode):
             kept.result.verdict is Verdict.ACCEPTED and kept.num_launches > 0
         )
         self.refusals.update(dict.fromkeys(kept.refusals))
+        self._starts_before |= dict(kept.starts)
 
     def _step(self, item: pytest.Item) -> Step:
         replaced = self._context.own_part_replaced or ""
@@ -222,7 +247,12 @@ class JudgeMode(SuiteMode):
             return False
         held = (each.points for each in self._stages_that_hold())
         earned = total(result.points for result in results)
-        return (stage_of(stage) or 0) > max(earned, *held, 0)
+        return self._worth(stage) > max(earned, *held, 0)
+
+    def _worth(self, stage: pytest.Item) -> float:
+        """Return the points of a stage: all that are graded here at most."""
+        graded = (points_of(items[0]).args[0] for items in self._tests.values())
+        return min(stage_of(stage) or 0, total(map(float, graded)))
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Skip what needs the student's own version of a part that is replaced here."""
@@ -287,7 +317,7 @@ class JudgeMode(SuiteMode):
 
     def _stages_that_hold(self) -> list[Stage]:
         return [
-            Stage(stage_of(items[0]) or 0, sentence_of(items[0]).rstrip("."))
+            Stage(self._worth(items[0]), sentence_of(items[0]).rstrip("."))
             for name, items in self._stages.items()
             if name in self._of_stages and self._of_stages[name].verdict is Verdict.ACCEPTED
         ]
@@ -329,7 +359,13 @@ class JudgeMode(SuiteMode):
             ended=ended,
             num_launches=self.num_launches,
             refusals=() if self._context.is_hidden else tuple(self.refusals),
+            starts=tuple(self._all_starts().items()),
         )
+
+    def _all_starts(self) -> dict[str, int]:
+        """Return how often each launch was started; one that was repeated counts once."""
+        before, here = self._starts_before, self._starts
+        return {each: max(before.get(each, 0), here.get(each, 0)) for each in before | here}
 
     def _told(self, result: TestResult) -> TestResult:
         return leaving_the_judge(result, self._context)
@@ -372,6 +408,13 @@ class JudgeMode(SuiteMode):
         return self._told(
             result_of(item, Verdict.JUDGE_ERROR, "the grader failed: not every parameter was run")
         )
+
+
+def _journal_name(asked: Asked) -> str:
+    """Return what a launch is called in the journal, of which its cases cannot be read."""
+    told = (asked.ranks, asked.standalone, asked.backend, asked.cases[0].call)
+    labels = [case.label for case in asked.cases]
+    return hashlib.sha256(repr((*told, labels)).encode()).hexdigest()[:16]
 
 
 def _as_error(result: TestResult) -> TestResult:

@@ -11,6 +11,8 @@ from grader.model import Attempt, Outcome, RunFailure, Verdict
 from grader.suite.case import Case
 from grader.suite.continuation import Answer, NotRun
 
+_PROVES_NOTHING = (Verdict.RULE_VIOLATION, Verdict.NOT_PROVEN)
+
 
 class RunFailed(Exception):
     """A case has no answer, because it ended its run: carries the reason."""
@@ -39,9 +41,9 @@ class Launch:
     on_case: Callable[[int, Case, Answer], None] = lambda ranks, case, answer: None
     """Is told which case the test looks at."""
     on_attempt: Callable[[], None] = lambda: None
-    """Is told when the test looks at a case in which ranks did something."""
+    """Is told when the test looks at a case of which `attempts` shows what ranks did."""
     unfinished: Mapping[int, Attempt] = field(default_factory=dict)
-    """What the ranks did in cases that ended a launch, by index."""
+    """What the ranks did in cases without an outcome, by index."""
     _held: dict[tuple[Any, int], bool] = field(default_factory=dict, compare=False, repr=False)
     """By check and index, whether it held: several tests ask for the same, and it may take long."""
 
@@ -98,8 +100,8 @@ class Launch:
         """Return each case that was run with what the ranks did, whether they finished or not.
 
         For stages: what the calls show of an algorithm whose results are wrong or missing. Calls
-        of a case that ended its launch are not cross-checked. Raises RunFailed where the grader
-        itself has failed.
+        of a case that ended its launch are not cross-checked. Left out are cases that broke a rule,
+        and those whose calls prove nothing. Raises RunFailed where the grader itself has failed.
         """
         return [
             (self.cases[index], attempt)
@@ -109,8 +111,13 @@ class Launch:
 
     def _attempt(self, index: int, answer: Answer) -> Attempt | None:
         if isinstance(answer, Outcome):
-            return Attempt(answer.ranks, answer.inputs, answer.trace)
-        return self.unfinished.get(index)
+            attempt = Attempt(answer.ranks, answer.inputs, answer.trace)
+        elif index in self.unfinished:
+            attempt = self.unfinished[index]
+        else:
+            return None
+        refused = isinstance(answer, RunFailure) and answer.verdict in _PROVES_NOTHING
+        return None if refused or attempt.trace.doubts else attempt
 
     def holding(self, check: Callable[[Any, Outcome], object]) -> list[tuple[Any, Outcome]]:
         """Return the cases with outcomes for which the check holds; those of rules.

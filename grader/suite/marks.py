@@ -26,6 +26,10 @@ class TestNotAskedFor(TestNotRun):
     is_for_failures = False
 
 
+MARKS = ("part(name)", "points(number, requires, own)", "stage(number, own)")
+"""For pytest, which is told all marks that there are."""
+
+
 def part(name: str) -> pytest.MarkDecorator:
     """Return the mark that says which part of the assignment the tests of a module grade."""
     return pytest.mark.part(name)
@@ -50,11 +54,11 @@ def points(
 
 
 def stage(number: float, own: str | None = None) -> pytest.MarkDecorator:
-    """Return the mark of a test function that says what a part is paid at least where it holds.
+    """Return the mark of a stage: where its test holds, the part is paid at least the number.
 
-    It has no points of its own, stands below all tests with points, and is asked only where these
-    have come to fewer than the number: what the calls show of code whose results are wrong, missing
-    or cut short. Where it does not hold, or has seen no case of any launch, nothing is lost.
+    A stage has no points of its own, and stands below all tests with points. It is asked only where
+    these have come to fewer than the number. It says what the calls show of code whose results are
+    wrong, missing or cut short. Where it does not hold, or has seen no case, nothing is lost.
     own: as of `points`. Raises ValueError for a number that is none of points.
     """
     return pytest.mark.stage(checked(number), own=own)

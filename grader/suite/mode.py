@@ -12,7 +12,7 @@ from grader.errors import GraderError
 from grader.suite.case import Case
 from grader.suite.continuation import Answer
 from grader.suite.launch_results import CaseNotRun, Launch
-from grader.suite.marks import TestNotRun
+from grader.suite.marks import MARKS, TestNotRun
 
 
 class Asked(NamedTuple):
@@ -142,7 +142,7 @@ class SuiteMode(ABC):
 
 def make_marks_known(config: pytest.Config) -> None:
     """Register the marks of a suite; `mpi` is pytest-mpi's, which need not be loaded."""
-    for mark in ("mpi", "part(name)", "points(number, requires, own)", "stage(number, own)"):
+    for mark in ("mpi", *MARKS):
         config.addinivalue_line("markers", mark)
 
 

@@ -34,10 +34,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Iterator[None]
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marks of a suite known, and turn open mode on where it was asked for."""
-    marks = ["part(name)", "points(number, requires, own)", "stage(number, own)"]
+    from grader.suite.marks import MARKS
+
     # It is pytest-mpi's, which `grade open` does without.
-    marks += [] if config.pluginmanager.hasplugin("pytest_mpi") else ["mpi"]
-    for mark in marks:
+    others = () if config.pluginmanager.hasplugin("pytest_mpi") else ("mpi",)
+    for mark in (*MARKS, *others):
         config.addinivalue_line("markers", mark)
     folder = config.getoption("--submission")
     if folder:

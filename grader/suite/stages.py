@@ -47,8 +47,8 @@ def paid(
     maximum = total(test.max_points for test in tests)
     note = found(
         "stage.paid",
-        f"at least {written(after)} of {written(maximum)} points are paid, because your code "
-        f"{best.title}",
+        f"at least {written(after)} of {written(maximum)} points {'is' if after == 1 else 'are'} "
+        f"paid, because your code {best.title}",
         points=after,
     )
     return filled, (note,)

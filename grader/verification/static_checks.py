@@ -7,6 +7,7 @@ from pathlib import Path
 from grader.assignment import Assignment, Part
 from grader.authoring.template import drift
 from grader.course import Course, is_hidden
+from grader.edition import given
 from grader.errors import GraderError
 from grader.points import total, written
 from grader.spelling import did_you_mean
@@ -48,6 +49,10 @@ def _suite_problems(
     for wrong in sorted({price.part for price in found} - {part.name}):
         meant = did_you_mean(wrong, names)
         yield Problem(suite, f"it says part({wrong!r}), {meant}expected part({part.name!r})")
+    known = [price.test for price in found]
+    for wrong in sorted({*part.course_only} - {*known}) if suite == part.suite else ():
+        meant = did_you_mean(wrong, known)
+        yield Problem(suite, f"course_only names {wrong}, {meant}which is no test of {part.name}")
     paid = total(price.points for price in found)
     if paid != points:
         yield Problem(
@@ -102,7 +107,11 @@ def check_student_edition(course: Course, assignment: Assignment) -> Iterator[Pr
     """Check that what students get holds no hidden test, neither as a file nor what it asks."""
     folder = assignment.folder
     hidden = [file for file in _files(folder) if is_hidden(file.relative_to(folder))]
-    public = [file for file in _files(assignment.folder) if file not in hidden]
+    try:
+        public = [*given(assignment).values()]
+    except GraderError as error:
+        yield Problem("assignment.toml", f"{error}; take it off the list")
+        return
     secret_lines = {line: file for file in hidden for line in _telling_lines(file)}
     names = {file.name for file in hidden} | {part.hidden_suite for part in assignment.parts}
     for file in _files(assignment.template):

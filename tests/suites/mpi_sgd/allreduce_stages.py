@@ -15,6 +15,7 @@ from grader.api import (
     Attempt,
     Call,
     Outcome,
+    RunFailure,
     Verdict,
     assert_answers_follow,
     assert_messages_matter,
@@ -190,14 +191,11 @@ def _beginning(run: Run, cases: Cases, fits: Callable[[First], bool]) -> list[At
 
     Right results, where there are any, have to come from the messages. No run may go another way.
     """
-    made = [
-        (case, attempt)
-        for ranks in _RANKS
-        for case, attempt in run(ranks, cases[ranks]).having(subject="plain").attempts()
-    ]
+    plain = [run(ranks, cases[ranks]).having(subject="plain") for ranks in _RANKS]
+    made = [each for launch in plain for each in launch.attempts()]
     if any(plain_is_right(run, cases, ranks) for ranks in _RANKS):
         assert_results_come_from_messages(run, cases)
-    if any(_goes_another_way(attempt) for _, attempt in made):
+    if any(_goes_another_way(answer) for launch in plain for _, answer in launch.answers()):
         return []
     return [
         attempt
@@ -219,13 +217,12 @@ def _firsts(case: Reduction, attempt: Attempt) -> list[First]:
     return firsts
 
 
-def _goes_another_way(attempt: Attempt) -> bool:
+def _goes_another_way(answer: Outcome | RunFailure) -> bool:
     """Return whether a run has ended at a file, a socket or a program: its calls may be decoys."""
-    failure = attempt.failure
-    if failure is None:
+    if isinstance(answer, Outcome):
         return False
-    raised = [getattr(builtins, word, None) for word in failure.kind.split(": ")]
-    return failure.verdict in _REFUSED or any(
+    raised = [getattr(builtins, word, None) for word in answer.kind.split(": ")]
+    return answer.verdict in _REFUSED or any(
         isinstance(each, type) and issubclass(each, OSError) for each in raised
     )
 

@@ -34,8 +34,9 @@ def test_students_get_the_files_that_are_listed_and_others_in_their_place(tmp_pa
     skeleton.write(tmp_path, "sums")
     folder = tmp_path / "tests/suites/sums"
     file, text = folder / "assignment.toml", (folder / "assignment.toml").read_text()
-    file.write_text(f'students = ["probes.py", "test_sum.py"]\n{text}')
-    for name in ("closed_forms.py", "students/probes.py", "hidden_sum.py"):
+    file.write_text(f'students = ["probes.py", "test_sum.py", "told.py"]\n{text}')
+    names = ["closed_forms.py", "students/probes.py", "students/told.py", "hidden_sum.py"]
+    for name in names:
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).touch()
     course = Course.read(tmp_path)
@@ -45,8 +46,12 @@ def test_students_get_the_files_that_are_listed_and_others_in_their_place(tmp_pa
         "assignment.toml": file,
         "probes.py": folder / "students/probes.py",
         "test_sum.py": folder / "test_sum.py",
+        "told.py": folder / "students/told.py",
     }
     assert root / "closed_forms.py" in edition(course, is_for_students=False)
     file.write_text(f'students = ["probe.py"]\n{text}')
     with pytest.raises(GraderError, match=r'students\[0\]: found "probe.py", which is not there'):
         course.assignments()
+    file.write_text(f'students = ["hidden_sum.py"]\n{text}')
+    with pytest.raises(GraderError, match="which is hidden"):
+        edition(course, is_for_students=True)

@@ -73,6 +73,30 @@ def test_an_answer_of_another_form_is_refused():
     assert refused.message == "rank 1: sum has shape (4,); expected (3,)"
 
 
+def test_the_calls_of_a_refused_answer_are_kept_and_counted():
+    """A ring whose result has a wrong dtype has sent its chunks all the same."""
+    case = answered()
+    other = replace(case.ranks[1], arrays={"sum": np.ones(3, "int8")})
+    wrong = replace(case, ranks=(case.ranks[0], other))
+    launched = explain(plan(num_cases=2), LaunchObservation((case, wrong)))
+    assert list(launched.refused) == [1]
+    attempt = launched.refused[1]
+    assert (attempt.failure, attempt.ranks) == (launched.outcomes[1], RANKS)
+    assert [call.function for call in attempt.trace.ranks[0].calls] == ["Send", "Irecv", "Waitall"]
+    right = launched.outcomes[0]
+    assert isinstance(right, Outcome) and attempt.trace.num_bytes > 0
+    assert launched.trace_num_bytes == right.trace.num_bytes + attempt.trace.num_bytes
+
+
+def test_the_calls_of_a_case_that_ended_its_launch_are_counted():
+    """They stay as long as those of an answer."""
+    launched = explain(plan(), observations()["stalled"])
+    assert launched.unfinished is not None and launched.unfinished.trace.num_bytes > 0
+    answers = [each for each in launched.outcomes if isinstance(each, Outcome)]
+    kept = sum(each.trace.num_bytes for each in answers)
+    assert launched.trace_num_bytes == kept + launched.unfinished.trace.num_bytes
+
+
 def test_more_calls_than_are_kept_prove_nothing():
     """A person has to look at it."""
     found = of_case(replace(answered(), num_calls_not_kept=(7, 1_000_000)))

@@ -24,10 +24,11 @@ pytestmark = [part("thing"), pytest.mark.mpi]
 @dataclass(frozen=True)
 class Number(Case):
     probe: str = "call"
+    name: str = "one"
 
     @property
     def label(self):
-        return "one"
+        return self.name
 
     def inputs(self, random, ranks, data):
         return [{}] * ranks
@@ -79,12 +80,14 @@ def hang(plan):
     return LaunchResult((), failure, refusals=("line 3 loads ctypes",), unfinished=attempt)
 
 
-def grade(tmp_path, *, bad=9, resume=None, launch=hang, told=None, stages="", **options):
+def grade(
+    tmp_path, *, bad=9, resume=None, launch=hang, told=None, stages="", suite=SUITE, **options
+):
     """Return what grade_suite found, and what the journal was told."""
     resume = resume or Resume()
     lines = [] if told is None else told
-    suite = tmp_path / "test_thing.py"
-    suite.write_text(SUITE.replace("BAD", str(bad)) + stages)
+    file = tmp_path / "test_thing.py"
+    file.write_text(suite.replace("BAD", str(bad)) + stages)
     context = PartContext(
         assignment="a",
         part="thing",
@@ -102,7 +105,7 @@ def grade(tmp_path, *, bad=9, resume=None, launch=hang, told=None, stages="", **
         ),
         **options,
     )
-    return grade_suite(suite, context), lines
+    return grade_suite(file, context), lines
 
 
 def as_told(tests):
@@ -147,6 +150,83 @@ def test_wherever_it_is_cut_the_stages_come_to_the_same(tmp_path, num_ended):
     assert (again.tests, again.notes) == (whole.tests, whole.notes)
     names = [*NAMES, "test_ends", "test_hangs"]
     assert [step.test for step in of(told, Step)] == names[num_ended:]
+
+
+ENDED = (
+    SUITE.partition("@points(1)")[0]
+    + '''
+CASES = tuple(Number(name=name) for name in "abc")
+
+@points(5)
+def test_goes_on(run):
+    """Goes on."""
+    launch = run(2, CASES)
+    for name in "ab":
+        assert list(launch.having(name=name).attempts())
+    list(launch)
+
+@points(4)
+def test_ends(run):
+    """Ends."""
+    list(run(3, CASES))
+
+@points(6)
+def test_comes_too_late(run):
+    """Comes too late."""
+    list(run(4, CASES))
+
+@points(5)
+def test_comes_too_late_as_well(run):
+    """Comes too late as well."""
+    list(run(4, CASES))
+
+@stage(14)
+def test_on_four(run):
+    """works on four ranks"""
+    assert run(4, CASES).attempts()
+
+@stage(13)
+def test_on_five(run):
+    """works on five ranks"""
+    assert run(5, CASES).attempts()
+
+@stage(12)
+def test_all_on_two(run):
+    """works in all cases"""
+    assert len(run(2, CASES).attempts()) == 3
+
+@stage(11)
+def test_some_on_two(run):
+    """works in two cases"""
+    assert len(run(2, CASES).attempts()) == 2
+    assert len(run(3, CASES).attempts()) == 1
+'''
+)
+
+
+def end_on_three_ranks(plan):
+    """Return what crashes in each case on two ranks, and hangs for good on more."""
+    ended = hang(plan)
+    if plan.ranks != 2:
+        return ended
+    failure = RunFailure(Verdict.RUN_TIME_ERROR, "crashed", kind="crashed")
+    attempt = replace(ended.unfinished, failure=failure)
+    return replace(ended, failure=failure, unfinished=attempt)
+
+
+@pytest.mark.parametrize("num_ended", range(9))
+def test_stages_see_no_more_and_no_less_in_a_part_that_has_ended(tmp_path, num_ended):
+    """Launches that the first judge never made stay so; one that went on goes on as far."""
+    options = {"suite": ENDED, "launch": end_on_three_ranks}
+    whole, lines = grade(tmp_path, **options)
+    assert whole.has_ended
+    assert [each.facts["points"] for each in whole.notes] == [11]
+    finished = of(lines, Finished)[:num_ended]
+    again, told = grade(tmp_path, **options, resume=Resume(finished=tuple(finished)))
+    assert (again.tests, again.notes) == (whole.tests, whole.notes)
+    finished += of(told, Finished)[:1]
+    again, _ = grade(tmp_path, **options, resume=Resume(finished=tuple(finished)))
+    assert (again.tests, again.notes) == (whole.tests, whole.notes)
 
 
 def test_a_lost_stage_is_the_graders_failure_only_where_it_could_pay(tmp_path):

@@ -180,6 +180,66 @@ def test_a_stage_for_the_students_own_version_is_not_asked_of_ours(tmp_path):
     assert sum(points_of(replaced).values()) == 3.5
 
 
+CALLS = """
+@stage(9)
+def test_dear(run):
+    '''calls something'''
+    for case, attempt in run(2, CASES).attempts():
+        pass
+"""
+
+
+def refused(verdict=Verdict.WRONG_ANSWER, doubts=()):
+    """Return what launches a case whose answer is refused."""
+
+    def launch(plan):
+        failure = RunFailure(verdict, "another form")
+        attempt = Attempt(plan.ranks, ({},) * plan.ranks, Trace((), doubts), failure)
+        return LaunchResult((failure,), None, refused={0: attempt})
+
+    return launch
+
+
+def test_a_case_whose_answer_is_refused_shows_its_calls(tmp_path):
+    """As one without any answer does."""
+    assert sum(points_of(graded(tmp_path, CALLS, refused())).values()) == 9
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        refused(Verdict.RULE_VIOLATION),
+        refused(Verdict.NOT_PROVEN),
+        refused(doubts=("MPI counted none",)),
+    ],
+)
+def test_calls_that_prove_nothing_are_not_shown(tmp_path, launch):
+    """A stage that sees no other case does not hold."""
+    assert sum(points_of(graded(tmp_path, CALLS, launch)).values()) == 3
+
+
+def test_a_stage_pays_no_more_than_what_is_graded_here(tmp_path):
+    """Where tests are left out, it is asked only if points are lost."""
+    left_out = ("test_sums", "test_sums_any_length", "test_works_in_place")
+    body = CALLS + "\n@points(3)\ndef test_more(run):\n    list(run(2, CASES))\n"
+    found = graded(tmp_path, body, left_out=left_out)
+    assert points_of(found) == {"is_short": 3, "more": 2.75}
+    asked = []
+
+    def launch(plan):
+        asked.append(plan)
+        return hang(plan)
+
+    graded(tmp_path, CALLS, launch, left_out=left_out)
+    assert asked == []
+
+
+def test_one_point_is_paid(tmp_path):
+    """In the singular."""
+    _, (note,) = paid([result(4)], [Stage(1, "starts")])
+    assert str(note) == "at least 1 of 4 points is paid, because your code starts"
+
+
 def test_a_stage_that_breaks_is_the_graders_failure(tmp_path):
     """As a test that does is: the mark would be too low, and nobody would see it."""
     found = graded(tmp_path, STAGES.replace("attempt.failure.verdict", "attempt.nothing"))

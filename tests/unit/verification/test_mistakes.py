@@ -163,6 +163,31 @@ def test_hidden_tests_in_what_students_get_are_found(root):
     assert "hidden_sum.py: its tests pay 10 points, assignment.toml says 0" in told
 
 
+def test_what_students_get_is_looked_at_as_they_get_it(root):
+    """A file that is given in place of another one is; one that is not listed is not."""
+    folder = root / "tests/suites/sums"
+    toml = (root / TOML).read_text()
+    (root / TOML).write_text(f'students = ["__init__.py", "probes.py", "test_sum.py"]\n{toml}')
+    line = '"""Numbers that no visible test of this assignment has."""\n'
+    (folder / "hidden_sum.py").write_text(line)
+    (folder / "not_given.py").write_text(line)
+    leak = "students get it, and it holds a line of hidden_sum.py"
+    assert leak not in "\n".join(found(root))
+    (folder / "students").mkdir()
+    (folder / "students/probes.py").write_text(line)
+    assert f"students/probes.py: {leak}" in "\n".join(found(root))
+    change(root / TOML, '"probes.py"', '"probes.py", "hidden_sum.py"')
+    assert "`students` lists hidden_sum.py, which is hidden; take it off" in "\n".join(found(root))
+
+
+def test_a_test_that_course_only_misspells_is_told(root):
+    """Nobody would leave it out."""
+    change(root / TOML, "points = 10\n", 'points = 10\ncourse_only = ["test_sum_is_wrote"]\n')
+    (told,) = found(root)
+    assert "course_only names test_sum_is_wrote, " in told
+    assert told.endswith("which is no test of sum")
+
+
 def test_a_mistake_in_the_reference_that_no_test_finds_is_told(root, ranks):
     """With the key under which to say why it need not be found."""
     reference = root / "reference/sums/my_sum.py"

@@ -13,6 +13,7 @@ from vgg_ddp.train_cases import Training
 
 from grader.courses import bundled
 from grader.rank import probe_modules
+from grader.rank.toolbox import replaced
 from grader.suite.case import Data
 
 from .trainings import outcome
@@ -176,3 +177,73 @@ def test_what_is_given_away_belongs_to_the_backward_before(probes, tmp_path):
     seen = outcome(CASE, [probes.train(student, comm, **inputs())])
     exchange.assert_gradients_given(CASE, seen)
     assert seen["given"][0][0][:2].tolist() == [2453, 2453]
+
+
+def test_the_first_gradient_that_is_given_away_ends_the_run(probes, tmp_path):
+    """Before the operation itself can refuse it; what is no gradient is let through."""
+    script = tmp_path / "main.py"
+    text = SCRIPT.format(forward="scores = net(images[chosen])")
+    text += "    give(torch.zeros(3), 'refused')\n"
+    text += "    give(next(net.parameters()).grad / 2, 'refused')\n"
+    script.write_text(text)
+    seen_by_torch = []
+
+    def refusing(tensor, *_):
+        seen_by_torch.append(len(tensor))
+
+    case, student = replace(CASE, extent="exchange"), FakeStudent()
+    student.script = lambda file, *arguments: runpy.run_path(
+        str(script),
+        {"give": lambda *given: torch.distributed.all_reduce(*given)},
+        run_name="__main__",
+    )
+    with replaced(torch.distributed, "all_reduce", refusing):
+        found = probes.train(student, alone(), **inputs(case))
+
+    assert set(found) == set(case.results(0, 1))
+    assert found["given"][0][:2].tolist() == [27, 27]
+    assert found["batch_sizes"].tolist() == [256]
+    assert seen_by_torch == [3]
+
+
+def test_pieces_of_a_vector_are_told_from_the_gradients_in_it(probes, tmp_path):
+    """All gradients in one vector, those of some parameters, noise."""
+    script = tmp_path / "main.py"
+    text = SCRIPT.format(forward="scores = net(images[chosen])")
+    script.write_text(text + "    give(net)\n")
+    case, comm, student = replace(CASE, first_channels=4), alone(), FakeStudent()
+    chosen = []
+
+    def give(net):
+        gradients = [each.grad.flatten() for each in net.parameters() if chosen[0](each)]
+        comm.observer("all_reduce", [torch.cat(gradients) / 2])
+
+    student.script = lambda file, *arguments: runpy.run_path(
+        str(script), {"give": give}, run_name="__main__"
+    )
+    for is_given, number in ((lambda each: True, 36782), (lambda each: each.ndim > 1, 36428)):
+        chosen[:] = [is_given]
+        seen = probes.train(student, comm, **inputs(case))
+        assert seen["given"][0][:2].tolist() == [number, number]
+
+
+def test_help_joins_the_ranks_and_leaves_out_what_stops_a_script(probes, tmp_path, monkeypatch):
+    """An option that argparse does not know, a rendezvous that leads nowhere, a GPU."""
+    script = tmp_path / "main.py"
+    script.write_text("""
+import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--rank", type=int, required=True)
+rank = parser.parse_args(["--num-nodes", "1", "--rank", "0"]).rank
+torch.distributed.init_process_group("nccl", "nowhere", rank=rank + 1)
+torch.nn.Linear(1, 1).cuda()
+torch.zeros(1).cuda(0)
+""")
+    joined = []
+    monkeypatch.setattr(
+        torch.distributed, "init_process_group", lambda *given, **named: joined.append(named)
+    )
+    student = FakeStudent()
+    student.script = lambda file, *arguments: runpy.run_path(str(script), run_name="__main__")
+    probes.train(student, alone(), **inputs(replace(CASE, is_helped=True)))
+    assert joined == [{"rank": 0, "world_size": 1}]
