@@ -101,6 +101,24 @@ OF_ALL = {
 }
 BESIDE = "found = [torch.empty_like(flat) for _ in range(size)]; dist.all_gather(found, flat)\n"
 BESIDE += "write(sum(found) / size)\n"
+GIVEN_AWAY = {
+    "gather_scatter": """
+gathered = lists(flat)
+dist.gather({given}, gathered)
+dist.scatter(torch.empty_like(flat), gathered and [sum(gathered) / size] * size)
+""",
+    "allreduce": "dist.all_reduce({given})\n",
+    "ddp": "",  # by DistributedDataParallel, within backward
+}
+"""The exchange that each part asks for; what comes back is dropped."""
+INSTEAD = {
+    "own gradients": "",
+    "zeros": "write(flat * 0)",
+    "gathered by all": BESIDE,
+    "noise": "write(torch.randn_like(flat))",
+}
+"""What the step is done with then. DistributedDataParallel leaves the mean: two are no tricks."""
+AFTER_ALL = "\nraise RuntimeError"
 TRICKS = {
     "gather_scatter": {
         **OF_ALL,
@@ -109,11 +127,14 @@ TRICKS = {
         + "zero = torch.zeros(1); dist.gather(zero, lists(zero)); dist.scatter(zero, lists(zero))",
         "zeros for show": BESIDE
         + "zero = flat * 0; dist.gather(zero, lists(zero)); dist.scatter(zero, lists(zero))",
+        "noise, and an error": GIVEN_AWAY["gather_scatter"].format(given="torch.randn_like(flat)")
+        + AFTER_ALL,
     },
     "allreduce": {
         **OF_ALL,
         "one zero for show": BESIDE + "dist.all_reduce(torch.zeros(1))",
         "ones for show": BESIDE + "dist.all_reduce(torch.ones_like(flat))",
+        "zeros, and an error": GIVEN_AWAY["allreduce"].format(given="flat * 0") + AFTER_ALL,
     },
     "ddp": {
         **OF_ALL,
@@ -159,6 +180,7 @@ TRICKS = {
 }
 BEFORE = {
     "wrapped for show": "DistributedDataParallel(model)",
+    "true ones for show": "wrapped = DistributedDataParallel(model)",
     "called for show": "wrapper = DistributedDataParallel(model)\n"
     "with torch.no_grad():\n    wrapper(torch.zeros(2, 3, 32, 32))",
 }
@@ -169,15 +191,31 @@ FILES = {
     "ddp": "part3/main.py",
 }
 MOST = 0.10
+MOST_FOR_TRUE_ONES = 0.40
 
 
-def program(part: str, trick: str) -> str:
+def program(part: str, trick: str, code: str) -> str:
     """Return a program that does this instead of what the part asks for."""
-    body = textwrap.dedent(TRICKS[part][trick]).strip("\n")
+    body = textwrap.dedent(code).strip("\n")
     if part == "single":
         return f"{SINGLE}\n{body}\n"
     body = textwrap.indent(body, "    ")
     return SEVERAL.replace("{average}", body).replace("{before}", BEFORE.get(trick, ""))
+
+
+def paid(ranks, folder, part, text):
+    """Return what a part with this program comes to."""
+    file = folder / FILES[part]
+    file.parent.mkdir()
+    file.write_text(text)
+    report = pipeline.grade(
+        folder,
+        assignment=ASSIGNMENT,
+        parts=[part],
+        settings=Settings(launch=ranks.launcher(ASSIGNMENT)),
+    )
+    (result,) = report.parts
+    return result
 
 
 @pytest.mark.parametrize(
@@ -190,20 +228,31 @@ def program(part: str, trick: str) -> str:
 )
 def test_an_empty_trick_earns_a_tenth_at_most(ranks, tmp_path, part, trick):
     """Equal starts and examples of one's own are worth that much; nothing else is for nothing."""
-    file = tmp_path / FILES[part]
-    file.parent.mkdir()
-    file.write_text(program(part, trick))
+    result = paid(ranks, tmp_path, part, program(part, trick, TRICKS[part][trick]))
 
-    report = pipeline.grade(
-        tmp_path,
-        assignment=ASSIGNMENT,
-        parts=[part],
-        settings=Settings(launch=ranks.launcher(ASSIGNMENT)),
-    )
-
-    (result,) = report.parts
-    assert result.verdict in (Verdict.WRONG_ANSWER, Verdict.RULE_VIOLATION), result.message
+    ends = Verdict.RUN_TIME_ERROR if AFTER_ALL in TRICKS[part][trick] else Verdict.WRONG_ANSWER
+    assert result.verdict in (ends, Verdict.RULE_VIOLATION), result.message
     assert result.points <= MOST * result.max_points, [
+        (test.name, test.points) for test in result.tests if test.points
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "instead"),
+    [
+        pytest.param(part, instead, marks=[] if instead == "zeros" else [pytest.mark.slow])
+        for part in GIVEN_AWAY
+        for instead in (("zeros", "noise") if part == "ddp" else INSTEAD)
+    ],
+)
+def test_true_gradients_for_show_earn_their_stage_at_most(ranks, tmp_path, part, instead):
+    """The purpose is a step with what came back; giving gradients away is less than half of it."""
+    code = GIVEN_AWAY[part].format(given="flat.clone()") + INSTEAD[instead]
+    result = paid(ranks, tmp_path, part, program(part, "true ones for show", code))
+
+    verdicts = (Verdict.WRONG_ANSWER, Verdict.RULE_VIOLATION, Verdict.NOT_PROVEN)
+    assert result.verdict in verdicts, result.message
+    assert result.points <= MOST_FOR_TRUE_ONES * result.max_points, [
         (test.name, test.points) for test in result.tests if test.points
     ]
 

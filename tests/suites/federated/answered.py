@@ -1,9 +1,9 @@
-"""The runs of a script that came to an end, and what is looked at where none did."""
+"""The runs of a script that came to an end, and what it does once its slips are forgiven."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from grader.api import Launch, Outcome, WrongAnswer, found, holds, not_run
+from grader.api import Launch, Outcome, RunFailed, WrongAnswer, found, holds, not_run
 
 from . import lenet
 from .gathering import given_num_bytes
@@ -13,49 +13,49 @@ Check = Callable[[Training, Outcome], None]
 Run = Callable[..., Launch]
 Answered = tuple[Training, Outcome]
 Runs = Iterator[Answered]
+Cases = Mapping[int, Sequence[Training]]
 
 
-def answered(
-    run: Run, cases: Mapping[int, Sequence[Training]], most_gradients: Callable[[Training], int]
-) -> Runs:
+def answered(run: Run, cases: Cases, alone: Callable[[], Launch] | None = None) -> Runs:
     """Yield the ordinary runs that came to an end, by number of ranks in their order.
 
-    Where none does so far, it is begun once more and ended early: a script that fails after its
-    training, or in its last step, has done all before rightly. That is looked at if no other number
-    of ranks comes to its end either, and if it has come to sending anything.
-    most_gradients: after how many gradients a rank is ended then.
-    Raises RunFailed where nothing came back at all.
+    alone: returns the run of the script as a program of its own. Raises RunFailed where no run came
+    to an end, and where the program of its own does not even come to calling MPI.
     """
     has_ended = False
-    begun: list[Answered] = []
     for ranks, of_ranks in cases.items():
-        ended = _ordinary(run(ranks, of_ranks)).holding(_anything)
-        yield from ended
-        has_ended = has_ended or bool(ended)
-        if not has_ended and not begun:
-            again = replace(of_ranks[0], most_gradients=most_gradients(of_ranks[0]))
-            begun = run(ranks, (again,)).holding(_has_given)
-    if not has_ended and not begun:
+        for each in _ordinary(run(ranks, of_ranks)).holding(_anything):
+            if not has_ended and alone is not None:
+                _assert_calls_mpi(alone())
+            has_ended = True
+            yield each
+    if not has_ended:
         ranks, of_ranks = next(iter(cases.items()))
         next(iter(_ordinary(run(ranks, of_ranks))))
-    if not has_ended:
-        yield from begun
 
 
-def whole(runs: Runs) -> Runs:
-    """Yield these runs; ends the test as not run where none of them came to its end.
+def begun(
+    run: Run, cases: Cases, runs: Runs, most_gradients: int, checks: Sequence[Check]
+) -> Answered:
+    """Return a run for which the checks hold, of a script that `runs` raises for.
 
-    For what is asked of every step, or round: of one that was only begun nobody knows.
+    Its slips are forgiven, wrong tags last, and its ranks ended after so many gradients.
+    Ends a stage for any other script.
     """
-    for case, outcome in runs:
-        if case.most_gradients is not None:
-            not_run("needs a script that finishes on some number of ranks")
-        yield case, outcome
+    try:
+        next(runs)
+    except RunFailed:
+        ranks, (case, *_) = next(iter(cases.items()))
+        case = replace(case, probe="begin", call="begin", most_gradients=most_gradients)
+        for keeps_tags in (True, False):
+            again = replace(case, keeps_tags=keeps_tags)
+            for each in run(ranks, (again,)).holding(_has_given):
+                if all(holds(check, *each) for check in checks):
+                    return each
+    not_run("for a script that does not come to its end, and is right as far as it goes")
 
 
-def assert_ends_alike(
-    run: Run, cases: Mapping[int, Sequence[Training]], ranks: int, checks: Sequence[Check]
-) -> None:
+def assert_ends_alike(run: Run, cases: Cases, ranks: int, checks: Sequence[Check]) -> None:
     """Assert that a run comes to its end, and trains as rightly as those on other ranks.
 
     checks: of which each has to hold that holds on all the others.
@@ -80,6 +80,13 @@ def assert_as_right_as(
     for check in checks:
         if all(holds(check, *other) for other in others):
             check(case, outcome)
+
+
+def _assert_calls_mpi(launch: Launch) -> None:
+    """Raise the RunFailed of a run that has ended before its first call of MPI."""
+    for _, attempt in launch.attempts():
+        if attempt.failure is not None and not any(each.calls for each in attempt.trace.ranks):
+            next(iter(launch))
 
 
 def _ordinary(launch: Launch) -> Launch:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grader.api import Outcome, WrongAnswer, case_context, found
+from grader.api import Attempt, Outcome, WrongAnswer, case_context, found
 
 from .aggregation import FILE
 from .client_checks import assert_five_rounds, assert_local_sgd, assert_own_examples
@@ -24,6 +24,8 @@ from .training_cases import Trained, Training, counted
 Check = Callable[[Training, Outcome], None]
 
 UNBUFFERED_RANKS = 3
+MORE_THAN_ALL = 10**6
+"""Gradients that no client computes: a run that ends where its script does."""
 _FIGURE = (
     "rank 0 must draw the clients' labels, for instance with plot_data_split of utils.py; a .png, "
     ".jpg, .jpeg, .pdf or .svg counts"
@@ -52,11 +54,6 @@ def cases_of(
     return cases
 
 
-def without_end(case: Training) -> int:
-    """Return more gradients than a client computes: a run that is only to keep what it did."""
-    return 1000 * case.num_training
-
-
 class RoundChecks:
     """What is asked of runs of federated averaging: each attribute is one check.
 
@@ -73,12 +70,10 @@ class RoundChecks:
         self.weights = self._of_rounds(assert_weights)
         self.equal_weights = self._of_rounds(assert_equal_weights)
         self.model_kept = self._of_rounds(assert_model_kept)
-
-    @property
-    def everything(self) -> tuple[Check, ...]:
-        """Return all that is asked of such a run."""
-        data = (self.own_examples, self.five_rounds, self.local_sgd, self.common_starts)
-        return (*data, self.means, self.weights, self.model_kept)
+        clients = (self.own_examples, self.five_rounds, self.local_sgd, self.common_starts)
+        self.training: tuple[Check, ...] = (*clients, self.means, self.weights)
+        """What makes a training that of FedAvg, whatever is called `model` after it."""
+        self.everything = (*self.training, self.model_kept)
 
     def ranks_used_by_others(self, case: Training, outcome: Outcome) -> frozenset[int]:
         """Return the clients whose models are in a global one."""
@@ -123,6 +118,14 @@ class RoundChecks:
                 question(self._rounds_of(case, outcome))
 
         return check
+
+
+def assert_exchanged(case: Training, attempt: Attempt) -> None:
+    """Assert that each client gets examples and a model from the server, and gives a model away."""
+    clients = range(1, attempt.ranks)
+    examples = dict.fromkeys(clients, min(case.client_sizes))
+    assert_server_gives(attempt.trace, examples, 1, when=_rounds(1))
+    assert_gives(attempt.trace, clients, 1, what="model of a round")
 
 
 def assert_figure(case: Training, outcome: Outcome) -> None:

@@ -99,12 +99,11 @@ def assert_server_gives(
         given = _num_bytes_from_server(trace, rank)
         if given < models + images:
             gave = f"The server, rank {SERVER}, gave rank {rank}"
-            text = f"{gave} less than its images and the model in {when}."
+            what = "its images and the model" if number else "the model"
+            text = f"{gave} less than {what} in {when}."
             facts = {"rank": rank, "num_bytes": given, "needed_num_bytes": models + images}
-            numbers = (
-                f"It gave {given:,} bytes; the models have {models:,}, and the {number} images "
-                f"that rank {rank} trains on have {images:,}."
-            )
+            numbers = f"It gave {given:,} bytes; the models have {models:,}"
+            numbers += f", and the {number} images that rank {rank} trains on have {images:,}."
             raise RuleViolation(
                 found("server.gives_too_little", text, help=_FROM_SERVER, **facts),
                 found("server.num_bytes", numbers),

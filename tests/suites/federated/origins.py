@@ -64,9 +64,9 @@ class Faults:
     ) -> None:
         """Assert that what the givers computed came to others by MPI, and changed something there.
 
-        least: how many of them have to give something of a model's size. others: whether it changed
-        something as far as the numbers tell; asked where nothing could be altered. Raises
-        RuleViolation, NotProven.
+        least: how many of them have to give something of a model's size that changes something.
+        others: whether it does as far as the numbers tell; asked where too little could be altered.
+        Raises RuleViolation, NotProven.
         """
         with case_context(self.case, self.outcome):
             trace = self.outcome.trace
@@ -81,12 +81,14 @@ class Faults:
                 raise RuleViolation(
                     found("traffic.gives_nothing", text, rank=rank, num_bytes=num_bytes)
                 )
-            by_givers = []
+            by_givers, influencing = [], set()
             for effect in self.effects():
                 if effect.message.rank in givers:
-                    if effect.happened and effect.influenced:
-                        return
                     by_givers.append(effect)
+                    if effect.happened and effect.influenced:
+                        influencing.add(effect.message.rank)
+                    if len(influencing) >= least:
+                        return
             assert_messages_matter(trace, by_givers) if by_givers else None
             if not others():
                 text = (

@@ -83,14 +83,20 @@ class StepChecks:
         self.workers_follow = self._of_steps(assert_workers_follow)
         self.model_kept = self._of_holders(assert_model_kept)
 
-    @property
-    def everything(self) -> tuple[Check, ...]:
-        """Return all that is asked of such a run."""
-        shared = (self.slice_sizes, self.whole_batches, self.epochs, self.one_start)
-        steps = (self.summed, self.divided, self.every_parameter, self.sgd, self.model_kept)
-        if self._has_server:
-            return (*shared, self.only_workers, *steps, self.workers_follow)
-        return (*shared, *steps, self.steps_use_all, self.one_model)
+        data = (self.slice_sizes, self.whole_batches, self.one_start)
+        self.first_step: tuple[Check, ...] = (
+            *data,
+            self.summed,
+            self.divided,
+            self.every_parameter,
+        )
+        """What is asked of runs that were ended after a step."""
+        follow = (self.only_workers, self.workers_follow)
+        alike = (self.steps_use_all, self.one_model)
+        rest = (self.epochs, self.sgd, *(follow if has_server else alike))
+        self.training: tuple[Check, ...] = (*self.first_step, *rest)
+        """What makes a training that of one process, whatever is called `model` after it."""
+        self.everything = (*self.training, self.model_kept)
 
     def computing(self, outcome: Outcome) -> range:
         """Return the ranks that are to compute gradients."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from grader.api import Outcome, case_context
+from grader.api import Outcome, RuleViolation, case_context, found
 
 from .gathering import assert_gives, assert_gives_once, assert_server_gives, assert_star
 from .sgd_cases import num_steps_of
@@ -24,12 +24,27 @@ def assert_gradients_given_once(case: Training, outcome: Outcome) -> None:
         assert_gives_once(outcome.trace, workers, number, what=f"gradients of {_steps(number)}")
 
 
-def assert_served(case: Training, outcome: Outcome) -> None:
-    """Assert that the server gives each worker its examples and, in every step, the model."""
-    number = num_steps_of(outcome)
+def assert_examples_served(case: Training, outcome: Outcome) -> None:
+    """Assert that the server gives each worker its examples, and the models it computes with."""
     with case_context(case, outcome):
         examples = {rank: len(outcome["rows"][rank]) for rank in range(1, outcome.ranks)}
+        seen = (outcome["seen"][rank] for rank in examples)
+        number = min(int((each[1:] != each[:-1]).any(axis=1).sum()) for each in seen)
         assert_server_gives(outcome.trace, examples, number, when=_steps(number))
+
+
+def assert_models_served(case: Training, outcome: Outcome) -> None:
+    """Assert that in every step each worker gets the model, and makes none of its own."""
+    number = num_steps_of(outcome)
+    with case_context(case, outcome):
+        workers = range(1, outcome.ranks)
+        for rank in workers:
+            if taken := int(outcome["optimizer_steps"][rank][0]):
+                text = f"Rank {rank}, a worker, took {_steps(taken)} of an optimizer itself."
+                helps = "only the server steps; its workers get the new model from it"
+                facts = {"rank": rank, "number": taken}
+                raise RuleViolation(found("worker.steps_itself", text, help=helps, **facts))
+        assert_server_gives(outcome.trace, dict.fromkeys(workers, 0), number, when=_steps(number))
 
 
 def assert_by_way_of_the_server(case: Training, outcome: Outcome) -> None:

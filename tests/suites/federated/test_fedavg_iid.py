@@ -2,24 +2,18 @@
 
 import pytest
 
-from grader.api import part, points
+from grader.api import Launch, part, points, stage
 
 from .aggregation import (
-    ENTRIES,
+    PARAMETERS,
+    STATISTICS,
     Aggregation,
     assert_counter_kept,
     assert_model_kept,
     assert_weighted_means,
 )
-from .answered import (
-    Run,
-    Runs,
-    answered,
-    assert_as_right_as,
-    assert_ends_alike,
-    whole,
-)
-from .fedavg_cases import RoundChecks, assert_figure, cases_of, without_end
+from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
+from .fedavg_cases import MORE_THAN_ALL, RoundChecks, assert_exchanged, assert_figure, cases_of
 from .origins import Faults, faults_in
 
 pytestmark = [part("fedavg_iid"), pytest.mark.mpi]
@@ -31,9 +25,6 @@ AGGREGATIONS = (
     Aggregation("aggregate", subject="counter", num_samples=(20, 20, 20), has_counter=True),
 )
 
-PARAMETERS = [key for key in ENTRIES if key.endswith(("weight", "bias"))]
-STATISTICS = [key for key in ENTRIES if "running" in key]
-
 
 @pytest.fixture(scope="module")
 def checks() -> RoundChecks:
@@ -43,16 +34,30 @@ def checks() -> RoundChecks:
 
 def runs_of(run: Run) -> Runs:
     """Yield the runs with several clients."""
-    return answered(run, CASES, most_gradients=without_end)
+    return answered(run, CASES, alone=lambda: alone(run))
+
+
+def alone(run: Run) -> Launch:
+    """Return the run of the script as a program of its own."""
+    return run(2, ONE_CLIENT[2], standalone=True)
 
 
 def faults_of(run: Run, checks: RoundChecks) -> Faults:
     """Return what altered messages lead to on the first of these numbers of ranks."""
-    case, outcome = next(runs_of(run))
-    return faults_in(run, case, outcome, checks.everything)
+    return faults_in(run, *next(runs_of(run)), checks.everything)
 
 
-@points(1)
+def assert_clients_matter(faults: Faults, checks: RoundChecks) -> None:
+    """Assert that what the clients send changes the global model."""
+    case, outcome = faults.case, faults.outcome
+    faults.assert_some_matter(
+        range(1, outcome.ranks),
+        least=1,
+        others=lambda: bool(checks.ranks_used_by_others(case, outcome)),
+    )
+
+
+@points(0.5)
 def test_aggregate_averages_parameters(run: Run) -> None:
     """averages the parameters in Aggregator.aggregate"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
@@ -73,22 +78,25 @@ def test_aggregate_keeps_whole_numbers(run: Run) -> None:
         assert_counter_kept(case, outcome)
 
 
-@points(1)
+@points(1.5)
 def test_aggregator_takes_in_and_gives_out_the_model(run: Run) -> None:
     """sets and returns the model's parameters in Aggregator"""
     for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
         assert_model_kept(case, outcome)
 
 
-@points(1)
+@points(0.5)
 def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
     """trains with what the clients send"""
-    case, outcome = next(runs_of(run))
-    faults_of(run, checks).assert_some_matter(
-        range(1, outcome.ranks),
-        least=1,
-        others=lambda: bool(checks.ranks_used_by_others(case, outcome)),
-    )
+    assert_clients_matter(faults_of(run, checks), checks)
+
+
+@points(0.5, requires=test_training_uses_what_is_sent)
+def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
+    """comes to the global model of FedAvg in every round"""
+    for case, outcome in runs_of(run):
+        for check in checks.training:
+            check(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
@@ -122,7 +130,7 @@ def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
 @points(1, requires=test_training_uses_what_is_sent)
 def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundChecks) -> None:
     """begins each round with the global model on all clients"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.common_starts(case, outcome)
 
 
@@ -136,14 +144,14 @@ def test_global_model_is_the_mean_of_the_clients(run: Run, checks: RoundChecks) 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_model_holds_the_global_model(run: Run, checks: RoundChecks) -> None:
     """leaves the last global model in `model` on rank 0"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.model_kept(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
 def test_server_gives_out_data_and_model(run: Run, checks: RoundChecks) -> None:
     """sends the data and every model from the server"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.served(case, outcome)
     faults = faults_of(run, checks)
     num_clients = faults.outcome.ranks - 1
@@ -178,5 +186,23 @@ def test_works_when_no_message_is_buffered(run: Run, checks: RoundChecks) -> Non
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_works_as_a_program_of_its_own(run: Run, checks: RoundChecks) -> None:
     """works as a standalone program"""
-    for case, outcome in run(2, ONE_CLIENT[2], standalone=True):
+    for case, outcome in alone(run):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
+
+
+@stage(7)
+def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
+    """trains as asked, apart from a slip that ends it"""
+    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
+        assert_weighted_means(case, outcome, PARAMETERS)
+    seen = begun(run, CASES, runs_of(run), MORE_THAN_ALL, checks.training)
+    assert_clients_matter(faults_in(run, *seen, checks.everything), checks)
+
+
+@stage(5)
+def test_models_are_exchanged(run: Run) -> None:
+    """averages rightly, and exchanges models in a first round"""
+    for case, outcome in run(1, AGGREGATIONS).having(has_counter=False):
+        assert_weighted_means(case, outcome, PARAMETERS)
+    for case, attempt in run(3, CASES[3]).attempts():
+        assert_exchanged(case, attempt)

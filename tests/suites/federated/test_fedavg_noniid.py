@@ -2,18 +2,11 @@
 
 import pytest
 
-from grader.api import part, points
+from grader.api import part, points, stage
 
-from .aggregation import ENTRIES, Aggregation, assert_weighted_means
-from .answered import (
-    Run,
-    Runs,
-    answered,
-    assert_as_right_as,
-    assert_ends_alike,
-    whole,
-)
-from .fedavg_cases import RoundChecks, assert_figure, cases_of, without_end
+from .aggregation import PARAMETERS, Aggregation, assert_weighted_means
+from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
+from .fedavg_cases import MORE_THAN_ALL, RoundChecks, assert_exchanged, assert_figure, cases_of
 from .origins import Faults, faults_in
 
 pytestmark = [part("fedavg_noniid"), pytest.mark.mpi]
@@ -24,8 +17,6 @@ AGGREGATIONS = (
     Aggregation("aggregate", num_samples=(12, 70, 33)),
 )
 
-PARAMETERS = [key for key in ENTRIES if key.endswith(("weight", "bias"))]
-
 
 @pytest.fixture(scope="module")
 def checks() -> RoundChecks:
@@ -35,34 +26,46 @@ def checks() -> RoundChecks:
 
 def runs_of(run: Run) -> Runs:
     """Yield the runs with several clients."""
-    return answered(run, CASES, most_gradients=without_end)
+    return answered(run, CASES)
 
 
 def faults_of(run: Run, checks: RoundChecks) -> Faults:
     """Return what altered messages lead to on the first of these numbers of ranks."""
-    case, outcome = next(runs_of(run))
-    return faults_in(run, case, outcome, checks.everything)
+    return faults_in(run, *next(runs_of(run)), checks.everything)
 
 
-@points(3.5)
-def test_aggregate_weighs_by_examples(run: Run) -> None:
-    """weights clients by examples in Aggregator.aggregate"""
-    for case, outcome in run(1, AGGREGATIONS):
-        assert_weighted_means(case, outcome, PARAMETERS)
-
-
-@points(1)
-def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
-    """trains with what the clients send"""
-    case, outcome = next(runs_of(run))
-    faults_of(run, checks).assert_some_matter(
+def assert_clients_matter(faults: Faults, checks: RoundChecks) -> None:
+    """Assert that what the clients send changes the global model."""
+    case, outcome = faults.case, faults.outcome
+    faults.assert_some_matter(
         range(1, outcome.ranks),
         least=1,
         others=lambda: bool(checks.ranks_used_by_others(case, outcome)),
     )
 
 
+@points(3)
+def test_aggregate_weighs_by_examples(run: Run) -> None:
+    """weights clients by examples in Aggregator.aggregate"""
+    for case, outcome in run(1, AGGREGATIONS):
+        assert_weighted_means(case, outcome, PARAMETERS)
+
+
+@points(0.5)
+def test_training_uses_what_is_sent(run: Run, checks: RoundChecks) -> None:
+    """trains with what the clients send"""
+    assert_clients_matter(faults_of(run, checks), checks)
+
+
 @points(1, requires=test_training_uses_what_is_sent)
+def test_training_is_that_of_fedavg(run: Run, checks: RoundChecks) -> None:
+    """comes to the global model of FedAvg in every round"""
+    for case, outcome in runs_of(run):
+        for check in checks.training:
+            check(case, outcome)
+
+
+@points(0.5, requires=test_training_uses_what_is_sent)
 @pytest.mark.parametrize("ranks", CASES)
 def test_trains_with_any_number_of_clients(run: Run, checks: RoundChecks, ranks: int) -> None:
     """finishes, and trains as with other numbers of clients"""
@@ -93,7 +96,7 @@ def test_local_steps_are_those_of_sgd(run: Run, checks: RoundChecks) -> None:
 @points(2, requires=test_training_uses_what_is_sent)
 def test_clients_begin_each_round_with_the_global_model(run: Run, checks: RoundChecks) -> None:
     """begins each round with the global model on all clients"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.common_starts(case, outcome)
 
 
@@ -107,28 +110,28 @@ def test_global_model_holds_all_clients(run: Run, checks: RoundChecks) -> None:
 @points(2.5, requires=test_training_uses_what_is_sent)
 def test_clients_count_by_their_examples(run: Run, checks: RoundChecks) -> None:
     """weights clients by examples in each global model"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.weights(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_model_holds_the_global_model(run: Run, checks: RoundChecks) -> None:
     """leaves the last global model in `model` on rank 0"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.model_kept(case, outcome)
 
 
 @points(1.5, requires=test_training_uses_what_is_sent)
 def test_server_gives_out_data_and_model(run: Run, checks: RoundChecks) -> None:
     """sends the data and every model from the server"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.served(case, outcome)
     faults = faults_of(run, checks)
     num_clients = faults.outcome.ranks - 1
     faults.assert_each_matters([0], num_clients * checks.num_rounds(faults.case, faults.outcome))
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(1.5, requires=test_training_uses_what_is_sent)
 def test_models_go_by_way_of_the_server(run: Run, checks: RoundChecks) -> None:
     """sends each client's model every round, to the server only"""
     for case, outcome in runs_of(run):
@@ -158,3 +161,21 @@ def test_works_when_no_message_is_buffered(run: Run, checks: RoundChecks) -> Non
     """works without message buffering"""
     for case, outcome in run(3, CASES[3]).having(synchronous_sends=True):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
+
+
+@stage(9)
+def test_rounds_are_right(run: Run, checks: RoundChecks) -> None:
+    """trains as asked, apart from a slip that ends it"""
+    for case, outcome in run(1, AGGREGATIONS):
+        assert_weighted_means(case, outcome, PARAMETERS)
+    seen = begun(run, CASES, runs_of(run), MORE_THAN_ALL, checks.training)
+    assert_clients_matter(faults_in(run, *seen, checks.everything), checks)
+
+
+@stage(5)
+def test_models_are_exchanged(run: Run) -> None:
+    """averages rightly, and exchanges models in a first round"""
+    for case, outcome in run(1, AGGREGATIONS):
+        assert_weighted_means(case, outcome, PARAMETERS)
+    for case, attempt in run(3, CASES[3]).attempts():
+        assert_exchanged(case, attempt)

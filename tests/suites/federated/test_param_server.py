@@ -4,23 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from grader.api import part, points
+from grader.api import Launch, part, points, stage
 
-from .answered import (
-    Run,
-    Runs,
-    answered,
-    assert_as_right_as,
-    assert_ends_alike,
-    whole,
-)
+from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
 from .origins import Faults, faults_in
 from .sgd_cases import StepChecks, cases_of, num_right_steps, num_steps_of
 from .sgd_traffic import (
     assert_by_way_of_the_server,
+    assert_examples_served,
     assert_gradients_given,
     assert_gradients_given_once,
-    assert_served,
+    assert_models_served,
 )
 
 pytestmark = [part("param_server"), pytest.mark.mpi]
@@ -40,24 +34,47 @@ def checks() -> StepChecks:
 
 def runs_of(run: Run) -> Runs:
     """Yield the runs with several workers."""
-    return answered(run, CASES, most_gradients=num_right_steps)
+    return answered(run, CASES, alone=lambda: alone(run))
+
+
+def alone(run: Run) -> Launch:
+    """Return the run of the script as a program of its own."""
+    return run(2, ONE_WORKER[2], standalone=True)
 
 
 def faults_of(run: Run, checks: StepChecks) -> Faults:
     """Return what altered messages lead to on the first of these numbers of ranks."""
-    case, outcome = next(runs_of(run))
-    return faults_in(run, case, outcome, checks.everything)
+    return faults_in(run, *next(runs_of(run)), checks.everything)
 
 
-@points(1)
-def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
-    """trains with what the workers send"""
-    case, outcome = next(runs_of(run))
-    faults_of(run, checks).assert_some_matter(
+def assert_workers_matter(faults: Faults, checks: StepChecks) -> None:
+    """Assert that what the workers send changes the server's model."""
+    case, outcome = faults.case, faults.outcome
+    faults.assert_some_matter(
         checks.computing(outcome),
         least=1,
         others=lambda: bool(checks.ranks_used_by_others(case, outcome)),
     )
+
+
+def assert_models_matter(faults: Faults, checks: StepChecks) -> None:
+    """Assert that the models that the server sends are those that the workers compute with."""
+    num_models = num_steps_of(faults.outcome) * len(checks.computing(faults.outcome))
+    faults.assert_each_matters([0], num_models)
+
+
+@points(0.5)
+def test_training_uses_what_is_sent(run: Run, checks: StepChecks) -> None:
+    """trains with what the workers send"""
+    assert_workers_matter(faults_of(run, checks), checks)
+
+
+@points(1.5, requires=test_training_uses_what_is_sent)
+def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
+    """comes to the model of cent_sgd.py in every step"""
+    for case, outcome in runs_of(run):
+        for check in checks.training:
+            check(case, outcome)
 
 
 @points(1, requires=test_training_uses_what_is_sent)
@@ -81,7 +98,7 @@ def test_slices_make_up_the_batches(run: Run, checks: StepChecks) -> None:
         checks.whole_batches(case, outcome)
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(0.5, requires=test_training_uses_what_is_sent)
 def test_trains_for_three_epochs(run: Run, checks: StepChecks) -> None:
     """trains for exactly 3 epochs"""
     for case, outcome in runs_of(run):
@@ -102,14 +119,14 @@ def test_workers_start_with_the_servers_model(run: Run, checks: StepChecks) -> N
         checks.one_start(case, outcome)
 
 
-@points(2, requires=test_training_uses_what_is_sent)
+@points(1.5, requires=test_training_uses_what_is_sent)
 def test_server_uses_the_gradients_of_all_workers(run: Run, checks: StepChecks) -> None:
     """uses the gradients of all workers in equal parts"""
     for case, outcome in runs_of(run):
         checks.summed(case, outcome)
 
 
-@points(2.5, requires=test_training_uses_what_is_sent)
+@points(2, requires=test_training_uses_what_is_sent)
 def test_server_divides_the_sum(run: Run, checks: StepChecks) -> None:
     """divides the sum of the gradients correctly"""
     for case, outcome in runs_of(run):
@@ -123,42 +140,40 @@ def test_every_parameter_gets_its_gradient(run: Run, checks: StepChecks) -> None
         checks.every_parameter(case, outcome)
 
 
-@points(1.5, requires=test_training_uses_what_is_sent)
+@points(1, requires=test_training_uses_what_is_sent)
 def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
     """steps by SGD with learning rate 0.01 and momentum 0.9"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.sgd(case, outcome)
 
 
-@points(4.5, requires=test_training_uses_what_is_sent)
+@points(5, requires=test_training_uses_what_is_sent)
 def test_workers_get_the_new_model_in_every_step(run: Run, checks: StepChecks) -> None:
-    """computes each gradient with the server's new model"""
-    for case, outcome in whole(runs_of(run)):
+    """computes each gradient with the new model, sent by the server"""
+    for case, outcome in runs_of(run):
         checks.workers_follow(case, outcome)
+        assert_models_served(case, outcome)
+    assert_models_matter(faults_of(run, checks), checks)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_model_holds_the_trained_network(run: Run, checks: StepChecks) -> None:
     """leaves the trained network in `model` on rank 0"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.model_kept(case, outcome)
 
 
 @points(3, requires=test_training_uses_what_is_sent)
-def test_server_gives_out_data_and_model(run: Run, checks: StepChecks) -> None:
-    """sends the data and every model from the server"""
-    for case, outcome in whole(runs_of(run)):
-        assert_served(case, outcome)
-    faults = faults_of(run, checks)
-    if faults.holds_without(checks.workers_follow):
-        num_models = num_steps_of(faults.outcome) * len(checks.computing(faults.outcome))
-        faults.assert_each_matters([0], num_models)
+def test_server_gives_out_the_examples(run: Run) -> None:
+    """sends each worker's examples from the server"""
+    for case, outcome in runs_of(run):
+        assert_examples_served(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_workers_send_their_gradients_in_every_step(run: Run, checks: StepChecks) -> None:
     """sends every worker's gradients in every step"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         assert_gradients_given(case, outcome, checks.computing(outcome))
     faults = faults_of(run, checks)
     if faults.holds_without(checks.summed):
@@ -166,7 +181,7 @@ def test_workers_send_their_gradients_in_every_step(run: Run, checks: StepChecks
         faults.assert_each_matters(workers, num_steps_of(faults.outcome))
 
 
-@points(1, requires=test_training_uses_what_is_sent)
+@points(1.5, requires=test_training_uses_what_is_sent)
 def test_everything_goes_by_way_of_the_server(run: Run) -> None:
     """exchanges data with the server only"""
     for case, outcome in runs_of(run):
@@ -190,5 +205,24 @@ def test_works_when_no_message_is_buffered(run: Run, checks: StepChecks) -> None
 @points(0.5, requires=test_training_uses_what_is_sent)
 def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
     """works as a standalone program"""
-    for case, outcome in run(2, ONE_WORKER[2], standalone=True):
+    for case, outcome in alone(run):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
+
+
+@stage(11.5)
+def test_training_is_right(run: Run, checks: StepChecks) -> None:
+    """takes the right steps, apart from a slip that ends it"""
+    number = num_right_steps(CASES[3][0])
+    seen = begun(run, CASES, runs_of(run), number, checks.training)
+    assert_workers_matter(faults_in(run, *seen, checks.everything), checks)
+
+
+@stage(3.75)
+def test_all_but_the_gradients_are_sent(run: Run, checks: StepChecks) -> None:
+    """takes the right steps with what the server sends"""
+    for case, outcome in runs_of(run):
+        assert_examples_served(case, outcome)
+        assert_models_served(case, outcome)
+        for check in checks.training:
+            check(case, outcome)
+    assert_models_matter(faults_of(run, checks), checks)

@@ -2,16 +2,9 @@
 
 import pytest
 
-from grader.api import Launch, Outcome, assert_time_ratio, part, points
+from grader.api import Launch, Outcome, assert_time_ratio, part, points, stage
 
-from .answered import (
-    Run,
-    Runs,
-    answered,
-    assert_as_right_as,
-    assert_ends_alike,
-    whole,
-)
+from .answered import Run, Runs, answered, assert_as_right_as, assert_ends_alike, begun
 from .origins import Faults, faults_in
 from .sgd_cases import StepChecks, cases_of, num_steps_of, timing_cases
 from .sgd_traffic import assert_gradients_given
@@ -31,26 +24,43 @@ def checks() -> StepChecks:
 
 
 def runs_of(run: Run) -> Runs:
-    """Yield the runs on several ranks, or what the first step of one led to."""
-    return answered(run, CASES, most_gradients=lambda case: 1)
+    """Yield the runs on several ranks."""
+    return answered(run, CASES, alone=lambda: alone(run))
+
+
+def alone(run: Run) -> Launch:
+    """Return the run of the script as a program of its own."""
+    return run(2, CASES[2], standalone=True)
 
 
 def faults_of(run: Run, checks: StepChecks) -> Faults:
     """Return what altered messages lead to on the first of these numbers of ranks."""
-    case, outcome = next(runs_of(run))
-    return faults_in(run, case, outcome, checks.everything)
+    return faults_in(run, *next(runs_of(run)), checks.everything)
 
 
-@points(1)
-def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None:
-    """trains with what the ranks send each other"""
-    case, outcome = next(runs_of(run))
-    faults_of(run, checks).assert_some_matter(
+def assert_ranks_matter(faults: Faults, checks: StepChecks) -> None:
+    """Assert that what the ranks send changes the training of others."""
+    case, outcome = faults.case, faults.outcome
+    faults.assert_some_matter(
         range(outcome.ranks),
         # Who copies rank 0's model uses the gradients of one rank only.
         least=min(2, outcome.ranks - 1),
         others=lambda: len(checks.ranks_used_by_others(case, outcome)) > 1,
     )
+
+
+@points(0.5)
+def test_training_uses_what_the_ranks_send(run: Run, checks: StepChecks) -> None:
+    """trains with what the ranks send each other"""
+    assert_ranks_matter(faults_of(run, checks), checks)
+
+
+@points(2, requires=test_training_uses_what_the_ranks_send)
+def test_training_is_that_of_one_process(run: Run, checks: StepChecks) -> None:
+    """comes to the model of cent_sgd.py in every step"""
+    for case, outcome in runs_of(run):
+        for check in checks.training:
+            check(case, outcome)
 
 
 @points(1.5, requires=test_training_uses_what_the_ranks_send)
@@ -60,21 +70,21 @@ def test_trains_on_any_number_of_processes(run: Run, checks: StepChecks, ranks: 
     assert_ends_alike(run, CASES, ranks, checks.everything)
 
 
-@points(1.5, requires=test_training_uses_what_the_ranks_send)
+@points(2, requires=test_training_uses_what_the_ranks_send)
 def test_each_rank_takes_its_slice(run: Run, checks: StepChecks) -> None:
     """computes int(batch / size) examples on each rank"""
     for case, outcome in runs_of(run):
         checks.slice_sizes(case, outcome)
 
 
-@points(2.5, requires=test_training_uses_what_the_ranks_send)
+@points(3, requires=test_training_uses_what_the_ranks_send)
 def test_slices_make_up_the_batches(run: Run, checks: StepChecks) -> None:
     """cuts each batch so that no example is lost or repeated"""
     for case, outcome in runs_of(run):
         checks.whole_batches(case, outcome)
 
 
-@points(1, requires=test_training_uses_what_the_ranks_send)
+@points(0.5, requires=test_training_uses_what_the_ranks_send)
 def test_trains_for_three_epochs(run: Run, checks: StepChecks) -> None:
     """trains for exactly 3 epochs"""
     for case, outcome in runs_of(run):
@@ -88,24 +98,24 @@ def test_all_ranks_start_with_one_model(run: Run, checks: StepChecks) -> None:
         checks.one_start(case, outcome)
 
 
-@points(2.5, requires=test_training_uses_what_the_ranks_send)
+@points(2, requires=test_training_uses_what_the_ranks_send)
 def test_gradients_of_all_ranks_are_summed(run: Run, checks: StepChecks) -> None:
     """uses the gradients of all ranks in equal parts"""
     for case, outcome in runs_of(run):
         checks.summed(case, outcome)
 
 
-@points(3, requires=test_training_uses_what_the_ranks_send)
+@points(2.5, requires=test_training_uses_what_the_ranks_send)
 def test_the_sum_is_divided(run: Run, checks: StepChecks) -> None:
     """divides the sum of the gradients correctly"""
     for case, outcome in runs_of(run):
         checks.divided(case, outcome)
 
 
-@points(4, requires=test_training_uses_what_the_ranks_send)
+@points(3.5, requires=test_training_uses_what_the_ranks_send)
 def test_each_step_uses_the_reduced_gradient(run: Run, checks: StepChecks) -> None:
     """uses the reduced gradient in every step"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.steps_use_all(case, outcome)
 
 
@@ -116,31 +126,31 @@ def test_every_parameter_is_reduced(run: Run, checks: StepChecks) -> None:
         checks.every_parameter(case, outcome)
 
 
-@points(1.5, requires=test_training_uses_what_the_ranks_send)
+@points(1, requires=test_training_uses_what_the_ranks_send)
 def test_steps_are_those_of_sgd(run: Run, checks: StepChecks) -> None:
     """steps by SGD with learning rate 0.01 and momentum 0.9"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.sgd(case, outcome)
 
 
 @points(1.5, requires=test_training_uses_what_the_ranks_send)
 def test_all_ranks_keep_one_model(run: Run, checks: StepChecks) -> None:
     """keeps the same model on all ranks after each step"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.one_model(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_the_ranks_send)
 def test_model_holds_the_trained_network(run: Run, checks: StepChecks) -> None:
     """leaves the trained network in `model` on each rank"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         checks.model_kept(case, outcome)
 
 
 @points(0.5, requires=test_training_uses_what_the_ranks_send)
 def test_gradients_are_sent_in_every_step(run: Run, checks: StepChecks) -> None:
     """sends every rank's gradients in every step"""
-    for case, outcome in whole(runs_of(run)):
+    for case, outcome in runs_of(run):
         assert_gradients_given(case, outcome, range(outcome.ranks))
     faults = faults_of(run, checks)
     if faults.holds_without(checks.summed):
@@ -177,5 +187,12 @@ def test_keeps_up_with_centralized_training(run: Run, checks: StepChecks) -> Non
 @points(0.5, requires=test_training_uses_what_the_ranks_send)
 def test_works_as_a_program_of_its_own(run: Run, checks: StepChecks) -> None:
     """works as a standalone program"""
-    for case, outcome in run(2, CASES[2][:1], standalone=True):
+    for case, outcome in alone(run):
         assert_as_right_as(runs_of(run), case, outcome, checks.everything)
+
+
+@stage(10.5)
+def test_first_step_is_right(run: Run, checks: StepChecks) -> None:
+    """takes a right first step, apart from a slip that ends it"""
+    seen = begun(run, CASES, runs_of(run), 1, checks.first_step)
+    assert_ranks_matter(faults_in(run, *seen, checks.everything), checks)

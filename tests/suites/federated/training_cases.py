@@ -36,8 +36,10 @@ class Training(Case):
     """Tells cases apart that only differ in being measured again."""
     plan: tuple[int, int] = (3, 100)
     """Epochs and batch size of the yardstick."""
-    most_gradients: int | None = None
-    """Of a script that has not come to its end: end it after so many, and look at what it did."""
+    most_gradients: int = 0
+    """Of a script that does not come to its end: it is ended after so many; 0 for all others."""
+    keeps_tags: bool = True
+    """The tags of such a script's messages count."""
     inputs_seed: int | None = None
     """That of an earlier case, to have its inputs again."""
 
@@ -50,7 +52,8 @@ class Training(Case):
         return (
             f"{self.num_training} training examples{divided}"
             + (f", {self.purpose} {self.number}" if self.purpose in ("yardstick", "timing") else "")
-            + (", only begun" if self.most_gradients is not None else "")
+            + (", only begun" if self.most_gradients else "")
+            + ("" if self.keeps_tags else ", tags ignored")
             + self.perturbation
         )
 
@@ -96,8 +99,9 @@ class Training(Case):
                     [same["labels"][shuffled], same["labels"][self.num_training :]]
                 )
             same["file"] = self.file
-            if self.most_gradients is not None:
+            if self.most_gradients:
                 same["most_gradients"] = self.most_gradients
+                same["keeps_tags"] = self.keeps_tags
         return [same] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
@@ -113,6 +117,7 @@ class Training(Case):
             "rows_per_batch": Array("int64", (None,)),
             "seen": Array("float32", (None, None), finite=False),
             "figures": Text(),
+            "optimizer_steps": Array("int64", (1,)),
         }
 
 

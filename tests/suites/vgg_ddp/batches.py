@@ -14,7 +14,7 @@ from . import gradients, serial
 from .steps import examples_of, num_steps, wrong_factor
 from .train_cases import Training
 
-_GRADIENT_TOLERANCE = 0.15
+GRADIENT_TOLERANCE = 0.15
 """One example of 64 that falls on the other side of a ReLU by rounding changes a gradient by up to
 some hundredths of its length; a wrong batch, loss or mean changes it by about its length."""
 
@@ -27,9 +27,9 @@ def assert_steps_use_all_batches(case: Training, outcome: Outcome) -> None:
     """
     for step, rank, used, own in _fresh_steps_of_ranks(case, outcome):
         mean = np.mean(own, axis=0)
-        if gradients.is_multiple(used, mean, alike=_GRADIENT_TOLERANCE):
+        if gradients.is_multiple(used, mean, alike=GRADIENT_TOLERANCE):
             continue
-        instead = gradients.recognised(used, own, rank, step, alike=_GRADIENT_TOLERANCE)
+        instead = gradients.recognised(used, own, rank, step, alike=GRADIENT_TOLERANCE)
         if instead:
             raise WrongAnswer(instead)
         _assert_gradient(used, mean, partial(_not_of_all_batches, step, rank))
@@ -43,8 +43,8 @@ def assert_steps_with_mean_of_batches(case: Training, outcome: Outcome) -> None:
     for step, rank, used, own in _fresh_steps_of_ranks(case, outcome):
         mean = np.mean(own, axis=0)
         factor = gradients.factor_of(used, mean)
-        is_scaled = gradients.is_multiple(used, mean, alike=_GRADIENT_TOLERANCE)
-        if is_scaled and abs(factor - 1) > _GRADIENT_TOLERANCE:
+        is_scaled = gradients.is_multiple(used, mean, alike=GRADIENT_TOLERANCE)
+        if is_scaled and abs(factor - 1) > GRADIENT_TOLERANCE:
             raise WrongAnswer(wrong_factor(outcome, step, rank, factor))
         _assert_gradient(used, mean, partial(_not_of_all_batches, step, rank))
 
@@ -73,8 +73,8 @@ def _not_zeroed(step: int, rank: int) -> Finding:
 def _is_left(got: NDArray[Any], before: NDArray[Any], wanted: NDArray[Any]) -> bool:
     """Return whether what there is becomes what is wanted only without the gradient before."""
     return gradients.is_like(
-        got - before, wanted, alike=_GRADIENT_TOLERANCE
-    ) and not gradients.is_like(got, wanted, alike=_GRADIENT_TOLERANCE)
+        got - before, wanted, alike=GRADIENT_TOLERANCE
+    ) and not gradients.is_like(got, wanted, alike=GRADIENT_TOLERANCE)
 
 
 def _fresh_steps_of_ranks(
@@ -119,12 +119,12 @@ def is_loss_divided(case: Training, outcome: Outcome) -> bool:
         gradients.is_like(
             outcome["local"][rank][step] * outcome.ranks,
             own[rank][step],
-            alike=_GRADIENT_TOLERANCE,
+            alike=GRADIENT_TOLERANCE,
         )
         and gradients.is_like(
             outcome["used"][rank][step],
             np.mean([each[step] for each in own], axis=0),
-            alike=_GRADIENT_TOLERANCE,
+            alike=GRADIENT_TOLERANCE,
         )
         for rank in range(outcome.ranks)
         for step in range(num_steps(case, outcome))
@@ -138,7 +138,7 @@ def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray
     facts: dict[str, Any] = {"rank": rank, "iteration": step}
     through_ddp = bool(outcome["through_ddp"][rank][step])
     mean = np.mean(of_batches, axis=0)
-    if through_ddp or gradients.is_like(local, mean, alike=_GRADIENT_TOLERANCE):
+    if through_ddp or gradients.is_like(local, mean, alike=GRADIENT_TOLERANCE):
         by = " by DistributedDataParallel" if through_ddp else ""
         text = f"{when}, the gradients of rank {rank} were averaged within backward{by}."
         helps = "in this part, they must be averaged after backward"
@@ -149,7 +149,7 @@ def _reason(outcome: Outcome, step: int, rank: int, of_batches: Sequence[NDArray
         return found("gradient.in_evaluation_mode", text, help=helps, **facts)
     if step and _is_left(local, outcome["used"][rank][step - 1], wanted):
         return _not_zeroed(step, rank)
-    if gradients.is_multiple(local, wanted, alike=_GRADIENT_TOLERANCE):
+    if gradients.is_multiple(local, wanted, alike=GRADIENT_TOLERANCE):
         factor = float(f"{gradients.factor_of(local, wanted):.3g}")
         text = f"{when}, backward left {factor:g} times the gradient of rank {rank}'s own batch."
         helps = "is the loss the mean over the rank's batch?"
@@ -167,7 +167,7 @@ def _assert_gradient(
     Single elements are not compared: rounding may decide a ReLU or a maximum otherwise, which
     changes a few of them visibly. Raises WrongAnswer.
     """
-    if gradients.is_like(got, wanted, alike=_GRADIENT_TOLERANCE):
+    if gradients.is_like(got, wanted, alike=GRADIENT_TOLERANCE):
         return
     length, apart = np.linalg.norm(wanted), np.linalg.norm(got - wanted)
     text = f"The gradient has length {np.linalg.norm(got):.6g}; the correct one has {length:.6g}. "

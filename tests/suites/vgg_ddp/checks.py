@@ -70,16 +70,10 @@ def require(launch: Launch, check: Check, reason: str) -> None:
 def assert_holds_as_well(launch: Launch, on_four: Launch, checks: Sequence[Check]) -> None:
     """Assert on the trainings of a launch what holds on 4 ranks: no mistake is charged twice.
 
-    Where the last check, the one that all is for, fails on 4 ranks, all of them have to hold.
-    launch, on_four: of the part's cases. Raises what the checks raise, and skips a test whose
-    question does not arise.
+    launch, on_four: of the part's cases. Raises what the checks raise.
     """
-    here, there = epoch_of(launch), epoch_of(on_four)
-    if there.holding(checks[-1]):
-        assert_all_hold(here, *(check for check in checks if there.holding(check)))
-    elif not all(here.holding(check) for check in checks):
-        ranks = "1 rank" if launch.ranks == 1 else f"{launch.ranks} ranks"
-        not_run(f"the training is wrong on 4 ranks and on {ranks}")
+    there = epoch_of(on_four)
+    assert_all_hold(epoch_of(launch), *(check for check in checks if there.holding(check)))
 
 
 def assert_takes_time_of_training(run: Run, ranks: int, cases: tuple[Training, ...]) -> None:

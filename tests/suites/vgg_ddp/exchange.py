@@ -102,6 +102,15 @@ def assert_something_sent(case: Training, outcome: Outcome) -> None:
     assert_something_given(case, outcome, ranks=range(1, outcome.ranks))
 
 
+def gives_gradient(case: Training, outcome: Outcome, rank: int) -> bool:
+    """Return whether the first that a rank gives away is one parameter's gradient, or all of it."""
+    of_gradients, number, *sizes = outcome["given"][rank][0].tolist()
+    is_all = number >= num_parameters(case.first_channels) and _is_scaled(
+        np.array(sizes), outcome["local"][rank][0]
+    )
+    return bool(of_gradients > 0 or is_all)
+
+
 def _is_scaled(sizes: NDArray[np.float64], gradient: NDArray[Any]) -> bool:
     """Return whether numbers of these sizes can be a gradient's, times a factor."""
     own = np.quantile(np.abs(gradient.astype(np.float64)), _SHARES)

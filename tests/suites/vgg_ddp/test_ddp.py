@@ -2,7 +2,7 @@
 
 import pytest
 
-from grader.api import assert_only_operations, case_context, part, points
+from grader.api import assert_only_operations, case_context, part, points, stage
 
 from .batches import (
     assert_nothing_left,
@@ -21,6 +21,7 @@ from .checks import (
 from .examples import assert_batch_sizes, assert_one_epoch, assert_shared_out
 from .proof import assert_steps_come_from_backward
 from .rules import assert_options_of_handout, assert_through_ddp, assert_wrapped
+from .stages import assert_helped
 from .steps import assert_trained
 from .train_cases import cases_by_ranks, epoch_of, first_batch_of
 
@@ -49,65 +50,64 @@ def test_first_batches_are_different(run):
     assert_all_hold(first_batch_of(run(4, CASES[4])), assert_shared_out)
 
 
-@points(2)
+@points(3.5)
 def test_model_is_wrapped(run):
     """trains a model inside DistributedDataParallel"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_wrapped)
 
 
-@points(1.5, requires=test_model_is_wrapped)
+@points(1, requires=test_model_is_wrapped)
 def test_wrapped_model_is_called(run):
     """calls the wrapped model on every training batch"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_through_ddp)
-    assert_steps_come_from_backward(run, CASES[4])
 
 
-@points(3, requires=test_wrapped_model_is_called)
+@points(1, requires=test_wrapped_model_is_called)
 def test_step_uses_all_gradients(run):
     """steps with all ranks' gradients in equal parts"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_use_all_batches)
     assert_steps_come_from_backward(run, CASES[4])
 
 
-@points(2.5, requires=test_step_uses_all_gradients)
-def test_step_uses_the_mean(run):
-    """steps with the mean of all ranks' gradients"""
-    assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_with_mean_of_batches)
-
-
-@points(1.5, requires=test_wrapped_model_is_called)
+@points(1, requires=test_step_uses_all_gradients)
 def test_replicas_stay_equal(run):
     """keeps the parameters of all ranks equal"""
     require(first_batch_of(run(4, CASES[4])), assert_starts_equal, "the ranks do not start equal")
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_replicas_equal)
 
 
-@points(1.5, requires=test_wrapped_model_is_called)
+@points(1.5, requires=test_step_uses_all_gradients)
 def test_examples_are_shared_out(run):
     """uses no example twice in one epoch"""
     require(first_batch_of(run(4, CASES[4])), assert_shared_out, "the first batches overlap")
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_shared_out)
 
 
-@points(1, requires=test_wrapped_model_is_called)
+@points(0.5, requires=test_step_uses_all_gradients)
 def test_batches_have_256_examples_in_all(run):
     """trains on batches of 256 examples over all ranks"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_batch_sizes)
 
 
-@points(1.5, requires=test_wrapped_model_is_called)
+@points(1, requires=test_step_uses_all_gradients)
 def test_gradients_are_zeroed(run):
     """zeroes the gradients between steps"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_nothing_left)
 
 
-@points(1.5, requires=test_wrapped_model_is_called)
+@points(1.5, requires=test_gradients_are_zeroed)
+def test_step_uses_the_mean(run):
+    """steps with the mean of all ranks' gradients"""
+    assert_all_hold(epoch_of(run(4, CASES[4])), assert_steps_with_mean_of_batches)
+
+
+@points(2, requires=test_step_uses_all_gradients)
 def test_each_step_is_sgd(run):
     """uses SGD (lr 0.1, momentum 0.9, weight decay 1e-4)"""
     assert_all_hold(epoch_of(run(4, CASES[4])), assert_sgd_steps)
 
 
-@points(1, requires=test_wrapped_model_is_called)
+@points(4, requires=test_step_uses_all_gradients)
 def test_nothing_else_sends(run):
     """sends nothing between backward and step"""
     for case, outcome in epoch_of(run(4, CASES[4])):
@@ -117,7 +117,7 @@ def test_nothing_else_sends(run):
             )
 
 
-@points(1, requires=test_wrapped_model_is_called)
+@points(0.5, requires=test_step_uses_all_gradients)
 def test_program_comes_to_its_end(run):
     """ends by itself, with no rank left waiting"""
     assert_all_hold(run(4, CASES[4]).having(extent="program"))
@@ -130,19 +130,19 @@ def test_training_is_one_epoch(run):
     assert_all_hold(run(4, CASES[4]).having(extent="program"), assert_one_epoch)
 
 
-@points(1.5, requires=test_wrapped_model_is_called)
+@points(1.5, requires=test_step_uses_the_mean)
 def test_two_ranks(run):
     """also works on 2 ranks"""
     assert_holds_as_well(run(2, CASES[2]), run(4, CASES[4]), OF_VALUES)
 
 
-@points(1, requires=test_wrapped_model_is_called)
+@points(1, requires=test_step_uses_the_mean)
 def test_one_rank(run):
     """also works on 1 rank"""
     assert_holds_as_well(run(1, CASES[1]), run(4, CASES[4]), OF_VALUES)
 
 
-@points(1, requires=test_step_uses_the_mean)
+@points(1.5, requires=test_step_uses_the_mean)
 def test_program_takes_its_time_for_training_only(run):
     """takes at most 6x the time of a plain training loop"""
     assert_takes_time_of_training(run, 2, CASES[2])
@@ -153,3 +153,9 @@ def test_options_are_spelt_as_in_the_handout(run):
     """spells its options as the handout does"""
     require(first_batch_of(run(4, CASES[4])), assert_trained, "no training was seen on 4 ranks")
     assert_all_hold(first_batch_of(run(4, CASES[4])), assert_options_of_handout)
+
+
+@stage(8)
+def test_averages_once_it_has_begun(run):
+    """trains by DistributedDataParallel, once the grader helps it to begin"""
+    assert_helped(run, CASES[4], assert_through_ddp, assert_steps_with_mean_of_batches)

@@ -1,8 +1,10 @@
 """Training on one node: the step, the batches, and the losses that are printed."""
 
+from dataclasses import replace
+
 import pytest
 
-from grader.api import assert_only_operations, case_context, part, points
+from grader.api import assert_only_operations, case_context, part, points, stage
 
 from .batches import assert_own_gradients
 from .checks import assert_all_hold, assert_sgd_steps, assert_takes_time_of_training
@@ -21,13 +23,13 @@ PRINTING = (Printing("print_losses", file=FILE, num_full_batches=41),)
 """In a launch of its own: it takes longer than all the others, which can be told before."""
 
 
-@points(3.5)
+@points(4)
 def test_backward_leaves_the_gradient_of_the_batch(run):
     """steps with the gradient of the batch and nothing else"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_own_gradients)
 
 
-@points(3.5)
+@points(3)
 def test_each_step_is_sgd(run):
     """uses SGD (lr 0.1, momentum 0.9, weight decay 1e-4)"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_sgd_steps)
@@ -36,31 +38,31 @@ def test_each_step_is_sgd(run):
 TRAINS = (test_backward_leaves_the_gradient_of_the_batch, test_each_step_is_sgd)
 
 
-@points(1.5, requires=TRAINS)
+@points(1, requires=TRAINS)
 def test_batches_have_256_examples(run):
     """trains on batches of 256 examples"""
     assert_all_hold(epoch_of(run(1, CASES)), assert_batch_sizes)
 
 
-@points(1, requires=TRAINS)
+@points(0.5, requires=TRAINS)
 def test_program_comes_to_its_end(run):
     """ends by itself after its training"""
     assert_all_hold(run(1, PRINTING))
 
 
-@points(1.5, requires=test_program_comes_to_its_end)
+@points(2, requires=test_program_comes_to_its_end)
 def test_training_is_one_epoch(run):
     """trains for exactly one epoch, last batch included"""
     assert_all_hold(run(1, PRINTING), assert_one_epoch)
 
 
-@points(2, requires=test_program_comes_to_its_end)
+@points(1.5, requires=test_program_comes_to_its_end)
 def test_losses_are_printed(run):
     """prints the loss every 20 iterations"""
     assert_all_hold(run(1, PRINTING), assert_loss_printed)
 
 
-@points(1, requires=TRAINS)
+@points(2, requires=TRAINS)
 def test_one_node_sends_nothing(run):
     """calls no operation of torch.distributed"""
     for case, outcome in epoch_of(run(1, CASES)):
@@ -72,3 +74,10 @@ def test_one_node_sends_nothing(run):
 def test_program_takes_its_time_for_training_only(run):
     """takes at most 6x the time of a plain training loop"""
     assert_takes_time_of_training(run, 1, CASES)
+
+
+@stage(6)
+def test_trains_once_it_has_begun(run):
+    """trains as it should, once the grader helps it to begin"""
+    helped = replace(CASES[0], takes_flags=True, is_helped=True, call="helped")
+    assert_all_hold(run(1, (helped,)), assert_own_gradients, assert_sgd_steps)

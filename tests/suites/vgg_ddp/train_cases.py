@@ -30,12 +30,15 @@ class Training(Case):
 
     file: str
     extent: str = "epoch"
-    """How far the script is let go: `first batch`, `epoch` or `program`; see the probe."""
+    """How far the script is let go: `first batch`, `exchange`, `epoch` or `program`; see the probe.
+    """
     phase: str = "between"
     """Which calls are traced: see the probe."""
     exchange: str = ""
     """The operation whose contents are looked at."""
     takes_flags: bool = True
+    is_helped: bool = False
+    """The grader joins the ranks in place of the script; see the probe."""
     first_channels: int = FIRST_CHANNELS
     purpose: str = "values"
     """`values`, or one of `yardstick` and `timing`, which are compared."""
@@ -49,11 +52,13 @@ class Training(Case):
         """Return how far the training goes, and what it is measured for."""
         told = {
             "first batch": "up to the first backward",
+            "exchange": "up to the first gradient that is exchanged",
             "epoch": f"{NUM_STEPS} iterations",
             "program": "the whole program",
         }
+        helped = ", helped by the grader" if self.is_helped else ""
         timed = "" if self.purpose == "values" else f", {self.purpose} {self.number}"
-        return f"{told[self.extent]}{timed}{self.perturbation}"
+        return f"{told[self.extent]}{helped}{timed}{self.perturbation}"
 
     @property
     def num_examples(self) -> int:
@@ -72,7 +77,7 @@ class Training(Case):
             script: dict[str, Any] = {"how": self.how}
         else:
             script = {"file": self.file, "takes_flags": self.takes_flags, "extent": self.extent}
-            script["exchange"] = self.exchange
+            script |= {"exchange": self.exchange, "is_helped": self.is_helped}
         same: dict[str, Any] = {
             **script,
             "num_steps": NUM_STEPS,
@@ -95,7 +100,7 @@ class Training(Case):
             "counts": Array("int64", (3,)),
             "respelt": Text(),
         }
-        if self.extent != "epoch":
+        if self.extent not in ("epoch", "exchange"):
             return seen
         return seen | {
             "images": Array("float32", (None, *IMAGE)),

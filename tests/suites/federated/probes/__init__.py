@@ -2,6 +2,6 @@
 
 from .aggregation import aggregate
 from .formulas import closed_forms, measure
-from .scripts import serial_training, train
+from .scripts import begin, serial_training, train
 
-__all__ = ["aggregate", "closed_forms", "measure", "serial_training", "train"]
+__all__ = ["aggregate", "begin", "closed_forms", "measure", "serial_training", "train"]

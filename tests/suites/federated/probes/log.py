@@ -20,6 +20,7 @@ class Log:
         self.network = None
         self.aggregate = np.zeros(0, dtype=np.float32)
         self.most_gradients = most_gradients
+        self.optimizer_steps = 0
 
     @contextlib.contextmanager
     def watching(self):
@@ -27,6 +28,7 @@ class Log:
         import utils
         from torch.nn import Module
         from torch.nn.modules.module import register_module_forward_hook
+        from torch.optim.optimizer import register_optimizer_step_pre_hook
 
         # The hook sees every network, but not the calls of forward() itself.
         handle = register_module_forward_hook(self._after_forward)
@@ -44,6 +46,7 @@ class Log:
 
         with contextlib.ExitStack() as stack:
             stack.callback(handle.remove)
+            stack.callback(register_optimizer_step_pre_hook(self._before_step).remove)
             stack.enter_context(replaced(utils.Net, "forward", watched))
             if self.most_gradients is not None:
                 stack.enter_context(replaced(Module, "load_state_dict", loaded))
@@ -52,6 +55,9 @@ class Log:
     def _end_when_done(self):
         if self.most_gradients is not None and len(self.batches) >= self.most_gradients:
             raise Enough
+
+    def _before_step(self, *_):
+        self.optimizer_steps += 1
 
     def _after_forward(self, module, inputs, output):
         # Layers see batches, too; only the whole network has layers.

@@ -1,7 +1,9 @@
 """Runs of the student's scripts on given examples."""
 
+import contextlib
 import os
 import shutil
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -9,36 +11,43 @@ import numpy as np
 from grader.rank.toolbox import Enough, flattened, seed_everything
 
 from .examples import Given
+from .forgiving import forgiving
 from .log import Log, packed_entries, watched_aggregation
 from .pictures import pictures
 
 
-def train(
-    student, comm, *, file, images, labels, num_training, client_of, seed, most_gradients=None
-):
-    """Run the student's script on given examples; return what it trained on, and its model.
-
-    client_of: the client of each training example, or nothing where there are no clients.
-    most_gradients: stop the script after this many, or where it raises, and return what it did
-    until then. For scripts that did not finish in an earlier case.
-    """
-    rank = _rank(comm)
-    given = Given(images, labels, num_training, client_of)
-    _begin_anew(comm, rank, seed)
-    log = Log(given.train, most_gradients)
-    names = {}
+def train(student, comm, *, file, **examples):
+    """Run the student's script on given examples; return what it trained on, and its model."""
+    given = _begin_anew(comm, **examples)
+    log = Log(given.train)
     with log.watching(), watched_aggregation(log), given.in_place(), student.phase():
+        names = student.script(file)
+    return _seen(log, names)
+
+
+def begin(student, comm, *, file, most_gradients, keeps_tags, **examples):
+    """Run a script that does not come to its end, with its slips forgiven; return what it did.
+
+    most_gradients: stop the script after this many, or where it raises.
+    """
+    given = _begin_anew(comm, **examples)
+    log = Log(given.train, most_gradients)
+    with contextlib.ExitStack() as stack:
+        for context in (log.watching(), watched_aggregation(log), given.in_place()):
+            stack.enter_context(context)
+        stack.enter_context(forgiving(given, keeps_tags=keeps_tags))
+        stack.enter_context(student.phase())
         try:
             names = student.script(file)
-        except Enough:
-            if most_gradients is None:  # raised by the script itself
+        except (Exception, Enough) as error:
+            if isinstance(error, NotImplementedError) and not log.batches:
                 raise
-            names = {"model": log.network}
-        except NotImplementedError:
-            raise
-        except Exception:
-            if most_gradients is None:
-                raise
+            names = {"model": log.network, **_globals_at(error)}
+    return _seen(log, names)
+
+
+def _seen(log, names):
+    """Return what was trained on, and the model among the names of the script."""
     model, gradient, problem = _model_of(names)
     rows, rows_per_batch = flattened(log.batches)
     return {
@@ -50,16 +59,24 @@ def train(
         "rows_per_batch": rows_per_batch,
         "seen": np.array(log.seen, dtype=np.float32) if log.seen else np.zeros((0, 0), np.float32),
         "figures": pictures(),
+        "optimizer_steps": np.array([log.optimizer_steps]),
     }
 
 
-def serial_training(student, comm, *, images, labels, num_training, plan, seed):
+def _globals_at(error):
+    """Return the global variables of the script that an exception has ended."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return next(
+        (each.f_globals for each in frames if each.f_globals.get("__name__") == "__main__"), {}
+    )
+
+
+def serial_training(student, comm, *, plan, **examples):
     """Train the network on the same number of batches in one process: the yardstick."""
     import torch
 
     utils = student.module("utils.py")
-    given = Given(images, labels, num_training, [])
-    _begin_anew(comm, _rank(comm), seed)
+    given = _begin_anew(comm, **examples, client_of=[])
     model = utils.Net()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
     criterion = torch.nn.CrossEntropyLoss()
@@ -76,19 +93,23 @@ def _rank(comm):
     return comm.Get_rank() if comm is not None else int(os.environ["OMPI_COMM_WORLD_RANK"])
 
 
-def _begin_anew(comm, rank, seed):
-    """Give each rank other random numbers, until the script seeds; make an empty figures/."""
+def _begin_anew(comm, *, images, labels, num_training, client_of, seed):
+    """Return the examples of a run, each rank of which has other random numbers until it seeds.
+
+    An empty figures/ is made as well.
+    """
     import torch
 
     torch.set_num_threads(1)
     torch.set_grad_enabled(True)
-    seed_everything(seed % (1 << 30) + 1000 * rank)
+    seed_everything(seed % (1 << 30) + 1000 * _rank(comm))
     # A standalone run is the only one in its folder, which its ranks share.
     if comm is not None:
         shutil.rmtree("figures", ignore_errors=True)
     Path("figures").mkdir(exist_ok=True)
     if comm is not None:
         comm.Barrier()
+    return Given(images, labels, num_training, client_of)
 
 
 def _model_of(names):

@@ -16,6 +16,7 @@ class Log:
 
     def __init__(self, extent, num_steps, exchange):
         self.extent, self.num_steps, self.exchange = extent, num_steps, exchange
+        self.looks_at_steps = extent in ("epoch", "exchange")
         self.networks = []
         self.wrappers = []
         self.inside = None
@@ -82,7 +83,7 @@ class Log:
         if self.pending is not None:
             self.current = self.pending
             self.pending.loss = loss
-            if self.extent == "epoch":
+            if self.looks_at_steps:
                 self.pending.local = self.gradients()
 
     def operation(self, name, tensors):
@@ -97,16 +98,30 @@ class Log:
         if name == self.exchange and not is_of_wrapper and not step.was_given:
             for tensor in tensors:
                 step.given.append(tensor.detach().float().numpy().ravel().copy())
-                step.num_of_gradients += tensor.numel() * self._is_gradient(step.given[-1])
+                step.num_of_gradients += self._num_of_gradients(step.given[-1])
 
-    def _is_gradient(self, given):
-        """Return whether this is the gradient of one parameter, times some factor."""
-        gradients = (each.grad for each in self.network.parameters())
-        return any(
-            _is_parallel(given, each.detach().float().numpy().ravel())
-            for each in gradients
-            if each is not None and each.numel() == len(given)
-        )
+    def begin_exchange(self, tensor):
+        """End the run at the first gradient, of one parameter or more, that is given away."""
+        step, given = self.current, tensor.detach().float().numpy().ravel().copy()
+        num_of_gradients = 0 if step is None else self._num_of_gradients(given)
+        if step is None or not (num_of_gradients or len(given) >= len(self.start)):
+            return
+        step.given.append(given)
+        step.num_of_gradients += num_of_gradients
+        if step is self.pending:
+            self.end_step()
+        raise Enough
+
+    def _num_of_gradients(self, given):
+        """Return how many of these numbers are gradients of parameters in their order, scaled."""
+        found = (each.grad for each in self.network.parameters() if each.grad is not None)
+        gradients = [each.detach().float().numpy().ravel() for each in found]
+        if any(_is_parallel(given, each) for each in gradients):
+            return len(given)
+        number = 0
+        for each in gradients:
+            number += len(each) * _is_parallel(given[number : number + len(each)], each)
+        return number
 
     def end_step(self):
         """Note the gradients that the step has used, and the parameters after it."""
@@ -116,7 +131,7 @@ class Log:
             return
         self.steps.append(step)
         step.was_given = bool(step.given)
-        if self.extent != "epoch":
+        if not self.looks_at_steps:
             return
         step.used, step.parameters = self.gradients(), self.parameters()
         step.local = step.used if step.local is None else step.local
@@ -137,6 +152,8 @@ class Log:
         steps, start = self.steps, np.zeros(0) if self.start is None else self.start
         if self.extent == "first batch" and self.pending is not None:
             steps = [self.pending]
+        if self.extent == "exchange":
+            steps = steps[:1]
         examples, batch_sizes = flattened(step.examples for step in steps)
         found = {
             "start": start.astype(np.float32),
@@ -144,7 +161,7 @@ class Log:
             "batch_sizes": batch_sizes,
             "counts": np.array(list(self.counts.values()), dtype=np.int64),
         }
-        if self.extent != "epoch":
+        if not self.looks_at_steps:
             return found
         images = [step.images for step in steps] or [np.zeros((0, 3, 32, 32))]
         found["images"] = np.concatenate(images).astype(np.float32)
@@ -164,6 +181,8 @@ def _spread(vectors):
 
 
 def _is_parallel(one, other):
+    if len(one) != len(other):
+        return False
     product = float(np.linalg.norm(one)) * float(np.linalg.norm(other))
     return product > 0 and abs(float(one @ other)) > 0.9999 * product
 

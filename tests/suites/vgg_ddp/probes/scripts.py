@@ -7,30 +7,33 @@ import numpy as np
 from grader.rank.toolbox import Enough, copied_output
 
 from .log import Log
-from .watching import watched
+from .watching import helped, watched
 
 _MAX_NUM_CHARS = 20_000
 
 
 def train(
-    student, comm, *, file, takes_flags, extent, num_steps, phase, exchange, seed, first_channels,
-    **data,
+    student, comm, *, file, takes_flags, extent, num_steps, phase, exchange, is_helped, seed,
+    first_channels, **data,
 ):  # fmt: skip
     """Run the student's script once, as a node of its own, and return what its training did.
 
-    extent: `first batch` ends it before the first backward, `epoch` after `num_steps` steps, and
-    `program` lets it come to its own end. phase: where calls count: in `all` of the script,
+    extent: `first batch` ends it before the first backward, `exchange` at the first gradient that
+    the operation of the part is given, `epoch` after `num_steps` steps, and `program` lets it come
+    to its own end. phase: where calls count: in `all` of the script,
     `between` the start of backward and the step (without what DistributedDataParallel sends in
     backward), or in `backward` alone. exchange: the operation whose contents are looked at.
+    is_helped: what may stop a script before it trains is done for it: see `helped`.
     """
     flags = []
-    if takes_flags:
-        address, num_nodes, rank = comm.be_nodes(), str(comm.size), str(comm.rank)
-        flags = ["--master-ip", address, "--num-nodes", num_nodes, "--rank", rank]
     log = Log(extent, num_steps, exchange)
-    comm.on_operation(log.operation)
-    with watched(student, log, data, phase, seed + comm.rank, first_channels):
-        _run(student, file, flags)
+    with helped(comm) if is_helped else contextlib.nullcontext():
+        if takes_flags:
+            address, num_nodes, rank = comm.be_nodes(), str(comm.size), str(comm.rank)
+            flags = ["--master-ip", address, "--num-nodes", num_nodes, "--rank", rank]
+        comm.on_operation(log.operation)
+        with watched(student, log, data, phase, seed + comm.rank, first_channels):
+            _run(student, file, flags)
     respelt = [f"{own} for {given}" for given, own in student.respelt.items()]
     return {**log.results(), "respelt": ", ".join(respelt)}
 

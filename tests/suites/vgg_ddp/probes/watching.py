@@ -1,5 +1,6 @@
 """Gives a script the judge's images, and notes each batch, backward and step of its training."""
 
+import argparse
 import contextlib
 import functools
 import inspect
@@ -32,7 +33,33 @@ def watched(student, log, data, phase, seed, first_channels):
         _watch_data(stack, torch, torchvision.datasets.CIFAR10, log)
         _watch_training(stack, torch, model.VGG, log)
         _watch_steps(stack, torch, student, phase, log)
+        if log.extent == "exchange":
+            _watch_exchange(stack, torch.distributed, log)
         yield
+
+
+@contextlib.contextmanager
+def helped(comm):
+    """Do for the script what may stop it before it trains.
+
+    The ranks are joined, options that its argparse does not know are left out, and .cuda() moves
+    nothing.
+    """
+    import torch
+    from torch.distributed import distributed_c10d
+
+    torch.distributed.init_process_group("gloo", rank=comm.rank, world_size=comm.size)
+    with contextlib.ExitStack() as stack:
+        for module in (torch.distributed, distributed_c10d):
+            stack.enter_context(replaced(module, "init_process_group", lambda *_, **__: None))
+        for owner in (torch.nn.Module, torch.Tensor):
+            stack.enter_context(replaced(owner, "cuda", lambda self, *_, **__: self))
+        stack.enter_context(replaced(argparse.ArgumentParser, "parse_args", _parse_known_ones))
+        yield
+
+
+def _parse_known_ones(parser, *arguments, **options):
+    return parser.parse_known_args(*arguments, **options)[0]
 
 
 def _put_small_machine_in_place(stack, torch):
@@ -113,6 +140,21 @@ def _watch_training(stack, torch, vgg, log):
         (functional, "conv2d", convolved),
     ):
         stack.enter_context(replaced(owner, name, value))
+
+
+def _watch_exchange(stack, distributed, log):
+    """Look at what is given to the operation of the part, before it looks at it itself."""
+    from torch.distributed import distributed_c10d
+
+    operate = getattr(distributed, log.exchange)
+
+    @functools.wraps(operate)
+    def begin(tensor, *arguments, **options):
+        log.begin_exchange(tensor)
+        return operate(tensor, *arguments, **options)
+
+    for module in (distributed, distributed_c10d):
+        stack.enter_context(replaced(module, log.exchange, begin))
 
 
 def _watch_steps(stack, torch, student, phase, log):
