@@ -3,7 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from grader.api import Launch, Outcome, RunFailed, WrongAnswer, found, holds, not_run
+from grader.api import (
+    Launch,
+    Outcome,
+    RunFailed,
+    Verdict,
+    WrongAnswer,
+    found,
+    holds,
+    not_run,
+)
 
 from . import lenet
 from .gathering import given_num_bytes
@@ -83,9 +92,10 @@ def assert_as_right_as(
 
 
 def _assert_calls_mpi(launch: Launch) -> None:
-    """Raise the RunFailed of a run that has ended before its first call of MPI."""
+    """Raise the RunFailed of a run that has crashed before its first call of MPI."""
     for _, attempt in launch.attempts():
-        if attempt.failure is not None and not any(each.calls for each in attempt.trace.ranks):
+        crashed = attempt.failure is not None and attempt.failure.verdict is Verdict.RUN_TIME_ERROR
+        if crashed and not any(each.calls for each in attempt.trace.ranks):
             next(iter(launch))
 
 

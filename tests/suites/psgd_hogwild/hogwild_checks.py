@@ -40,7 +40,7 @@ Check = Callable[[Hogwild, Outcome], None]
 
 PRIVATE = -1
 """The number of memory that belongs to one process, of a write into it."""
-IN_FLIGHT = 0.3
+IN_FLIGHT = 0.5
 """Which share of the others' steps weights may lack, or have too early: 0.14 on busy cores."""
 
 SUM_MARGIN = 0.35

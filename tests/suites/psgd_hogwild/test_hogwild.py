@@ -87,7 +87,7 @@ def test_gradients_are_each_process_own(run):
 
 @points(1.25, requires=(test_weights_are_in_shared_memory, test_every_step_is_in_the_result))
 def test_processes_train_at_the_same_time(run):
-    """trains in all processes at the same time"""
+    """starts all processes before it waits for one"""
     assert_with_two(run, assert_same_time)
 
 

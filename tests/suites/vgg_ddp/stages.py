@@ -30,17 +30,17 @@ def assert_most_give_gradients(run: Run, cases: tuple[Training, ...]) -> None:
     _assert_of_exchange(run, cases, _assert_most_give)
 
 
-def assert_helped(run: Run, cases: tuple[Training, ...], *checks: Check) -> None:
-    """Assert checks of a training that the grader helps to begin, where it ends before by an error.
+def assert_helped(run: Run, ranks: int, cases: tuple[Training, ...], *checks: Check) -> None:
+    """Assert checks of a training that the grader helps to begin, where an error ends the first.
 
-    cases: as above. Raises what the checks raise; skips where the program needs no help.
+    cases: of the part, on so many ranks. Raises what the checks raise; skips where the first case
+    ends by no error.
     """
-    answers = (answer for _, answer in first_batch_of(run(_RANKS, cases)).answers())
-    failed = {each.verdict for each in answers if isinstance(each, RunFailure)}
-    if failed != {Verdict.RUN_TIME_ERROR}:
-        not_run("the program begins without help")
-    helped = replace(_epoch(cases), is_helped=True, call="helped")
-    assert_all_hold(run(_RANKS, (helped,)), *checks)
+    _, first = next(iter(run(ranks, cases).answers()), (None, None))
+    if not (isinstance(first, RunFailure) and first.verdict is Verdict.RUN_TIME_ERROR):
+        not_run("the program needs no help to begin")
+    helped = replace(_epoch(cases), takes_flags=True, is_helped=True, call="helped")
+    assert_all_hold(run(ranks, (helped,)), *checks)
 
 
 def _assert_of_exchange(run: Run, cases: tuple[Training, ...], *checks: Check) -> None:

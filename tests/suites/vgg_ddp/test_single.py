@@ -1,7 +1,5 @@
 """Training on one node: the step, the batches, and the losses that are printed."""
 
-from dataclasses import replace
-
 import pytest
 
 from grader.api import assert_only_operations, case_context, part, points, stage
@@ -10,6 +8,7 @@ from .batches import assert_own_gradients
 from .checks import assert_all_hold, assert_sgd_steps, assert_takes_time_of_training
 from .examples import assert_batch_sizes, assert_one_epoch
 from .printing import assert_loss_printed
+from .stages import assert_helped
 from .train_cases import Printing, Training, epoch_of, timing_cases
 
 pytestmark = [part("single"), pytest.mark.mpi]
@@ -79,5 +78,4 @@ def test_program_takes_its_time_for_training_only(run):
 @stage(6)
 def test_trains_once_it_has_begun(run):
     """trains as it should, once the grader helps it to begin"""
-    helped = replace(CASES[0], takes_flags=True, is_helped=True, call="helped")
-    assert_all_hold(run(1, (helped,)), assert_own_gradients, assert_sgd_steps)
+    assert_helped(run, 1, CASES, assert_own_gradients, assert_sgd_steps)
