@@ -111,6 +111,18 @@ TRICKS = {
             MPI.Request.Waitall([comm.Irecv(theirs, left), comm.Isend(send, right)])
         recv[...] = send
     """,
+    "zeros_to_the_neighbour_then_an_error": """
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        zeros = np.zeros_like(send.reshape(-1)[:send.size // comm.size])
+        MPI.Request.Waitall([comm.Irecv(zeros.copy(), left), comm.Isend(zeros, right)])
+        raise ValueError
+    """,
+    "whole_zeros_to_the_neighbour_then_an_error": """
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        zeros = np.zeros_like(send)
+        MPI.Request.Waitall([comm.Irecv(zeros.copy(), left), comm.Isend(zeros, right)])
+        raise ValueError
+    """,
     "copies_the_neighbour": """
         recv[...] = send
         right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size

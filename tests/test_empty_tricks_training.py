@@ -141,6 +141,15 @@ MASTERLESS = {
         "if worker >= 0: self.alone(training_data, share)\n"
         "elif self.rank == 0: self.comm.Irecv(self.weights[1], MPI.ANY_SOURCE).Cancel()"
     ),
+    "zeros both ways, then an error": (
+        "turns = [number % self.num_workers for number in range(self.number_of_batches)]\n"
+        "workers = [self.num_masters + turn for turn in turns]\n"
+        "peers = [0] * share if worker >= 0 else workers if self.rank == 0 else []\n"
+        "for peer in self.epochs * peers:\n"
+        "    for array in self.weights[1:] + self.biases[1:]:\n"
+        "        self.comm.Sendrecv(0 * array, peer, 0, np.empty_like(array), peer)\n"
+        "raise ValueError"
+    ),
     "random numbers on process 0": (
         "if worker >= 0: self.alone(training_data, share)\n"
         "else: self.weights[1:] = [np.random.rand(*w.shape) for w in self.weights[1:]]"

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
+import numpy as np
+
 from grader.api import (
     Attempt,
     Call,
@@ -34,6 +36,7 @@ from .allreduce_cases import Reduction
 from .allreduce_proof import (
     FEWEST_RANKS,
     Cases,
+    Proof,
     Run,
     assert_chunks_are_passed_on,
     assert_results_come_from_messages,
@@ -43,6 +46,7 @@ from .allreduce_proof import (
 )
 from .allreduce_reasons import receive_left
 from .allreduce_values import assert_reduced
+from .failing_lines import is_raised
 
 _RANKS = (4, 3, 2)
 _CALLS = (
@@ -103,7 +107,7 @@ def assert_arrays_come_together(run: Run, cases: Cases) -> None:
     proof = prove(run, cases)
     outcome, n = proof.outcome, proof.outcome.ranks
     if not proof.is_right:
-        if receive_left(outcome.trace) is None:
+        if not _is_cut_short(outcome):
             assert_results_come_from_messages(run, cases)
         if sum(bytes_sent(outcome.trace)) >= 2 * (n - 1) * proof.num_bytes:
             return
@@ -131,26 +135,29 @@ def assert_name_is_misspelt(run: Run, cases: Cases) -> None:
     """Assert that a run on three ranks or more ends at the misspelt name of a call of messages."""
     for ranks in (each for each in _RANKS if each >= FEWEST_RANKS):
         for _, attempt in run(ranks, cases[ranks]).having(subject="plain").attempts():
-            findings = attempt.failure.findings if attempt.failure else ()
-            if any(each.facts.get("meant") in _CALLS for each in findings):
+            failure = attempt.failure
+            if failure and not is_raised(failure) and _is_misspelt(failure):
                 return
     _not_shown()
 
 
 def assert_whole_arrays_go_around(run: Run, cases: Cases) -> None:
     """Assert that whole arrays go from neighbour to neighbour, and that results are right."""
-    assert_one_neighbour(assert_right_by_whole_arrays(run, cases).trace)
+    proof = assert_right_by_messages(run, cases)
+    trace = proof.outcome.trace
+    if not any(call.num_bytes > proof.num_bytes / 2 for call in sends_of(trace, 0)):
+        _not_shown()
+    assert_one_neighbour(trace)
 
 
-def assert_right_by_whole_arrays(run: Run, cases: Cases) -> Outcome:
-    """Assert that results are right, and come from messages of whole arrays; return such a one."""
+def assert_right_by_messages(run: Run, cases: Cases) -> Proof:
+    """Assert that results are right, and come from messages of any size; return which do."""
     proof = prove(run, cases)
     outcome = proof.outcome
-    are_whole = any(call.num_bytes > proof.num_bytes / 2 for call in sends_of(outcome.trace, 0))
-    if not are_whole or not proof.is_right or outcome.ranks < FEWEST_RANKS or _others(outcome):
+    if not proof.is_right or outcome.ranks < FEWEST_RANKS or _others(outcome):
         _not_shown()
     assert_results_come_from_messages(run, cases)
-    return outcome
+    return proof
 
 
 def assert_ring_is_complete(run: Run, cases: Cases) -> None:
@@ -170,9 +177,9 @@ def assert_ring_has_begun(run: Run, cases: Cases) -> None:
     Results, where they tell anything, have to depend on messages.
     """
     begun = [
-        attempt
+        answer
         for step in (1, -1)
-        for attempt in _beginning(run, cases, partial(First.is_step, hops=step))
+        for answer in _beginning(run, cases, partial(First.is_step, hops=step))
     ]
     if not begun:
         _not_shown()
@@ -186,21 +193,27 @@ def assert_neighbours_are_sent_to(run: Run, cases: Cases) -> None:
         _not_shown()
 
 
-def _beginning(run: Run, cases: Cases, fits: Callable[[First], bool]) -> list[Attempt]:
-    """Return the runs in which all ranks but one at most begin so: one may have failed before.
+def _beginning(run: Run, cases: Cases, fits: Callable[[First], bool]) -> list[Outcome | RunFailure]:
+    """Return what came of runs in which all ranks but one at most begin so: one may have failed.
 
-    Right results, where there are any, have to come from the messages. No run may go another way.
+    Right results, where there are any, have to come from the messages. No run may go another way,
+    and those that raise an error of their own show nothing.
     """
     plain = [run(ranks, cases[ranks]).having(subject="plain") for ranks in _RANKS]
-    made = [each for launch in plain for each in launch.attempts()]
+    made = [
+        (case, attempt, dict(launch.answers())[case])
+        for launch in plain
+        for case, attempt in launch.attempts()
+    ]
     if any(plain_is_right(run, cases, ranks) for ranks in _RANKS):
         assert_results_come_from_messages(run, cases)
     if any(_goes_another_way(answer) for launch in plain for _, answer in launch.answers()):
         return []
     return [
-        attempt
-        for case, attempt in made
+        answer
+        for case, attempt, answer in made
         if attempt.ranks >= FEWEST_RANKS
+        and not (attempt.failure and is_raised(attempt.failure))
         and sum(map(fits, _firsts(case, attempt))) >= attempt.ranks - 1
     ]
 
@@ -227,9 +240,19 @@ def _goes_another_way(answer: Outcome | RunFailure) -> bool:
     )
 
 
-def _is_cut_short(attempt: Attempt) -> bool:
-    """Return whether results, if there are any, do not tell what the calls would have led to."""
-    return attempt.failure is not None or receive_left(attempt.trace) is not None
+def _is_cut_short(answer: Outcome | RunFailure) -> bool:
+    """Return whether results, if there are any, do not tell what the calls would have led to.
+
+    Those of receives that nobody waits for do not, unless each is one number everywhere.
+    """
+    if isinstance(answer, RunFailure):
+        return True
+    is_constant = all(len(np.unique(recv)) <= 1 for recv in answer["recv"])
+    return receive_left(answer.trace) is not None and not is_constant
+
+
+def _is_misspelt(failure: RunFailure) -> bool:
+    return any(each.facts.get("meant") in _CALLS for each in failure.findings)
 
 
 def _roots(outcome: Outcome) -> set[int]:

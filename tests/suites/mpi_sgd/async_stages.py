@@ -11,6 +11,7 @@ from grader.api import ANY_SOURCE, Attempt, Call, Verdict, messages, not_run
 from .async_cases import FEW_RANKS
 from .async_checks import assert_gradients_reach_a_master
 from .async_rules import Cases, Run
+from .failing_lines import is_raised
 from .fit_cases import FLOAT64_NUM_BYTES, Fit
 from .ownership import layer_num_bytes
 from .summing import PICKLE_NUM_BYTES
@@ -32,7 +33,7 @@ def shown(run: Run, cases: Cases, *what: Shows) -> None:
     """End the test as not run unless one training of several workers that stopped shows all this.
 
     Of a training that ended, the results tell more than the calls: in none of these may all
-    gradients be missing.
+    gradients be missing. What raises an error of its own shows nothing.
     """
     stopped: list[tuple[Fit, Attempt]] = []
     for ranks in FEW_RANKS:
@@ -43,7 +44,8 @@ def shown(run: Run, cases: Cases, *what: Shows) -> None:
             not_run("a training ended without its workers' gradients")
         stopped += attempts if ranks > 2 else []
     for case, attempt in stopped:
-        is_stopped = attempt.failure is not None and attempt.failure.verdict in _STOPPED
+        failure = attempt.failure
+        is_stopped = failure and failure.verdict in _STOPPED and not is_raised(failure)
         if is_stopped and all(shows(case, attempt) for shows in what):
             return
     not_run("needs a training whose calls show this")
@@ -107,12 +109,13 @@ def _is_asking(case: Fit, call: Call) -> bool:
     """Return whether a call receives arrays of layers, or asks for a message of any size."""
     if call.function in ("Probe", "Mprobe", "Iprobe", "Improbe"):
         return True
-    has_room = call.num_bytes in _sizes(case) or call.num_bytes >= max(_sizes(case))
+    has_room = _is_of_layers(case, call) or call.num_bytes >= max(_sizes(case))
     return call.is_receive and call.num_bytes > _SMALL_NUM_BYTES and has_room
 
 
 def _is_of_layers(case: Fit, call: Call) -> bool:
-    more = PICKLE_NUM_BYTES if call.pickled else 0
+    """Return whether a message holds arrays of layers, and one number more at most."""
+    more = PICKLE_NUM_BYTES if call.pickled else FLOAT64_NUM_BYTES
     return any(size <= call.num_bytes <= size + more for size in _sizes(case))
 
 

@@ -16,6 +16,7 @@ from grader.api import (
     not_run,
 )
 
+from .failing_lines import failing_code, is_raised
 from .fit_cases import Fit
 from .summing import (
     BRINGS_TOGETHER,
@@ -27,9 +28,6 @@ from .summing import (
 from .sync_cases import FEW_RANKS, FIRST_STEP, Cases, Run, assert_trained_as_one_process
 
 Shows = Callable[[Fit, Attempt], bool]
-_BEFORE_OUTPUT = re.compile(r"(?:\A|\n\n)last output of rank ")
-_CODE = re.compile(r'^  File "[^"\n]*", line \d+.*\n    (.*)', re.MULTILINE)
-_RAISES = re.compile(r"(?:^|[;:])\s*raise\b")
 _OBJECT = r"(?<![\w.])(?!(?:np|numpy|functools)\.)[\w.]+(?:\(\)|\[\w+\])?\."
 """What a method of MPI is called on: these libraries have functions of the same names."""
 _ARGUMENTS = r"\((?:[^(),]|\((?:[^()]|\([^()]*\))*\))*(?:,|$)"
@@ -48,7 +46,7 @@ def assert_shown_before_failing(run: Run, cases: Cases, shows: Shows) -> None:
             continue
         for case, attempt in attempts:
             failure = attempt.failure
-            if failure and not _RAISES.search(failing_code(failure)) and shows(case, attempt):
+            if failure and not is_raised(failure) and shows(case, attempt):
                 return
     not_run("no training that failed shows it")
 
@@ -114,13 +112,6 @@ def fails_in_a_call_of(*names: str, called_on: str = r"\b") -> Shows:
 
 
 fails_in_a_collective = fails_in_a_call_of(*BRINGS_TOGETHER, called_on=_OBJECT)
-
-
-def failing_code(failure: RunFailure) -> str:
-    """Return the innermost line of code that an error comes from, without a comment."""
-    traceback = _BEFORE_OUTPUT.split(failure.detail)[0]
-    lines = _CODE.findall(traceback)
-    return lines[-1].partition("#")[0].strip() if lines else ""
 
 
 def assert_program_trains(program: Launch) -> None:

@@ -50,7 +50,7 @@ def test_every_rank_sends_its_array_to_every_other(run):
         ),
     )
     proof = prove(run, CASES)
-    if proof.case.subject == "plain":
+    if proof.is_right and proof.case.subject == "plain":
         # As much as is needed, and no more: so every message is.
         assert_answers_follow(proof.outcome.trace, proof.effects)
 
@@ -83,7 +83,7 @@ RIGHT = (test_three_processes, test_two_and_four_processes)
 
 @points(1.5, requires=RIGHT)
 def test_all_inputs_and_numbers_of_processes(run):
-    """works for all: lengths, ops, dtypes, 1 to 16 ranks"""
+    """works for all: longer arrays, ops, dtypes, 1 to 16 ranks"""
     assert_all_abilities(run, CASES)
 
 

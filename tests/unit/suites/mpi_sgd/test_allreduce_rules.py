@@ -11,6 +11,7 @@ from mpi_sgd.allreduce_proof import (
     assert_results_come_from_messages,
     prove,
 )
+from mpi_sgd.allreduce_reasons import receive_left
 from mpi_sgd.allreduce_rules import WRONG_DTYPE, assert_ability, assert_rule
 from mpi_sgd.allreduce_values import assert_reduced_by_messages
 
@@ -296,3 +297,11 @@ def test_what_is_received_and_never_waited_for_is_right_by_luck():
         assert_reduced_by_messages(CASES[3][0], lucky.outcome(CASES[3][0], 3))
     with raising(WrongAnswer, "allreduce.receive_left"):
         assert_results_come_from_messages(lucky.run, CASES)
+
+
+def test_whoever_asks_for_the_status_of_a_request_waits_for_it():
+    """The call leaves the request incomplete, for a rank that goes on when all has come."""
+    receive = replace(call("Irecv", 8), completed_ns=0)
+    sends = [call("Isend", 8, peer=1)]
+    assert receive_left(trace_of([sends, [receive]]))
+    assert receive_left(trace_of([sends, [receive, call("Request_get_status")]])) is None

@@ -12,7 +12,7 @@ from mpi_sgd.allreduce_stages import (
     assert_exchange_has_begun,
     assert_name_is_misspelt,
     assert_neighbours_are_sent_to,
-    assert_right_by_whole_arrays,
+    assert_right_by_messages,
     assert_ring_has_begun,
     assert_ring_is_complete,
     assert_whole_arrays_go_around,
@@ -132,6 +132,11 @@ def holds(stage, code):
 
 
 HANGS, REFUSED = ENDED.values()
+RAISES = RunFailure(
+    Verdict.RUN_TIME_ERROR,
+    "it ended",
+    detail='  File "ring.py", line 9, in f\n    raise ValueError',
+)
 
 
 @pytest.mark.parametrize(
@@ -141,6 +146,8 @@ HANGS, REFUSED = ENDED.values()
         (Code(ring(1, step=-1), ended=HANGS), True),
         (Code(without_rank_1(ring(1)), ended=HANGS), True),
         (Code(left(ring(None)), right), True),
+        (Code(left(ring(None)), constant), False),
+        (Code(ring(1), ended=RAISES), False),
         (Code(ring(3), wrong), True),
         (Code(ring(3), constant), False),
         (Code(ring(1), ended=REFUSED), False),
@@ -170,15 +177,17 @@ def test_a_ring_is_complete():
     assert not holds(assert_ring_is_complete, Code(ring(None), ended=HANGS))
 
 
-def test_whole_arrays_may_give_right_results():
-    """By everybody, or by one neighbour only."""
+def test_right_results_by_messages_need_be_no_ring():
+    """Whole arrays from everybody or from one neighbour, or pieces of any size."""
     relay = Code(ring(3, share=4), right)
     naive = Code(exchange, right)
-    assert holds(assert_right_by_whole_arrays, relay) and holds(assert_right_by_whole_arrays, naive)
+    for code in relay, naive, Code(ring(None), right):
+        assert holds(assert_right_by_messages, code)
     assert holds(assert_whole_arrays_go_around, relay)
-    assert not holds(assert_whole_arrays_go_around, naive)
-    for code in Code(exchange, wrong), Code(exchange, constant), Code(ring(None), right):
-        assert not holds(assert_right_by_whole_arrays, code)
+    for code in naive, Code(ring(None), right):
+        assert not holds(assert_whole_arrays_go_around, code)
+    for code in Code(exchange, wrong), Code(exchange, constant):
+        assert not holds(assert_right_by_messages, code)
 
 
 def test_sending_alone_is_worth_little():
@@ -195,20 +204,23 @@ def test_an_exchange_has_begun():
     """Only what has an end before its results is judged by its calls alone."""
     assert holds(assert_exchange_has_begun, Code(exchange, ended=HANGS))
     assert holds(assert_exchange_has_begun, Code(left(exchange), right))
+    assert not holds(assert_exchange_has_begun, Code(left(exchange), constant))
     assert not holds(assert_exchange_has_begun, Code(exchange, wrong))
     assert not holds(assert_exchange_has_begun, Code(exchange, ended=REFUSED))
+    assert not holds(assert_exchange_has_begun, Code(exchange, ended=RAISES))
 
 
 def test_a_misspelt_name_is_told_by_what_was_meant():
     """Of a call that sends, receives or waits; not of a collective."""
 
-    def stops(meant):
+    def stops(meant, **how):
         told = Finding("crash.attribute_error", "", {"meant": meant})
-        return Code(nothing, ended=RunFailure.of(Verdict.RUN_TIME_ERROR, told))
+        return Code(nothing, ended=RunFailure.of(Verdict.RUN_TIME_ERROR, told, **how))
 
     assert holds(assert_name_is_misspelt, stops("Isend"))
     assert holds(assert_name_is_misspelt, stops("Waitall"))
     assert not holds(assert_name_is_misspelt, stops("Allreduce"))
+    assert not holds(assert_name_is_misspelt, stops("Isend", detail=RAISES.detail))
     assert not holds(assert_name_is_misspelt, Code(exchange, ended=HANGS))
     assert not holds(assert_name_is_misspelt, Code(exchange, wrong))
 
@@ -216,7 +228,9 @@ def test_a_misspelt_name_is_told_by_what_was_meant():
 def test_arrays_come_together():
     """With wrong results that depend on them, or broadcast from where all were sent."""
     assert holds(assert_arrays_come_together, Code(exchange, wrong))
-    assert not holds(assert_arrays_come_together, Code(exchange, constant))
+    assert holds(assert_arrays_come_together, Code(left(exchange), wrong))
+    for code in Code(exchange, constant), Code(left(exchange), constant):
+        assert not holds(assert_arrays_come_together, code)
     assert not holds(assert_arrays_come_together, Code(ring(1, share=4), wrong))
     assert holds(assert_arrays_come_together, Code(star, right))
     assert not holds(assert_arrays_come_together, Code(star, lambda answer, is_altered: answer))

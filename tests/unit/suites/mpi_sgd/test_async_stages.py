@@ -44,6 +44,8 @@ def attempt(master: list[Call], *workers: list[Call], failure: RunFailure = CRAS
         (sent([504]), True),
         (sent([1832]), True),
         (sent([1888]), True),
+        (sent([1832 + 8]), True),
+        (sent([1888 + 16]), False),
         (sent([560, 198], pickled=True), True),
         (sent(LAYERS, peer=2), False),
         (sent([432]), False),
@@ -125,3 +127,5 @@ def test_a_stage_is_about_trainings_that_stopped() -> None:
     assert not shown(on_3=True, on_4=True)
     refused = replace(sends, failure=RunFailure(Verdict.RULE_VIOLATION, "refused"))
     assert not shown(on_3=refused)
+    raises = replace(CRASHED, detail='  File "async.py", line 9, in fit\n    raise ValueError')
+    assert not shown(on_3=replace(sends, failure=raises))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 from mpi_sgd import serial
+from mpi_sgd.failing_lines import failing_code
 from mpi_sgd.fit_cases import Fit
 from mpi_sgd.sync_cases import FIRST_STEP, SEVERAL_STEPS, cases_by_ranks
 from mpi_sgd.sync_stages import (
@@ -12,7 +13,6 @@ from mpi_sgd.sync_stages import (
     assert_program_trains,
     assert_shown_before_failing,
     calls_a_collective_on_some_ranks,
-    failing_code,
     fails_in_a_collective,
     gives_a_step_to_collectives,
     sends_a_step_around_a_ring,

@@ -1,0 +1,24 @@
+"""The line of code that a failure of a rank comes from."""
+
+import re
+
+from grader.api import RunFailure
+
+_BEFORE_OUTPUT = re.compile(r"(?:\A|\n\n)last output of rank ")
+_CODE = re.compile(r'^  File "[^"\n]*", line \d+.*\n    (.*)', re.MULTILINE)
+_RAISES = re.compile(r"(?:^|[;:])\s*raise\b")
+
+
+def failing_code(failure: RunFailure) -> str:
+    """Return the innermost line of code that an error comes from, without a comment."""
+    traceback = _BEFORE_OUTPUT.split(failure.detail)[0]
+    lines = _CODE.findall(traceback)
+    return lines[-1].partition("#")[0].strip() if lines else ""
+
+
+def is_raised(failure: RunFailure) -> bool:
+    """Return whether it is an error that the code raises itself, but not for what is left to do.
+
+    Nothing follows from what was called before: anybody can send zeros, and raise an error then.
+    """
+    return bool(_RAISES.search(failing_code(failure)))
