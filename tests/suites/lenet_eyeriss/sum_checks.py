@@ -48,7 +48,8 @@ def assert_adds_a_neighbour(case: Training, outcome: Outcome) -> None:
             composition = composition_of(outcome, rank, epoch=0)
             reached = {(source - rank) % n for source in range(n) if composition.reached_by(source)}
             if reached not in ({0, 1}, {0, n - 1}):
-                raise WrongAnswer(f"Rank {rank} does not add the gradients of one neighbour.")
+                text = f"Rank {rank} does not add the gradients of one neighbour."
+                raise WrongAnswer(found("ring.no_neighbour_added", text, rank=rank))
 
 
 def assert_one_rank_complete(case: Training, outcome: Outcome) -> None:
