@@ -362,9 +362,10 @@ def _reports() -> list[bytes]:
 def _assignment_file(data: bytes) -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "a", "assignment.toml")
-        (file.parent / "stand_ins").mkdir(parents=True)
+        file.parent.mkdir()
         file.write_bytes(data)
         for name in _suite_files():
+            (file.parent / name).parent.mkdir(parents=True, exist_ok=True)
             (file.parent / name).touch()
         found = assignments.read(file.parent, reference=file, template=file, course="c")
         assert all(isinstance(name, str) for name in found.handed_in)
@@ -375,13 +376,11 @@ def _assignment_file(data: bytes) -> None:
 @cache
 def _suite_files() -> frozenset[str]:
     """Return the paths in their folders of all files that an assignment.toml may name."""
-    patterns = ("test_*.py", "stand_ins/*.py")
     suites = ROOT / "tests" / "suites"
     return frozenset(
         file.relative_to(folder).as_posix()
         for folder in suites.iterdir()
-        for pattern in patterns
-        for file in folder.glob(pattern)
+        for file in folder.rglob("*.py")
     )
 
 

@@ -95,7 +95,8 @@ def test_no_rank_is_started_where_there_is_only_a_recording():
     assert str(told.value) == (
         "the recording does not have the launch of 2 ranks, 'case 0' and 1 more case: the launch "
         "of 2 ranks, 'case 0' and 1 more case differs in probes of the suite, files of the "
-        "submission; make it again with `grade observe`"
+        "submission; make it again with `grade observe`, or name the seed of a sealed one with "
+        "--seed-of"
     )
     with pytest.raises(GradingLost, match="it has none"):
         replaying({}.get, lambda: [])(plan())
