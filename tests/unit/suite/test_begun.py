@@ -16,7 +16,7 @@ OWN = {"ring.py": b"import x\ncomm.Send(a, 1)\ncomm.Recv(b, 0)\n"}
 
 def launched(call, line, file="ring.py", failure=TODO):
     run = Run(2)
-    run.call(0, call, file=f"/work/{file}", line=line, is_send=call == "Send")
+    run.call(0, call, file=f"/submission/{file}", line=line, is_send=call == "Send")
     attempt = Attempt(2, ({}, {}), run.trace(), failure)
     return LaunchResult((), failure, unfinished=attempt)
 
