@@ -17,6 +17,8 @@ _MIN_WIDTH = 50
 _MAX_NAME_COLUMNS = 24
 _DIGEST_NUM_CHARS = 12
 _FEWEST_TOGETHER = 2
+STAGE_PAID = "stage.paid"
+"""The key of the note that says which stage pays."""
 
 
 def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bool = False) -> str:
@@ -43,6 +45,8 @@ def render(report: Report, *, colour: bool, width: int, plain: bool, verbose: bo
 def _notes(page: Page, report: Report) -> Iterator[str]:
     for part in report.parts:
         for found in part.notes:
+            if found.key == STAGE_PAID:  # told beside the points
+                continue
             first = f"note on {one_line(part.name)}: "
             yield from page.paragraph(one_line(str(found)), first=first, later=INDENT)
     for note in report.notes:
@@ -53,6 +57,7 @@ def _table(page: Page, report: Report) -> Iterator[str]:
     """Yield a row for each part; those without a file come last, together."""
     missing = [part for part in report.parts if is_missing(part)]
     together = missing if len(missing) >= _FEWEST_TOGETHER else []
+    stages = [_stage(part) for part in report.parts if part not in together]
     rows = [
         (one_line(part.name, _MAX_NAME_COLUMNS), _points(report, part), _result(part), part.verdict)
         for part in report.parts
@@ -63,12 +68,15 @@ def _table(page: Page, report: Report) -> Iterator[str]:
         others = "other " if len(together) < len(report.parts) else ""
         name = f"{len(together)} {others}parts"
         rows.append((name, points, NOT_HANDED_IN, Verdict.NOT_ATTEMPTED))
+        stages.append("")
     names = max((num_columns(name) for name, *_ in rows), default=0)
     most = max((len(points) for _, points, *_ in rows), default=0)
-    for name, points, result, verdict in rows:
+    for (name, points, result, verdict), stage in zip(rows, stages, strict=True):
         first = f"{page.sign(verdict)} {padded(name, names)}  {points:>{most}}  "
         room = page.width - names - most - 6
         yield f"{first}{page.tinted(abridged(result, room), verdict)}"
+        if stage:
+            yield from page.paragraph(stage)
     for part in missing:
         # A message that names no file says no more than the table.
         if len(missing) == len(report.parts) or _names_a_file(report, part):
@@ -78,6 +86,12 @@ def _table(page: Page, report: Report) -> Iterator[str]:
         for part in report.parts:
             for test in passed(part):
                 yield from check_line(page, test)
+
+
+def _stage(part: PartResult) -> str:
+    """Return what a part is paid for where no check is; empty where no stage pays."""
+    paid = [note for note in part.notes if note.key == STAGE_PAID]
+    return f"paid: it {one_line(str(paid[0].facts['shown']))}" if paid else ""
 
 
 def _names_a_file(report: Report, part: PartResult) -> bool:

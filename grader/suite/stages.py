@@ -50,6 +50,7 @@ def paid(
         f"at least {written(after)} of {written(maximum)} points {'is' if after == 1 else 'are'} "
         f"paid, because your code {best.title}",
         points=after,
+        shown=best.title,
     )
     return filled, (note,)
 

@@ -128,7 +128,7 @@ def test_the_dearest_stage_that_holds_is_paid_on_the_tests_that_failed(tmp_path)
             "stage.paid",
             "at least 9 of 15 points are paid, because your code sends its first chunk to the "
             "right",
-            {"points": 9.0},
+            {"points": 9.0, "shown": "sends its first chunk to the right"},
         )
     ]
     assert found.num_launches == 1
