@@ -50,7 +50,6 @@ def add_trace_options(command: argparse.ArgumentParser) -> None:
         type=option_values.positive,
         help="the one to show (default: the first that fails, else the first with calls)",
     )
-    command.add_argument("--by-time", action="store_true", help="all ranks in one table")
     command.add_argument(
         "--recording",
         metavar="FILE",

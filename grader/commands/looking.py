@@ -63,7 +63,7 @@ def show_trace(options: argparse.Namespace) -> int:
         problem = unwritten(options.perfetto, perfetto_json(evidence_of(traced))) or problem
     colour, width = look(sys.stdout.isatty(), options)
     page = Page(colour, options.plain, width, verbose=False)
-    print(data if options.json == "-" else trace_page(traced, page, options.limit, options.by_time))
+    print(data if options.json == "-" else trace_page(traced, page, options.limit))
     if problem:
         raise GraderError(problem)
     return 0

@@ -20,7 +20,7 @@ from grader.report.trace_rows import (
     number_runs,
     rows_of,
 )
-from grader.report.trace_table import by_rank, by_time, count_text
+from grader.report.trace_table import by_rank, count_text
 from grader.report.traced import Traced, TracedCase
 from grader.report.words import VERDICT_WORDS
 from grader.suite.continuation import ranks_text
@@ -31,10 +31,10 @@ _MIN_WIDTH = 60
 """Three figures of any length leave room for words beside them."""
 
 
-def trace_page(traced: Traced, page: Page, limit: int, is_by_time: bool) -> str:
+def trace_page(traced: Traced, page: Page, limit: int) -> str:
     """Return the page in lines that fit its width, taken as 60 where it is less.
 
-    limit: rows of each rank, 0 for all of its calls. is_by_time: one table of all ranks.
+    limit: rows of each rank, 0 for all of its calls.
     """
     page = replace(page, width=max(page.width, _MIN_WIDTH))
     trace = traced.trace
@@ -46,7 +46,7 @@ def trace_page(traced: Traced, page: Page, limit: int, is_by_time: bool) -> str:
             _edges(page, edges_of(trace), len(rows)),
             _collectives(page, rows),
             _communicators(page, rows),
-            by_time(page, rows, limit) if is_by_time else by_rank(page, trace, rows, limit),
+            by_rank(page, trace, rows, limit),
         ]
     else:
         blocks.append(page.paragraph(_why_empty(traced), first=""))

@@ -1,4 +1,4 @@
-"""The calls of a case as a student reads them: a table for each rank, or one in order of time."""
+"""The calls of a case as a student reads them: a table for each rank."""
 
 from collections.abc import Hashable, Iterator, Sequence
 
@@ -8,8 +8,9 @@ from grader.report.text_layout import Column, aligned
 from grader.report.trace_rows import Row, State, communicators_of, peer_text, tag_text
 from grader.trace.calls import RankTrace, Trace
 
-_MS, _RANK, _NUMBER = (Column(title, is_number=True) for title in ("ms", "rank", "#"))
-_REST = (
+_COLUMNS = (
+    Column("#", is_number=True),
+    Column("ms", is_number=True),
     Column("call"),
     Column("peer"),
     Column("tag"),
@@ -18,8 +19,6 @@ _REST = (
     Column("line", is_cut_at_start=True),
     Column("state"),
 )
-_OF_ONE_RANK = (_NUMBER, _MS, *_REST)
-_OF_ALL_RANKS = (_MS, _RANK, _NUMBER, *_REST)
 _COLOURS = {
     State.WAITING: (BOLD, RED),
     State.ERROR: (BOLD, RED),
@@ -44,26 +43,11 @@ def by_rank(page: Page, trace: Trace, rows: Sequence[Sequence[Row]], limit: int)
     """
     shown = [_shortened(_folded(own) if limit else own, limit) for own in rows]
     lines: list[str] = []
-    for rank, table in enumerate(_tables(page, rows, shown, _OF_ONE_RANK)):
+    for rank, table in enumerate(_tables(page, rows, shown)):
         heading = _heading(rank, trace.ranks[rank], _only_file(rows))
         lines += ["", *(page.paint(line, BOLD) for line in page.paragraph(heading, first=""))]
         lines += table
     return lines[1:]
-
-
-def by_time(page: Page, rows: Sequence[Sequence[Row]], limit: int) -> list[str]:
-    """Return one table of all ranks, in order of time; limit: calls of each rank, 0 for all."""
-    shown: list[Row] = []
-    left_out: list[str] = []
-    for rank, own in enumerate(rows):
-        for entry in _shortened(own, limit):
-            if isinstance(entry, Row):
-                shown.append(entry)
-            else:
-                left_out += page.paragraph(f"rank {rank}: {entry}")
-    shown.sort(key=lambda row: (row.began_ms, row.rank, row.number))
-    (lines,) = _tables(page, rows, [shown], _OF_ALL_RANKS)
-    return [*lines, *left_out]
 
 
 def _only_file(rows: Sequence[Sequence[Row]]) -> str:
@@ -158,7 +142,6 @@ def _tables(
     page: Page,
     rows: Sequence[Sequence[Row]],
     tables: Sequence[Sequence[Row | str]],
-    columns: Sequence[Column],
 ) -> list[list[str]]:
     """Return the lines of each table; all have the same columns, so that they can be compared.
 
@@ -169,7 +152,6 @@ def _tables(
     told = [
         {
             "ms": ms_text(row.began_ms),
-            "rank": str(row.rank),
             "#": str(row.number),
             "call": row.name,
             "peer": peer_text(row),
@@ -183,8 +165,8 @@ def _tables(
         for row in table
         if isinstance(row, Row)
     ]
-    cells = [[each[column.title] for column in columns] for each in told]
-    head, *lines_of_rows = aligned(columns, cells, page.width)
+    cells = [[each[column.title] for column in _COLUMNS] for each in told]
+    head, *lines_of_rows = aligned(_COLUMNS, cells, page.width)
     lines = iter(lines_of_rows)
     found = []
     for table in tables:

@@ -147,24 +147,6 @@ def test_of_many_calls_the_first_and_the_last_are_shown():
     assert sum("Isend" in line for line in everything) == 24
 
 
-def test_all_ranks_in_order_of_time():
-    """One table, in which each row names its rank."""
-    run = Run(2)
-    for rank, begins in ((0, (1, 4)), (1, (2, 3))):
-        for begun_ms in begins:
-            run.call(rank, "Comm_dup", entered_ns=begun_ms * 10**6)
-    lines = lines_of(traced(run.trace()), is_by_time=True)
-    rows = [line.split()[:3] for line in lines if "Comm_dup" in line]
-    assert rows == [["1.00", "0", "1"], ["2.00", "1", "1"], ["3.00", "1", "2"], ["4.00", "0", "2"]]
-
-
-def test_each_rank_has_its_share_of_a_table_by_time():
-    """What is left out of which rank is said below."""
-    lines = lines_of(traced(exchange(20).trace()), limit=4, is_by_time=True)
-    assert "  rank 0: ... #4 to #59 left out; --limit 0 shows all" in lines
-    assert "  rank 1: ... #4 to #59 left out; --limit 0 shows all" in lines
-
-
 def test_a_failure_is_told_in_the_words_of_a_grading():
     """After the calls; a deadlock with a line for each rank."""
     run = exchange()
@@ -237,9 +219,8 @@ def test_colour_marks_what_waits():
     assert waiting.startswith("\x1b[1;31m")
 
 
-@pytest.mark.parametrize("is_by_time", [False, True])
 @pytest.mark.parametrize("text", hostile.TEXTS, ids=range(len(hostile.TEXTS)))
-def test_no_text_is_active_or_wider_than_the_page(text, is_by_time):
+def test_no_text_is_active_or_wider_than_the_page(text):
     """Names, files, labels and sentences may all stem from a submission; so may any number."""
     huge = {"peer": 2**31 - 1, "tag": -(2**31), "num_bytes": 2**63 - 1, "communicator": 2**61}
     run = Run(2)
@@ -257,7 +238,7 @@ def test_no_text_is_active_or_wider_than_the_page(text, is_by_time):
         cases=(a_case(1, label=text, failure=failure),),
         chosen=a_case(2, label=text, failure=failure, num_calls=2**62),
     )
-    lines = lines_of(shown, is_by_time=is_by_time)
+    lines = lines_of(shown)
     assert any("9.2e+18" in line for line in lines)
     for line in lines:
         assert_no_command(line)

@@ -39,13 +39,12 @@ def lines_of(
     shown: Traced,
     *,
     limit: int = 40,
-    is_by_time: bool = False,
     width: int = 80,
     colour: bool = False,
 ) -> list[str]:
     """Return the page in lines."""
     page = Page(colour=colour, plain=not colour, width=width, verbose=False)
-    return trace_page(shown, page, limit, is_by_time).split("\n")
+    return trace_page(shown, page, limit).split("\n")
 
 
 def exchange(times: int = 1, num_ranks: int = 2) -> Run:
