@@ -31,7 +31,7 @@ SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.to
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
 .PHONY: setup demo test check coverage sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
-	docs site acceptance bench lock
+	docs site acceptance lock
 
 setup: .venv/.ready
 	@# Elsewhere `grade` itself says what needs Linux.
@@ -185,11 +185,6 @@ acceptance: setup check image sanitize
 	$(BIN)/python -m pytest -n 2 -m ""
 	$(BIN)/python benchmarks/mutation.py
 	$(BIN)/python benchmarks/acceptance.py
-
-bench: setup
-	@for script in $(filter-out $(addprefix benchmarks/,acceptance.py mutation.py fairness.py \
-	sample_class.py class_scaling.py),$(wildcard benchmarks/*.py)); do \
-	echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 # Needs uv (pip install uv). The lock is universal: one for Linux and macOS, Python 3.11 to 3.14.
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean
 from xml.etree import ElementTree
 
-from scipy.stats import spearmanr
+import numpy as np
 
 from grader import observing, pipeline
 from grader.courses import bundled
@@ -139,13 +139,19 @@ def _page(priced: Sequence[Priced]) -> str:
 
 def _summary(priced: Sequence[Priced]) -> str:
     differences = [abs(each.difference) for each in priced]
-    related = spearmanr(
-        [each.fair_share for each in priced], [each.share for each in priced]
-    ).statistic
+    related = np.corrcoef(
+        _ranks([each.fair_share for each in priced]), _ranks([each.share for each in priced])
+    )[0, 1]
     return (
         f"{len(priced)} submissions; mean difference {mean(differences):.1%} of the part, greatest "
         f"{max(differences):.1%}; rank correlation {related:.2f}.\n"
     )
+
+
+def _ranks(values: Sequence[float]) -> np.ndarray:
+    """Return the place of each value in their order; equal values share the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (counts.cumsum() - (counts - 1) / 2)[place]
 
 
 if __name__ == "__main__":

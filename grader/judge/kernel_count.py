@@ -1,7 +1,7 @@
 """Whether the bytes that the kernel saw pass between ranks can be the calls that they recorded.
 
 The kernel counts headers and acknowledgements as well. How much gloo sends for an operation was
-measured on 2 to 8 ranks (`benchmarks/gloo_bytes.py`); what is allowed is slightly more.
+measured on 2 to 8 ranks (`benchmarks/README.md`); what is allowed is slightly more.
 """
 
 import math
