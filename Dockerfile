@@ -31,7 +31,7 @@ RUN --mount=type=bind,from=downloads,target=/downloads --mount=type=secret,id=ca
     && cd /opt/venv/lib/python3.11/site-packages \
     && rm -rf torch/include torch/share \
     && find torch/bin -type f ! -name torch_shm_manager -delete \
-    && find numpy scipy sklearn sympy networkx joblib matplotlib -type d -name tests -prune -exec rm -rf {} + \
+    && find numpy sympy networkx matplotlib -type d -name tests -prune -exec rm -rf {} + \
     # A read-only file system cannot cache bytecode; without checks nothing asks for the sources.
     && python3 -m compileall -q -j 0 -x 'py31[2-9]' --invalidation-mode unchecked-hash .
 

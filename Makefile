@@ -31,7 +31,7 @@ SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.to
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
 .PHONY: setup demo test check coverage sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
-	docs site acceptance lock
+	templates docs site acceptance lock
 
 setup: .venv/.ready
 	@# Elsewhere `grade` itself says what needs Linux.
@@ -160,6 +160,13 @@ wheelhouse: requirements.lock | .venv/.ready
 	$(BIN)/python -m pip download -qq --retries 1 --require-hashes -r requirements.lock -d $@ \
 	2>/dev/null || { rm -rf $@/*; echo "the wheels could not be fetched; the build will try"; }; fi
 
+# `make check` fails where a template is not what its reference and the shared files make of it.
+templates: setup
+	@rm -rf build/templates
+	for name in $(SUITES); do \
+	GRADER_COURSE= $(BIN)/grade template $$name build/templates/$$name && \
+	rm -r student_template/$$name && mv build/templates/$$name student_template/ || exit 1; done
+
 # The last line needs build/tests.xml, which `make test` writes.
 docs: setup
 	GRADER_COURSE= $(BIN)/grade list --markdown >docs/assignments.md
@@ -168,17 +175,10 @@ docs: setup
 	test ! -f build/tests.xml || $(BIN)/python benchmarks/fairness.py build/tests.xml
 
 # A page that no other leads to, and a link that leads nowhere, are errors.
-SITE := build/site-env
-site: $(SITE)/.ready
+site: .venv/.ready-to-develop
 	@rm -rf build/site
-	$(SITE)/bin/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going \
+	$(BIN)/sphinx-build --quiet --fresh-env --fail-on-warning --keep-going \
 	--conf-dir docs --doctree-dir build/site-doctrees . build/site
-
-# An environment of its own: what a site is made with must not decide which versions grade.
-$(SITE)/.ready: requirements-docs.lock | .venv/.ready
-	@rm -rf $(SITE) && $(BIN)/python -m venv $(SITE)
-	@$(SITE)/bin/python -m pip install -qq --require-hashes -r requirements-docs.lock
-	@touch $@
 
 # Every test, the slow ones too: every attack and weakened judge, and every label in the container.
 acceptance: setup check image sanitize
@@ -186,17 +186,14 @@ acceptance: setup check image sanitize
 	$(BIN)/python benchmarks/mutation.py
 	$(BIN)/python benchmarks/acceptance.py
 
-# Needs uv (pip install uv). The lock is universal: one for Linux and macOS, Python 3.11 to 3.14.
+# Needs uv (pip install uv). The locks are universal: for Linux and macOS, Python 3.11 to 3.14.
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest \
 	--generate-hashes --no-header --upgrade
 TORCH_INDEX := https://download.pytorch.org/whl/cpu
 lock:
-	$(LOCK) --extra-index-url $(TORCH_INDEX) --index-strategy unsafe-best-match \
-	requirements.in --output-file requirements.lock
-	sed -i '1i # From requirements.in, by `make lock`; each file is checked against its hash.\n--extra-index-url $(TORCH_INDEX)\n' requirements.lock
-	$(LOCK) requirements-dev.in --output-file requirements-dev.lock
-	sed -i '1i # From requirements-dev.in, by `make lock`.\n' requirements-dev.lock
-	$(LOCK) requirements-class.in --output-file requirements-class.lock
-	sed -i '1i # From requirements-class.in, by `make lock`.\n' requirements-class.lock
-	$(LOCK) requirements-docs.in --output-file requirements-docs.lock
-	sed -i '1i # From requirements-docs.in, by `make lock`.\n' requirements-docs.lock
+	$(LOCK) pyproject.toml --extra torch --extra study --group setup --output-file requirements.lock
+	sed -i '1i # From pyproject.toml, by `make lock`; each file is checked against its hash.\n--extra-index-url $(TORCH_INDEX)\n' requirements.lock
+	$(LOCK) pyproject.toml --extra class -c requirements.lock --output-file requirements-class.lock
+	$(LOCK) --group pyproject.toml:dev -c requirements.lock -c requirements-class.lock \
+	--output-file requirements-dev.lock
+	sed -i '1i # From pyproject.toml, by `make lock`.\n' requirements-class.lock requirements-dev.lock

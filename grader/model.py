@@ -157,8 +157,6 @@ class Outcome:
     """How many processes showed themselves to the zygote; None where nobody counted."""
     num_processes_at_once: int | None = None
     """The most of them that were alive at one moment."""
-    opened_packages: tuple[str, ...] = ()
-    """Of watched ones, whose code was opened by any program, where the kernel is asked."""
     given_time_s: float = 0.0  # wall_time_s on a machine of its own; where times are compared
 
     def __getitem__(self, name: str) -> list[Any]:

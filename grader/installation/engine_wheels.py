@@ -2,7 +2,7 @@
 
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
@@ -43,12 +43,14 @@ class EngineWheels:
             _require_this_engine(file)
         return cls(files, tuple(_requirements(files[0])))
 
-    def needs(self, *, extra: str = "") -> list[str]:
-        """Return the names of the packages that it depends on, with those of an extra."""
+    def needs(self, extras: Iterable[str] = ()) -> list[str]:
+        """Return the names of the packages that it depends on, with those of some extras."""
+        wanted = ("", *extras)
         return [
             canonicalize_name(each.name)
             for each in self.requirements
-            if each.marker is None or each.marker.evaluate({"extra": extra})
+            if each.marker is None
+            or any(each.marker.evaluate({"extra": extra}) for extra in wanted)
         ]
 
 

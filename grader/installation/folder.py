@@ -11,8 +11,8 @@ from grader.installation import course_wheel, lock
 from grader.installation.engine_wheels import DISTRIBUTION, EngineWheels
 from grader.report.html.templates import page
 
-_TORCH = "torch"
-"""The package, and the extra of the engine that brings it."""
+_TORCH, _STUDY = "torch", "study"
+"""Extras of the engine: the second brings what `grade study` draws with."""
 
 
 def write(
@@ -55,13 +55,11 @@ def requirements(
 
     wheels: the engine's and the course's, by the names of their files. where: a folder or a page.
     """
-    needs_torch = any(
-        module.partition(".")[0] == _TORCH for each in course.assignments() for module in each.needs
-    )
-    extra = _TORCH if needs_torch else ""
-    needed = lock.needed(locked, engine.needs(extra=extra))
+    extras = _extras(course)
+    needed = lock.needed(locked, engine.needs(extras))
+    asked = f"[{','.join(extras)}]" if extras else ""
     own = {
-        f"{DISTRIBUTION}{f'[{extra}]' if extra else ''}=={__version__}": DISTRIBUTION,
+        f"{DISTRIBUTION}{asked}=={__version__}": DISTRIBUTION,
         f"{course_wheel.name_of(course)}=={course_wheel.version_of(files)}": course_wheel.name_of(
             course
         ),
@@ -69,7 +67,7 @@ def requirements(
     lines = [
         f"# To grade as {course.name} does, by `pip install -r` of this file in a virtual",
         "# environment. Written by `grade build`: every file is checked against its hash.",
-        *(lock.indexes(locked) if needs_torch else []),
+        *(lock.indexes(locked) if _TORCH in extras else []),
         f"--find-links {where}",
     ]
     for requirement, name in own.items():
@@ -81,6 +79,18 @@ def requirements(
         ]
         lines.append(" \\\n".join([requirement, *hashes]))
     return "\n".join([*lines, *(package.text for package in needed), ""])
+
+
+def _extras(course: Course) -> list[str]:
+    """Return the extras of the engine that the ranks and studies of a course need."""
+    found = set()
+    for each in course.assignments():
+        packages = {module.partition(".")[0] for module in each.needs}
+        if "torch" in packages:
+            found.add(_TORCH)
+        if "matplotlib" in packages or (each.folder / "study").is_dir():
+            found.add(_STUDY)
+    return sorted(found)
 
 
 def install_line(url: str | None) -> str:

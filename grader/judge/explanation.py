@@ -125,7 +125,6 @@ def _outcome(
         num_altered=seen.num_altered,
         num_processes=seen.num_processes,
         num_processes_at_once=seen.num_processes_at_once,
-        opened_packages=seen.opened_packages,
     )
 
 

@@ -41,8 +41,6 @@ class CaseCall:
     """What is changed on its way between the ranks."""
     all_calls_count: bool = False
     """Of torch.distributed: rules are about all calls, whatever phase they are said to be of."""
-    watched_packages: tuple[str, ...] = ()
-    """Whose code nobody should open."""
     is_timed: bool = False
     """Find out how long of it the machine worked for others."""
 

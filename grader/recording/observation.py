@@ -52,8 +52,6 @@ class CaseObservation:
     num_processes: int | None = None
     """How many processes showed themselves; None where nobody counted."""
     num_processes_at_once: int | None = None
-    opened_packages: tuple[str, ...] = ()
-    """Of watched ones, whose code was opened by any program."""
 
     @property
     def trace(self) -> Trace:

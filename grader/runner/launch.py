@@ -102,8 +102,7 @@ def _launch_once(
         connections = Connections(sandbox.socket_path, plan.ranks, sandbox.ranks_uid)
         stack.callback(connections.close)
         under_mpirun = plan.backend.startswith("mpi")
-        packages = sorted({name for case in plan.cases for name in case.watched_packages})
-        sandbox.start(plan.ranks, plan.probes, under_mpirun=under_mpirun, packages=packages)
+        sandbox.start(plan.ranks, plan.probes, under_mpirun=under_mpirun)
         run = Run(plan, sandbox, connections, files, on_silent)
         cases: list[CaseObservation] = []
         end = None

@@ -167,7 +167,6 @@ class Run:
             num_altered=self._files[altered.rank].trace.num_altered_sends() if altered else 0,
             num_processes=census.get("seen"),
             num_processes_at_once=census.get("at_once"),
-            opened_packages=tuple(census.get("opened") or ()),
         )
 
     def _ranks(

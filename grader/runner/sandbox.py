@@ -73,12 +73,10 @@ class Sandbox:
         probes: Mapping[str, str],
         *,
         under_mpirun: bool,
-        packages: Sequence[str] = (),
     ) -> None:
         """Start the ranks, which will connect to our socket.
 
         probes: what they will be told to run, so that it is compiled once for all of them.
-        packages: the census tells whether anybody opens their code.
         Raises GraderError when the machine cannot.
         """
         self._server.start(
@@ -92,7 +90,6 @@ class Sandbox:
                 "probes": dict(probes),
                 "mpirun": self._mpirun(ranks) if under_mpirun else None,
                 "environment": self._environment(),
-                "packages": list(packages),
             }
         )
         self._started = True
@@ -175,8 +172,7 @@ class Sandbox:
     def census(self) -> Mapping[str, Any]:
         """Return how many processes have shown themselves, `seen`, and the most alive, `at_once`.
 
-        Also whose code of the packages has been opened, `opened`, or None. Counted since this was
-        last asked. Raises LaunchError when nobody answers.
+        Counted since this was last asked. Raises LaunchError when nobody answers.
         """
         return self._server.census()
 

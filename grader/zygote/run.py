@@ -6,7 +6,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +18,6 @@ from .control_group import ControlGroup
 from .denied_time import DeniedTime
 from .ending import end_sealed, end_unsealed
 from .memory import MemoryOfDescendants
-from .opened_packages import OpenedPackages
 from .process_census import ProcessCensus
 from .processes import descendants
 from .run_folders import make_folders
@@ -53,8 +52,6 @@ class Order:
     probes: dict[str, str]
     """The text of each module that the ranks will be told to run."""
     environment: dict[str, str]
-    packages: list[str] = field(default_factory=list)
-    """Of which the judge wants to know whether anybody opens their code."""
 
 
 class Run:
@@ -113,9 +110,6 @@ class Run:
         self._census = ProcessCensus(
             self._folder / _CENSUS_SOCKET, self._uids, is_open=order.ranks == 1
         )
-        # Elsewhere others may import what they like at the same time.
-        is_sealed_alone = self._sealed is not None and order.ranks == 1
-        self._opened = OpenedPackages.where_possible(order.packages) if is_sealed_alone else None
         self._memory = MemoryOfDescendants(order.memory_num_bytes) if group.memory < 0 else None
         if order.mpirun is None:
             for rank in range(order.ranks):
@@ -251,12 +245,8 @@ class Run:
                     os.kill(self._pids[rank], signal.SIGUSR1)
 
     def census(self) -> dict[str, Any]:
-        """Return what processes have done since this was last asked: connected, opened packages.
-
-        See both drain(); `opened` is None where nobody looks.
-        """
-        opened = None if self._opened is None else self._opened.drain()
-        return {**self._census.drain(), "opened": opened}
+        """Return which processes have connected since this was last asked."""
+        return self._census.drain()
 
     def carried_num_bytes(self) -> int | None:
         """Return what has gone over the loopback; None where it need not be this run's."""
@@ -274,8 +264,6 @@ class Run:
         """
         os.close(self._log)
         self._census.close()
-        if self._opened is not None:
-            self._opened.close()
         if self._stubs is not None:
             self._stubs.close()
         if self._sealed is None:

@@ -13,7 +13,7 @@ def load_mnist():
 
     When the environment variable GRADER_DATA names a folder with the four files of MNIST (IDX
     format, plain or .gz), these are 50000, 10000 and 10000 of its images. Otherwise they are 1081,
-    216 and 500 of scikit-learn's bundled 8x8 digits, enlarged to 28x28. Both are the same in every
+    216 and 500 of the bundled 8x8 digits, enlarged to 28x28. Both are the same in every
     process and every time. Raises FileNotFoundError when the folder lacks some of the four files,
     ValueError when one is damaged.
     """

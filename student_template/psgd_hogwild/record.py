@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from imported import note_imported, watch_imports, watched_folders
 from waiting import OwnTime, activity, has_ended, is_running
 
 _PATIENCE_S = 3.0
@@ -38,18 +37,6 @@ class Record:
         self.failing_batch = failing_batch
         self.first_process = os.getpid()
         self.witness = witness
-
-    def __getstate__(self):
-        """Return what another process that is not forked has to know."""
-        return {**vars(self), "watched": watched_folders()}
-
-    def __setstate__(self, state):
-        """Be the record there, and look at what it imports from now on."""
-        watched = state.pop("watched")
-        vars(self).update(state)
-        if os.getpid() != self.first_process:
-            watch_imports(watched, self)
-            note_imported(self)
 
     def add(self, kind, **values):
         """Append one event; whole lines, whoever else appends at this moment."""

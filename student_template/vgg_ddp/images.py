@@ -1,12 +1,14 @@
 """Images to learn from: MNIST or CIFAR-10 where a folder holds them, else small bundled digits.
 
-Nothing is ever downloaded. The bundled ones are the 8x8 handwritten digits that are installed with
-scikit-learn, enlarged to the size that the network expects.
+Nothing is ever downloaded. The bundled ones are the 8x8 handwritten digits of digits.csv.gz, which
+lies beside this file, enlarged to the size that the network expects: the test set of "Optical
+Recognition of Handwritten Digits" by E. Alpaydin and C. Kaynak (1998), UCI Machine Learning
+Repository, https://doi.org/10.24432/C50P49, under CC BY 4.0
+(https://creativecommons.org/licenses/by/4.0/).
 """
 
 import gzip
 import hashlib
-import importlib.util
 import os
 import pickletools
 import zlib
@@ -112,17 +114,13 @@ def found_in(folder: str | os.PathLike[str]) -> tuple[str, ...]:
 def digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Return the 1797 bundled digits of 8x8 pixels, values 0 to 255, and which digit each shows.
 
-    Raises FileNotFoundError when scikit-learn, which brings them, is not installed.
+    Raises FileNotFoundError when their file does not lie beside this one.
     """
-    # Only its data file is read: importing scikit-learn takes a second.
-    package = importlib.util.find_spec("sklearn")
-    folders = [Path(folder) for folder in (package and package.submodule_search_locations) or ()]
-    files = [folder / "datasets" / "data" / "digits.csv.gz" for folder in folders]
-    file = next((file for file in files if file.is_file()), None)
-    if file is None:
+    file = Path(__file__).with_name("digits.csv.gz")
+    if not file.is_file():
         raise FileNotFoundError(
-            "the digits that come with scikit-learn are not installed: `pip install scikit-learn`, "
-            "or name a folder that holds MNIST or CIFAR-10 in the environment variable GRADER_DATA"
+            f"{file} does not exist: copy digits.csv.gz from the template, or name a folder that "
+            "holds MNIST or CIFAR-10 in the environment variable GRADER_DATA"
         )
     with gzip.open(file, "rt") as lines:
         table = np.loadtxt(lines, delimiter=",")

@@ -299,18 +299,6 @@ WEAKENINGS = (
         "points and deserves",
     ),
     Weakening(
-        "does not ask whose code is opened",
-        (
-            Change(
-                "zygote/run.py",
-                "opened = None if self._opened is None else self._opened.drain()",
-                "opened = None",
-            ),
-        ),
-        ("solver_read_past_python",),
-        "points and deserves|the verdict is",
-    ),
-    Weakening(
         "does not count what gloo sends",
         (
             Change(

@@ -102,7 +102,8 @@ def test_support_files_lie_with_the_assignment_or_are_shared():
     mpi_sgd = bundled().load("mpi_sgd")
     paths = mpi_sgd.support_paths()
     assert paths["network.py"] == bundled().templates / "mpi_sgd" / "network.py"
-    assert mpi_sgd.shared_support() == {"images.py": SHARED_SUPPORT / "images.py"}
+    shared = ("images.py", "digits.csv.gz")
+    assert mpi_sgd.shared_support() == {name: SHARED_SUPPORT / name for name in shared}
     assert not (bundled().references / "mpi_sgd" / "images.py").exists()
     elsewhere = replace(mpi_sgd, template=Path("none"), support=("images.py",))
     assert elsewhere.support_paths() == {"images.py": SHARED_SUPPORT / "images.py"}

@@ -1,19 +1,25 @@
-"""What pip installs beside the package is what the lock is made from, but for what is optional."""
+"""What pip installs beside the package is in the lock from which images are made."""
 
 import tomllib
 from pathlib import Path
 
 from packaging.requirements import Requirement
 
+from grader.installation import lock
+
 ROOT = Path(__file__).resolve().parents[2]
-ONLY_LOCKED = {"setuptools", "torch"}
-"""Torch is an extra; setuptools is what torch wants of whoever installs it."""
 
 
-def test_a_package_installed_by_pip_has_what_the_images_have():
-    """One list of names in two files."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    installed = {Requirement(each).name for each in project["dependencies"]}
-    lines = (ROOT / "requirements.in").read_text().splitlines()
-    locked = {Requirement(line).name for line in lines if line and not line.startswith("#")}
-    assert installed == locked - ONLY_LOCKED
+def test_the_lock_has_what_the_project_names():
+    """With what ranks and studies import, and what a checkout is installed by."""
+    data = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = data["project"]["optional-dependencies"]
+    named = data["project"]["dependencies"] + extras["torch"] + extras["study"]
+    named += data["dependency-groups"]["setup"]
+    text = (ROOT / "requirements.lock").read_text()
+    locked = [each.name for each in lock.packages(text) if _is_named(each)]
+    assert sorted({*locked}) == sorted(Requirement(each).name for each in named)
+
+
+def _is_named(package):
+    return any(name.startswith("distributed-grader (") for name in package.wanted_by)

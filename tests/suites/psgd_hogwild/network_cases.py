@@ -23,7 +23,6 @@ from grader.api import (
 
 from .layers import ASKED, DROPOUT, LINEAR, Layer, difference, kinds_difference, layers, layers_told
 from .recomputation import NotRecomputable, output_of
-from .sources import MAX_CHARS, SOLVERS
 
 NUM_CLASSES = 10
 _IMAGE_SHAPE = (1, 28, 28)
@@ -37,7 +36,6 @@ class Network(Case):
 
     probe: str = "run_network"
     batch_size: int
-    watched_packages: tuple[str, ...] = tuple(sorted(SOLVERS))
 
     @property
     def label(self) -> str:
@@ -49,7 +47,7 @@ class Network(Case):
     ) -> Sequence[Mapping[str, Any]]:
         """Return random images."""
         images = random.random((self.batch_size, *_IMAGE_SHAPE)).astype(np.float32)
-        return [{"images": images, "seed": 1, "solvers": sorted(SOLVERS)}] * ranks
+        return [{"images": images, "seed": 1}] * ranks
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return the form of the operations and of two outputs."""
@@ -62,7 +60,6 @@ class Network(Case):
             "output_again": output,
             "parameters": Array("float32", (None,), max_num_bytes=1 << 24),
             "parameter_shapes": Text(max_num_chars=1 << 14),
-            "imports": Text(max_num_chars=MAX_CHARS),
         }
 
 

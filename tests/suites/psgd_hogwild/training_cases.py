@@ -21,7 +21,6 @@ from grader.api import (
 
 from . import softmax_regression
 from .softmax_regression import Labels, Vector
-from .sources import MAX_CHARS, SOLVERS
 
 Rows = NDArray[np.int64]
 
@@ -50,7 +49,6 @@ class Training(Case):
     lr: float
     """A power of two: its product with a gradient is exact, in whatever order it is applied."""
     seed: int = 0
-    watched_packages: tuple[str, ...] = tuple(sorted(SOLVERS))
 
     @property
     def label(self) -> str:
@@ -77,7 +75,6 @@ class Training(Case):
             "lr": self.lr,
             "batch_size": self.batch_size,
             "seed": self.seed,
-            "solvers": sorted(SOLVERS),
         }
         return [dict(same) for _ in range(ranks)]
 
@@ -89,7 +86,6 @@ class Training(Case):
             "given_weights": Array("float32", (NUM_CLASSES, NUM_FEATURES)),
             "given_biases": Array("float32", (NUM_CLASSES,)),
             "returned": Text(),
-            "imports": Text(max_num_chars=MAX_CHARS),
             **batch_results(),
         }
 

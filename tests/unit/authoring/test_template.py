@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "reference" / "mpi_sgd"
 TEMPLATE = ROOT / "student_template" / "mpi_sgd"
 ASSIGNMENT = tomllib.loads((ROOT / "tests/suites/mpi_sgd/assignment.toml").read_text())
-OWN_SUPPORT = [file for file in ASSIGNMENT["support"] if file != "images.py"]
+OWN_SUPPORT = [file for file in ASSIGNMENT["support"] if file not in ("images.py", "digits.csv.gz")]
 HANDED_IN = sorted({file for part in ASSIGNMENT["parts"] for file in part["file"]})
 
 SOURCE = '''\

@@ -39,7 +39,10 @@ def engine(tmp_path):
     files = [tmp_path / f"{STEM}-py3-none-{each}.whl" for each in ("x86_64", "aarch64")]
     for file in files:
         file.write_text(file.name)
-    named = ("numpy>=2", "mpi4py", "torch>=2; extra == 'torch'")
+    named = (
+        *("numpy>=2", "mpi4py", "torch>=2; extra == 'torch'"),
+        "matplotlib; extra == 'study'",
+    )
     return EngineWheels(tuple(files), tuple(map(Requirement, named)))
 
 
@@ -57,13 +60,13 @@ def test_every_wheel_is_there_with_its_hash(course, engine, tmp_path):
     for wheel in wheels:
         assert f"--hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}" in text
     for requirement in re.split(r"\n(?=[a-z])", text)[1:]:
-        assert re.match(r"[a-z0-9.-]+(\[torch\])?==\S+", requirement), requirement
+        assert re.match(r"[a-z0-9.-]+(\[[a-z,]+\])?==\S+", requirement), requirement
         assert "--hash=sha256:" in requirement, requirement
 
 
 def test_a_course_without_torch_has_neither_it_nor_its_index(course, engine, tmp_path):
     text = written(course, engine, tmp_path / "out")
-    assert not re.search(r"^(torch|sympy)==", text, re.MULTILINE)
+    assert not re.search(r"^(torch|sympy|matplotlib)==", text, re.MULTILINE)
     assert "extra-index-url" not in text
     assert re.search("^numpy==", text, re.MULTILINE)
 
@@ -76,6 +79,13 @@ def test_a_course_with_torch_names_the_index_for_cpus(course, engine, tmp_path):
     assert f"\n{LOCK.splitlines()[1]}\n" in text
     assert f"\ndistributed-grader[torch]=={__version__} " in text
     assert re.search(r"^torch==\S+\+cpu", text, re.MULTILINE)
+
+
+def test_a_course_with_a_study_has_what_draws_it(course, engine, tmp_path):
+    (course.suites / "sums/study").mkdir()
+    text = written(course, engine, tmp_path / "out")
+    assert f"\ndistributed-grader[study]=={__version__} " in text
+    assert re.search(r"^matplotlib==", text, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +174,7 @@ def test_wheels_of_this_engine_are_taken(package, tmp_path, monkeypatch):
     make_wheel(package, tmp_path / "dist")
     found = EngineWheels.find(tmp_path / "dist")
     assert found.needs() == ["numpy"]
-    assert found.needs(extra="torch") == ["numpy", "torch"]
+    assert found.needs(["torch"]) == ["numpy", "torch"]
     (package / "__init__.py").write_text("one = 2\n")
     with pytest.raises(GraderError, match="made from other sources than this engine's"):
         EngineWheels.find(tmp_path / "dist")

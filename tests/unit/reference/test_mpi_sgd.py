@@ -149,7 +149,6 @@ def test_the_small_functions_have_the_shapes_that_handed_in_files_expect(given):
 
 def test_the_bundled_digits_are_images_of_mnist_shape(given):
     """Three sets of 784 values in [0, 1] with one-hot labels, the same every time."""
-    pytest.importorskip("sklearn")
     sets = given["collect"].load_mnist()
     assert [len(images) for images, _ in sets] == [1081, 216, 500]
     for (images, labels), (again, _) in zip(sets, given["collect"].load_mnist(), strict=True):
@@ -195,7 +194,6 @@ def test_mnist_files_are_used_when_a_folder_holds_them(given, monkeypatch, tmp_p
 
 def test_a_folder_without_mnist_means_the_bundled_digits(given, monkeypatch, tmp_path):
     """The folder may hold the data of other assignments only."""
-    pytest.importorskip("sklearn")
     monkeypatch.setenv("GRADER_DATA", str(tmp_path))
     assert len(given["collect"].load_mnist()[0][0]) == 1081
 

@@ -20,7 +20,7 @@ REFERENCE = ROOT / "reference" / "psgd_hogwild"
 OPEN_FILE_LOCK = 37
 """F_OFD_SETLK of Linux, which Python has no name for."""
 MODULES = (
-    *("images", "training", "observed", "record", "waiting", "imported"),
+    *("images", "training", "observed", "record", "waiting"),
     *("network", "psgd", "hogwild"),
 )
 

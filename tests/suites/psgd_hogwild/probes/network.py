@@ -5,7 +5,6 @@ import json
 
 import numpy as np
 import torch
-from imported import imports_of
 from torch.nn.functional import linear
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -15,12 +14,11 @@ from grader.rank.toolbox import error_text, packed
 from .returned import module_of
 
 
-def run_layers(student, comm, *, images, seed, solvers):
+def run_layers(student, comm, *, images, seed):
     """Run the student's Net on images in training; note every operation, up to a crash if any.
 
     After a crash, what would run if each linear layer were given as many features as it has.
     """
-    imports_of(solvers)  # this case may be the first to import the student's file
     make = student.function("network.py", "Net")
     torch.set_num_threads(1)
     torch.manual_seed(seed)
@@ -43,9 +41,8 @@ def run_layers(student, comm, *, images, seed, solvers):
     }
 
 
-def run_network(student, comm, *, images, seed, solvers):
+def run_network(student, comm, *, images, seed):
     """Run the student's Net on images, in training and in evaluation; note every operation."""
-    imports = imports_of(solvers)
     make = student.function("network.py", "Net")
     torch.set_num_threads(1)
     torch.manual_seed(seed)
@@ -65,7 +62,6 @@ def run_network(student, comm, *, images, seed, solvers):
         "output_again": second,
         "parameters": packed(parameters, np.result_type(np.float32, *parameters)),
         "parameter_shapes": json.dumps([each.shape for each in parameters]),
-        "imports": json.dumps(imports),
     }
 
 

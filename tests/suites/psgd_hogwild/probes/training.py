@@ -1,14 +1,12 @@
 """Calls of the student's psgd and hogwild."""
 
 import contextlib
-import json
 import os
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import torch
-from imported import imports_of
 from torch.utils.data import TensorDataset
 
 from grader.rank.toolbox import error_text, replaced
@@ -24,18 +22,14 @@ from .children import (
 from .returned import batches_seen, numbered, stays_of, trained_and_seen
 
 _MAX_PLACE_CHARS = 200
-_MAX_PLACES = 50
 
 
-def train_psgd(
-    student, comm, *, inputs, labels, weights, biases, seed, groups, solvers, **settings
-):
+def train_psgd(student, comm, *, inputs, labels, weights, biases, seed, groups, **settings):
     """Call the student's psgd on a model that writes down what it is trained on.
 
     groups: for each rank of comm, which communicator it belongs to and its place there; none for
     comm itself.
     """
-    imports = imports_of(solvers)
     psgd = student.function("psgd.py", "psgd")
     if len(groups):
         color, place = groups[comm.Get_rank()].tolist()
@@ -44,12 +38,10 @@ def train_psgd(
     torch.manual_seed(seed)
     with student.phase(), _no_more_watching():
         trained = psgd(comm, model, dataset, seed=seed, **settings)
-    return {**trained_and_seen(model, trained, "psgd"), "imports": json.dumps(imports)}
+    return trained_and_seen(model, trained, "psgd")
 
 
-def train_psgd_apart(
-    student, comm, *, inputs, labels, weights, biases, seed, groups, solvers, **settings
-):
+def train_psgd_apart(student, comm, *, inputs, labels, weights, biases, seed, groups, **settings):
     """Call the student's psgd; end it where a rank has trained and wants to exchange, or fails."""
     from mpi4py import MPI
 
@@ -93,7 +85,6 @@ def train_hogwild(
     meeting_steps,
     failing_batch,
     to_the_end,
-    solvers,
     **settings,
 ):
     """Call the student's hogwild on a model that writes down what it is trained on, and where.
@@ -116,7 +107,6 @@ def train_hogwild(
     record = model.record
     torch.manual_seed(seed)
     raised = ""
-    imports = imports_of(solvers, record)
     hogwild = student.function("hogwild.py", "hogwild")
     until = ended_when_idle(record) if to_the_end else contextlib.nullcontext()
     with student.phase(), processes_reported(record), _no_more_watching():
@@ -144,7 +134,6 @@ def train_hogwild(
         if not gave_up or event["time_ns"] < gave_up[0]["time_ns"]
     ]
     told = trained_and_seen(model, trained, "hogwild")
-    imports = imports + [event["place"] for event in record.events("imported")]
     return {
         **told,
         # Numbered as in `processes`; then those that wrote without having computed a gradient.
@@ -157,7 +146,6 @@ def train_hogwild(
         **stays_of(record),
         "num_failed": np.array([len(record.events("failed"))], dtype=np.int64),
         "raised": raised,
-        "imports": json.dumps(imports[:_MAX_PLACES]),
     }
 
 

@@ -3,7 +3,6 @@
 import contextlib
 import copy
 import importlib
-import importlib.util
 import json
 import sys
 import threading
@@ -33,7 +32,7 @@ from .made_outcomes import inputs_of, outcome_of
 ROOT = Path(__file__).parents[4]
 REFERENCE = ROOT / "reference" / "psgd_hogwild"
 MODULES = (
-    *("images", "training", "observed", "record", "waiting", "imported"),
+    *("images", "training", "observed", "record", "waiting"),
     *("network", "psgd", "hogwild"),
 )
 
@@ -344,101 +343,6 @@ def test_names_are_those_used_alone_and_as_attributes(probes, tmp_path) -> None:
     (tmp_path / "x.py").write_text("mp.Lock()\nwith RLock():\n  pass")
     _, names = probes.sources.places_in(tmp_path, SOLVERS, LOCKS)
     assert sorted(names) == [["x.py", 1, "Lock"], ["x.py", 2, "RLock"]]
-
-
-def by_a_computed_name() -> None:
-    importlib.import_module("no_sol" + "ver")
-
-
-def under_another_name() -> None:
-    file = next(file for file in map(Path, sys.path) if (file / "no_solver").exists())
-    spec = importlib.util.spec_from_file_location("mine", file / "no_solver" / "__init__.py")
-    spec.loader.exec_module(importlib.util.module_from_spec(spec))
-
-
-def and_gone_again() -> None:
-    __import__("no_solver")
-    del sys.modules["no_solver"]
-
-
-def by_what_an_installed_package_calls() -> None:
-    np.vectorize(__import__, otypes="O")(["no_solver"])
-
-
-def from_a_text() -> None:
-    exec(compile("import no_solver", "test_probes.py", "exec"))
-
-
-def as_a_text() -> None:
-    exec(Path(importlib.util.find_spec("no_solver").origin).read_text())
-
-
-@pytest.fixture
-def solver(probes, tmp_path, monkeypatch) -> Iterator[str]:
-    """A package that trains models, as it were."""
-    (tmp_path / "no_solver").mkdir()
-    (tmp_path / "no_solver" / "__init__.py").touch()
-    monkeypatch.syspath_prepend(tmp_path)
-    yield "no_solver"
-    sys.modules["imported"]._watch.folders.clear()  # an audit hook stays until the process ends
-    sys.modules.pop("no_solver", None)
-
-
-@pytest.mark.parametrize(
-    "imports",
-    [
-        by_a_computed_name,
-        under_another_name,
-        and_gone_again,
-        by_what_an_installed_package_calls,
-        from_a_text,
-        as_a_text,
-    ],
-)
-def test_an_import_is_seen_as_it_happens(probes, solver, imports) -> None:
-    """Whatever it is called, and whoever is asked to do it."""
-    seen = probes.training.imports_of([solver])
-    assert seen == []
-    imports()
-    ((file, line, name),) = seen
-    assert (file, name) == ("test_probes.py", "no_solver")
-    assert line >= 1
-
-
-def test_an_import_in_a_thread_is_seen(probes, solver) -> None:
-    """With nobody but the standard library on its stack."""
-    seen = probes.training.imports_of([solver])
-    thread = threading.Thread(target=__import__, args=(solver,))
-    thread.start(), thread.join()
-    ((file, _, name),) = seen
-    assert (file, name) == ("threading.py", "no_solver")
-
-
-def test_other_imports_are_nobodys_business(probes, solver) -> None:
-    """Nor is looking for a package, or reading its data."""
-    seen = probes.training.imports_of([solver])
-    importlib.import_module("this")
-    folder = Path(importlib.util.find_spec(solver).origin).parent
-    (folder / "digits.csv").touch()
-    (folder / "digits.csv").read_text()
-    assert seen == []
-
-
-@pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_an_import_in_a_process_that_is_started_is_noted(probes, solver, method) -> None:
-    """In the record, which a process that is not forked reads first."""
-    import torch.multiprocessing as mp
-
-    (given,) = inputs_of(hogwild_cases.cases()[1])
-    given["solvers"] = [solver]
-
-    def hogwild(model, dataset, **settings):
-        process = mp.get_context(method).Process(target=importlib.import_module, args=(solver,))
-        process.start(), process.join()
-        return model
-
-    found = probes.train_hogwild(FakeStudent(hogwild), None, **given)
-    assert {name for *_, name in json.loads(found["imports"])} == {"no_solver"}
 
 
 def test_the_sources_are_those_beside_the_graded_file(probes) -> None:

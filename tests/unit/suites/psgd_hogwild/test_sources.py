@@ -1,14 +1,13 @@
 """What a rank says of the files is read with care; a solver is told with its place."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from psgd_hogwild.sources import SOLVERS, Mention, Sources, assert_no_solver, first_named, places
 
 from grader.api import Outcome, RuleViolation, Trace
 
-from .made_outcomes import facts_of, key_of
+from .made_outcomes import facts_of
 
 
 @pytest.mark.parametrize(
@@ -28,8 +27,8 @@ def test_a_place_is_a_file_a_line_and_a_name():
     assert places('[["a.py", 3, "sklearn"], 7]') == [Mention("a.py", 3, "sklearn")]
 
 
-def test_a_solver_is_told_wherever_it_was_seen():
-    """In the files, or when a function ran."""
+def test_a_solver_is_told_by_its_first_import():
+    """And how many there are."""
     nothing = Outcome("", 1, ({},), ({"imports": "[]"},), Trace(()), 0.0)
     assert_no_solver(nothing, nothing)
     text = json.dumps([["more.py", 1, "lightgbm"], ["psgd.py", 2, "sklearn"]])
@@ -38,20 +37,6 @@ def test_a_solver_is_told_wherever_it_was_seen():
         assert_no_solver(nothing, found)
     told = {"place": "more.py:1", "file": "more.py", "name": "lightgbm", "number": 2}
     assert facts_of(error, "solver.imported") == told
-
-
-def test_a_solver_that_no_rank_tells_of_is_told_without_a_place():
-    """The kernel has seen its code opened; where an import is known as well, that is told."""
-    nothing = Outcome("", 1, ({},), ({"imports": "[]"},), Trace(()), 0.0)
-    opened = replace(nothing, opened_packages=("scipy", "sklearn"))
-    with pytest.raises(RuleViolation) as error:
-        assert_no_solver(nothing, opened)
-    assert facts_of(error, "solver.opened") == {"names": ("scipy", "sklearn")}
-    told = replace(opened, results=({"imports": '[["a.py", 3, "sklearn"]]'},))
-    with pytest.raises(RuleViolation) as error:
-        assert_no_solver(told)
-    assert error.value.findings[0].text == "a.py:3 imports sklearn."
-    assert key_of(error) == "solver.imported"
 
 
 def test_a_lock_is_told_where_it_is_named_first():
