@@ -198,7 +198,7 @@ def _engine_problems(data: Table) -> Iterator[str]:
     try:
         is_fit = __version__ in SpecifierSet(wanted)
     except InvalidSpecifier:
-        yield f"engine: found {found_text(wanted)}; expected a range such as '>=0.1,<0.2'"
+        yield f"engine: found {found_text(wanted)}; expected a range such as '>=0.2,<0.3'"
         return
     if not is_fit:
         yield f"engine: found {found_text(wanted)}; this is {__version__}"

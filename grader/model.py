@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from grader.evidence import Evidence
 from grader.feedback import Feedback
 from grader.finding import Finding, joined
 from grader.points import total
-from grader.trace.calls import Trace
+
+if TYPE_CHECKING:  # commands that start no ranks need no numpy
+    from grader.trace.calls import Trace
 
 NEEDS_REVIEW = 4
 """The exit code of a grading that a person has to look at."""
@@ -147,7 +149,7 @@ class Outcome:
     """Per rank: the arrays and JSON values its probe was called with."""
     results: tuple[Mapping[str, Any], ...]
     """Per rank: numpy arrays, or JSON values, exactly of the announced shape and type."""
-    trace: Trace
+    trace: "Trace"
     """The MPI calls of this case that the student's code made."""
     wall_time_s: float
     """From `inputs released` to the last rank's result, on the judge's clock."""
@@ -171,7 +173,7 @@ class Attempt:
     ranks: int
     inputs: tuple[Mapping[str, Any], ...]
     """Per rank: the arrays and JSON values its probe was called with."""
-    trace: Trace
+    trace: "Trace"
     """The MPI calls that the student's code made, up to the end."""
     failure: RunFailure | None = None
     """Why it came to no answer."""
