@@ -31,7 +31,7 @@ SUITES := $(notdir $(patsubst %/,%,$(dir $(wildcard tests/suites/*/assignment.to
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := setup
 .PHONY: setup demo test check coverage sanitize fuzz image wheels wheel-aarch64 wheel-by-cross-compiler \
-	templates docs site acceptance lock
+	templates fresh-templates docs site acceptance lock
 
 setup: .venv/.ready
 	@# Elsewhere `grade` itself says what needs Linux.
@@ -69,7 +69,9 @@ demo: setup
 	$(BIN)/grade check $(DEMO) || test $$? -eq 1; \
 	fi
 
-check: .venv/.ready-to-develop
+check: .venv/.ready-to-develop fresh-templates
+	@diff -r -x __pycache__ build/templates student_template || \
+	{ echo "student_template is generated: \`make templates\` writes it anew"; exit 1; }
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/clang-format --dry-run --Werror grader/trace/interposer/*.[ch]
@@ -160,12 +162,14 @@ wheelhouse: requirements.lock | .venv/.ready
 	$(BIN)/python -m pip download -qq --retries 1 --require-hashes -r requirements.lock -d $@ \
 	2>/dev/null || { rm -rf $@/*; echo "the wheels could not be fetched; the build will try"; }; fi
 
-# `make check` fails where a template is not what its reference and the shared files make of it.
-templates: setup
+# `make check` fails where student_template is not this.
+templates: fresh-templates
+	@rm -r student_template && mv build/templates student_template
+
+fresh-templates: .venv/.ready
 	@rm -rf build/templates
-	for name in $(SUITES); do \
-	GRADER_COURSE= $(BIN)/grade template $$name build/templates/$$name && \
-	rm -r student_template/$$name && mv build/templates/$$name student_template/ || exit 1; done
+	@for name in $(SUITES); do \
+	GRADER_COURSE= $(BIN)/grade template $$name build/templates/$$name >/dev/null || exit 1; done
 
 # The last line needs build/tests.xml, which `make test` writes.
 docs: setup
