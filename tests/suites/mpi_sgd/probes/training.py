@@ -8,8 +8,14 @@ from .networks import fit_network, scripted, trained
 
 
 def fit(student, comm, **case):
-    """Train the student's network on scripted batches from given start weights."""
+    """Train the student's network on scripted batches from given start weights.
+
+    Each rank pauses before it begins, and before its batches, for as long as the case says.
+    """
     network, log = scripted(student.function(case["file"], case["class_name"]), case)
+    pauses_s = iter(case.get("pauses_s", ()))
+    log.before_forward = lambda num_batches_done: time.sleep(next(pauses_s, 0))
+    time.sleep(next(pauses_s, 0))
     with student.phase():
         fit_network(network, case)
     return trained(network, log, case)
