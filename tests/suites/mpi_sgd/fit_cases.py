@@ -36,8 +36,8 @@ _NUM_UNSEEN_ROWS = 4
 _SLOW_PATIENCE_S = 4.0
 _MASTER_PAUSE_S = 0.05
 """Far longer than workers take for a batch: all have sent gradients when a master first looks."""
-_WORKER_PAUSE_S = 0.01
-_SHARE_OF_PAUSES = 0.1
+_WORKER_PAUSE_S = 0.02
+_SHARE_OF_PAUSES = 0.05
 """Of the batches of a worker."""
 
 
@@ -114,6 +114,7 @@ class Fit(Case):
             same["slow_rank"] = self.num_masters
             same["first_worker"] = self.num_masters
             same["patience_s"] = _SLOW_PATIENCE_S
+            same["pause_s"] = _WORKER_PAUSE_S
         each = [{**same, "script": self._script(random)} for _ in range(ranks)]
         if self.is_asynchronous and self.purpose == "values":
             for rank, given in enumerate(each):

@@ -35,10 +35,13 @@ def serial_fit(student, comm, **case):
     return trained(network, log, case)
 
 
-def fit_beside_a_slow_worker(student, comm, *, slow_rank, first_worker, patience_s, **case):
+def fit_beside_a_slow_worker(
+    student, comm, *, slow_rank, first_worker, patience_s, pause_s, **case
+):
     """Hold one worker in its first batch until another has gone through three, or time is up.
 
-    Which of the two happened is the result; how long it took is not.
+    Which of the two happened is the result; how long it took is not. It pauses before its later
+    batches, so that what comes late has come by then.
     """
     from mpi4py import MPI
 
@@ -58,6 +61,8 @@ def fit_beside_a_slow_worker(student, comm, *, slow_rank, first_worker, patience
                         break
                     time.sleep(0.001)
                 log.others_went_on = heard
+        elif rank == slow_rank:
+            time.sleep(pause_s)
         elif rank in others and num_batches_done == 3:
             with student.outside():
                 said.append(private.Isend(word, dest=slow_rank))
