@@ -33,7 +33,7 @@ def test_a_collective_of_other_sizes_comes_before_the_value(lengths, keys):
     run = Run(2)
     for rank, length in enumerate(lengths):
         run.call(rank, "Bcast", peer=0, num_elements=length, num_bytes=8 * length)
-    with pytest.raises(WrongAnswer, match=r"^2 ranks, length 7: ") as error:
-        with case_context(Named("probe"), outcome(run.trace())):
-            raise WrongAnswer("recv differs")
+    told = pytest.raises(WrongAnswer, match=r"^2 ranks, length 7: ")
+    with told as error, case_context(Named("probe"), outcome(run.trace())):
+        raise WrongAnswer("recv differs")
     assert [each.key or "value" for each in error.value.findings] == keys
