@@ -126,12 +126,13 @@ def _page(priced: Sequence[Priced]) -> str:
     lines = [HEAD, _summary(priced)]
     parts = dict.fromkeys((each.assignment, each.part) for each in priced)
     for assignment, part in sorted(parts):
-        lines += [f"## {assignment}: {part}\n", "| bug | fair | paid | points |"]
-        lines.append("|---|---:|---:|---:|")
+        lines += [f"## {assignment}: {part}\n", "| bug | fair | paid | difference | points |"]
+        lines.append("|---|---:|---:|---:|---:|")
         for each in priced:
             if (each.assignment, each.part) == (assignment, part):
                 points = f"{written(each.points)} of {written(each.max_points)}"
-                shares = f"{each.fair_share:.0%} | {each.share:.0%}"
+                more = round(each.difference, 2) + 0  # no -0%
+                shares = f"{each.fair_share:.0%} | {each.share:.0%} | {more:+.0%}"
                 lines.append(f"| `{each.name}`: {each.about} | {shares} | {points} |")
         lines.append("")
     return "\n".join(lines)

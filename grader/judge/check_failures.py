@@ -42,7 +42,14 @@ class CheckFailure(AssertionError):
 
     def about(self, case: str) -> Self:
         """Return the same failure with the case that it was seen of."""
-        error = type(self)(*self.findings, case=f"{case}: {self.case}" if self.case else case)
+        return self._with(self.findings, f"{case}: {self.case}" if self.case else case)
+
+    def led_by(self, *reasons: Finding) -> Self:
+        """Return the same failure with these reasons before what was found."""
+        return self._with((*reasons, *self.findings), self.case)
+
+    def _with(self, findings: Sequence[Finding], case: str) -> Self:
+        error = type(self)(*findings, case=case)
         error.differences, error.budgets = self.differences, self.budgets
         return error
 

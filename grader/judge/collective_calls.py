@@ -9,14 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from grader.judge.counting import sends_of
-from grader.mpi.functions import BLOCKING_COLLECTIVES, COLLECTIVES, TORCH_BARRIERS
+from grader.mpi.functions import COLLECTIVES, TORCH_BARRIERS, blocking_form
 from grader.trace.calls import Call, Trace
 
 _BARRIERS = TORCH_BARRIERS | {"Barrier"}
-_BLOCKING = {
-    form: name for name in BLOCKING_COLLECTIVES for form in (f"I{name.lower()}", f"{name}_init")
-}
-"""Each non-blocking or persistent form, and the blocking one."""
 _STARTS = frozenset({"Start", "Startall"})
 _AFTER_LENGTHS = {
     "Bcast": "Bcast",
@@ -101,10 +97,10 @@ def _function(call: Call, made: Mapping[tuple[int, ...], Call]) -> str:
     """
     if call.function in _STARTS and not (call.is_send or call.is_receive):
         started = made.get(_gives(call))
-        return call.function if started is None else _BLOCKING[started.function]
+        return call.function if started is None else blocking_form(started.function)
     if call.function not in COLLECTIVES or call.function.endswith("_init"):
         return ""
-    return _BLOCKING.get(call.function, call.function)
+    return blocking_form(call.function)
 
 
 def _gives(call: Call) -> tuple[int, ...]:

@@ -68,6 +68,11 @@ def crash_hint(crash: Crash, trace: Trace) -> str:
     return next(filter(None, (hint(crash, trace) for hint in _HINTS)), "")
 
 
+def is_of_sizes(crash: Crash) -> bool:
+    """Return whether MPI or gloo says that a message is longer than its buffer."""
+    return any(words in crash.message for words in _TRUNCATED)
+
+
 def _of_torchvision(crash: Crash, trace: Trace) -> str:
     if f"{_NO_MODULE}'torchvision'" not in crash.message and _DATASETS not in crash.message:
         return ""
@@ -110,9 +115,7 @@ def _of_mpi_that_is_not_up(crash: Crash, trace: Trace) -> str:
 
 
 def _of_a_long_message(crash: Crash, trace: Trace) -> str:
-    if not any(words in crash.message for words in _TRUNCATED):
-        return ""
-    return size_mismatch(trace, crash.rank)
+    return size_mismatch(trace, crash.rank) if is_of_sizes(crash) else ""
 
 
 def _of_a_message_to_oneself(crash: Crash, trace: Trace) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from grader.evidence import Deadlock
 from grader.finding import Fact, Finding, found
+from grader.judge.collective_differences import difference_in
 from grader.judge.unmatched_messages import difference
 from grader.judge.wording import name_of, ranks_have, ranks_text
 from grader.mpi.collectives import is_collective
@@ -35,12 +36,22 @@ def _collective(situation: StalledRun) -> Finding | None:
         if gathering is None or gathering.is_complete:
             continue
         name = name_of(call)
+        if differs := difference_in(gathering):
+            return differs
         if not gathering.agrees:
             return found(
                 "deadlock.other_collective",
                 f"Ranks wait in {name} for ranks that have made another collective call.",
                 help="all ranks of a communicator make the same collective calls, in one order",
                 call=name,
+            )
+        if gathering.failed:
+            return found(
+                "deadlock.failed_collective",
+                f"{_wait(gathering.calls.keys() - gathering.failed)} in {name}, which has failed "
+                f"on {ranks_text(gathering.failed)}.",
+                call=name,
+                failed=gathering.failed,
             )
         if not gathering.missing:
             return found(

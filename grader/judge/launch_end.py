@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from grader.evidence import Evidence
-from grader.finding import Finding, found
+from grader.finding import Finding, found, joined
 from grader.judge import crash_messages as messages
-from grader.judge.crash_hints import Crash, crash_hint
+from grader.judge.collective_differences import collective_difference
+from grader.judge.crash_hints import Crash, crash_hint, is_of_sizes
 from grader.judge.deadlock import find_deadlock
 from grader.judge.said import text_of
 from grader.judge.unfinished import left_behind, unfinished
@@ -135,7 +136,9 @@ def _of_time_limit(end: End, makes_progress: bool) -> RunFailure:
         ranks=late,
         places=tuple(dict.fromkeys(f"{each[0]}:{each[1]}" for each in seen if each)),
     )
-    return RunFailure.of(verdict, told, kind="time limit", place=where)
+    failure = RunFailure.of(verdict, told, kind="time limit", place=where)
+    is_slow = verdict is Verdict.TIME_LIMIT_EXCEEDED
+    return _led_by(collective_difference(end.trace) if is_slow else None, failure)
 
 
 def _where(end: End, rank: int) -> str:
@@ -187,8 +190,10 @@ def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bo
         rank = min(causes or said)
         values = said[rank].values
         crash = replace(messages.crash_of_problem(rank, values), is_apart=are_apart)
-        hint = crash_hint(crash, end.trace)
-        return messages.failure_of_problem(rank, values, entry, hint, python=observed.python)
+        differs = collective_difference(end.trace) if is_of_sizes(crash) else None
+        hint = "" if differs else crash_hint(crash, end.trace)
+        failure = messages.failure_of_problem(rank, values, entry, hint, python=observed.python)
+        return _led_by(differs, failure)
     for rank, each in silent.items():
         if each.said != "closed":
             why = text_of(each.values, "message") if each.said == "broken" else ""
@@ -203,7 +208,16 @@ def _of_trouble(observed: LaunchObservation, end: End, entry: str, are_apart: bo
     rank = _first_to_end(silent)
     printed = observed.output_tails[rank] if rank < len(observed.output_tails) else ""
     hint = crash_hint(Crash(rank, printed, is_apart=are_apart), end.trace)
-    return messages.failure_of_silence(rank, silent[rank], printed, hint)
+    failure = messages.failure_of_silence(rank, silent[rank], printed, hint)
+    return _led_by(collective_difference(end.trace), failure)
+
+
+def _led_by(cause: Finding | None, failure: RunFailure) -> RunFailure:
+    """Return the failure with a cause, if there is one, before what it was seen by."""
+    if cause is None:
+        return failure
+    findings = (cause, *failure.findings)
+    return replace(failure, findings=findings, message=joined(findings))
 
 
 def _first_to_end(silent: dict[int, RankEnd]) -> int:

@@ -1,20 +1,14 @@
 """A message and the buffer it is too long for: which call it was, and how long both are."""
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
 
-from grader.judge.wording import at, signature_of
+from grader.judge.wording import at, signature_of, size_text
 from grader.mpi.functions import COLLECTIVES
 from grader.mpi.pending_requests import has_got
 from grader.trace.calls import ANY_SOURCE, ANY_TAG, Call, Trace
 
 _TRUNCATE = 15
 """MPI_ERR_TRUNCATE of Open MPI."""
-_EQUAL_SIZES = {
-    *("Allreduce", "Reduce", "Bcast", "Allgather", "Alltoall"),
-    *("Reduce_scatter_block", "Scan", "Exscan"),
-}
-"""Collectives in which every rank names the same size: of others root and leaf name their own."""
 _IRECV_NUM_BYTES = 32768
 """What mpi4py's irecv has room for, unless it is given a buffer."""
 
@@ -42,22 +36,20 @@ def _takes(call: Call) -> bool:
 
 def _of_call(trace: Trace, rank: int, failed: Call) -> str:
     """Return the sentence about both sizes; empty when the other one is not known for certain."""
-    if failed.function in COLLECTIVES:
-        return _of_collective(trace, rank, failed)
     message = _message_for(trace, rank, failed) if failed.is_receive else None
     if message is None or message[1].num_bytes <= failed.num_bytes:
         return ""
     sender, sent = message
     return (
-        f"{_told(rank, failed)} has a buffer of {_size(failed)}, and rank {sender} sends it "
-        f"{_size(sent)}{at(sent)}: {_advice(failed, sent)}"
+        f"{_told(rank, failed)} has a buffer of {size_text(failed)}, and rank {sender} sends it "
+        f"{size_text(sent)}{at(sent)}: {_advice(failed, sent)}"
     )
 
 
 def _without_the_other(rank: int, failed: Call) -> str:
     if failed.function in COLLECTIVES:
         return f"in {_told(rank, failed)} the arrays of the ranks do not fit each other"
-    return f"{_told(rank, failed)} has a buffer of {_size(failed)}: its message is longer"
+    return f"{_told(rank, failed)} has a buffer of {size_text(failed)}: its message is longer"
 
 
 def _advice(receive: Call, sent: Call) -> str:
@@ -66,42 +58,6 @@ def _advice(receive: Call, sent: Call) -> str:
     if sent.num_elements == receive.num_elements:
         return "give both arrays the same dtype"
     return "make the buffer as long as the message"
-
-
-def _of_collective(trace: Trace, rank: int, failed: Call) -> str:
-    """Return the sentence about a collective that ranks call with different sizes."""
-    if not _is_equal_sized(failed.function):
-        return ""
-    for other, call in _counterparts(trace, rank, failed):
-        if call.num_bytes >= 0 and call.num_bytes != failed.num_bytes:
-            return (
-                f"{_told(rank, failed)} is about {_size(failed)}, that of rank {other}{at(call)} "
-                f"about {_size(call)}: give them arrays of the same length and dtype"
-            )
-    return ""
-
-
-def _is_equal_sized(function: str) -> bool:
-    """Return whether it is one of _EQUAL_SIZES, or its non-blocking or persistent form."""
-    plain = function.removesuffix("_init")
-    return plain in _EQUAL_SIZES or plain.removeprefix("I").capitalize() in _EQUAL_SIZES
-
-
-def _counterparts(trace: Trace, rank: int, failed: Call) -> Iterator[tuple[int, Call]]:
-    """Yield the same collective of other ranks: the one as many have come before."""
-
-    def of(other: int) -> list[Call]:
-        return [
-            call
-            for call in trace.ranks[other].calls
-            if call.function in COLLECTIVES and call.communicator == failed.communicator
-        ]
-
-    number = [call.sequence for call in of(rank)].index(failed.sequence)
-    for other in range(len(trace.ranks)):
-        calls = of(other)
-        if other != rank and number < len(calls) and calls[number].function == failed.function:
-            yield other, calls[number]
 
 
 def _message_for(trace: Trace, rank: int, failed: Call) -> tuple[int, Call] | None:
@@ -169,12 +125,3 @@ def _is_of(failed: Call, call: Call) -> bool:
 
 def _told(rank: int, call: Call) -> str:
     return f"{signature_of(call)} of rank {rank}{at(call)}"
-
-
-def _size(call: Call) -> str:
-    """Return `104 bytes (13 elements of 8 bytes)`."""
-    if call.num_elements <= 0 or call.num_bytes <= 0:
-        return f"{call.num_bytes} bytes"
-    each = call.num_bytes // call.num_elements
-    elements = "1 element" if call.num_elements == 1 else f"{call.num_elements} elements"
-    return f"{call.num_bytes} bytes ({elements} of {each} byte{'' if each == 1 else 's'})"

@@ -105,3 +105,12 @@ def _peer_text(peer: int) -> str:
 def _printable(text: str) -> str:
     shown = "".join(c if c.isprintable() else "?" for c in text[:_MAX_NAME_CHARS])
     return shown.strip()
+
+
+def size_text(call: Call) -> str:
+    """Return `104 bytes (13 elements of 8 bytes)`."""
+    if call.num_elements <= 0 or call.num_bytes <= 0:
+        return f"{call.num_bytes} bytes"
+    each = call.num_bytes // call.num_elements
+    elements = "1 element" if call.num_elements == 1 else f"{call.num_elements} elements"
+    return f"{call.num_bytes} bytes ({elements} of {each} byte{'' if each == 1 else 's'})"

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -10,6 +11,8 @@ from grader.trace.calls import Call, Trace
 
 _WORLD = 0
 _ARE_FOR_ALL = COLLECTIVES | COMMUNICATORS_BY_ALL
+_ERRORS_OF_ARGUMENTS = range(1, 15)
+"""MPI_ERR_BUFFER to MPI_ERR_UNKNOWN of Open MPI: of these a call ends before anything is sent."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +40,21 @@ class Gathering:
         return all(_fit(one, other) for one, other in pairwise(calls))
 
     @property
+    def failed(self) -> frozenset[int]:
+        """Return the ranks in which the call has failed: others of it may wait for ever."""
+        return frozenset(rank for rank, call in self.calls.items() if call.error)
+
+    @property
     def is_complete(self) -> bool:
-        """Return whether every rank has come, to the same call."""
-        return not self.missing and not self.num_unknown and self.agrees
+        """Return whether every rank has come, to the same call, and none has failed in it."""
+        is_gathered = not self.missing and not self.num_unknown
+        return is_gathered and not self.failed and self.agrees
 
     def keeping_waiting(self, rank: int) -> frozenset[int]:
         """Return the ranks that have not come, or came to another call than `rank` did."""
         own = self.calls.get(rank)
         others = {other for other, call in self.calls.items() if own and not _fit(own, call)}
-        return self.missing | others
+        return self.missing | others | self.failed - {rank}
 
 
 class CollectiveMatches:
@@ -61,6 +70,13 @@ class CollectiveMatches:
             for call in seen.calls.where(seen.calls.function_is(_ARE_FOR_ALL.__contains__)):
                 if is_collective(call):
                     self._calls[call.communicator][rank].append(call)
+
+    def all(self) -> Iterator[Gathering]:
+        """Yield every collective call that a rank has made, those of one communicator in order."""
+        for by_rank in list(self._calls.values()):
+            rank = max(by_rank, key=lambda each: len(by_rank[each]))
+            gatherings = (self.of(rank, call) for call in list(by_rank[rank]))
+            yield from (each for each in gatherings if each is not None)
 
     def of(self, rank: int, call: Call) -> Gathering | None:
         """Return what a collective call of `rank` is part of; None if the trace does not tell."""
@@ -86,9 +102,13 @@ class CollectiveMatches:
 
 
 def is_collective(call: Call) -> bool:
-    """Return whether no rank leaves, or completes, this call before all have made it."""
+    """Return whether no rank leaves, or completes, this call before all have made it.
+
+    One that has failed counts if it may have sent something: it was the same call for the others.
+    """
     prepares_only = call.function.endswith("_init") and not call.creates_request
-    return call.function in _ARE_FOR_ALL and not prepares_only and not call.error
+    is_refused = call.error in _ERRORS_OF_ARGUMENTS
+    return call.function in _ARE_FOR_ALL and not prepares_only and not is_refused
 
 
 def _fit(one: Call, other: Call) -> bool:

@@ -217,6 +217,16 @@ CLASSES = (
 ALL = frozenset[str]().union(*CLASSES)
 
 
+_BLOCKING_FORMS = {
+    form: name for name in BLOCKING_COLLECTIVES for form in (f"I{name.lower()}", f"{name}_init")
+}
+
+
+def blocking_form(collective: str) -> str:
+    """Return `Allreduce` of Iallreduce and Allreduce_init; all others as they are."""
+    return _BLOCKING_FORMS.get(collective, collective)
+
+
 def gloo_operation(name: str) -> str:
     """Return as what gloo sends the data of a c10d operation, as in GLOO_OPERATIONS, or nothing."""
     is_sent = name in TORCH_POINT_TO_POINT or name in TORCH_COLLECTIVES

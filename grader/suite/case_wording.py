@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from grader.judge.check_failures import CheckFailure
+from grader.judge.check_failures import CheckFailure, WrongAnswer
+from grader.judge.collective_differences import collective_difference
 from grader.model import Outcome
 from grader.suite.case import Case
 from grader.suite.continuation import ranks_text
@@ -15,6 +16,9 @@ def case_context(case: Case, outcome: Outcome) -> Iterator[None]:
     about = f"{ranks_text(outcome.ranks)}, {case.label}"
     try:
         yield
+    except WrongAnswer as error:
+        differs = collective_difference(outcome.trace)
+        raise error.led_by(*([differs] if differs else [])).about(about) from None
     except CheckFailure as error:
         raise error.about(about) from None
     except AssertionError as error:

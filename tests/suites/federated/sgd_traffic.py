@@ -34,13 +34,13 @@ def assert_examples_served(case: Training, outcome: Outcome) -> None:
 
 
 def assert_models_served(case: Training, outcome: Outcome) -> None:
-    """Assert that in every step each worker gets the model, and makes none of its own."""
+    """Assert that in every step each worker gets the model, and goes on with none of its own."""
     number = num_steps_of(outcome)
     with case_context(case, outcome):
         workers = range(1, outcome.ranks)
         for rank in workers:
             if taken := int(outcome["optimizer_steps"][rank][0]):
-                text = f"Rank {rank}, a worker, took {_steps(taken)} of an optimizer itself."
+                text = f"Rank {rank}, a worker, went on with {_steps(taken)} of its own optimizer."
                 helps = "only the server steps; its workers get the new model from it"
                 facts = {"rank": rank, "number": taken}
                 raise RuleViolation(found("worker.steps_itself", text, help=helps, **facts))

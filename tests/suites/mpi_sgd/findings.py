@@ -8,8 +8,7 @@ from grader.api import Call, Finding, RunFailed, WrongAnswer, call_name, call_pl
 
 def led_by(error: WrongAnswer, *reasons: Finding | None) -> WrongAnswer:
     """Return the failure with these reasons before its own findings; None is left out."""
-    known = [each for each in reasons if each is not None]
-    return WrongAnswer.at([*known, *error.findings], error.differences).about(error.case)
+    return error.led_by(*(each for each in reasons if each is not None))
 
 
 def hinted(error: RunFailed, hint: Finding | None) -> RunFailed:

@@ -34,6 +34,11 @@ TIME_FACTOR = 15
 _NUM_ROWS = 96
 _NUM_UNSEEN_ROWS = 4
 _SLOW_PATIENCE_S = 4.0
+_MASTER_PAUSE_S = 0.05
+"""Far longer than workers take for a batch: all have sent gradients when a master first looks."""
+_WORKER_PAUSE_S = 0.02
+_SHARE_OF_PAUSES = 0.05
+"""Of the batches of a worker."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,7 +114,12 @@ class Fit(Case):
             same["slow_rank"] = self.num_masters
             same["first_worker"] = self.num_masters
             same["patience_s"] = _SLOW_PATIENCE_S
-        return [{**same, "script": self._script(random)} for _ in range(ranks)]
+            same["pause_s"] = _WORKER_PAUSE_S
+        each = [{**same, "script": self._script(random)} for _ in range(ranks)]
+        if self.is_asynchronous and self.purpose == "values":
+            for rank, given in enumerate(each):
+                given["pauses_s"] = self._pauses_s(random, rank)
+        return each
 
     def results(self, rank: int, ranks: int) -> Mapping[str, Array]:
         """Return the form of the weights and biases, and of what was trained on."""
@@ -132,6 +142,16 @@ class Fit(Case):
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """Return the shape of every array of the network by name."""
         return serial.shapes(self.sizes)
+
+    def _pauses_s(self, random: np.random.Generator, rank: int) -> list[float]:
+        """Return how long a rank pauses before it begins, and a worker before each batch.
+
+        Which messages a receive from any source can choose from is then no matter of luck.
+        """
+        if rank < self.num_masters:
+            return [_MASTER_PAUSE_S]
+        is_late = random.random(self.num_steps) < _SHARE_OF_PAUSES
+        return [0.0, *(_WORKER_PAUSE_S * is_late).tolist()]
 
     @property
     def _records_weights(self) -> bool:

@@ -42,6 +42,9 @@ PRIVATE = -1
 """The number of memory that belongs to one process, of a write into it."""
 IN_FLIGHT = 0.5
 """Which share of the others' steps weights may lack, or have too early: 0.14 on busy cores."""
+PRIVATE_MISS = 0.01
+"""How far gradients may be from those at a process's own steps alone, relative to those at all
+steps, where its weights are its own: rounding. Half of all steps is like twice of half: 0.2."""
 
 SUM_MARGIN = 0.35
 """How far, relative to the way gone, the end may be from the start minus all steps: a write that is
@@ -172,8 +175,9 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
     """Assert that all processes step the same weights, in whatever shared memory these lie.
 
     Either every step is seen to be written where all processes write; or, where torch does not
-    write it, a process's gradients show that the others' steps are in its weights.
-    Raises RuleViolation with a process of which neither holds.
+    write it, a process's gradients show that the others' steps are in its weights. None may show
+    that they are not.
+    Raises RuleViolation with a process of which this does not hold.
     """
     with case_context(case, outcome):
         (writers,), (written,), (sizes,) = (outcome[name] for name in FOR_EACH_WRITE)
@@ -184,10 +188,15 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
         ]
         common = set.intersection(*filter(None, of_each)) if any(of_each) else set()
         is_common = np.isin(written, list(common))
+        private = []
         for number, batches in enumerate(by_process):
             own = writers == number
             num_steps = int(sizes[own & is_common].sum()) // NUM_PARAMETERS
-            if num_steps >= len(batches) or _sees_others(case, outcome, number):
+            with_own, with_all = _misses(case, outcome, number)
+            shares_steps = num_steps >= len(batches)
+            if shares_steps and with_own < with_all * PRIVATE_MISS:
+                private.append(number)
+            if shares_steps or with_all < with_own * IN_FLIGHT:
                 continue
             told = f"Process {number} of {len(by_process)} computed {len(batches)} gradients, but"
             facts: dict[str, Any] = {"process": number, "num_gradients": len(batches)}
@@ -204,10 +213,17 @@ def assert_shared(case: Hogwild, outcome: Outcome) -> None:
             text = f"{told} wrote into no parameter."
             helps = "is every step taken, and written into the parameters in place?"
             raise RuleViolation(found("hogwild.no_step_written", text, help=helps, **facts))
+        if private:
+            text = f"Process {private[0]} of {len(by_process)} computes its gradients at weights "
+            text += "that hold its own steps alone."
+            helps = "each gradient has to be that at the weights which all processes step"
+            raise RuleViolation(
+                found("hogwild.own_steps_only", text, help=helps, process=private[0])
+            )
 
 
-def _sees_others(case: Hogwild, outcome: Outcome, number: int) -> bool:
-    """Return whether a process computes its gradients at weights with all steps, not only its own.
+def _misses(case: Hogwild, outcome: Outcome, number: int) -> tuple[float, float]:
+    """Return how far a process's gradients are from those at its own steps, and at all steps.
 
     At the moment of a gradient some steps of others are still to be written, or have been since.
     """
@@ -223,7 +239,7 @@ def _sees_others(case: Hogwild, outcome: Outcome, number: int) -> bool:
         ]
         return float(np.linalg.norm((gradients - there)[own], axis=1).sum())
 
-    return misses(np.ones_like(own)) < misses(own) * IN_FLIGHT
+    return misses(own), misses(np.ones_like(own))
 
 
 def assert_own_gradients(case: Hogwild, outcome: Outcome) -> None:

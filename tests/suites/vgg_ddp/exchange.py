@@ -24,6 +24,8 @@ from .train_cases import Training
 _SHARES = (0.5, 0.75, 0.95)
 """Of the sizes of a gradient's numbers: what the probe looks at in what is given away."""
 _ALIKE = 0.01
+NEARLY_WHOLE = 0.9
+"""Of the numbers of a gradient."""
 _VARIED = 0.9
 """Of a gradient, half of the numbers are smaller than the large ones; of a constant, none are."""
 
@@ -40,23 +42,43 @@ def assert_gradients_given(
     """
     assert_not_truncated(outcome.trace)
     steps = range(max(1, num_steps(case, outcome) - 1))
-    whole = num_parameters(case.first_channels)
     for rank in range(outcome.ranks) if ranks is None else ranks:
         for step in steps:
             number, *sizes = outcome["given"][rank][step][1:].tolist()
-            gave = f"In iteration {step}, rank {rank} gave {number:.0f} numbers to {case.exchange}"
-            facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
             if not number:
                 _assert_nothing_instead(case, outcome, rank)
-            if number < whole:
-                facts["expected"] = whole
-                text = f"{gave}; its gradient has {whole}."
-                helps = "is every parameter's gradient exchanged?"
-                raise WrongAnswer(found("exchange.gradient_incomplete", text, help=helps, **facts))
+            _assert_whole(case, rank, step, number)
             if not _is_scaled(np.array(sizes), outcome["local"][rank][step]):
+                gave = (
+                    f"In iteration {step}, rank {rank} gave {number:.0f} numbers to {case.exchange}"
+                )
                 text = f"{gave}, but they are not those of its gradient."
                 helps = "compare what is exchanged with .grad right after backward"
+                facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
                 raise WrongAnswer(found("exchange.not_the_gradient", text, help=helps, **facts))
+
+
+def assert_nearly_whole_if_any(case: Training, outcome: Outcome) -> None:
+    """Assert that a rank which gives numbers in its first iteration gives nearly a gradient's.
+
+    Normalisation layers may be left out. Raises WrongAnswer.
+    """
+    least = NEARLY_WHOLE * num_parameters(case.first_channels)
+    for rank in range(outcome.ranks):
+        for number in outcome["given"][rank][:1, 1].tolist():
+            if 0 < number < least:
+                _assert_whole(case, rank, 0, number)
+
+
+def _assert_whole(case: Training, rank: int, step: int, number: float) -> None:
+    whole = num_parameters(case.first_channels)
+    if number < whole:
+        text = f"In iteration {step}, rank {rank} gave {number:.0f} numbers to {case.exchange}; "
+        text += f"its gradient has {whole}."
+        helps = "is every parameter's gradient exchanged?"
+        facts: dict[str, Any] = {"rank": rank, "iteration": step, "numbers": int(number)}
+        facts["expected"] = whole
+        raise WrongAnswer(found("exchange.gradient_incomplete", text, help=helps, **facts))
 
 
 def assert_something_given(

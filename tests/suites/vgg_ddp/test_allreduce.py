@@ -169,7 +169,7 @@ def test_options_are_spelt_as_in_the_handout(run):
 
 @stage(10)
 def test_all_ranks_give_their_gradients(run):
-    """gives the gradients of all ranks to all_reduce"""
+    """gives nearly whole gradients of all ranks to all_reduce"""
     assert_all_give_gradients(run, CASES[4])
 
 

@@ -168,7 +168,7 @@ def test_options_are_spelt_as_in_the_handout(run):
 
 @stage(14)
 def test_all_ranks_give_their_gradients(run):
-    """gives the gradients of all ranks to gather"""
+    """gives nearly whole gradients of all ranks to gather"""
     assert_all_give_gradients(run, CASES[4])
 
 

@@ -110,21 +110,6 @@ def test_a_pickle_that_is_too_long_for_irecv_is_told_as_that():
     )
 
 
-def test_a_collective_of_unequal_sizes_names_a_rank_of_another_size():
-    """The collectives before it, of which there are as many, are others."""
-    run = Run(3)
-    for rank in range(3):
-        run.call(rank, "Bcast", num_elements=7, num_bytes=56, completed_ns=1)
-    run.call(0, "Bcast", num_elements=5, num_bytes=40)
-    failed = run.call(1, "Bcast", num_elements=4, num_bytes=32)
-    run.change(1, failed, error=TRUNCATE)
-    assert size_mismatch(run.trace(), 1) == (
-        "Bcast of rank 1 at ring.py:20 is about 32 bytes (4 elements of 8 bytes), that of rank 0 "
-        "at ring.py:20 about 40 bytes (5 elements of 8 bytes): give them arrays of the same length "
-        "and dtype"
-    )
-
-
 def test_of_collectives_with_sizes_of_their_own_none_is_blamed():
     """A root scatters more than a leaf receives: that the sizes differ says nothing."""
     for name in ("Scatter", "Iscatter", "Gatherv", "Alltoallw", "Reduce_scatter"):

@@ -21,6 +21,8 @@ class Log:
         self.aggregate = np.zeros(0, dtype=np.float32)
         self.most_gradients = most_gradients
         self.optimizer_steps = 0
+        """Steps whose weights a later gradient was computed with, not others that came instead."""
+        self.stepped = None
 
     @contextlib.contextmanager
     def watching(self):
@@ -28,7 +30,7 @@ class Log:
         import utils
         from torch.nn import Module
         from torch.nn.modules.module import register_module_forward_hook
-        from torch.optim.optimizer import register_optimizer_step_pre_hook
+        from torch.optim.optimizer import register_optimizer_step_post_hook
 
         # The hook sees every network, but not the calls of forward() itself.
         handle = register_module_forward_hook(self._after_forward)
@@ -46,7 +48,7 @@ class Log:
 
         with contextlib.ExitStack() as stack:
             stack.callback(handle.remove)
-            stack.callback(register_optimizer_step_pre_hook(self._before_step).remove)
+            stack.callback(register_optimizer_step_post_hook(self._after_step).remove)
             stack.enter_context(replaced(utils.Net, "forward", watched))
             if self.most_gradients is not None:
                 stack.enter_context(replaced(Module, "load_state_dict", loaded))
@@ -56,8 +58,9 @@ class Log:
         if self.most_gradients is not None and len(self.batches) >= self.most_gradients:
             raise Enough
 
-    def _before_step(self, *_):
-        self.optimizer_steps += 1
+    def _after_step(self, *_):
+        if self.network is not None:
+            self.stepped = packed_entries(self.network.state_dict())
 
     def _after_forward(self, module, inputs, output):
         # Layers see batches, too; only the whole network has layers.
@@ -73,6 +76,9 @@ class Log:
         def on_backward(_):
             self.batches.append(rows)
             self.seen.append(packed_entries(module.state_dict()))
+            is_own = self.stepped is not None and np.array_equal(self.stepped, self.seen[-1])
+            self.optimizer_steps += is_own
+            self.stepped = None
 
         output.register_hook(on_backward)
 

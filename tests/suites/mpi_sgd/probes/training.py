@@ -8,8 +8,14 @@ from .networks import fit_network, scripted, trained
 
 
 def fit(student, comm, **case):
-    """Train the student's network on scripted batches from given start weights."""
+    """Train the student's network on scripted batches from given start weights.
+
+    Each rank pauses before it begins, and before its batches, for as long as the case says.
+    """
     network, log = scripted(student.function(case["file"], case["class_name"]), case)
+    pauses_s = iter(case.get("pauses_s", ()))
+    log.before_forward = lambda num_batches_done: time.sleep(next(pauses_s, 0))
+    time.sleep(next(pauses_s, 0))
     with student.phase():
         fit_network(network, case)
     return trained(network, log, case)
@@ -29,10 +35,13 @@ def serial_fit(student, comm, **case):
     return trained(network, log, case)
 
 
-def fit_beside_a_slow_worker(student, comm, *, slow_rank, first_worker, patience_s, **case):
+def fit_beside_a_slow_worker(
+    student, comm, *, slow_rank, first_worker, patience_s, pause_s, **case
+):
     """Hold one worker in its first batch until another has gone through three, or time is up.
 
-    Which of the two happened is the result; how long it took is not.
+    Which of the two happened is the result; how long it took is not. It pauses before its later
+    batches, so that what comes late has come by then.
     """
     from mpi4py import MPI
 
@@ -52,6 +61,8 @@ def fit_beside_a_slow_worker(student, comm, *, slow_rank, first_worker, patience
                         break
                     time.sleep(0.001)
                 log.others_went_on = heard
+        elif rank == slow_rank:
+            time.sleep(pause_s)
         elif rank in others and num_batches_done == 3:
             with student.outside():
                 said.append(private.Isend(word, dest=slow_rank))

@@ -228,3 +228,14 @@ def test_masters_and_shares_are_covered() -> None:
         case for ranks, case in EVERY_CASE if min(shares(case, ranks - case.num_masters)) == 0
     ]
     assert left_over, "no case has more workers than batches"
+
+
+def test_masters_begin_late_and_workers_pause_as_the_case_and_the_seed_say() -> None:
+    """So that the order in which messages can be received is not the machine's."""
+    for ranks, case in EVERY_CASE:
+        if case.purpose != "values":
+            continue
+        pauses = [given["pauses_s"] for given in inputs_of(case, ranks)]
+        assert pauses == [given["pauses_s"] for given in inputs_of(case, ranks)]
+        assert all(each == [each[0]] and each[0] > 0 for each in pauses[: case.num_masters])
+        assert all(len(each) == 1 + case.num_steps for each in pauses[case.num_masters :])

@@ -292,6 +292,20 @@ def test_steps_outside_the_shared_memory_are_told(change, words, key, facts):
     assert facts_of(error, key) == facts
 
 
+def test_private_weights_beside_a_common_sum_are_told():
+    """All steps are written where all processes write, and no gradient was computed there."""
+    with pytest.raises(RuleViolation, match="hold its own steps alone") as error:
+        assert_shared(CASE, run_of(is_shared=False))
+    assert facts_of(error, "hogwild.own_steps_only") == {"process": 0}
+
+
+@pytest.mark.parametrize("learning_rate", [CASE.lr / 2, CASE.lr / CASE.num_processes / 2])
+def test_shorter_steps_on_shared_weights_are_no_private_weights(learning_rate):
+    """Gradients at half of all steps are near to those at one of two processes' steps."""
+    run = run_of(replace(CASE, lr=learning_rate))
+    assert_shared(CASE, run)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -82,3 +82,13 @@ def test_help_is_for_programs_that_do_not_begin():
 def test_without_a_batch_nothing_is_given():
     with pytest.raises(pytest.skip.Exception):
         stages.assert_all_give_gradients(running(given(), CRASH), CASES)
+
+
+def test_steps_by_some_parameters_gradients_are_the_lower_stage():
+    """Whoever comes to a step without the rest never gives it."""
+    results = given()
+    for each in results:
+        each["given"] = np.array([[9, *spread(each["local"][0][:9])[1:]]])
+    with pytest.raises(WrongAnswer, match=r"gave 9 numbers to all_reduce; its gradient has \d+"):
+        stages.assert_all_give_gradients(running(results), CASES)
+    stages.assert_most_give_gradients(running(results), CASES)

@@ -1,0 +1,108 @@
+"""Collective calls that ranks make with another root, size, type or operation than others."""
+
+from collections.abc import Callable
+from itertools import islice
+
+from grader.finding import Finding, found
+from grader.judge.wording import at, name_of, place_of, size_text
+from grader.mpi.collectives import CollectiveMatches, Gathering
+from grader.mpi.functions import (
+    COMMUNICATORS_OTHERWISE,
+    PROCESSES,
+    ROOTED_COLLECTIVES,
+    blocking_form,
+)
+from grader.trace.calls import Call, Trace
+
+_REDUCTIONS = {"Allreduce", "Reduce", "Reduce_scatter_block", "Scan", "Exscan"}
+_OF_EQUAL_SIZES = _REDUCTIONS | {"Bcast", "Gather", "Scatter", "Allgather", "Alltoall"}
+"""In which a rank says for one rank how much it gives or gets, and all say the same."""
+_OF_EQUAL_SIZES |= {"all_reduce", "broadcast", "reduce"}
+_BETWEEN_GROUPS = {each for each in COMMUNICATORS_OTHERWISE if each.startswith("Inter")} | PROCESSES
+"""What makes an intercommunicator, in which the groups may give different sizes."""
+_MOST_LOOKED_AT = 10_000
+
+
+def collective_difference(trace: Trace) -> Finding | None:
+    """Return the first collective call that ranks make with another root, size, type or operation.
+
+    None where there is none, and where the trace is incomplete. Which ranks make none at all, or
+    another one, is told where they wait for each other.
+    """
+    if any(seen.truncated or not seen.attached for seen in trace.ranks):
+        return None
+    if any(seen.calls.where(seen.calls.function_is(_joins_groups)) for seen in trace.ranks):
+        return None
+    gatherings = islice(CollectiveMatches(trace).all(), _MOST_LOOKED_AT)
+    differing = [(each, told) for each in gatherings if (told := difference_in(each))]
+    first = min(differing, key=lambda pair: _begin_ns(pair[0]), default=None)
+    return first[1] if first else None
+
+
+def difference_in(gathering: Gathering) -> Finding | None:
+    """Return how ranks that have come to one collective call differ in what they give to it."""
+    calls = sorted(gathering.calls.items())
+    functions = {call.function for _, call in calls}
+    if len(functions) != 1 or gathering.num_unknown:
+        return None
+    function = blocking_form(*functions)
+    is_rooted = function in ROOTED_COLLECTIVES and all(call.peer >= 0 for _, call in calls)
+    told = _differing(calls, "root", lambda call: call.peer, _root_text) if is_rooted else None
+    if told:
+        return told
+    if function not in _OF_EQUAL_SIZES or any(call.num_bytes < 0 for _, call in calls):
+        return None
+    # As many elements, and yet more bytes: a datatype of the program's own may be several elements.
+    has_one_count = len({call.num_elements for _, call in calls}) == 1
+    if function in _REDUCTIONS and has_one_count and calls[0][1].num_elements:
+        return _differing(calls, "type", _item_num_bytes, _type_text)
+    return _differing(calls, "size", lambda call: call.num_bytes, size_text)
+
+
+def _differing(
+    calls: list[tuple[int, Call]],
+    what: str,
+    value: Callable[[Call], int],
+    text: Callable[[Call], str],
+) -> Finding | None:
+    rank, call = calls[0]
+    for other, others in calls[1:]:
+        if value(others) != value(call):
+            return found(
+                f"collective.other_{what}",
+                f"Rank {other} calls {name_of(others)}{at(others)} with {text(others)}, and rank "
+                f"{rank}{at(call)} with {text(call)}.",
+                help=_HELP[what],
+                call=name_of(call),
+                ranks=(rank, other),
+                places=tuple(dict.fromkeys(filter(None, (place_of(call), place_of(others))))),
+            )
+    return None
+
+
+_HELP = {
+    "root": "all ranks must name the same root",
+    "size": "all ranks must give arrays of the same length and dtype",
+    "type": "all ranks must give arrays of the same dtype",
+}
+
+
+def _root_text(call: Call) -> str:
+    return f"root {call.peer}"
+
+
+def _type_text(call: Call) -> str:
+    each = _item_num_bytes(call)
+    return f"elements of {each} byte{'' if each == 1 else 's'}"
+
+
+def _item_num_bytes(call: Call) -> int:
+    return call.num_bytes // call.num_elements
+
+
+def _joins_groups(function: str) -> bool:
+    return function in _BETWEEN_GROUPS
+
+
+def _begin_ns(gathering: Gathering) -> int:
+    return min(call.entered_ns for call in gathering.calls.values())
