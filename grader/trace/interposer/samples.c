@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "elements.h"
+#include "layout.h"
 #include "pickles.h"
 #include "tables.h"
 
