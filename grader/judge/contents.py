@@ -1,0 +1,169 @@
+"""Whether messages carry what ranks contribute to a sum: pieces of arrays, and sums of them.
+
+Samples of a message are looked for in the sums over all sets of ranks that its sender can know of:
+itself, and those that came with what it has received. Inputs of many random bits make this
+possible: hardly two sets of ranks have the same sum at any place.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from grader.finding import found
+from grader.judge.check_failures import NotProven
+from grader.judge.counting import assert_not_truncated, recorded_sends
+from grader.judge.wording import at, name_of
+from grader.mpi.functions import BY_OTHER_THAN_MESSAGES
+from grader.trace.calls import Call, Trace
+
+Values = NDArray[Any]
+Ranks = frozenset[int]
+
+_MOST_RANKS = 6
+_MOST_SUMS = 1 << 18
+_WORD_NUM_BYTES = 8
+_MOST_BESIDE = 1 / 4
+"""Of the bytes that a rank sends: what may be no contribution, such as sizes, flags and padding."""
+_LOOK = "the answers may not come from the messages; a person should look"
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message of one rank, and which ranks' contributions it may carry, summed up."""
+
+    call: Call
+    sets: frozenset[Ranks] | None
+    """Empty where it carries no contribution; None where the samples cannot tell."""
+
+    @property
+    def is_contribution(self) -> bool:
+        """Return whether it carries a contribution, as far as can be told."""
+        return self.sets is None or bool(self.sets)
+
+
+def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[Message]]:
+    """Return for each rank the messages that it sent to others, with what they carry.
+
+    arrays: what each rank contributes to a sum, which is exact in whatever order it is taken.
+    """
+    sets = _Sums(arrays)
+    contents: list[list[Message]] = [[] for _ in trace.ranks]
+    for rank, call, known in _in_time(trace):
+        contents[rank].append(Message(call, sets.carried(call, known)))
+    return contents
+
+
+def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
+    """Assert that what ranks send is, for the most part, contributions to the sum.
+
+    For a case with a right result. A rank can send its own array, in pieces or whole, and sums of
+    it with what it has received before. Raises NotProven.
+    """
+    assert_not_truncated(trace)
+    for rank, sent in enumerate(messages_with_contents(trace, arrays)):
+        beside = [message.call for message in sent if not message.is_contribution]
+        num_bytes = sum(message.call.num_bytes for message in sent)
+        if sum(call.num_bytes for call in beside) > _MOST_BESIDE * num_bytes:
+            raise _no_contribution(rank, beside, len(sent))
+
+
+def assert_every_message_contributes(trace: Trace, arrays: Sequence[Values]) -> None:
+    """Assert the same of every message: for ranks that send no more than is needed.
+
+    Where these make one ring, each rank sends its own piece first, then sums of 2, 3, ... pieces,
+    and n - 1 times a whole sum. Raises NotProven.
+    """
+    assert_not_truncated(trace)
+    n = len(trace.ranks)
+    for rank, sent in enumerate(messages_with_contents(trace, arrays)):
+        beside = [message.call for message in sent if not message.is_contribution]
+        if beside:
+            raise _no_contribution(rank, beside, len(sent))
+        is_ring = len({message.call.peer for message in sent}) == 1 and len(sent) == 2 * (n - 1)
+        sizes = [{len(ranks) for ranks in message.sets or ()} for message in sent]
+        expected = [*range(1, n), *[n] * (n - 1)]
+        is_known = all(len(each) == 1 for each in sizes)
+        if n > 2 and is_ring and is_known and sorted(map(min, sizes)) != expected:
+            listed = ", ".join(str(min(each)) for each in sizes)
+            raise NotProven(
+                found(
+                    "evidence.contents_unlike_a_ring",
+                    f"The messages of rank {rank} sum up pieces of {listed} ranks; in a ring it is "
+                    f"{', '.join(map(str, expected))}: {_LOOK}.",
+                    rank=rank,
+                )
+            )
+
+
+def _no_contribution(rank: int, beside: Sequence[Call], number: int) -> NotProven:
+    return NotProven(
+        found(
+            "evidence.no_contribution_sent",
+            f"{len(beside)} of the {number} messages of rank {rank} (the first: "
+            f"{name_of(beside[0])}{at(beside[0])}) hold neither a piece of its array nor a sum of "
+            f"such with what it had received: {_LOOK}.",
+            rank=rank,
+            num_messages=len(beside),
+        )
+    )
+
+
+class _Sums:
+    """The sums over all sets of ranks, by their value at any place."""
+
+    def __init__(self, arrays: Sequence[Values]) -> None:
+        flat = [np.asarray(each).reshape(-1) for each in arrays]
+        self._dtype = flat[0].dtype if flat else np.dtype("f8")
+        self._sets: dict[Any, set[Ranks]] | None = None
+        n, length = len(flat), len(flat[0]) if flat else 0
+        if n <= _MOST_RANKS and length << n <= _MOST_SUMS and self._dtype.itemsize in (4, 8):
+            self._sets = defaultdict(set)
+            for chosen in range(1, 1 << n):
+                ranks = frozenset(rank for rank in range(n) if chosen >> rank & 1)
+                with np.errstate(all="ignore"):
+                    total: Values = np.asarray(sum(flat[rank] for rank in ranks))
+                for value in total.tolist():
+                    self._sets[value].add(ranks)
+
+    def carried(self, call: Call, known: Ranks) -> frozenset[Ranks] | None:
+        """Return of which of these ranks a message may be the sum."""
+        if self._sets is None or call.sampled_num_bytes < self._dtype.itemsize:
+            return None
+        number = 1 if call.sampled_num_bytes <= _WORD_NUM_BYTES else 3
+        words = np.array([call.sample_first, call.sample_middle, call.sample_last], "<i8")[:number]
+        values = words.view(self._dtype.newbyteorder("<")).tolist()
+        sets = {ranks for value in values if value for ranks in self._sets.get(value, ())}
+        return frozenset(ranks for ranks in sets if ranks <= known)
+
+
+def _in_time(trace: Trace) -> Iterator[tuple[int, Call, Ranks]]:
+    """Yield each message with its sender, and the ranks whose contributions that can know of.
+
+    A receive that was never waited for counts from its call on, and a collective brings everything.
+    """
+    everyone = frozenset(range(len(trace.ranks)))
+    events: list[tuple[int, bool, int, Call]] = []
+    for rank, seen in enumerate(trace.ranks):
+        events += [(call.entered_ns, True, rank, call) for call in recorded_sends(trace, rank)]
+        brings = seen.calls.flag("is_receive") & (seen.calls.column("error") == 0)
+        brings |= seen.calls.function_is(BY_OTHER_THAN_MESSAGES.__contains__)
+        for call in seen.calls.where(brings):
+            done = call.completed_ns if call.is_receive else 0
+            events.append((done or call.entered_ns, False, rank, call))
+    known: dict[int, Ranks] = {rank: frozenset({rank}) for rank in everyone}
+    on_their_way: dict[int, Ranks] = defaultdict(frozenset)
+    never_waits: set[int] = set()
+    for _, is_send, rank, call in sorted(events, key=lambda event: event[:3]):
+        if not is_send and not call.is_receive:
+            known[rank] = everyone
+        if not is_send and not call.completed_ns:
+            never_waits.add(rank)
+        if not is_send or rank in never_waits:
+            known[rank] |= on_their_way[rank]
+        if is_send:
+            yield rank, call, known[rank]
+            on_their_way[call.peer] |= known[rank]
