@@ -63,11 +63,7 @@ from grader.judge.arrivals import arrival_text
 from grader.judge.bounds import Bounds
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.judge.collective_sizes import assert_collective_size
-from grader.judge.contents import (
-    assert_every_message_contributes,
-    assert_results_were_sent,
-    messages_with_contents,
-)
+from grader.judge.contents import assert_results_were_sent, messages_with_contents
 from grader.judge.contributions import factor_text, sum_text
 from grader.judge.counting import calls_by_rank, sends_of
 from grader.judge.edges import assert_bytes_per_edge, bytes_by_edge
@@ -171,7 +167,6 @@ __all__ = [
     "assert_collective_size",
     "assert_collectives_per_iteration",
     "assert_envelopes_too_small",
-    "assert_every_message_contributes",
     "assert_every_rank",
     "assert_messages_matter",
     "assert_messages_per_iteration",

@@ -8,6 +8,7 @@ possible: hardly two sets of ranks have the same sum at any place.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,6 @@ Ranks = frozenset[int]
 _MOST_RANKS = 6
 _MOST_SUMS = 1 << 18
 _WORD_NUM_BYTES = 8
-_MOST_BESIDE = 1 / 4
-"""Of the bytes that a rank sends: what may be no contribution, such as sizes, flags and padding."""
-_LOOK = "the answers may not come from the messages; a person should look"
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,8 @@ class Message:
 def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[Message]]:
     """Return for each rank the messages that it sent to others, with what they carry.
 
-    arrays: what each rank contributes to a sum, which is exact in whatever order it is taken.
+    arrays: what each rank contributes to a sum, which is exact in whatever order it is taken; empty
+    where nothing is summed up.
     """
     sets = _Sums(arrays)
     contents: list[list[Message]] = [[] for _ in trace.ranks]
@@ -58,58 +57,34 @@ def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[
 
 
 def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
-    """Assert that what ranks send is, for the most part, contributions to the sum.
+    """Assert that each rank receives all that a right sum takes: each element of each other rank.
 
-    For a case with a right result. A rank can send its own array, in pieces or whole, and sums of
-    it with what it has received before. Raises NotProven.
+    Several ranks' elements may come as one, their sum. A rank can send its own elements, and sums
+    with what it has received before; what it sends else brings nothing. Raises NotProven.
     """
     assert_not_truncated(trace)
-    for rank, sent in enumerate(messages_with_contents(trace, arrays)):
-        beside = [message.call for message in sent if not message.is_contribution]
-        num_bytes = sum(message.call.num_bytes for message in sent)
-        if sum(call.num_bytes for call in beside) > _MOST_BESIDE * num_bytes:
-            raise _no_contribution(rank, beside, len(sent))
-
-
-def assert_every_message_contributes(trace: Trace, arrays: Sequence[Values]) -> None:
-    """Assert the same of every message: for ranks that send no more than is needed.
-
-    Where these make one ring, each rank sends its own piece first, then sums of 2, 3, ... pieces,
-    and n - 1 times a whole sum. Raises NotProven.
-    """
-    assert_not_truncated(trace)
-    n = len(trace.ranks)
-    for rank, sent in enumerate(messages_with_contents(trace, arrays)):
-        beside = [message.call for message in sent if not message.is_contribution]
-        if beside:
-            raise _no_contribution(rank, beside, len(sent))
-        is_ring = len({message.call.peer for message in sent}) == 1 and len(sent) == 2 * (n - 1)
-        sizes = [{len(ranks) for ranks in message.sets or ()} for message in sent]
-        expected = [*range(1, n), *[n] * (n - 1)]
-        is_known = all(len(each) == 1 for each in sizes)
-        if n > 2 and is_ring and is_known and sorted(map(min, sizes)) != expected:
-            listed = ", ".join(str(min(each)) for each in sizes)
+    n, beside = len(trace.ranks), []
+    brought = [0] * n
+    for message in chain.from_iterable(messages_with_contents(trace, arrays)):
+        call, to = message.call, message.call.peer
+        sets = (frozenset(range(n)),) if message.sets is None else message.sets
+        brought[to] += call.num_bytes * max((len(ranks - {to}) for ranks in sets), default=0)
+        beside += [] if sets else [call]
+    for rank, num_bytes in enumerate(brought):
+        needed = (n - 1) * np.asarray(arrays[rank]).nbytes if arrays else 0
+        if num_bytes < needed:
+            what = f" (the first that holds no such sum: {name_of(beside[0])}{at(beside[0])})"
             raise NotProven(
                 found(
-                    "evidence.contents_unlike_a_ring",
-                    f"The messages of rank {rank} sum up pieces of {listed} ranks; in a ring it is "
-                    f"{', '.join(map(str, expected))}: {_LOOK}.",
+                    "evidence.contents_not_sent",
+                    f"rank {rank} needs {needed} bytes of the other ranks' arrays, as they are or "
+                    f"summed up, and its messages{what if beside else ''} bring it {num_bytes}: "
+                    "the answers may not come from the messages; a person should look",
                     rank=rank,
+                    num_bytes=num_bytes,
+                    needed_num_bytes=needed,
                 )
             )
-
-
-def _no_contribution(rank: int, beside: Sequence[Call], number: int) -> NotProven:
-    return NotProven(
-        found(
-            "evidence.no_contribution_sent",
-            f"{len(beside)} of the {number} messages of rank {rank} (the first: "
-            f"{name_of(beside[0])}{at(beside[0])}) hold neither a piece of its array nor a sum of "
-            f"such with what it had received: {_LOOK}.",
-            rank=rank,
-            num_messages=len(beside),
-        )
-    )
 
 
 class _Sums:
@@ -120,7 +95,7 @@ class _Sums:
         self._dtype = flat[0].dtype if flat else np.dtype("f8")
         self._sets: dict[Any, set[Ranks]] | None = None
         n, length = len(flat), len(flat[0]) if flat else 0
-        if n <= _MOST_RANKS and length << n <= _MOST_SUMS and self._dtype.itemsize in (4, 8):
+        if 0 < n <= _MOST_RANKS and length << n <= _MOST_SUMS and self._dtype.itemsize in (4, 8):
             self._sets = defaultdict(set)
             for chosen in range(1, 1 << n):
                 ranks = frozenset(rank for rank in range(n) if chosen >> rank & 1)
