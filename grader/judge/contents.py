@@ -63,22 +63,24 @@ def assert_results_were_sent(trace: Trace, arrays: Sequence[Values]) -> None:
     with what it has received before; what it sends else brings nothing. Raises NotProven.
     """
     assert_not_truncated(trace)
-    n, beside = len(trace.ranks), []
-    brought = [0] * n
+    n = len(trace.ranks)
+    brought, beside = [0] * n, list[Call]()
     for message in chain.from_iterable(messages_with_contents(trace, arrays)):
         call, to = message.call, message.call.peer
         sets = (frozenset(range(n)),) if message.sets is None else message.sets
         brought[to] += call.num_bytes * max((len(ranks - {to}) for ranks in sets), default=0)
         beside += [] if sets else [call]
+    what = "".join(
+        f" (the first that holds no such sum: {name_of(call)}{at(call)})" for call in beside[:1]
+    )
     for rank, num_bytes in enumerate(brought):
         needed = (n - 1) * np.asarray(arrays[rank]).nbytes if arrays else 0
         if num_bytes < needed:
-            what = f" (the first that holds no such sum: {name_of(beside[0])}{at(beside[0])})"
             raise NotProven(
                 found(
                     "evidence.contents_not_sent",
                     f"rank {rank} needs {needed} bytes of the other ranks' arrays, as they are or "
-                    f"summed up, and its messages{what if beside else ''} bring it {num_bytes}: "
+                    f"summed up, and its messages{what} bring it {num_bytes}: "
                     "the answers may not come from the messages; a person should look",
                     rank=rank,
                     num_bytes=num_bytes,
