@@ -43,6 +43,20 @@ class Message:
         return self.sets is None or bool(self.sets)
 
 
+def samples_of(call: Call, dtype: np.dtype[Any] | str) -> Values:
+    """Return the first, the middle and the last numbers of a message, each as its next ones.
+
+    A sample is 8 bytes, as many numbers as these are. Empty where a message was not sampled, or is
+    shorter than a number.
+    """
+    kind = np.dtype(dtype).newbyteorder("<")
+    if call.sampled_num_bytes < kind.itemsize:
+        return np.zeros(0, kind)
+    words = [call.sample_first, call.sample_middle, call.sample_last]
+    number = 1 if call.sampled_num_bytes <= _WORD_NUM_BYTES else len(words)
+    return np.array(words[:number], "<i8").view(kind)
+
+
 def messages_with_contents(trace: Trace, arrays: Sequence[Values]) -> list[list[Message]]:
     """Return for each rank the messages that it sent to others, with what they carry.
 
@@ -108,12 +122,11 @@ class _Sums:
 
     def carried(self, call: Call, known: Ranks) -> frozenset[Ranks] | None:
         """Return of which of these ranks a message may be the sum."""
-        if self._sets is None or call.sampled_num_bytes < self._dtype.itemsize:
+        values = samples_of(call, self._dtype)
+        if self._sets is None or not len(values):
             return None
-        number = 1 if call.sampled_num_bytes <= _WORD_NUM_BYTES else 3
-        words = np.array([call.sample_first, call.sample_middle, call.sample_last], "<i8")[:number]
-        values = words.view(self._dtype.newbyteorder("<")).tolist()
-        sets = {ranks for value in values if value for ranks in self._sets.get(value, ())}
+        found = (self._sets.get(value, set()) for value in values.tolist() if value)
+        sets = set[Ranks]().union(*found)
         return frozenset(ranks for ranks in sets if ranks <= known)
 
 
