@@ -133,7 +133,7 @@ from grader.suite.marks import not_run, part, points, stage
 from grader.suite.timing import assert_time_ratio, same_failures_as
 from grader.trace.calls import ANY_SOURCE, Call, Trace
 
-API_VERSION = "2.1"
+API_VERSION = "2.2"
 """Version of this module: grows as docs/api.md promises."""
 
 DEPRECATED: dict[str, tuple[str, str]] = {}
