@@ -11,7 +11,7 @@
 
 static const struct samples NO_SAMPLES = {0, 0, 0, 0};
 
-enum { WORD_NUM_BYTES = 8, MOST_PACKED_NUM_BYTES = 1 << 20 };
+enum { WORD_NUM_BYTES = 8, MOST_PACKED_NUM_BYTES = 1 << 16 };
 
 static struct samples samples_of_bytes(const unsigned char *bytes, int64_t num_bytes)
 {
