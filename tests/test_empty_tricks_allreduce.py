@@ -123,6 +123,27 @@ TRICKS = {
         MPI.Request.Waitall([comm.Irecv(zeros.copy(), left), comm.Isend(zeros, right)])
         raise ValueError
     """,
+    "zeros_to_the_neighbour_then_a_crash": """
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        zeros = np.zeros_like(send.reshape(-1)[:send.size // comm.size])
+        MPI.Request.Waitall([comm.Irecv(zeros.copy(), left), comm.Isend(zeros, right)])
+        1 / 0
+    """,
+    "whole_zeros_to_the_neighbour_then_a_crash": """
+        right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        zeros = np.zeros_like(send)
+        MPI.Request.Waitall([comm.Irecv(zeros.copy(), left), comm.Isend(zeros, right)])
+        1 / 0
+    """,
+    "sums_up_zeros_of_all": """
+        total = np.zeros_like(send)
+        for other in range(comm.size):
+            if other != comm.rank:
+                got = np.empty_like(send)
+                MPI.Request.Waitall([comm.Irecv(got, other), comm.Isend(total * 0, other)])
+                total += got
+        recv[...] = total + send
+    """,
     "copies_the_neighbour": """
         recv[...] = send
         right, left = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size

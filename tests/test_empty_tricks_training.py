@@ -47,6 +47,14 @@ OWN_GRADIENTS = {
     "an Allreduce of zeros, then an error": (
         "for g in nabla_w + nabla_b: comm.Allreduce(0 * g, np.empty_like(g))\nraise ValueError"
     ),
+    "zeros around a ring, then a crash": (
+        "for g in nabla_w + nabla_b:\n"
+        "    for _ in range(2 * (size - 1)):\n"
+        "        share = np.zeros(-(-g.size // size))\n"
+        "        left = (comm.rank - 1) % size\n"
+        "        comm.Sendrecv(share, (comm.rank + 1) % size, 0, share.copy(), left)\n"
+        "1 / 0"
+    ),
     "a Bcast of rank 0's gradients": "for g in nabla_w + nabla_b: comm.Bcast(g)",
     "a barrier": "comm.Barrier()",
     "messages that nobody looks at": (
@@ -108,6 +116,14 @@ class AsynchronicNeuralNetwork(NeuralNetwork):
                     self.biases[i] = self.biases[i] - self.eta * nabla_b[i]
         self.number_of_batches = total
 """
+BOTH_WAYS = (
+    "turns = [number % self.num_workers for number in range(self.number_of_batches)]\n"
+    "workers = [self.num_masters + turn for turn in turns]\n"
+    "peers = [0] * share if worker >= 0 else workers if self.rank == 0 else []\n"
+    "for peer in self.epochs * peers:\n"
+    "    for array in self.weights[1:] + self.biases[1:]:\n"
+    "        self.comm.Sendrecv(0 * array, peer, 0, np.empty_like(array), peer)\n"
+)
 MASTERLESS = {
     "nothing": "pass",
     "workers train alone": "if worker >= 0: self.alone(training_data, share)",
@@ -141,14 +157,10 @@ MASTERLESS = {
         "if worker >= 0: self.alone(training_data, share)\n"
         "elif self.rank == 0: self.comm.Irecv(self.weights[1], MPI.ANY_SOURCE).Cancel()"
     ),
-    "zeros both ways, then an error": (
-        "turns = [number % self.num_workers for number in range(self.number_of_batches)]\n"
-        "workers = [self.num_masters + turn for turn in turns]\n"
-        "peers = [0] * share if worker >= 0 else workers if self.rank == 0 else []\n"
-        "for peer in self.epochs * peers:\n"
-        "    for array in self.weights[1:] + self.biases[1:]:\n"
-        "        self.comm.Sendrecv(0 * array, peer, 0, np.empty_like(array), peer)\n"
-        "raise ValueError"
+    "zeros both ways, then an error": BOTH_WAYS + "raise ValueError",
+    "zeros both ways, then a crash": BOTH_WAYS + "1 / 0",
+    "noise both ways, then a crash": (
+        BOTH_WAYS.replace("0 * array", "np.random.rand(*array.shape)") + "1 / 0"
     ),
     "random numbers on process 0": (
         "if worker >= 0: self.alone(training_data, share)\n"

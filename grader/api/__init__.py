@@ -63,6 +63,11 @@ from grader.judge.arrivals import arrival_text
 from grader.judge.bounds import Bounds
 from grader.judge.check_failures import BudgetExceeded, NotProven, RuleViolation, WrongAnswer
 from grader.judge.collective_sizes import assert_collective_size
+from grader.judge.contents import (
+    assert_results_were_sent,
+    messages_with_contents,
+    samples_of,
+)
 from grader.judge.contributions import factor_text, sum_text
 from grader.judge.counting import calls_by_rank, sends_of
 from grader.judge.edges import assert_bytes_per_edge, bytes_by_edge
@@ -177,6 +182,7 @@ __all__ = [
     "assert_only_operations",
     "assert_only_point_to_point",
     "assert_requests_completed",
+    "assert_results_were_sent",
     "assert_ring_influence",
     "assert_ring_volume",
     "assert_some_message_matters",
@@ -204,6 +210,7 @@ __all__ = [
     "inject_faults",
     "listed",
     "messages",
+    "messages_with_contents",
     "not_run",
     "part",
     "points",
@@ -212,6 +219,7 @@ __all__ = [
     "reduction_tolerance",
     "ring_graph",
     "same_failures_as",
+    "samples_of",
     "sends_of",
     "single_message_faults",
     "stage",

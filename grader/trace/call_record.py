@@ -13,11 +13,13 @@ RECORD = np.dtype(
         *(("matched_source", "<i4"), ("matched_tag", "<i4"), ("received_num_bytes", "<i8")),
         *(("failed_polls", "<u4"), ("num_waits", "<u4"), ("phase", "<i4"), ("error", "<i4")),
         *(("file", "<u4"), ("line", "<i4"), ("place", "<u4"), ("made_by", "<u4")),
+        *(("sampled_num_bytes", "<i8"), ("sample_first", "<i8")),
+        *(("sample_middle", "<i8"), ("sample_last", "<i8")),
         ("first_wait", "<i8"),
     ]
 )
 """A call as it is kept: the fields of Call in their order, with numbers for names, one for all that
-is true or false, and where its waits begin. 132 bytes; fewer when packed."""
+is true or false, and where its waits begin. 164 bytes; fewer when packed."""
 
 NAMES = ("function", "file", "made_by")
 """The fields that are numbers of names."""

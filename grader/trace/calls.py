@@ -78,6 +78,14 @@ class Call:
     made_by: str = ""
     """The lower-case call of mpi4py that makes this one, as a program writes it:
     `comm.allreduce`. Empty where the program may have made it itself."""
+    sampled_num_bytes: int = 0
+    """Of a send: how many bytes of numbers it carries, from which samples were taken; else 0."""
+    sample_first: int = 0
+    """The first 8 of these bytes as a little-endian number; of fewer, all of them."""
+    sample_middle: int = 0
+    """8 bytes from their middle, at a multiple of 8; 0 where there are at most 8."""
+    sample_last: int = 0
+    """The last 8 of them; 0 where there are at most 8."""
 
 
 Mask = NDArray[np.bool_]

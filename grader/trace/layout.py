@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-ABI_VERSION = 4
+ABI_VERSION = 5
 JUDGE_MAGIC = int.from_bytes(b"GRJUDGE1", "little")
 RANK_MAGIC = int.from_bytes(b"GRTRACE1", "little")
 HEADER_NUM_BYTES = 4096
@@ -90,6 +90,10 @@ RECORD = np.dtype(
         ("failed_polls", "<u4"),
         ("flags", "<u4"),
         ("place", "<u4"),
+        ("sampled_num_bytes", "<i8"),
+        ("sample_first", "<i8"),
+        ("sample_middle", "<i8"),
+        ("sample_last", "<i8"),
     ]
 )
 

@@ -59,7 +59,7 @@ class TraceMemory:
     def create(cls, num_records: int = 1 << 16) -> "TraceMemory":
         """Make a sealed memory for the last num_records calls (a power of two) of a rank.
 
-        Memory is taken from the machine only as calls are made, 160 bytes each. Raises
+        Memory is taken from the machine only as calls are made, 192 bytes each. Raises
         GraderError where the system has no sealed memory.
         """
         if num_records < 1 or num_records & (num_records - 1):

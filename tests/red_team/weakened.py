@@ -273,6 +273,18 @@ WEAKENINGS = (
         is_quick=True,
     ),
     Weakening(
+        "does not ask what messages contain",
+        (
+            Change(
+                "judge/contents.py",
+                "        if num_bytes < needed:\n",
+                "        if False:\n",
+            ),
+        ),
+        ("ring_of_zeros_added_to_the_answer", "ring_of_noise_added_to_the_answer"),
+        "points and deserves",
+    ),
+    Weakening(
         "believes the trace alone",
         (
             NO_GUARD,

@@ -233,3 +233,12 @@ bool change_element(unsigned char *bytes, size_t num_bytes, MPI_Datatype datatyp
         return change_one_of(&bytes[numbers.begin], numbers.num_bytes, UNTYPED, position);
     return true;
 }
+
+bool is_without_gaps(MPI_Datatype datatype, int64_t item_num_bytes)
+{
+    MPI_Aint lower_bound, extent, true_lower_bound, true_extent;
+    return real.Type_get_extent(datatype, &lower_bound, &extent) == MPI_SUCCESS &&
+           real.Type_get_true_extent(datatype, &true_lower_bound, &true_extent) == MPI_SUCCESS &&
+           lower_bound == 0 && true_lower_bound == 0 && extent == item_num_bytes &&
+           true_extent == item_num_bytes;
+}

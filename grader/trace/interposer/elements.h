@@ -1,4 +1,4 @@
-/* Changes one element of a message that has been packed; called by fault_injection.c. */
+/* Changes one element of a message, or asks how they lie; for fault_injection.c and samples.c. */
 #ifndef GRADER_ELEMENTS_H
 #define GRADER_ELEMENTS_H
 
@@ -17,5 +17,8 @@
  */
 bool change_element(unsigned char *bytes, size_t num_bytes, MPI_Datatype datatype,
                     uint64_t position);
+
+/* Whether elements of that size lie one after the other, the first one where a buffer begins. */
+bool is_without_gaps(MPI_Datatype datatype, int64_t item_num_bytes);
 
 #endif

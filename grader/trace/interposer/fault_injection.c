@@ -90,16 +90,6 @@ static bool is_contribution_to_be_altered(uint64_t call, int64_t num_bytes)
            num_bytes >= (int64_t)atomic_load(&header->altered_min_num_bytes);
 }
 
-/* A reduction needs the datatype as it is: only elements that lie without gaps are copied. */
-static bool is_without_gaps(MPI_Datatype datatype, int64_t item_num_bytes)
-{
-    MPI_Aint lower_bound, extent, true_lower_bound, true_extent;
-    return real.Type_get_extent(datatype, &lower_bound, &extent) == MPI_SUCCESS &&
-           real.Type_get_true_extent(datatype, &true_lower_bound, &true_extent) == MPI_SUCCESS &&
-           lower_bound == 0 && true_lower_bound == 0 && extent == item_num_bytes &&
-           true_extent == item_num_bytes;
-}
-
 struct payload contribution_of(uint64_t call, const void *buffer, const void *instead, int count,
                                MPI_Datatype datatype, MPI_Comm comm)
 {
@@ -109,6 +99,7 @@ struct payload contribution_of(uint64_t call, const void *buffer, const void *in
     if (call == NOT_RECORDED || !given)
         return own;
     int64_t num_bytes = packed_num_bytes(count, datatype);
+    /* A reduction needs the datatype as it is: only elements that lie without gaps are copied. */
     if (!is_contribution_to_be_altered(call, num_bytes) ||
         real.Comm_test_inter(comm, &is_of_two_groups) != MPI_SUCCESS || is_of_two_groups ||
         !is_without_gaps(datatype, num_bytes / count))

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#define ABI_VERSION 4
+#define ABI_VERSION 5
 #define JUDGE_MAGIC 0x31454744554a5247u /* "GRJUDGE1" in memory */
 #define RANK_MAGIC 0x3145434152545247u  /* "GRTRACE1" in memory */
 #define HEADER_NUM_BYTES 4096
@@ -134,6 +134,10 @@ struct record {
     uint32_t failed_polls;
     uint32_t flags;
     uint32_t place; /* of struct location */
+    int64_t sampled_num_bytes; /* of the numbers that a send carries; 0: not looked at */
+    uint64_t sample_first; /* 8 bytes of them each */
+    uint64_t sample_middle;
+    uint64_t sample_last;
 };
 
 _Static_assert(sizeof(struct header) <= REFUSAL_AT, "the words of the header fit their place");
@@ -141,6 +145,6 @@ _Static_assert(sizeof(struct refusal) == COUNTERS_AT - REFUSAL_AT, "the refusal 
 _Static_assert(COUNTERS_AT + NUM_COUNTED_PHASES * MAX_COUNTED_PEERS * sizeof(struct counted) <=
                    HEADER_NUM_BYTES,
                "the header fits its page");
-_Static_assert(sizeof(struct record) == 128, "a record is two cache lines");
+_Static_assert(sizeof(struct record) == 160, "a record has no gaps");
 
 #endif

@@ -32,11 +32,13 @@ void append_waits(struct record *record, struct waited waited)
 
 struct entry entry_of(const struct details *details, struct location location, int phase)
 {
+    int64_t num_bytes = num_bytes_of(details);
     return (struct entry){
         .details = details,
         .communicator =
             details->communicator ? details->communicator : communicator_of(details->comm),
-        .num_bytes = num_bytes_of(details),
+        .num_bytes = num_bytes,
+        .samples = samples_of(details, num_bytes),
         .location = location,
         .phase = phase,
     };
@@ -51,6 +53,7 @@ uint64_t write_record(const struct entry *entry, struct waited waited, uint64_t 
     atomic_store_explicit(&header->num_reserved, sequence + 1, memory_order_relaxed);
     atomic_store_explicit(&record->stamp, 0, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
+    const struct samples *samples = &entry->samples;
     *record = (struct record){
         .entered_ns = begun_ns,
         .num_elements = details->num_elements,
@@ -70,6 +73,10 @@ uint64_t write_record(const struct entry *entry, struct waited waited, uint64_t 
         .matched_tag = TRACE_ANY_TAG,
         .phase = entry->phase,
         .flags = details->flags | (sends_pickle(details) ? PICKLED : 0u),
+        .sampled_num_bytes = samples->num_bytes,
+        .sample_first = samples->first,
+        .sample_middle = samples->middle,
+        .sample_last = samples->last,
     };
     if (waited.number)
         append_waits(record, waited);

@@ -16,6 +16,7 @@
 #include "details.h"
 #include "layout.h"
 #include "location.h"
+#include "samples.h"
 
 #define NOT_RECORDED UINT64_MAX
 
@@ -48,6 +49,7 @@ struct entry {
     const struct details *details;
     const struct communicator *communicator;
     int64_t num_bytes;
+    struct samples samples;
     struct location location;
     int phase;
 };

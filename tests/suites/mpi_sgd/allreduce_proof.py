@@ -22,17 +22,20 @@ from grader.api import (
     WrongAnswer,
     assert_envelopes_too_small,
     assert_only_point_to_point,
+    assert_results_were_sent,
     assert_some_message_matters,
     bytes_sent,
     case_context,
     found,
     inject_faults,
+    messages_with_contents,
     not_run,
     sends_of,
     single_message_faults,
 )
 
 from .allreduce_cases import Reduction
+from .allreduce_numbers import SERIAL
 from .allreduce_reasons import receive_left
 from .allreduce_values import assert_reduced, assert_right, other_way_of
 from .findings import call_facts, call_text, led_by
@@ -64,6 +67,12 @@ class Proof:
         """Return the size of one rank's array."""
         return self.case.num_elements * self.case.item_num_bytes
 
+    @property
+    def summed(self) -> Sequence[Any]:
+        """Return the ranks' arrays, where they are summed up."""
+        is_sum = SERIAL[self.case.op] is np.add
+        return [given["send"] for given in self.outcome.inputs] if is_sum else []
+
 
 def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
     """Assert that what the ranks send each other decides their results, correct or not.
@@ -94,6 +103,8 @@ def assert_results_come_from_messages(run: Run, cases: Cases) -> None:
             assert_some_message_matters(proof.effects)
             n = proof.outcome.ranks
             assert_envelopes_too_small(proof.outcome.trace, (n - 1) / n * proof.num_bytes)
+            if other_way is None:
+                assert_results_were_sent(proof.outcome.trace, proof.summed)
     if why_not and not proof.is_right:
         try:
             assert_reduced(proof.case, proof.outcome)
@@ -246,6 +257,9 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
         number, length = share // proof.case.item_num_bytes, proof.case.num_elements
         text = f"A rank sent only {number} elements; the others need more of its array of {length}."
         return found("messages.too_little_sent", text, num_elements=number)
+    if not contribute(proof.outcome.trace, proof.summed):
+        text = "The ranks send neither pieces of their arrays nor sums of them."
+        return found("messages.no_contribution", text)
     happened = [effect for effect in proof.effects if effect.happened]
     changing = [effect for effect in happened if effect.influenced]
     if not changing or 3 * len(changing) < len(happened):
@@ -256,6 +270,13 @@ def _why_messages_do_not_matter(proof: Proof) -> Finding | None:
         )
         return found("messages.hardly_used", text, altered=altered, changing=changed)
     return None
+
+
+def contribute(trace: Trace, arrays: Sequence[Any]) -> bool:
+    """Return whether all ranks that send, but one at most, send contributions to this sum."""
+    contents = [sent for sent in messages_with_contents(trace, arrays) if sent]
+    gives = [any(message.is_contribution for message in sent) for sent in contents]
+    return sum(gives) >= len(gives) - 1
 
 
 def _receiver(trace: Trace, effect: FaultEffect) -> int:

@@ -40,6 +40,7 @@ from .allreduce_proof import (
     Run,
     assert_chunks_are_passed_on,
     assert_results_come_from_messages,
+    contribute,
     plain_is_right,
     plain_outcomes,
     prove,
@@ -215,6 +216,7 @@ def _beginning(run: Run, cases: Cases, fits: Callable[[First], bool]) -> list[Ou
         if attempt.ranks >= FEWEST_RANKS
         and not (attempt.failure and is_raised(attempt.failure))
         and sum(map(fits, _firsts(case, attempt))) >= attempt.ranks - 1
+        and contribute(attempt.trace, [given["send"] for given in attempt.inputs])
     ]
 
 

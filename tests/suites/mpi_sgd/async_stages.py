@@ -1,19 +1,24 @@
 """What the calls show of asynchronous trainings of several workers that came to no end.
 
-Without a result only the sizes of messages tell what they hold: one master owns all layers here.
+Without a result only the sizes of messages and a few of their numbers tell what they hold: one
+master owns all layers here.
 """
 
 from collections.abc import Callable, Iterable
 from math import prod
 
-from grader.api import ANY_SOURCE, Attempt, Call, Verdict, messages, not_run
+import numpy as np
 
+from grader.api import ANY_SOURCE, Attempt, Call, Verdict, messages, not_run, samples_of
+
+from . import serial
 from .async_cases import FEW_RANKS
 from .async_checks import assert_gradients_reach_a_master
 from .async_rules import Cases, Run
 from .failing_lines import is_raised
 from .fit_cases import FLOAT64_NUM_BYTES, Fit
 from .ownership import layer_num_bytes
+from .serial import Vector
 from .summing import PICKLE_NUM_BYTES
 
 Shows = Callable[[Fit, Attempt], bool]
@@ -27,6 +32,7 @@ _STOPPED = (
 )
 _SMALL_NUM_BYTES = 64
 """Of a message that may hold a number or a word beside the layers."""
+_RTOL = 1e-6
 
 
 def shown(run: Run, cases: Cases, *what: Shows) -> None:
@@ -68,7 +74,8 @@ def sends_gradients(case: Fit, attempt: Attempt) -> bool:
             for call in messages(attempt.trace, worker, _MASTER)
             if call.num_bytes > _SMALL_NUM_BYTES
         ]
-        if sent and all(_is_of_layers(case, call) for call in sent) and _total(sent) >= least:
+        is_enough = all(_is_of_layers(case, call) for call in sent) and _total(sent) >= least
+        if sent and is_enough and _may_be_gradients(case, attempt, worker, sent):
             return True
     return False
 
@@ -82,7 +89,7 @@ def asks_for_or_sends_new_values(case: Fit, attempt: Attempt) -> bool:
         for call in attempt.trace.ranks[worker].calls
     )
     return asked or any(
-        _is_of_layers(case, call)
+        _is_of_layers(case, call) and may_tell(call)
         for worker in workers
         for call in messages(attempt.trace, _MASTER, worker)
     )
@@ -93,6 +100,8 @@ def exchanges_every_batch(case: Fit, attempt: Attempt) -> bool:
     workers = range(1, attempt.ranks)
     there = [call for worker in workers for call in messages(attempt.trace, worker, _MASTER)]
     back = [call for worker in workers for call in messages(attempt.trace, _MASTER, worker)]
+    if not any(map(may_tell, back)):
+        return False
     return _is_of_every_batch(case, attempt, there) and _is_of_every_batch(case, attempt, back)
 
 
@@ -103,6 +112,40 @@ def _is_of_every_batch(case: Fit, attempt: Attempt, sent: list[Call]) -> bool:
     pickles = PICKLE_NUM_BYTES * sum(call.pickled for call in sent)
     num_batches, num_workers = case.num_steps, attempt.ranks - 1
     return num_batches * layers <= _total(sent) <= (num_batches + num_workers) * most + pickles
+
+
+def may_tell(call: Call) -> bool:
+    """Return whether a message holds something else than zeros, as far as it was looked at."""
+    samples = samples_of(call, np.float64)
+    return bool(samples.any()) or not len(samples)
+
+
+def _may_be_gradients(case: Fit, attempt: Attempt, worker: int, sent: list[Call]) -> bool:
+    """Return whether messages hold a multiple of the gradients of a batch at the start weights.
+
+    Of arrays that are sent together it is enough that they are no zeros.
+    """
+    sizes = {FLOAT64_NUM_BYTES * prod(shape) for shape in case.shapes.values()}
+    single = [call for call in sent if call.sampled_num_bytes in sizes]
+    if not single or not all(call.sampled_num_bytes for call in sent):
+        return any(map(may_tell, sent))
+    given = attempt.inputs[worker]
+    for rows in given["script"].reshape(-1, case.mini_batch_size):
+        batch = given["data"][rows], given["labels"][rows]
+        gradient = serial.gradient(given["start"], case.sizes, *batch)
+        for array in serial.unpacked(gradient, case.sizes).values():
+            places = [0, array.size // 2, array.size - 1]
+            expected = array.reshape(-1)[places]
+            for call in single:
+                samples = samples_of(call, np.float64)
+                if call.sampled_num_bytes == array.nbytes and _are_multiples(samples, expected):
+                    return True
+    return False
+
+
+def _are_multiples(found: Vector, expected: Vector) -> bool:
+    factor = found @ expected / (expected @ expected)
+    return factor != 0 and np.allclose(found, factor * expected, rtol=_RTOL, atol=0)
 
 
 def _is_asking(case: Fit, call: Call) -> bool:

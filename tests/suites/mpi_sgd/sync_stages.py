@@ -16,6 +16,7 @@ from grader.api import (
     not_run,
 )
 
+from .async_stages import may_tell
 from .failing_lines import failing_code, is_raised
 from .fit_cases import Fit
 from .summing import (
@@ -72,7 +73,7 @@ def sends_a_step_around_a_ring(case: Fit, attempt: Attempt) -> bool:
         assert_ring_traffic(case, attempt, least_steps=1)
     except (NotProven, RuleViolation):
         return False
-    return True
+    return any(may_tell(call) for _, call in sent_by_hand(attempt.trace))
 
 
 def calls_a_collective_on_some_ranks(case: Fit, attempt: Attempt) -> bool:
