@@ -103,7 +103,9 @@ def _launch_once(
         stack.callback(connections.close)
         under_mpirun = plan.backend.startswith("mpi")
         packages = sorted({name for case in plan.cases for name in case.watched_packages})
-        sandbox.start(plan.ranks, plan.probes, under_mpirun=under_mpirun, packages=packages)
+        # Ranks are forked from where probes are compiled: yardsticks leave nothing there.
+        compiled = {} if plan.compared_with else plan.probes
+        sandbox.start(plan.ranks, compiled, under_mpirun=under_mpirun, packages=packages)
         run = Run(plan, sandbox, connections, files, on_silent)
         cases: list[CaseObservation] = []
         end = None

@@ -13,7 +13,7 @@ __all__ = ["Array", "Case", "Data", "MessageFault", "Text"]
 
 YARDSTICK = "yardstick"
 """The `purpose` of a case that calls nothing of the submission: the time of others is compared with
-its own."""
+its own. Such cases are put to ranks of their own, in which no line of the submission is."""
 TIMING = "timing"
 """The `purpose` of a case whose time is compared with that of yardsticks."""
 
@@ -47,6 +47,11 @@ class Case:
     def label(self) -> str:
         """Return the words that name this case to a student; unique within one run."""
         raise NotImplementedError
+
+    @property
+    def is_yardstick(self) -> bool:
+        """Return whether the case is put to ranks without the submission."""
+        return getattr(self, "purpose", "") == YARDSTICK
 
     @property
     def is_timed(self) -> bool:

@@ -15,20 +15,6 @@ def fit(student, comm, **case):
     return trained(network, log, case)
 
 
-def serial_fit(student, comm, **case):
-    """Train the support file's own serial network on the same batches: the yardstick.
-
-    The ranks meet as often as if they summed array by array. That takes almost no time, unless
-    other programs use the cores: then it takes as long here as it does for the student.
-    """
-    serial = student.function("network.py", "NeuralNetwork")
-    network, log = scripted(serial, case)
-    num_arrays = 2 * len(case["sizes"])
-    log.before_forward = lambda num_batches_done: [comm.Barrier() for _ in range(num_arrays)]
-    fit_network(network, case)
-    return trained(network, log, case)
-
-
 def fit_beside_a_slow_worker(student, comm, *, slow_rank, first_worker, patience_s, **case):
     """Hold one worker in its first batch until another has gone through three, or time is up.
 
