@@ -49,11 +49,6 @@ class Case:
         raise NotImplementedError
 
     @property
-    def is_yardstick(self) -> bool:
-        """Return whether the case is put to ranks without the submission."""
-        return getattr(self, "purpose", "") == YARDSTICK
-
-    @property
     def is_timed(self) -> bool:
         """Return whether the time of the case decides something: it is measured with more care."""
         return getattr(self, "purpose", "") in (YARDSTICK, TIMING)
@@ -79,3 +74,8 @@ class Case:
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return what the probe of `rank` must give back."""
         raise NotImplementedError
+
+
+def is_yardstick(case: Case) -> bool:
+    """Return whether a case is put to ranks without the submission."""
+    return getattr(case, "purpose", "") == YARDSTICK

@@ -7,7 +7,7 @@ from typing import overload
 from grader.judge.explanation import LaunchResult
 from grader.model import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall
-from grader.suite.case import Case
+from grader.suite.case import Case, is_yardstick
 
 MOST_FRESH_LAUNCHES = 3
 """Of one `run`: after that many crashes, hangs or limits its remaining cases are not run."""
@@ -146,7 +146,7 @@ class Answers(Sequence[Answer]):
         self.unfinished: dict[int, Attempt] = {}
         """What the ranks did in cases without an outcome, by index."""
         self._start_yardsticks = start_yardsticks or start
-        self._yardsticks = [i for i, case in enumerate(cases) if case.is_yardstick]
+        self._yardsticks = [i for i, case in enumerate(cases) if is_yardstick(case)]
         self._left = [i for i in range(len(cases)) if i not in self._yardsticks]
         self._known: set[int] = set()
         """Cases about the subject of one that has failed."""

@@ -7,6 +7,7 @@ from grader.errors import GraderError
 from grader.recording.launch_plan import CaseCall, LaunchPlan
 from grader.recording.plan_key import field_digests, key_of
 from grader.suite.asked_probes import asked_probes
+from grader.suite.case import is_yardstick
 from grader.suite.inputs import case_calls
 from grader.suite.mode import Asked
 from grader.suite.part_context import PartContext
@@ -60,11 +61,11 @@ def without_submission(plan: LaunchPlan, yardsticks: Sequence[CaseCall]) -> Laun
 
 
 def _assert_yardsticks_apart(context: PartContext, asked: Asked) -> None:
-    theirs = {case.probe for case in asked.cases if not case.is_yardstick}
+    theirs = {case.probe for case in asked.cases if not is_yardstick(case)}
     sent = asked_probes(context.probes, theirs)
     for case in asked.cases:
         own = asked_probes(context.probes, [case.probe])
-        if case.is_yardstick and not own.keys() - sent.keys():
+        if is_yardstick(case) and not own.keys() - sent.keys():
             raise GraderError(
                 f"the yardstick {case.probe} lies in a module of the probes that call the "
                 "submission; give it one of its own in probes/"

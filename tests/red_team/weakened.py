@@ -313,7 +313,7 @@ WEAKENINGS = (
     ),
     Weakening(
         "measures yardsticks beside the submission",
-        (Change("suite/continuation.py", "if case.is_yardstick]", "if False]"),),
+        (Change("suite/continuation.py", "if is_yardstick(case)]", "if False]"),),
         ("yardstick_slowed_down",),
         "points and deserves",
     ),
