@@ -38,7 +38,8 @@ Fault injection
     changed, a `FaultEffect`; `assert_..._matter` and `assert_..._influence` judge these.
     `assert_envelopes_too_small`: what is in messages is altered, not their tags or lengths.
 Time
-    `assert_time_ratio`: against a yardstick in the same launch, never in seconds;
+    `assert_time_ratio`: against a yardstick, whose launch is without the submission, never in
+    seconds; its probe has a module of its own.
     `same_failures_as`: what a timed case may get wrong.
 Words
     `call_name`, `call_place`, `call_site`, `listed`, `ranks_text`; `arrival_text`: a message that

@@ -15,10 +15,16 @@ _MAX_LINE_NUM_BYTES = 1000
 _REMARKS = {
     "breakpoint": "calls breakpoint(), which does nothing here",
     "system": "calls os.system(), which starts no program here",
+    "subprocess": "starts a program by subprocess, which starts none here",
     "import": "imports {}, which is not installed here; that costs nothing unless a line uses it",
     "failed_import": "imports {}, which fails here; that costs nothing unless a line uses it",
 }
 """What a rank may remark on a line, by kind."""
+_WORDS = {
+    "breakpoint": b"breakpoint",
+    "system": b"system",
+    "subprocess": b"subprocess|run|call|Popen",
+}
 _NOBODY_TYPES = {
     ("BdbQuit", ""): "starts the debugger pdb, but nobody can type during grading; remove the line",
     ("EOFError", "EOF when reading a line"): "calls input(), but nobody can type during grading; "
@@ -86,8 +92,8 @@ def remarks_of(values: Mapping[str, Any], submission: Mapping[str, bytes]) -> li
 
 def _bears_out(line: bytes, kind: str, about: str) -> bool:
     """Return whether a line does what a rank remarks on it."""
-    if kind in ("breakpoint", "system"):
-        return not about and kind.encode() in line
+    if kind in _WORDS:
+        return not about and re.search(_WORDS[kind], line[:_MAX_LINE_NUM_BYTES]) is not None
     is_name = about.isidentifier() and len(about) <= _MAX_NAME_CHARS
     statement = rb"\b(?:import|from)\b[^#]*\b" + re.escape(about.encode()) + rb"\b"
     return is_name and re.search(statement, line[:_MAX_LINE_NUM_BYTES]) is not None

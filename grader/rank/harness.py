@@ -12,7 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from . import backends, debuggers, guard, missing_packages, probe_modules, problem, wire
+from . import (
+    backends,
+    debuggers,
+    guard,
+    missing_packages,
+    probe_modules,
+    problem,
+    programs,
+    wire,
+)
 from .output import SubmissionOutput
 from .own_modules import OwnModules
 from .remarks import Remarks
@@ -40,6 +49,7 @@ def main(socket_path: str, rank: int, confine_student: Callable[..., Any]) -> No
     if setup["windows"]:
         os.environ["GRADER_WINDOWS"] = "1"  # for the guard
     if setup["guarded"]:
+        programs.leave_out(remarks, folders[0])
         guard.set_up(trace, Path(setup["support"]))
     backend = backends.enter(setup, rank, trace, gloo_counts)
     os.close(gloo_counts)  # nobody maps it a second time

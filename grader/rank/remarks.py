@@ -8,7 +8,7 @@ class Remarks:
         self._found: dict[tuple[str, str, str, int], None] = {}
 
     def add(self, kind: str, about: str, file: str, line: int) -> None:
-        """Keep a remark. kind: `import`, `failed_import` or `breakpoint`; about: the module."""
+        """Keep a remark. kind: one of grader.judge.slips; about: the module of an import."""
         self._found[kind, about, file, line] = None
 
     def take_back(self, kind: str, about: str, file: str, line: int) -> None:

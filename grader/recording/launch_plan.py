@@ -89,6 +89,9 @@ class LaunchPlan:
     """Allow MPI's windows, for which ranks share a folder."""
     folders: tuple[str, ...] = ()
     """Of the submission, those without files."""
+    compared_with: str = ""
+    """Of yardsticks, the key of the plan whose times are compared with theirs: no line of the
+    submission is in such a launch, and it is observed anew beside each other plan."""
     allowance: LaunchAllowance = field(default_factory=LaunchAllowance)
     """It changes how long is run and what is kept, not what is run."""
 

@@ -102,7 +102,9 @@ def _launch_once(
         connections = Connections(sandbox.socket_path, plan.ranks, sandbox.ranks_uid)
         stack.callback(connections.close)
         under_mpirun = plan.backend.startswith("mpi")
-        sandbox.start(plan.ranks, plan.probes, under_mpirun=under_mpirun)
+        # Ranks are forked from where probes are compiled: yardsticks leave nothing there.
+        compiled = {} if plan.compared_with else plan.probes
+        sandbox.start(plan.ranks, compiled, under_mpirun=under_mpirun)
         run = Run(plan, sandbox, connections, files, on_silent)
         cases: list[CaseObservation] = []
         end = None

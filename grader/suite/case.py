@@ -13,7 +13,7 @@ __all__ = ["Array", "Case", "Data", "MessageFault", "Text"]
 
 YARDSTICK = "yardstick"
 """The `purpose` of a case that calls nothing of the submission: the time of others is compared with
-its own."""
+its own. Such cases are put to ranks of their own, in which no line of the submission is."""
 TIMING = "timing"
 """The `purpose` of a case whose time is compared with that of yardsticks."""
 
@@ -71,3 +71,8 @@ class Case:
     def results(self, rank: int, ranks: int) -> Mapping[str, Array | Text]:
         """Return what the probe of `rank` must give back."""
         raise NotImplementedError
+
+
+def is_yardstick(case: Case) -> bool:
+    """Return whether a case is put to ranks without the submission."""
+    return getattr(case, "purpose", "") == YARDSTICK

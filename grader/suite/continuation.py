@@ -7,7 +7,7 @@ from typing import overload
 from grader.judge.explanation import LaunchResult
 from grader.model import Attempt, Outcome, RunFailure, Verdict
 from grader.recording.launch_plan import CaseCall
-from grader.suite.case import YARDSTICK, Case
+from grader.suite.case import Case, is_yardstick
 
 MOST_FRESH_LAUNCHES = 3
 """Of one `run`: after that many crashes, hangs or limits its remaining cases are not run."""
@@ -112,7 +112,8 @@ class Answers(Sequence[Answer]):
     one's subject are not run: they are expected to fail, too. The part ends when, before any
     answer, two numbers of ranks have failed in the same way, and a case of another subject
     has as well if there is one. Cases with a fault injected may end their run by it, which costs
-    the part nothing.
+    the part nothing. Yardsticks have a launch of their own, right after the first of timed cases,
+    or before it where a test asks for them first.
     """
 
     def __init__(
@@ -123,11 +124,13 @@ class Answers(Sequence[Answer]):
         start: Callable[[Sequence[CaseCall]], LaunchResult],
         budget: LaunchBudget,
         out_of_time: Callable[[], RunFailure | None] = lambda: None,
+        start_yardsticks: Callable[[Sequence[CaseCall]], LaunchResult] | None = None,
     ) -> None:
         """calls: the cases with their inputs, which stay the same in a fresh launch.
 
         start: puts some calls to ranks. out_of_time: returns what becomes of further cases where
-        nothing may be started any more. Raises what `start` raises, as looking at an answer does.
+        nothing may be started any more. start_yardsticks: puts some calls to ranks without the
+        submission. Raises what `start` raises, as looking at an answer does.
         """
         self._cases = cases
         self._calls = calls
@@ -142,7 +145,9 @@ class Answers(Sequence[Answer]):
         self._answers: dict[int, Outcome | RunFailure] = {}
         self.unfinished: dict[int, Attempt] = {}
         """What the ranks did in cases without an outcome, by index."""
-        self._left = list(range(len(cases)))
+        self._start_yardsticks = start_yardsticks or start
+        self._yardsticks = [i for i, case in enumerate(cases) if is_yardstick(case)]
+        self._left = [i for i in range(len(cases)) if i not in self._yardsticks]
         self._known: set[int] = set()
         """Cases about the subject of one that has failed."""
         self._launch()
@@ -166,6 +171,8 @@ class Answers(Sequence[Answer]):
                 return NotRun(late.message) if self._injects_faults else late
             self._count_fresh_launch()
             self._launch()
+        if index in self._yardsticks and index not in self._answers:
+            self._measure_yardsticks()
         if index in self._answers:
             return self._answers[index]
         if index in self._known:
@@ -186,6 +193,8 @@ class Answers(Sequence[Answer]):
     def _launch(self) -> None:
         """Put the cases that are left to ranks; find out whether any other is worth it."""
         failure = self._put_to_ranks()
+        if self._yardsticks and self._yardsticks[0] not in self._answers and self._has_timed():
+            self._measure_yardsticks()
         if failure is None or self._injects_faults or not self._budget.fails_alike(failure):
             return
         if self._left:
@@ -198,6 +207,19 @@ class Answers(Sequence[Answer]):
         if self._budget.fails_alike(failure):
             self._budget.ended = failure
 
+    def _has_timed(self) -> bool:
+        return any(self._cases[index].is_timed for index in self._answers)
+
+    def _measure_yardsticks(self) -> None:
+        """Put the yardsticks to ranks of their own, whose failures are never the submission's."""
+        late = self._out_of_time()
+        calls = [self._calls[index] for index in self._yardsticks]
+        measured = () if late else self._start_yardsticks(calls).outcomes
+        lost = RunFailure(Verdict.JUDGE_ERROR, "the yardstick could not be measured; grade again")
+        for place, index in enumerate(self._yardsticks):
+            found = measured[place] if place < len(measured) else lost
+            self._answers[index] = late or (found if isinstance(found, Outcome) else lost)
+
     def _put_to_ranks(self) -> RunFailure | None:
         """Put the cases that are left to ranks, up to the first that ends its run; return why."""
         asked = self._left
@@ -208,13 +230,12 @@ class Answers(Sequence[Answer]):
         )
         if launched.is_out_of_time:
             self._left = asked[len(launched.outcomes) :]
-        has_answers = False
+        has_answers = bool(launched.outcomes)
         self.unfinished |= {asked[place]: each for place, each in launched.refused.items()}
         for index, outcome in zip(asked, launched.outcomes, strict=False):
             if isinstance(outcome, RunFailure):
                 outcome = naming(outcome, self._cases[index], self._ranks)
             self._answers[index] = outcome
-            has_answers = has_answers or not _is_ours(self._cases[index])
         budget = self._budget
         if launched.failure is None:
             budget.has_answered = budget.has_answered or has_answers
@@ -233,11 +254,6 @@ class Answers(Sequence[Answer]):
             self._known |= about
         self._left = [index for index in asked[num_answered + 1 :] if index not in self._known]
         return launched.failure
-
-
-def _is_ours(case: Case) -> bool:
-    """Return whether a case calls nothing of the submission: its answer says nothing of that."""
-    return getattr(case, "purpose", "") == YARDSTICK
 
 
 def _told(failure: RunFailure, budget: LaunchBudget) -> RunFailure:

@@ -27,7 +27,7 @@ from grader.suite.marks import TestNotAskedFor, TestNotRun, not_run
 from grader.suite.mode import Asked, SuiteMode, function_of, stage_of, suite_of, words
 from grader.suite.part_context import PartContext, Position
 from grader.suite.part_time import PartTime
-from grader.suite.plan import plan_of
+from grader.suite.plan import plan_of, with_submission, without_submission
 from grader.suite.results import (
     failed,
     leaving_the_judge,
@@ -103,9 +103,10 @@ class JudgeMode(SuiteMode):
             cases,
             plan.cases,
             ranks,
-            lambda remaining: self._start(replace(plan, cases=tuple(remaining)), item, asked),
+            lambda remaining: self._start(with_submission(plan, remaining), item, asked),
             budget,
             self._time.out_of_time,
+            lambda calls: self._put_to_ranks(without_submission(plan, calls), item),
         )
         return make_launch(cases, answers, ranks, answers.unfinished)
 
@@ -129,17 +130,21 @@ class JudgeMode(SuiteMode):
             return budget.is_over_for(ranks)
         return budget.ended is not None
 
-    def _start(self, plan: LaunchPlan, item: pytest.Item, asked: Asked) -> LaunchResult:
+    def _put_to_ranks(self, plan: LaunchPlan, item: pytest.Item) -> LaunchResult:
         num_ended = len(self._ended & self._tests.keys())
         self._settings.on_position(Position(num_ended, len(self._tests), plan.ranks))
         allowance = LaunchAllowance(self._time.left_s, self._trace_num_bytes_left)
-        context = self._context
-        launched = context.launch(replace(plan, allowance=allowance))
-        launched = told_as_begun(launched, context.own_sources, context.template)
+        launched = self._context.launch(replace(plan, allowance=allowance))
         self._time.charge(launched, words(function_of(item)))
         left = self._trace_num_bytes_left - launched.trace_num_bytes
         self._trace_num_bytes_left = max(0, left)
         self.num_launches += 1
+        return launched
+
+    def _start(self, plan: LaunchPlan, item: pytest.Item, asked: Asked) -> LaunchResult:
+        context = self._context
+        launched = self._put_to_ranks(plan, item)
+        launched = told_as_begun(launched, context.own_sources, context.template)
         if launched.failure is None or launched.failure.verdict is not Verdict.JUDGE_ERROR:
             name = _journal_name(asked)
             self._starts[name] = self._starts.get(name, 0) + 1

@@ -311,6 +311,25 @@ WEAKENINGS = (
         "points and deserves",
     ),
     Weakening(
+        "sends all probes of the course",
+        (
+            Change(
+                "suite/plan.py",
+                "asked_probes(plan.probes, (call.probe for call in calls))",
+                "plan.probes",
+            ),
+        ),
+        ("yardstick_in_the_orders",),
+        "points and deserves",
+        is_quick=True,
+    ),
+    Weakening(
+        "measures yardsticks beside the submission",
+        (Change("suite/continuation.py", "if is_yardstick(case)]", "if False]"),),
+        ("yardstick_slowed_down",),
+        "points and deserves",
+    ),
+    Weakening(
         "does not count what gloo sends",
         (
             Change(

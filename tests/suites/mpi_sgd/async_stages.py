@@ -17,7 +17,7 @@ from .async_checks import assert_gradients_reach_a_master
 from .async_rules import Cases, Run
 from .failing_lines import is_raised
 from .fit_cases import FLOAT64_NUM_BYTES, Fit
-from .ownership import layer_num_bytes
+from .ownership import SMALL_NUM_BYTES, layer_num_bytes
 from .serial import Vector
 from .summing import PICKLE_NUM_BYTES
 
@@ -30,8 +30,6 @@ _STOPPED = (
     Verdict.TIME_LIMIT_EXCEEDED,
     Verdict.NOT_ATTEMPTED,
 )
-_SMALL_NUM_BYTES = 64
-"""Of a message that may hold a number or a word beside the layers."""
 _RTOL = 1e-6
 
 
@@ -72,7 +70,7 @@ def sends_gradients(case: Fit, attempt: Attempt) -> bool:
         sent = [
             call
             for call in messages(attempt.trace, worker, _MASTER)
-            if call.num_bytes > _SMALL_NUM_BYTES
+            if call.num_bytes > SMALL_NUM_BYTES
         ]
         is_enough = all(_is_of_layers(case, call) for call in sent) and _total(sent) >= least
         if sent and is_enough and _may_be_gradients(case, attempt, worker, sent):
@@ -108,7 +106,7 @@ def exchanges_every_batch(case: Fit, attempt: Attempt) -> bool:
 def _is_of_every_batch(case: Fit, attempt: Attempt, sent: list[Call]) -> bool:
     """One message more a worker is taken for start weights."""
     layers = sum(layer_num_bytes(case.sizes).values())
-    most = layers + sum(_dummies(case)) + _SMALL_NUM_BYTES
+    most = layers + sum(_dummies(case)) + SMALL_NUM_BYTES
     pickles = PICKLE_NUM_BYTES * sum(call.pickled for call in sent)
     num_batches, num_workers = case.num_steps, attempt.ranks - 1
     return num_batches * layers <= _total(sent) <= (num_batches + num_workers) * most + pickles
@@ -153,7 +151,7 @@ def _is_asking(case: Fit, call: Call) -> bool:
     if call.function in ("Probe", "Mprobe", "Iprobe", "Improbe"):
         return True
     has_room = _is_of_layers(case, call) or call.num_bytes >= max(_sizes(case))
-    return call.is_receive and call.num_bytes > _SMALL_NUM_BYTES and has_room
+    return call.is_receive and call.num_bytes > SMALL_NUM_BYTES and has_room
 
 
 def _is_of_layers(case: Fit, call: Call) -> bool:

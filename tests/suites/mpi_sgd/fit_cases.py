@@ -126,16 +126,12 @@ class Fit(Case):
         if self.purpose == "yardstick":
             return {}
         num_seen = serial.num_parameters(self.sizes) if self._records_weights else 0
-        told = {
+        return {
             "rows": Array("int64", (None,)),
             "rows_per_batch": Array("int64", (None,)),
             "seen": Array("float64", (None, num_seen), finite=False),
-        }
-        if self.purpose == "slow worker":
-            told["others_went_on"] = Array("int64", (1,))
-        # Numbers that are not finite are compared as well: whose they are tells more.
-        return told | {
-            name: Array("float64", shape, finite=False) for name, shape in self.shapes.items()
+            # Numbers that are not finite are compared as well: whose they are tells more.
+            **{name: Array("float64", shape, finite=False) for name, shape in self.shapes.items()},
         }
 
     @property

@@ -5,6 +5,7 @@ what a worker sends to a master in a batch then names the layers, whether it tra
 message, in two per layer, or pickled.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
@@ -14,6 +15,8 @@ from .fit_cases import FLOAT64_NUM_BYTES, counted
 
 Layers = frozenset[int]
 
+SMALL_NUM_BYTES = 64
+"""Of a message that may hold a number or a word beside the layers."""
 ALLOWANCE_NUM_BYTES = 3000
 """Per batch: what the two dummies, pickle headers and a message with a count may add."""
 
@@ -21,6 +24,24 @@ ALLOWANCE_NUM_BYTES = 3000
 def num_bytes_sent(trace: Trace, source: int, destination: int) -> int:
     """Return how many bytes one rank sent to another, point to point."""
     return sum(call.num_bytes for call in messages(trace, source, destination))
+
+
+def num_bytes_before(trace: Trace, master: int, worker: int, other: int) -> int:
+    """Return how many bytes of a worker a master had received before an array of the other."""
+    received = [call for call in trace.ranks[master].calls if call.completed_ns > 0]
+    until_ns = min(
+        (
+            call.completed_ns
+            for call in received
+            if call.matched_source == other and call.received_num_bytes > SMALL_NUM_BYTES
+        ),
+        default=math.inf,
+    )
+    return sum(
+        call.received_num_bytes
+        for call in received
+        if call.matched_source == worker and call.completed_ns < until_ns
+    )
 
 
 def layer_num_bytes(sizes: Sequence[int]) -> dict[int, int]:

@@ -5,7 +5,7 @@ import pytest
 from grader.judge.slips import remarks_of, told
 
 FILES = {
-    "ring.py": b"import numpy\nimport pandas\n\nbreakpoint()\nos.system('echo')\n",
+    "ring.py": b"import numpy\nimport pandas\n\nbreakpoint()\nos.system('echo')\nrun(['x'])\n",
     "odd.py": b"\xff\x00import x\n",
 }
 
@@ -23,6 +23,9 @@ def test_a_remark_is_told_with_its_line():
     ]
     assert said(["system", "", "ring.py", 5], ["system", "", "ring.py", 4]) == [
         "ring.py:5 calls os.system(), which starts no program here"
+    ]
+    assert said(["subprocess", "", "ring.py", 6], ["subprocess", "", "ring.py", 5]) == [
+        "ring.py:6 starts a program by subprocess, which starts none here"
     ]
     assert said(["failed_import", "numpy", "ring.py", 1]) == [
         "ring.py:1 imports numpy, which fails here; that costs nothing unless a line uses it"

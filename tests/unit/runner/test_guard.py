@@ -109,8 +109,12 @@ REFUSED = {
         "__import__('functools').partial(f.open_memmap, '/proc/self/mem'))))(); import no_such",
         "opens the memory of a process (/proc/self/mem)",
     ),
-    "a shell": ("import os", "os.system('true')", "starts another program"),
-    "a program": ("import subprocess", "subprocess.run(['true'])", "starts another program"),
+    "a shell": ("import posix", "posix.system('true')", "starts another program"),
+    "a program whose output is read": (
+        "import subprocess",
+        "subprocess.run(['true'], capture_output=True)",
+        "starts another program",
+    ),
     "another program in our place": ("import os", "os.execv('/bin/true', ['true'])", "starts"),
     "a program, from a text": (
         "",
@@ -315,6 +319,25 @@ def test_a_refusal_that_is_caught_costs_nothing_by_itself(server):
     assert values(launched) == [1.0, 1.0]
     said = "work.py:4 opens a C library (ctypes)"
     assert launched.refusals == tuple(f"rank {rank}: {said}{TOLD}" for rank in range(2))
+
+
+def test_a_program_whose_output_nobody_reads_is_left_out(server):
+    """The rank goes on as if none were found, and a remark names each line."""
+    source = """
+    import os, subprocess
+    def go(comm):
+        assert os.system("true") >> 8 == 127
+        assert subprocess.call(["true"]) == 127
+        assert subprocess.run("true", shell=True, stdout=subprocess.DEVNULL).returncode == 127
+        return 1
+    """
+    launched = run(source, server=server)
+    assert (values(launched), launched.refusals) == ([1.0, 1.0], ())
+    assert [each.text.partition(" ")[0] for each in launched.remarks] == [
+        "work.py:4",
+        "work.py:5",
+        "work.py:6",
+    ]
 
 
 def test_a_thread_that_runs_the_library_itself(server):

@@ -181,3 +181,50 @@ def test_what_the_machine_did_costs_no_budget_and_says_nothing_of_its_subject():
     for look in (launch.holding, lambda check: list(launch.answers())):
         with pytest.raises(RunFailed, match="the machine was busy, twice"):
             look(lambda case, outcome: None)
+
+
+@dataclass(frozen=True)
+class Timed(Named):
+    purpose: str = "values"
+
+
+TIMED = (
+    Timed(name="yardstick", purpose="yardstick"),
+    *cases("a"),
+    Timed(name="t", purpose="timing"),
+)
+
+
+def test_yardsticks_are_launched_right_after_the_timed_cases():
+    """Their answers stand where their cases do."""
+    ranks = Ranks({})
+    answers = ranks.answers(TIMED, LaunchBudget())
+    assert ranks.launches == [["a", "t"], ["yardstick"]]
+    assert [answer.label for answer in answers] == ["yardstick", "a", "t"]
+
+
+def test_without_an_answer_of_a_timed_case_yardsticks_wait_until_a_test_asks_for_them():
+    """Then the timed case goes on right after them."""
+    ranks = Ranks({"a": CRASH})
+    answers = ranks.answers(TIMED, LaunchBudget())
+    assert ranks.launches == [["a", "t"]]
+    assert isinstance(answers[0], Outcome)
+    assert isinstance(answers[2], Outcome)
+    assert ranks.launches == [["a", "t"], ["yardstick"], ["t"]]
+
+
+def test_a_yardstick_that_fails_is_the_failure_of_the_grader():
+    """And says nothing of the submission, nor of its part."""
+    budget = LaunchBudget()
+    answers = Ranks({"yardstick": CRASH}).answers(TIMED, budget)
+    assert answers[0].verdict is Verdict.JUDGE_ERROR
+    assert isinstance(answers[2], Outcome)
+    assert (budget.ended, budget.first_failures) == (None, ())
+
+
+def test_no_yardstick_is_launched_when_no_time_is_left():
+    """Nor is anything else."""
+    ranks = Ranks({"a": CRASH})
+    answers = ranks.answers(TIMED, LaunchBudget(), out_of_time=lambda: LATE)
+    assert answers[0] is LATE
+    assert ranks.launches == [["a", "t"]]

@@ -83,9 +83,9 @@ def graded(tmp_path, body, launch=echo, limits=None, selection=None, journal=Non
         part="thing",
         entry="go()",
         backend="mpi",
-        probes={},
+        probes=options.pop("probes", {}),
         limits=limits or Limits(),
-        submission={},
+        submission=options.pop("submission", {}),
         support={},
         launch=launch,
         settings=SuiteSettings(selection=selection or Selection(), journal=journal or Journal()),
@@ -830,40 +830,48 @@ def test_what_was_not_run_has_failed_nowhere(tmp_path):
     assert all(test.where == "" for test in tests.values() if test.verdict is Verdict.SKIPPED)
 
 
-def test_an_answer_of_a_yardstick_is_none_of_the_submission(tmp_path):
-    """What fails for good behind it ends the part, with one reason, as it does without."""
+TIMED = """
+    @dataclass(frozen=True)
+    class Timed(Number):
+        purpose: str = "values"
+
+    RUN = (
+        Timed(name="plain", probe="plain", purpose="yardstick"),
+        Timed(name="theirs", purpose="timing"),
+    )
+
+    @points(1)
+    def test_it(run):
+        assert [case.name for case, outcome in run(2, RUN)] == ["plain", "theirs"]
+    """
+
+
+def test_yardsticks_have_ranks_in_which_nothing_of_the_submission_is(tmp_path):
+    """Right after the timed case; and neither launch is sent the probes of the other."""
+    launched = []
 
     def launch(plan):
-        first = tuple(outcome(plan, case) for case in plan.cases[:1])
-        message = "work.py:3 is not valid Python"
-        return LaunchResult(first, RunFailure(Verdict.RUN_TIME_ERROR, message, is_lasting=True))
+        probes = sorted(plan.probes)
+        launched.append(([case.label for case in plan.cases], probes, dict(plan.submission)))
+        return echo(plan)
 
-    found = graded(
-        tmp_path,
-        """
-        @dataclass(frozen=True)
-        class Timed(Number):
-            purpose: str = "values"
+    probes = {"__init__": "from .calls import call\nfrom .serial import plain\n"}
+    probes |= {"calls": "", "serial": ""}
+    found = graded(tmp_path, TIMED, launch, probes=probes, submission={"work.py": b""})
+    assert found.tests[0].verdict is Verdict.ACCEPTED
+    assert found.num_launches == 2
+    assert launched == [
+        (["theirs"], ["__init__", "calls"], {"work.py": b""}),
+        (["plain"], ["__init__", "serial"], {}),
+    ]
 
-        BEHIND = (Timed(name="three", purpose="yardstick"), *CASES)
 
-        @points(1)
-        def test_first(run):
-            for _ in run(2, BEHIND):
-                pass
-
-        @points(2)
-        def test_second(run):
-            for _ in run(3, BEHIND):
-                pass
-        """,
-        launch,
-    )
-    assert found.num_launches == 1
-    assert found.has_ended
-    first, second = found.tests
-    assert first.message == "work.py:3 is not valid Python"
-    assert second.message == "not run: the part had already ended with RUN_TIME_ERROR"
+def test_a_yardstick_that_the_submission_would_be_sent_is_an_error_of_the_course(tmp_path):
+    """No rank is started for it."""
+    probes = {"__init__": "from .calls import call, plain\n", "calls": ""}
+    found = graded(tmp_path, TIMED, probes=probes)
+    assert (found.tests[0].verdict, found.num_launches) == (Verdict.JUDGE_ERROR, 0)
+    assert "the yardstick plain lies in a module" in found.tests[0].message
 
 
 def test_what_is_not_written_of_one_call_says_nothing_of_another(tmp_path):

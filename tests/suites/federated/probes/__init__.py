@@ -2,6 +2,7 @@
 
 from .aggregation import aggregate
 from .formulas import closed_forms, measure
-from .scripts import begin, serial_training, train
+from .scripts import begin, train
+from .serial import serial_training
 
 __all__ = ["aggregate", "begin", "closed_forms", "measure", "serial_training", "train"]

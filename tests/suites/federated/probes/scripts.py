@@ -18,7 +18,7 @@ from .pictures import pictures
 
 def train(student, comm, *, file, **examples):
     """Run the student's script on given examples; return what it trained on, and its model."""
-    given = _begin_anew(comm, **examples)
+    given = begin_anew(comm, **examples)
     log = Log(given.train)
     with log.watching(), watched_aggregation(log), given.in_place(), student.phase():
         names = student.script(file)
@@ -30,7 +30,7 @@ def begin(student, comm, *, file, most_gradients, keeps_tags, **examples):
 
     most_gradients: stop the script after this many, or where it raises.
     """
-    given = _begin_anew(comm, **examples)
+    given = begin_anew(comm, **examples)
     log = Log(given.train, most_gradients)
     with contextlib.ExitStack() as stack:
         for context in (log.watching(), watched_aggregation(log), given.in_place()):
@@ -71,29 +71,12 @@ def _globals_at(error):
     )
 
 
-def serial_training(student, comm, *, plan, **examples):
-    """Train the network on the same number of batches in one process: the yardstick."""
-    import torch
-
-    utils = student.module("utils.py")
-    given = _begin_anew(comm, **examples, client_of=[])
-    model = utils.Net()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
-    criterion = torch.nn.CrossEntropyLoss()
-    for _ in range(plan["epochs"]):
-        for x, y in utils.create_dataloader(given.train, given.test, plan["batch_size"])[0]:
-            optimizer.zero_grad()
-            criterion(model(x), y).backward()
-            optimizer.step()
-    return {}
-
-
 def _rank(comm):
     """Return the rank; in a standalone run only the script calls MPI."""
     return comm.Get_rank() if comm is not None else int(os.environ["OMPI_COMM_WORLD_RANK"])
 
 
-def _begin_anew(comm, *, images, labels, num_training, client_of, seed):
+def begin_anew(comm, *, images, labels, num_training, client_of, seed):
     """Return the examples of a run, each rank of which has other random numbers until it seeds.
 
     An empty figures/ is made as well.

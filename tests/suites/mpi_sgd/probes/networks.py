@@ -16,7 +16,6 @@ class Log:
         self.seen = []
         self.pending = None
         self.before_forward = lambda num_batches_done: None
-        self.others_went_on = False
 
 
 def scripted(base, case):

@@ -113,13 +113,6 @@ def reduce_long(student, comm, *, file, function, seed, length, op):
     return {"recv": recv}
 
 
-def mpi_reduces_long(student, comm, *, seed, length):
-    """Do the work of reduce_long with MPI's own all-reduce: the yardstick."""
-    send = long_array(seed, length)
-    comm.Allreduce(send, np.full_like(send, -1))
-    return {}
-
-
 def long_array(seed, length):
     """Return what one rank contributes: drawn here, because sending it would take too long.
 

@@ -181,11 +181,26 @@ def test_without_the_final_gather_only_rank_0_is_wrong() -> None:
             assert_rank_0_holds_the_result(case, found, kinds)
 
 
-@pytest.mark.parametrize(("heard", "holds"), [(1, True), (0, False)])
-def test_only_a_server_that_waits_for_the_slow_worker_is_blamed(heard: int, holds: bool) -> None:
+@pytest.mark.parametrize(
+    ("workers", "holds"),
+    [((2, 2, 2, 1, 3), True), ((3, 2, 2, 1, 2), False), ((1, 2, 2, 2), False), ((2, 2, 2), True)],
+)
+def test_only_a_server_that_waits_for_the_slow_worker_is_blamed(workers, holds: bool) -> None:
+    """By whose gradients it got when: rank 1 is the slow one."""
     case = next(case for case in CASES[4] if case.purpose == "slow worker")
-    results = [{"others_went_on": np.array([heard])} for _ in range(4)]
-    found = outcome(case, inputs_of(case, 4), results)
+    num_bytes = 8 * serial.num_parameters(case.sizes)
+    received = [
+        replace(
+            call("Recv", num_bytes),
+            is_receive=True,
+            matched_source=worker,
+            received_num_bytes=num_bytes,
+            completed_ns=number,
+        )
+        for number, worker in enumerate(workers, 1)
+    ]
+    trace = trace_of([received, [], [], []])
+    found = replace(outcome(case, inputs_of(case, 4), [{}] * 4), trace=trace)
     if holds:
         assert_others_went_on(case, found)
     else:
