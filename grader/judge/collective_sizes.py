@@ -41,9 +41,8 @@ def assert_collective_size(
                 raise NotProven(
                     found(
                         "evidence.unknown_size",
-                        f"how much rank {rank} gives to {name_of(call)}{at(call)} is not recorded; "
-                        "a "
-                        "person should look at it",
+                        f"how much rank {rank} gave to {name_of(call)}{at(call)} is not "
+                        "recorded; your instructor reviews this part",
                         rank=rank,
                         place=place_of(call),
                     )
@@ -53,10 +52,9 @@ def assert_collective_size(
                 raise RuleViolation(
                     found(
                         "rule.collective_size",
-                        f"rank {rank} gives {_size(each, item_num_bytes)} to {name_of(call)}"
-                        f"{at(call)}; expected {_expected(num_elements)} of {item_num_bytes} bytes "
-                        "in "
-                        "each call",
+                        f"rank {rank} gave {_size(each, item_num_bytes)} to "
+                        f"{name_of(call)}{at(call)}; expected {_expected(num_elements)} of "
+                        f"{item_num_bytes} bytes in each call",
                         rank=rank,
                         num_bytes=call.num_bytes,
                         place=place_of(call),

@@ -15,7 +15,7 @@ from grader.judge.wording import at, listed, name_of, ranks_text
 from grader.model import MessageFault, Outcome, RunFailure
 from grader.trace.calls import Call, Trace
 
-_LOOK = "a person should look"
+_LOOK = "your instructor reviews this part"
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,8 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.altered_message_noticed",
-                    f"{_told(trace, effect.message)} on the way, and the run ended without "
-                    "answers: "
-                    "who notices that a number is another one may have the right one from "
-                    "elsewhere; "
+                    f"{_told(trace, effect.message)}, and the run ended without results. Code "
+                    "that notices a changed number may have the correct one from elsewhere; "
                     f"{_LOOK}",
                     rank=effect.message.rank,
                 )
@@ -85,9 +83,8 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
             raise NotProven(
                 found(
                     "evidence.altered_message_without_effect",
-                    f"{_told(trace, effect.message)} on the way, and no answer changed: the "
-                    "answers "
-                    f"may not come from the messages; {_LOOK}",
+                    f"{_told(trace, effect.message)}, and no result changed. The results may "
+                    f"not come from the messages; {_LOOK}",
                     rank=effect.message.rank,
                 )
             )
@@ -102,14 +99,13 @@ def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
     happened = [effect for effect in effects if effect.happened]
     if not any(effect.influenced and not effect.ended for effect in happened):
         came = (
-            "no answers came" if any(effect.ended for effect in happened) else "no answer changed"
+            "no results came" if any(effect.ended for effect in happened) else "no result changed"
         )
         raise NotProven(
             found(
                 "evidence.no_altered_message_matters",
-                f"{len(happened)} messages were altered on their way, each in a run of its own, "
-                "and "
-                f"{came}: the answers may not come from the messages; {_LOOK}",
+                f"we changed {len(happened)} messages, each in its own run, and {came}. The "
+                f"results may not come from the messages; {_LOOK}",
                 number=len(happened),
             )
         )
@@ -141,10 +137,10 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.influence_unlike_a_ring",
-                    f"{_told(trace, effect.message)} on the way, and the answers of "
-                    f"{ranks_text(effect.influenced)} changed; in a ring, those of "
-                    f"{ranks_text(run)} "
-                    f"do: the answers may not come from the messages alone; {_LOOK}",
+                    f"{_told(trace, effect.message)}, and the results of "
+                    f"{ranks_text(effect.influenced)} changed. In a ring, those of "
+                    f"{ranks_text(run)} change. The results may not come from the messages "
+                    f"alone; {_LOOK}",
                     rank=effect.message.rank,
                     influenced=effect.influenced,
                     expected=run,
@@ -161,12 +157,10 @@ def assert_ring_influence(trace: Trace, effects: Sequence[FaultEffect]) -> None:
             raise NotProven(
                 found(
                     "evidence.influences_unlike_a_ring",
-                    f"each of the {len(own)} messages of rank {rank} was altered on its way, which "
-                    f"changed the answers of {listed(map(str, num_influenced))} ranks; in a ring "
-                    "it is "
-                    f"{listed(map(str, expected))}: the answers may not come from the messages "
-                    "alone; "
-                    f"{_LOOK}",
+                    f"we changed each of the {len(own)} messages of rank {rank}, which changed "
+                    f"the results of {listed(map(str, num_influenced))} ranks. In a ring it is "
+                    f"{listed(map(str, expected))}. The results may not come from the messages "
+                    f"alone; {_LOOK}",
                     rank=rank,
                     influenced=num_influenced,
                     expected=expected,
@@ -179,9 +173,8 @@ def _assert_any_happened(effects: Sequence[FaultEffect]) -> None:
         raise NotProven(
             found(
                 "evidence.no_message_altered",
-                "no message could be altered on its way, so that nothing shows that the answers "
-                "come "
-                f"from the messages; {_LOOK}",
+                "we could not change any message, so nothing shows that the results come from "
+                f"the messages; {_LOOK}",
             )
         )
 
@@ -191,18 +184,18 @@ def _told(trace: Trace, message: MessageFault) -> str:
     if message.of_collectives:
         found = contributions(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"all that rank {message.rank} gives to collectives{place} was altered"
+        return f"we changed everything that rank {message.rank} gives to collectives{place}"
     if message.operations:
         found = payload_calls(trace, message.rank)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"all that rank {message.rank} gives to torch.distributed{place} was altered"
+        return f"we changed everything that rank {message.rank} gives to torch.distributed{place}"
     if message.number is None:
         found = counted_sends(trace, message.rank, message.min_num_bytes)
         place = f" (the first: {name_of(found[0])}{at(found[0])})" if found else ""
-        return f"all messages that rank {message.rank} sends{place} were altered"
+        return f"we changed all messages that rank {message.rank} sends{place}"
     found = counted_sends(trace, message.rank, message.min_num_bytes)[message.number :][:1]
     place = f" ({name_of(found[0])}{at(found[0])})" if found else ""
-    return f"rank {message.rank}'s {_ordinal(message.number + 1)} message{place} was altered"
+    return f"we changed rank {message.rank}'s {_ordinal(message.number + 1)} message{place}"
 
 
 def _successors(trace: Trace) -> list[int] | None:

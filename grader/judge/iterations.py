@@ -63,8 +63,8 @@ def _assert_per_iteration(
 ) -> None:
     if len(traces) < 2 or len({len(trace.ranks) for trace in traces.values()}) != 1:
         raise ValueError(
-            f"traces of {sorted(traces)} iterations: expected two numbers of iterations or more, "
-            "each of a run on as many ranks"
+            f"traces of {sorted(traces)} iterations: expected two or more numbers of "
+            "iterations, each run on as many ranks"
         )
     for trace in traces.values():
         assert_not_truncated(trace)
