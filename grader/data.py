@@ -73,9 +73,9 @@ def require_known_files(folder: Path) -> tuple[str, ...]:
         raise UsageError(str(error)) from None
     if not held:
         raise UsageError(
-            f"{folder} holds none of the known data files: expected those of MNIST "
-            "(train-images-idx3-ubyte, ...) or of CIFAR-10 (data_batch_1, ...); leave --data and "
-            "GRADER_DATA out to grade on the bundled digits"
+            f"{folder} holds no known data files: expected those of MNIST "
+            "(train-images-idx3-ubyte, ...) or of CIFAR-10 (data_batch_1, ...); leave --data "
+            "and GRADER_DATA out to grade on the bundled digits"
         )
     return held
 

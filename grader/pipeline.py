@@ -214,8 +214,10 @@ def _require_known_tests(graded: Mapping[str, PartOutcome], selection: Selection
     for name in selection.full_names:
         if known and name not in known:
             near = nearest(name, known)
-            hint = f"; did you mean {near}?" if near else "; --verbose shows the names of tests"
-            raise UsageError(f"no test is called {name} in {', '.join(graded)}{hint}")
+            hint = (
+                f"; did you mean {near}?" if near else ("; --verbose shows the names of all checks")
+            )
+            raise UsageError(f"no check is called {name} in {', '.join(graded)}{hint}")
 
 
 def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
@@ -224,7 +226,7 @@ def _further_points(without: Sequence[Part]) -> tuple[str, ...]:
     if not points:
         return ()
     text = f"{written(points)} further point{' is' if points == 1 else 's are'}"
-    return (f"{text} graded by hidden tests, in the course's grading",)
+    return (f"hidden checks grade {text}, in the course's grading",)
 
 
 def _is_selected(part: Part, assignment: Assignment, settings: Settings) -> bool:

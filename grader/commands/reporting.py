@@ -51,8 +51,8 @@ def named_seed(options: argparse.Namespace) -> str:
         raise UsageError(f"--seed-of: {options.seed_of} cannot be read: {error}") from None
     if not re.fullmatch(r"([0-9a-f]{2})+", seed):
         raise UsageError(
-            f"--seed-of: {options.seed_of} keeps no seed; name the --full-json report of a sealed "
-            "grading, or its course's secret in GRADER_SECRET_FILE"
+            f"--seed-of: {options.seed_of} has no seed; name the --full-json report of a "
+            "sealed grading, or its course's secret in GRADER_SECRET_FILE"
         )
     return seed
 
