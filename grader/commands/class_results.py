@@ -60,10 +60,8 @@ def write(
         if kept := filled_in.replace_unread(file, marking_sheets.to_fill(marks)):
             show(f"{kept} is the previous {file.name}: class.toml does not have everything in it")
         show(
-            
-                f"{out / outputs.MARKING} has a sheet for each hand-in, "
-                f"{out / marking_sheets.TO_FILL} a line"
-            
+            f"{out / outputs.MARKING} has a sheet for each hand-in, "
+            f"{out / marking_sheets.TO_FILL} a line"
         )
         show("  for each question: fill it in, and name it under `marks` in class.toml")
 
@@ -153,10 +151,8 @@ def give_back(table: PlatformTable, found: Sequence[Standing], out: Path) -> Non
     write_atomically(grades, filled.text)
     write_atomically(feedback, platform_return.feedback_zip(found))
     show(
-        
-            f"{grades} has {filled.num_filled} grades for {filled.platform}; {feedback} has the "
-            "feedback"
-        
+        f"{grades} has {filled.num_filled} grades for {filled.platform}; {feedback} has the "
+        "feedback"
     )
     for reason in filled.left[:_MOST_SHOWN]:
         show(f"  unchanged: {reason}")
