@@ -55,7 +55,7 @@ def assert_gradients_given(
                 raise WrongAnswer(found("exchange.gradient_incomplete", text, help=helps, **facts))
             if not _is_scaled(np.array(sizes), outcome["local"][rank][step]):
                 text = f"{gave}, but they are not those of its gradient."
-                helps = "compare what is exchanged with .grad right after backward"
+                helps = "compare what is exchanged with .grad directly after backward"
                 raise WrongAnswer(found("exchange.not_the_gradient", text, help=helps, **facts))
 
 
