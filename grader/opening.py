@@ -52,7 +52,7 @@ def open_submission(options: argparse.Namespace, courses: Courses, *, colour: bo
             pytest_options=(
                 *(["-k", options.k] if options.k else []),
                 *(["-s"] if options.s else []),
-                *(["-x"] if options.x else []),
+                *(f"-{name}" for name in "xvq" if getattr(options, name)),
                 *options.options,
             ),
             colour=colour,

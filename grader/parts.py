@@ -54,8 +54,6 @@ class PartOutcome:
     """None when nothing was handed in."""
     has_ended: bool = False
     """No more runs are worth starting."""
-    test_names: tuple[str, ...] = ()
-    """Of its suite, also those that were not to be run."""
 
 
 def grade_part(task: GradingTask, part: Part, earlier: Mapping[str, PartOutcome]) -> PartOutcome:
@@ -154,7 +152,6 @@ def _grade_once(
         replace(result, notes=(*result.notes, *notes)),
         context,
         graded.has_ended or bool(problem),
-        graded.test_names,
     )
 
 

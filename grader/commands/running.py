@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
         require_kept(secret.seed, is_kept=is_kept(options))
     key = recording_key(is_sealed=True)
     recordings: list[bytes] = []
-    with live_view(options, verbose=options.verbose) as live:
+    with live_view(options, verbose=options.verbose, quiet=options.quiet) as live:
         data = sealed_grading.grade_in_container(
             folder,
             courses=courses_of(options),

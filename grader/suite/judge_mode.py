@@ -71,8 +71,6 @@ class JudgeMode(SuiteMode):
         """How often ranks were started here for each launch, by its name in the journal."""
         self._starts_before: dict[str, int] = {}
         """And in the judges before this one."""
-        self.test_names: tuple[str, ...] = ()
-        """Of the whole suite, also those that are not to be run."""
         self.lost: GradingLost | None = None
         """Why no other run can be started here."""
         self.refusals: dict[str, None] = {}
@@ -173,7 +171,6 @@ class JudgeMode(SuiteMode):
             key=lambda item: -(stage_of(item) or 0),
         )
         tests = [item for item in here if item not in stages]
-        self.test_names = tuple(dict.fromkeys(map(function_of, tests)))
         kept, _ = self._settings.selection.split(tests)
         left_out = [item for item in items if item not in kept and item not in stages]
         items[:] = [*kept, *stages] if self._settings.selection.is_mark else kept

@@ -88,6 +88,79 @@ def test_an_unknown_part_names_those_there_are():
     assert "mpi_sgd has no part 'nonsense'; its parts are sync_collective," in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "lines"),
+    [
+        (["chek"], ['grade: unknown command "chek". Did you mean check?', "Run `grade help` for"]),
+        (["help", "chek"], ['grade: unknown command "chek". Did you mean check?', "Run `grade h"]),
+        (["check", "--rnaks", "3"], ['grade check: unknown option "--rnaks". Did you mean --ranks?']),
+        (["check", "-n", "0"], ["grade check: -n/--ranks: expected 1 or more, found '0'"]),
+        (["check", ".", "my.py"], ['grade check: unknown argument "my.py".', "Run `grade help che"]),
+    ],
+)
+def test_what_is_not_understood_takes_two_lines(arguments, lines):
+    """What is wrong, with the nearest name; and where help is."""
+    done = grade(*arguments)
+    assert done.returncode == 2
+    told = done.stderr.splitlines()
+    assert len(told) == 2
+    assert all(one.startswith(other) for one, other in zip(told, lines, strict=False))
+
+
+def test_a_check_that_is_misspelt_is_told_before_anything_runs():
+    """With the name as a report shows it."""
+    done = grade("check", TEMPLATE, "--only", "any_lenght")
+    assert done.returncode == 2
+    assert "grade: no check is called any_lenght in " in done.stderr
+    assert done.stderr.endswith("did you mean any_length?\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_grade_alone_shows_the_commands_of_students():
+    """Briefly; `grade help` has all commands, and the options of each."""
+    done = grade()
+    assert done.returncode == 2
+    assert "check a folder on this machine" in done.stderr
+    assert "grade help" in done.stderr
+    assert "class" not in done.stderr
+    for whole in (grade("help"), grade("--help")):
+        assert whole.returncode == 0
+        assert all(name in whole.stdout for name in ("Students:", "Courses:", "Authors:"))
+    of_one = grade("help", "check")
+    assert of_one.returncode == 0
+    short = ("-k CHECK, --only CHECK", "-n N, --ranks N", "-x, --fail-fast", "-q, --quiet")
+    assert all(option in of_one.stdout for option in (*short, "-v, --verbose"))
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"),
+    [("my_ring_allreduce.py", " --part ring_allreduce\n"), ("mine.py", "\n")],
+)
+def test_a_single_file_is_told_how_to_be_checked(tmp_path, name, ending):
+    """By its folder, and by its part if its name says which."""
+    done = grade("check", _file(tmp_path / name))
+    assert done.returncode == 2
+    told = f"grade: cannot grade a single file. Try: grade check {tmp_path}{ending}"
+    assert done.stderr == told
+
+
+def test_quiet_shows_a_line_per_part_that_lost_points(tmp_path):
+    """And the total; nothing while it grades."""
+    (tmp_path / "my_ring_allreduce.py").write_text("def ringallreduce(send, recv, comm, op)\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "grader", "check", "-q", "--part", "ring_allreduce"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (1, "")
+    first, *rest = done.stdout.splitlines()
+    assert first == "✗ ring_allreduce  0 / 25  does not start at my_ring_allreduce.py:1"
+    assert " ".join(rest).startswith("0 of 25 points in mpi_sgd")
+
+
 def test_no_folder_is_bad_usage():
     """`grade check` alone says what it wants."""
     done = grade("check")
