@@ -1,6 +1,6 @@
 """Names each sentence for users that breaks a rule of plain English; `make check` runs it.
 
-Its sentences: the strings of modules, the docstrings of tests that students read, TOML, handouts.
+Its sentences: the strings of modules, the titles of checks, TOML, and handouts.
 """
 
 import ast
@@ -14,55 +14,56 @@ ROOT = Path(__file__).parent.parent
 MOST_WORDS = 25
 MOST_LETTERS_OF_A_TITLE = 60
 RULES = {
-    "say must": r"\b(?:is|are|was|were) to (?:be|have|[a-z]+e?)\b|\b(?:has|have|had) to\b",
-    "say correct": r"\b(?<!left and )(?<!to the )right\b(?!(?:-hand)? (?:neighbour|side|end|hand))",
-    "put own before its noun": r"\bof (?:its|their|your|our|my|his|her|one's) own\b",
-    "say it without a trailing concession": r"\bas well\b(?! as)|,? too(?=[.;]|$)|\bso do\b",
-    "name who acts": r"(?:^|[,;:.]|\b(?:for|to|by|of|and|but|if|that)) who\b|"
+    "duty is `must`": r"\b(?:is|are|was|were) to (?:be|have|give|go|hold|return|learn|send|take)\b|"
+    r"\b(?:has|have|had) to\b",
+    "results are `correct`; only people are right": r"\b(?:is|are|was|as|a|the|gets|be|not) right\b"
+    r"(?!(?:-hand)? (?:neighbour|side|end))|\brightly\b",
+    "`own` goes before its noun": r"\bof (?:its|their|your|our|my|his|her|one's) own"
+    r"(?=[,.;:)]|$| (?:and|are|as|by|for|from|in|is|of|on|that|to|which|with)\b)",
+    "no trailing concession": r"\bas well\b(?! as)|, too\b|\btoo(?=[.;]?$)|\band so do\b",
+    "name the actor": r"(?:^|[,;:.]|\b(?:for|to|by|of|but|if|tell)) who\b|"
     r"\b(?:whoever|somebody|someone|nobody|anybody|anyone|no one|a person)\b",
+    "at most 25 words and one semicolon": r";.*;",
 }
-"""What to do, and what tells that it was not done."""
-_SENTENCE_END = re.compile(r"(?<=[.?!:])\s+|\n\s*\n|\n(?=\s*[-*|#\d])")
+"""What a sentence must not hold, and the rule that it breaks."""
+TITLE = "a title is a predicate in lower case, at most 60 letters"
+_SENTENCE_ENDS = re.compile(r"(?<=[.?!:])[\"')*]*\s+|\n\s*\n|\n(?=\s*(?:[-*|#]|\d\.))")
 _WORD = re.compile(r"[^\W\d_][\w'-]*")
-_NOT_PROSE = re.compile(r"(?s)```.*?```|`[^`\n]*`|<!--.*?-->|^ {4}.*$|^\|.*$", re.MULTILINE)
+_IS_PROSE = re.compile(r"[a-z]{2,} [a-z]")
+_CODE = re.compile(r"```.*?```|`[^`\n]*`|^ {4}.*?$|^\|.*?$", re.MULTILINE | re.DOTALL)
 
 
-def complaints(where, text, *, is_title=False):
-    """Return (rule, sentence) of what is wrong with each sentence of a text."""
-    if is_title:
-        if len(text) > MOST_LETTERS_OF_A_TITLE or text[0].isupper() or text.endswith("."):
-            yield "a title is a predicate of at most 60 letters", f"{where}: {text}"
-    for sentence in _SENTENCE_END.split(text):
-        num_words = len(_WORD.findall(sentence))
-        if num_words > MOST_WORDS or sentence.count(";") > 1:
-            yield f"at most {MOST_WORDS} words and one semicolon", f"{where}: {num_words}: {sentence}"
-        for rule, broken in RULES.items():
-            if re.search(broken, sentence):
-                yield rule, f"{where}: {sentence}"
+def broken_rules(text):
+    """Yield each rule that a sentence of a text breaks, with the sentence."""
+    for sentence in _SENTENCE_ENDS.split(text):
+        found = [rule for rule, pattern in RULES.items() if re.search(pattern, sentence)]
+        if len(_WORD.findall(sentence)) > MOST_WORDS:
+            found.append("at most 25 words and one semicolon")
+        yield from ((rule, " ".join(sentence.split())) for rule in found)
 
 
 def of_module(path):
-    """Yield line, text and whether it is a title of what a module can say."""
+    """Yield line and text of each string that a module may say; placeholders are one word."""
     tree = ast.parse(path.read_text())
-    documents = {
-        id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)
-    }
-    is_suite = path.name.startswith("test_") and "suites" in path.parts
+    told = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
     for each in ast.walk(tree):
-        if is_suite and isinstance(each, ast.FunctionDef) and each.name.startswith("test_"):
-            yield each.lineno, ast.get_docstring(each), True
         if isinstance(each, ast.JoinedStr):
-            documents |= {id(part) for part in ast.walk(each)}
-            yield each.lineno, "".join(
-                part.value if isinstance(part, ast.Constant) else "X" for part in each.values
-            ), False
-        elif isinstance(each, ast.Constant) and isinstance(each.value, str):
-            if id(each) not in documents:
-                yield each.lineno, each.value, False
+            told |= {id(part) for part in ast.walk(each)}
+            parts = (getattr(part, "value", "") for part in each.values)
+            yield each.lineno, "".join(part if isinstance(part, str) else "X" for part in parts)
+        elif isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in told:
+            yield each.lineno, each.value
+
+
+def titles(path):
+    """Yield line and title of each check of a suite."""
+    for each in ast.parse(path.read_text()).body:
+        if isinstance(each, ast.FunctionDef) and each.name.startswith("test_"):
+            yield each.lineno, (ast.get_docstring(each) or "").split("\n")[0]
 
 
 def of_table(value):
-    """Yield every string of a TOML value."""
+    """Yield every text of a TOML value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list | dict):
@@ -70,24 +71,38 @@ def of_table(value):
             yield from of_table(each)
 
 
-def found(root):
-    """Yield the complaints of a checkout."""
+def texts(root):
+    """Yield file, line and text of everything that users of a checkout can read."""
     for folder in ("grader", "tests/suites"):
         for path in sorted((root / folder).rglob("*.py")):
-            for line, text, is_title in of_module(path):
-                if text and " " in text:
-                    yield from complaints(f"{path.relative_to(root)}:{line}", text, is_title=is_title)
+            yield from ((path, line, text) for line, text in of_module(path))
         for path in sorted((root / folder).rglob("*.toml")):
-            for text in of_table(tomllib.loads(path.read_text())):
-                yield from complaints(str(path.relative_to(root)), text)
-    for path in sorted((root / "reference").glob("*/HANDOUT.md")):
-        yield from complaints(str(path.relative_to(root)), _NOT_PROSE.sub("", path.read_text()))
+            yield from ((path, 0, text) for text in of_table(tomllib.loads(path.read_text())))
+    for path in (*(root / "reference").glob("*/*.md"), *(root / "grader").rglob("*.md")):
+        yield path, 0, _CODE.sub("X", path.read_text())
+
+
+def complaints(root):
+    """Yield each rule that is broken in a checkout, and where."""
+    for path, line, text in texts(root):
+        name = path.relative_to(root).as_posix()
+        if _IS_PROSE.search(text):
+            for rule, sentence in broken_rules(text):
+                yield rule, f"{name}:{line}: {sentence}"
+    suites = "tests/suites/*/test_*.py"
+    for path in (*root.glob(suites), *root.glob(f"grader/authoring/new_assignment/{suites}")):
+        for line, title in titles(path):
+            rules = [rule for rule, _ in broken_rules(title)]
+            if not title or len(title) > MOST_LETTERS_OF_A_TITLE or title[:1].isupper():
+                rules.append(TITLE)
+            name = path.relative_to(root).as_posix()
+            yield from ((rule, f"{name}:{line}: {title}") for rule in rules)
 
 
 if __name__ == "__main__":
-    every = list(found(ROOT))
-    for rule, sentence in every:
-        print(f"{sentence}: {rule}")
-    for rule, number in Counter(rule for rule, _ in every).items():
-        print(number, rule, file=sys.stderr)
-    sys.exit(bool(every))
+    found = list(complaints(ROOT if len(sys.argv) < 2 else Path(sys.argv[1])))
+    for rule, sentence in found:
+        print(f"{sentence}\n    {rule}")
+    for rule, number in Counter(rule for rule, _ in found).items():
+        print(f"{number:4} {rule}", file=sys.stderr)
+    sys.exit(bool(found))

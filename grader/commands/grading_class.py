@@ -151,7 +151,7 @@ def _remembered(
     before = owners.read(out)
     if not owners.is_known(before, left, roster, names):
         raise UsageError(
-            f"{out} is of another class: nobody in it has handed in here; name another --out"
+            f"{out} is of another class: no student in it has handed in here; name another --out"
         )
     owners.remember(out, before, left, roster, names)
     unreadable = [

@@ -170,9 +170,8 @@ def _of_what_ranks_do_not_share(crash: Crash, trace: Trace) -> str:
         )
     if _is_refused(crash) and _PYTHON in crash.message:
         return (
-            "no other program can be started here, not even Python; multiprocessing works with "
-            "the start method 'fork', and shared memory as torch's tensors or "
-            "multiprocessing.Array"
+            "no other program can be started here. Start multiprocessing with the method 'fork'; "
+            "share memory as torch's tensors or multiprocessing.Array"
         )
     if _is_refused(crash) and _SHM in crash.message:
         return f"ranks cannot use {_SHM}; multiprocessing finds shared memory without being told"

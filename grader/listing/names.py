@@ -101,7 +101,7 @@ def _problem_of_place(parts: Sequence[str]) -> str:
     if sum(len(part.encode(errors="replace")) + 1 for part in parts) > _MAX_PATH_NUM_BYTES:
         return f"has a path of more than {_MAX_PATH_NUM_BYTES} bytes"
     if drive := next(filter(None, map(_DRIVE.match, parts)), None):
-        return f"begins with a drive of some systems, {drive[0]}"
+        return f"has a name that begins with a drive of some systems, {drive[0]}"
     return ""
 
 

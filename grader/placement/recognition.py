@@ -151,7 +151,7 @@ def _nothing_found(submission: Submission, known: Sequence[Assignment]) -> str:
             f"{each.handed_in[0]} ({full_name(each, known)})" for each in known
         )
     return (
-        f"{submission.origin} holds no file of an assignment; found {shown}{more}; {expected}"
+        f"{submission.origin} holds no file of an assignment. Found {shown}{more}; {expected}"
         + "".join(f"; {note}" for note in submission.notes[:_MAX_NOTES])
     )
 

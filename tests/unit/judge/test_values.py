@@ -62,8 +62,8 @@ def test_a_lost_tail_shows_as_one_piece():
         ([0, 0, 0, 1], "; ranks 0, 1 and 2 agree with each other"),
         ([2, 1, 1, 1], "; no rank is right; ranks 1, 2 and 3 agree with each other"),
         ([1, 1], "; both ranks agree with each other"),
-        ([0, 1], "; rank 0 is right"),
-        ([2, 1], "; no rank is right"),
+        ([0, 1], "; rank 0 is correct"),
+        ([2, 1], "; no rank is correct"),
         ([1], ""),
     ],
 )
@@ -230,8 +230,8 @@ def test_a_changed_input():
     with pytest.raises(WrongAnswer) as caught:
         assert_unchanged([before, after], [before, before])
     assert str(caught.value) == (
-        "rank 1: send[2] is 1.25 after the call, it was 0.5 before "
-        "(2 of 4 elements changed: 2 to 3); the call must leave send as it is"
+        "rank 1: send[2] is 1.25 after the call, but was 0.5 before (2 of 4 elements changed: "
+        "2 to 3); the call must not change send"
     )
 
 

@@ -151,8 +151,8 @@ def test_names_that_are_one_on_other_systems_are_said(root):
     assert set(found.files) == {"Ring.py", "ring.py", "\u00e9.py", "e\u0301.py", "part1/main.py"}
     assert set(found.not_read) == {"ring.py "}
     assert found.notes == (
-        "Ring.py and ring.py are one name on some systems",
-        "e\u0301.py and \u00e9.py are one name on some systems",
+        "Ring.py and ring.py are the same name on some systems",
+        "é.py and é.py are the same name on some systems",
     )
 
 
@@ -210,4 +210,4 @@ def test_many_notes_are_cut(root):
             (root / name).touch()
     notes = submissions.read(root, WANTED).notes
     assert len(notes) == 21
-    assert notes[-1] == "and 5 more of the kind"
+    assert notes[-1] == "and 5 more of this kind"

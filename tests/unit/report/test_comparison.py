@@ -55,7 +55,7 @@ def test_only_tests_of_both_count():
     "before", [replace(BEFORE, assignment="another"), of(Verdict.ACCEPTED, part="another")]
 )
 def test_a_report_on_something_else_cannot_be_compared(before):
-    with pytest.raises(ValueError, match="with no test of this grading"):
+    with pytest.raises(ValueError, match="and has no check of this grading"):
         compare(before, NOW)
 
 

@@ -96,7 +96,7 @@ def _accuracies(results):
         (Series("accuracy", tuple(dots)),),
         "Each with what its script prints: FedAvg 5 rounds with batches of 32 on 4 clients, "
         "the others 3 epochs with batches of 100."
-        + f" On the right, FedAvg with {LONG_TIMES} local epochs instead of one." * has_long,
+        + f" Rightmost: FedAvg with {LONG_TIMES} local epochs instead of one." * has_long,
         is_bars=True, is_share=True,
     )  # fmt: skip
 
