@@ -51,7 +51,9 @@ def of_module(path):
             told |= {id(part) for part in ast.walk(each)}
             parts = (getattr(part, "value", "") for part in each.values)
             yield each.lineno, "".join(part if isinstance(part, str) else "X" for part in parts)
-        elif isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in told:
+        elif (
+            isinstance(each, ast.Constant) and isinstance(each.value, str) and id(each) not in told
+        ):
             yield each.lineno, each.value
 
 

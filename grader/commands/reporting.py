@@ -55,7 +55,7 @@ def _known_parts(options: argparse.Namespace, folder: Path, name: str = "") -> s
 def _single_file_text(options: argparse.Namespace, file: Path) -> str:
     parts = sorted(_known_parts(options, file.parent, file.name))
     part = f" --part {parts[0]}" if len(parts) == 1 else ""
-    return f"cannot grade a single file. Try: grade check {file.parent}{part}"
+    return f"cannot grade a single file; name its folder: grade check {file.parent}{part}"
 
 
 def require_reports_writable(options: argparse.Namespace) -> None:

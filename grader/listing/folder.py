@@ -73,7 +73,7 @@ class _Walk:
             if depth == 1:
                 yield (
                     names.shown(path),
-                    left_out(f"is {len(path) - 1} folders deep; {names.TOO_DEEP}"),
+                    left_out(f"is {len(path) - 1} folders deep, {names.TOO_DEEP}"),
                 )
             else:
                 with self._opened(folder, name, path, os.O_DIRECTORY) as below:

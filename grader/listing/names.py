@@ -57,7 +57,7 @@ def in_archive(name: str) -> tuple[tuple[str, ...], str] | None:
         if is_skipped(part):
             return path.parts[:depth], IS_OF_A_TOOL
     if len(path.parts) > MAX_DEPTH:
-        return path.parts, f"is {len(path.parts) - 1} folders deep; {TOO_DEEP}"
+        return path.parts, f"is {len(path.parts) - 1} folders deep, {TOO_DEEP}"
     return path.parts, problem_of(path.parts)
 
 

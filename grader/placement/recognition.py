@@ -111,12 +111,12 @@ def missing_text(placement: Placement, part: Part, file: str) -> str:
     submission = placement.submission
     meant = meant_by(submission, placement.assignment).get(file)
     if not meant:
-        return f"missing: {names}"
+        return f"{names} was not handed in"
     if reason := submission.not_read.get(meant):
         return f"{meant} was not read: it {reason}"
     if _defines(submission.files[meant], part):
-        return f"missing: {names}. Found {_called(part)} in {meant}: rename the file to {file}"
-    return f"missing: {names}. Found {meant}; did you mean {file}? Then rename it"
+        return f"{names} was not handed in. {meant} defines {_called(part)}: name it {file}"
+    return f"{names} was not handed in. Found {meant}; did you mean {file}? Then rename it"
 
 
 def unused_text(placement: Placement, part: Part) -> str:

@@ -63,9 +63,8 @@ def score_text(report: Report) -> str:
     if report.score is None:
         failed = (part.name for part in report.parts if part.verdict is Verdict.JUDGE_ERROR)
         return (
-            "Grader error, not yours: no score, because the grader failed on "
-            f"{', '.join(map(visible, failed))}. No points are lost. Please send this report "
-            "to your instructor."
+            f"No score: the grader failed on {', '.join(map(visible, failed))}. This is not your "
+            "error, and no points are lost. Please send this report to your instructor."
         )
     how = " (recognised by its files)" if report.is_recognised else ""
     name = f"{visible(report.assignment)}{how}"

@@ -146,7 +146,7 @@ def test_a_single_file_is_told_how_to_be_checked(tmp_path, name, ending):
     """By its folder, and by its part if its name says which."""
     done = grade("check", _file(tmp_path / name))
     assert done.returncode == 2
-    told = f"grade: cannot grade a single file. Try: grade check {tmp_path}{ending}"
+    told = f"grade: cannot grade a single file; name its folder: grade check {tmp_path}{ending}"
     assert done.stderr == told
 
 
@@ -270,7 +270,9 @@ def test_a_missing_file_costs_only_its_own_parts(tmp_path):
     done = grade("check", tmp_path, "--part", "naive_allreduce", "--json", "-")
     (part,) = json.loads(done.stdout)["parts"]
     assert part["verdict"] == "NOT_ATTEMPTED"
-    assert part["missing: my_naive_allreduce.py"] == "my_naive_allreduce.py was not handed in"
+    assert (
+        part["my_naive_allreduce.py was not handed in"] == "my_naive_allreduce.py was not handed in"
+    )
 
 
 def test_min_score_decides_the_exit_code():

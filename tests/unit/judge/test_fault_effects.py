@@ -105,7 +105,7 @@ def test_all_messages_of_a_rank_without_influence():
     run.send(1, 0, num_elements=100)
     effects = [FaultEffect(MessageFault(1, None, min_num_bytes=400), True, frozenset())]
     with pytest.raises(
-        NotProven, match=r"^all messages that rank 1 sends \(the first: Send at .*20"
+        NotProven, match=r"^we changed all messages that rank 1 sends \(the first: Send at .*20"
     ):
         assert_messages_matter(run.trace(), effects)
 
@@ -226,7 +226,7 @@ def test_a_ring_whose_every_message_reaches_only_its_receiver():
         for each in ring.effects()
     ]
     with pytest.raises(
-        NotProven, match=r"of 1, 1, 1, 1, 1 and 1 ranks; in a ring it is 1, 2, 3, 4"
+        NotProven, match=r"of 1, 1, 1, 1, 1 and 1 ranks. In a ring it is 1, 2, 3, 4"
     ):
         assert_ring_influence(ring.trace(), effects)
 
@@ -326,7 +326,7 @@ def test_every_contribution_means_those_that_carry_data():
     with pytest.raises(NotProven) as caught:
         assert_messages_matter(run.trace(), [FaultEffect(found, True, frozenset())])
     assert str(caught.value) == (
-        "all that rank 1 gives to collectives (the first: Allreduce at ring.py:30) was altered on "
-        "the way, and no answer changed: the answers may not come from the messages; a person "
-        "should look"
+        "we changed everything that rank 1 gives to collectives (the first: Allreduce at "
+        "ring.py:30), and no result changed. The results may not come from the messages; your "
+        "instructor reviews this part"
     )

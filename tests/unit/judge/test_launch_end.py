@@ -39,7 +39,7 @@ def test_the_sentence_says_what_the_machine_held_back():
     for clock_s, denied_s in ((10.1, 0.0), (11.0, 0.9)):
         failure = out_of_time(clock_s, denied_s)
         assert failure.verdict is Verdict.TIME_LIMIT_EXCEEDED
-        assert failure.message == "no answer after 10 s: rank 0 is still computing"
+        assert failure.message == "stopped after 10 s without finishing: rank 0 is still computing"
     slow = out_of_time(31.2, 21.0).message
     assert slow.startswith("stopped after 10 s without finishing: ")
     assert slow.endswith("; the machine was busy, so these were 31 s by the clock")
@@ -67,7 +67,7 @@ def test_a_crash_is_the_cause_and_a_stack_that_was_asked_for_is_not():
     asked = RankEnd(said="closed", place=("ring.py", 12))
     crashed = RankEnd(said="closed", place=("ring.py", 3), dumped_a_crash=True, signal="SIGSEGV")
     assert trouble(asked, RankEnd(said="closed"), crashed).message == (
-        "rank 2 gave no answer: its process was ended by SIGSEGV at ring.py:3 before it returned"
+        "rank 2 gave no result: its process was ended by SIGSEGV at ring.py:3 before it returned"
     )
     assert "rank 0 gave no result" in trouble(asked, RankEnd(said="closed")).message
 
