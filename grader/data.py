@@ -40,7 +40,7 @@ class Data:
         return self._images("CIFAR-10")
 
     def notes(self) -> tuple[str, ...]:
-        """Return what a report has to say of the images that inputs were made of."""
+        """Return what a report says about the images that inputs were made of."""
         if not self._is_given:
             return ()
         said = tuple(

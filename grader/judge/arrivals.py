@@ -8,8 +8,8 @@ from grader.trace.calls import Call, Trace
 def arrival_text(trace: Trace, rank: int, *, uses_nothing: bool = False) -> str:
     """Return that a rank reads what it receives before the wait, where the trace suggests it.
 
-    Of a rank that sends to one other only, as in a ring, it is known which message has to come
-    first: what is passed on in the next step. Of others only a receive that is never waited for.
+    Of a rank that sends to one other only, as in a ring, it is known which message must come first:
+    what is passed on in the next step. Of others only a receive that is never waited for.
     Nothing where there is no sign of it. The trace alone proves nothing: for a result that is
     wrong. uses_nothing: it is known that nothing the rank has received is in its result.
     """

@@ -24,7 +24,7 @@ def assert_collective_size(
     num_elements: so many in each call, or (fewest, most). item_num_bytes: the size of one element;
     elements are counted by their bytes, whichever datatype they are sent with. names: blocking
     forms, such as `Allreduce`, of the calls to look at; all when left out. Iallreduce,
-    Allreduce_init and comm.allreduce are of that form, too.
+    Allreduce_init and comm.allreduce also have that form.
     Raises RuleViolation; NotProven for a trace that is incomplete, or a call whose size is not
     recorded, such as Alltoallv; ValueError for numbers that nothing can have.
     """

@@ -107,7 +107,8 @@ def calls_by_rank(
 ) -> Iterator[tuple[int, Call]]:
     """Yield every call with its rank: rank 0's in order, then rank 1's, ...
 
-    functions: only calls of these; whoever asks for few of them should say so, because a trace may
+    functions: only calls of these; a caller that needs few of them should say so, because a trace
+    may
     hold a great many others.
     """
     for rank, seen in enumerate(trace.ranks):

@@ -1,7 +1,7 @@
 """Whether answers come from the messages: one is altered on its way, and which answers change?
 
 The ranks whose answers change are the message's influence set. If it is empty, the messages that a
-trace shows may be a decoy, whose content nobody needed.
+trace shows may be a decoy, whose content no rank needed.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -41,7 +41,7 @@ def effect_of(
 
     answer: of the altered case; a run that ended, or an answer refused for its form, is an
     influence on all: code may well look at what it receives.
-    wrong_ranks: which answers of an outcome are not right.
+    wrong_ranks: which answers of an outcome are wrong.
     """
     if isinstance(answer, RunFailure):
         return FaultEffect(message, happened=True, influenced=frozenset(range(ranks)), ended=True)
@@ -52,7 +52,7 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
     """Assert that each fault led to other answers, and none to the end of the run.
 
     For messages of plain numbers, which are reduced. A rank cannot see that such a number is
-    wrong. If it ends the run over one, it may have the right number from another source than the
+    wrong. If it ends the run over one, it may have the correct number from another source than the
     message. trace: as of assert_messages_matter.
     Raises NotProven, also for what assert_messages_matter does.
     """
@@ -73,7 +73,7 @@ def assert_answers_follow(trace: Trace, effects: Sequence[FaultEffect]) -> None:
 def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None:
     """Assert that each fault changed some rank's answer.
 
-    For messages that a right solution needs, every one and every element of it.
+    For messages that a correct solution needs, every one and every element of it.
     trace: of the same call without faults, to tell where a message was sent.
     Raises NotProven for the first fault without influence, and where none could be made.
     """
@@ -93,7 +93,7 @@ def assert_messages_matter(trace: Trace, effects: Sequence[FaultEffect]) -> None
 def assert_some_message_matters(effects: Sequence[FaultEffect]) -> None:
     """Assert that at least one of the faults changed some rank's answer, and ended no run.
 
-    For traffic of which a right solution may send more than it needs. Raises NotProven.
+    For traffic of which a correct solution may send more than it needs. Raises NotProven.
     """
     _assert_any_happened(effects)
     happened = [effect for effect in effects if effect.happened]

@@ -48,7 +48,7 @@ def grid_graph(shape: Sequence[int], *, periodic: bool | Sequence[bool] = False)
 
 
 def star_graph(num_ranks: int, *, root: int = 0) -> Graph:
-    """Return the graph in which `root` is a neighbour of all others, and these of nobody else.
+    """Return the graph in which `root` is a neighbour of all others, and these of no other rank.
 
     Raises ValueError for a root that is none of the ranks.
     """

@@ -68,7 +68,7 @@ def assert_neighbours(trace: Trace, graph: Graph, *, may_be_silent: bool = False
     rules are about these.
 
     graph: the neighbours of each rank of COMM_WORLD, such as `grid_graph((rows, columns))`. Each
-    rank has to be in it. may_be_silent: accept neighbours that nothing is sent to.
+    rank must be in it. may_be_silent: accept neighbours that nothing is sent to.
     Raises RuleViolation; NotProven for a trace that is incomplete, or holds a neighbourhood
     collective, of which MPI does not say with whom it exchanges; ValueError for a graph of other
     ranks.

@@ -54,7 +54,8 @@ def test_a_lost_tail_shows_as_one_piece():
         ([1, 1, 1, 1], "; all 4 ranks agree with each other"),
         (
             [1, 1, 2, 2],
-            "; no rank is correct; ranks 0 and 1 agree with each other; ranks 2 and 3 agree with each other",
+            "; no rank is correct; ranks 0 and 1 agree with each other; "
+            "ranks 2 and 3 agree with each other",
         ),
         ([1, 2, 3, 4], "; no rank is correct; no two ranks agree with each other"),
         ([0, 1, 0, 2], "; rank 3 is also wrong; ranks 0 and 2 agree with each other"),
